@@ -1,0 +1,192 @@
+"""Model configuration, field for field as in `bert_config.json`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bertviz_core.errors import ConfigError
+
+# Hugging Face's names for the same curves; one name each in this project.
+ACTIVATION_ALIASES = {
+    "gelu": "gelu",  # x * Phi(x), through erf
+    "gelu_python": "gelu",
+    "gelu_new": "gelu_new",  # the tanh approximation
+    "gelu_pytorch_tanh": "gelu_new",
+    "gelu_fast": "gelu_new",
+    "gelu_tanh": "gelu_new",
+    "relu": "relu",
+    "swish": "swish",
+    "silu": "swish",
+}
+
+_POSITIVE = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+)
+_RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+
+
+@dataclass(frozen=True)
+class BertConfig:
+    """Sizes and rates of one BERT. Names are those of Google's JSON file.
+
+    Raises:
+        ConfigError: if a size is not a positive whole number, a rate lies
+            outside [0, 1), the activation is unknown, or the sizes contradict
+            each other.
+
+    Source:
+        google-research/bert, `modeling.py`, `BertConfig`. `layer_norm_eps` is
+        Hugging Face's name for a constant of Google's code; `pre_norm` is ours.
+    """
+
+    vocab_size: int
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3072
+    hidden_act: str = "gelu"  # "gelu" (erf), "gelu_new" (tanh), "relu", "swish"
+    hidden_dropout_prob: float = 0.1  # in [0, 1)
+    attention_probs_dropout_prob: float = 0.1  # in [0, 1)
+    max_position_embeddings: int = 512  # tokens
+    type_vocab_size: int = 2
+    initializer_range: float = 0.02  # standard deviation
+    layer_norm_eps: float = 1e-12
+    pre_norm: bool = False  # True: norm before each block, and one at the end
+
+    def __post_init__(self) -> None:
+        for name in _POSITIVE:
+            _require_positive_int(name, getattr(self, name))
+        for name in _RATES:
+            _require_rate(name, getattr(self, name))
+        if self.hidden_act not in ACTIVATION_ALIASES:
+            raise ConfigError(
+                "The activation function is not one that BERT Explorer knows. "
+                "Received: hidden_act={received}. Use one of: {known}.",
+                received=str(self.hidden_act),
+                known=", ".join(ACTIVATION_ALIASES),
+            )
+        object.__setattr__(self, "hidden_act", ACTIVATION_ALIASES[self.hidden_act])
+        if self.hidden_size % self.num_attention_heads:
+            raise ConfigError(
+                "hidden_size must be a multiple of num_attention_heads. "
+                "Received: hidden_size={hidden_size}, "
+                "num_attention_heads={num_attention_heads}. "
+                "Check config.json.",
+                hidden_size=self.hidden_size,
+                num_attention_heads=self.num_attention_heads,
+            )
+
+    @property
+    def head_size(self) -> int:
+        """Width of one attention head, D = H / N."""
+        return self.hidden_size // self.num_attention_heads
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON holds them."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], source: str) -> BertConfig:
+        """Takes the fields we know from a parsed JSON object; ignores the rest.
+
+        Args:
+            raw: a Google or Hugging Face config.
+            source: the file's name, for messages.
+
+        Raises:
+            ConfigError: no BERT config, or a kind of BERT that this code
+                does not compute (relative positions, a decoder).
+        """
+        _require_plain_bert(raw, source)
+        known = {field.name for field in dataclasses.fields(cls)}
+        return cls(**{key: value for key, value in raw.items() if key in known})
+
+    @classmethod
+    def from_json_file(cls, path: Path) -> BertConfig:
+        """Reads a Google or Hugging Face config.
+
+        Raises:
+            ConfigError: the file is absent, is not JSON, or see `from_dict`.
+        """
+        return cls.from_dict(read_json_object(path), path.name)
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """Reads a JSON file that must hold an object.
+
+    Raises:
+        ConfigError: absent, unreadable, or something else than an object.
+    """
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError(
+            "The file {name} cannot be read as JSON. Received: {reason}. "
+            "Take a fresh copy of it from where the model came from.",
+            name=path.name,
+            reason=type(error).__name__,
+        ) from error
+    if not isinstance(raw, dict):
+        raise ConfigError(
+            "The file {name} must hold a JSON object. Received: {kind}. "
+            "Take a fresh copy of it from where the model came from.",
+            name=path.name,
+            kind=type(raw).__name__,
+        )
+    return raw
+
+
+def _require_plain_bert(raw: Mapping[str, Any], source: str) -> None:
+    if "vocab_size" not in raw:
+        raise ConfigError(
+            "{source} has no vocab_size, so it does not describe a BERT. "
+            "Choose the folder that holds a BERT's config.json or bert_config.json.",
+            source=source,
+        )
+    # Keys whose other values mean arithmetic that this project does not do.
+    expected = {
+        "model_type": "bert",
+        "position_embedding_type": "absolute",
+        "is_decoder": False,
+        "add_cross_attention": False,
+    }
+    for key, value in expected.items():
+        if raw.get(key, value) != value:
+            raise ConfigError(
+                "{source} describes another kind of model than a plain BERT "
+                "encoder. Received: {key}={received}. Choose a BERT checkpoint.",
+                source=source,
+                key=key,
+                received=str(raw[key])[:60],
+            )
+
+
+def _require_positive_int(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConfigError(
+            "{name} must be a whole number of at least 1. "
+            "Received: {name}={received}. Check config.json.",
+            name=name,
+            received=str(value)[:60],
+        )
+
+
+def _require_rate(name: str, value: Any) -> None:
+    if not isinstance(value, int | float) or not 0 <= value < 1:
+        raise ConfigError(
+            "{name} must be at least 0 and below 1. "
+            "Received: {name}={received}. Check config.json.",
+            name=name,
+            received=str(value)[:60],
+        )

@@ -1,0 +1,64 @@
+"""The errors that a user can cause.
+
+A message is an English sentence with named places: what is wrong, what was
+received, what to do. The app shows the same sentence in the user's language: it
+looks the template up in `assets/locales/<language>/errors.json` and fills the
+same places. Mistakes of a programmer raise `ValueError` instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class BertVizError(Exception):
+    """Something a user can mend. `str(error)` is the English sentence.
+
+    Args:
+        template: an English sentence with `{named}` places. Write it as one
+            literal: a test collects the templates and asks for translations.
+        details: what fills the places; numbers and strings only, so that an
+            error survives the way between processes.
+    """
+
+    def __init__(self, template: str, **details: Any) -> None:
+        super().__init__(template.format(**details))
+        self.template = template
+        self.details = details
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.template, self.details)
+
+
+def _rebuild(
+    kind: type[BertVizError], template: str, details: dict[str, Any]
+) -> BertVizError:
+    return kind(template, **details)
+
+
+class ConfigError(BertVizError):
+    """A model configuration that contradicts itself or is not BERT's."""
+
+
+class TokenizerError(BertVizError):
+    """A vocabulary that cannot be used."""
+
+
+class TextError(BertVizError):
+    """A text that cannot be looked at as it stands: empty, too long, no mask."""
+
+
+class CheckpointError(BertVizError):
+    """A checkpoint that is absent, broken, hostile or does not fit its config."""
+
+
+class DatasetError(BertVizError):
+    """A table of examples that cannot be used."""
+
+
+class TrainingError(BertVizError):
+    """A training run that cannot start or go on."""
+
+
+class EngineError(BertVizError):
+    """The process that runs the model is gone, busy or out of reach."""

@@ -1,0 +1,1 @@
+"""BERT in Keras, written to be read. Only `keras.ops`: any Keras backend runs it."""

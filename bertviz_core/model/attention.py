@@ -1,0 +1,114 @@
+"""Self-attention with its scores and probabilities in the open."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from bertviz_core.config import BertConfig
+from bertviz_core.model.layers import Dense, Tensor
+
+# google-research/bert adds this to a masked score instead of -inf, so a row
+# with nothing left to look at gives no NaN.
+MASKED_SCORE = -10000.0
+
+
+class AttentionOutput(NamedTuple):
+    """What one attention layer computed.
+
+    `context` float `[B, T, H]`, heads merged, before the output projection;
+    `scores` float `[B, N, Q, K]`, q . k / sqrt(D) with masking added;
+    `probs` float `[B, N, Q, K]`, rows over K sum to 1, before dropout and
+    before heads are switched off.
+    """
+
+    context: Tensor
+    scores: Tensor
+    probs: Tensor
+
+
+class SelfAttention(keras.layers.Layer):
+    """Multi-head self-attention; rows look, columns are looked at.
+
+    The output projection, the residual and the norm belong to `EncoderBlock`.
+
+    Args:
+        config: sizes, `attention_probs_dropout_prob`, `initializer_range`.
+
+    Call arguments:
+        hidden_states: float `[B, T, H]`.
+        attention_mask: int `[B, T]`; 1 marks a token, 0 marks padding.
+        head_mask: float `[B or 1, N]` or `None`; multiplies what a head passes
+            on: 1 leaves it, 0 switches it off.
+        edge_mask: int `[B or 1, N or 1, Q, K]` or `None`; 0 cuts the edge
+            before the softmax, so that the rest of its row shares the weight.
+        training: turns dropout on.
+
+    Returns:
+        `AttentionOutput`.
+
+    Source:
+        Vaswani et al. 2017 (arXiv:1706.03762), section 3.2;
+        google-research/bert, `modeling.py`, `attention_layer`.
+    """
+
+    def __init__(self, config: BertConfig, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.config = config
+        self.query = self._projection("query")
+        self.key = self._projection("key")
+        self.value = self._projection("value")
+        self.dropout = keras.layers.Dropout(
+            config.attention_probs_dropout_prob, dtype=self.dtype_policy
+        )
+
+    def build(self, *_: Any) -> None:
+        for projection in (self.query, self.key, self.value):
+            projection.build()
+
+    def call(
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor,
+        head_mask: Tensor | None = None,
+        edge_mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> AttentionOutput:
+        query = self._split_heads(self.query(hidden_states))  # [B, N, Q, D]
+        key = self._split_heads(self.key(hidden_states))  # [B, N, K, D]
+        value = self._split_heads(self.value(hidden_states))  # [B, N, K, D]
+
+        scores = ops.matmul(query, ops.swapaxes(key, -1, -2))  # [B, N, Q, K]
+        scores = scores / math.sqrt(self.config.head_size)
+        scores = scores + _penalty(attention_mask[:, None, None, :], scores.dtype)
+        if edge_mask is not None:
+            scores = scores + _penalty(edge_mask, scores.dtype)
+        probs = ops.softmax(scores, axis=-1)  # [B, N, Q, K]
+
+        context = ops.matmul(self.dropout(probs, training=training), value)
+        if head_mask is not None:
+            context = context * ops.cast(head_mask, context.dtype)[:, :, None, None]
+        return AttentionOutput(self._merge_heads(context), scores, probs)
+
+    def _projection(self, name: str) -> Dense:
+        size = self.config.hidden_size
+        return Dense(size, size, self.config, name=name, dtype=self.dtype_policy)
+
+    def _split_heads(self, x: Tensor) -> Tensor:
+        batch, tokens = ops.shape(x)[:2]
+        heads, size = self.config.num_attention_heads, self.config.head_size
+        x = ops.reshape(x, (batch, tokens, heads, size))
+        return ops.transpose(x, (0, 2, 1, 3))  # [B, N, T, D]
+
+    def _merge_heads(self, x: Tensor) -> Tensor:
+        x = ops.transpose(x, (0, 2, 1, 3))  # [B, T, N, D]
+        batch, tokens = ops.shape(x)[:2]
+        return ops.reshape(x, (batch, tokens, self.config.hidden_size))
+
+
+def _penalty(keep: Tensor, dtype: Any) -> Tensor:
+    """0 where `keep` is 1, the masked score where it is 0."""
+    return (1.0 - ops.cast(keep, dtype)) * MASKED_SCORE

@@ -1,0 +1,147 @@
+"""The forward pass as one compiled function that serves every length.
+
+NumPy in, NumPy out. `keras.Model.predict` would trace anew for each shape and
+eager execution is several times slower; here the graph is made once for the set
+of inputs that are given, with all sizes open.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+
+from bertviz_core.model.bert import Bert, require_length
+
+# Name of each input of `Bert.call` to its dtype and number of axes.
+INPUTS: Mapping[str, tuple[str, int]] = {
+    "input_ids": ("int32", 2),
+    "attention_mask": ("int32", 2),
+    "token_type_ids": ("int32", 2),
+    "mlm_positions": ("int32", 1),
+    "head_mask": ("float32", 3),
+    "edge_mask": ("int32", 5),
+    "neuron_mask": ("float32", 3),
+    "replace_mask": ("int32", 3),
+    "replacement": ("float32", 4),
+}
+
+Arrays = dict[str, np.ndarray]
+
+
+class CompiledForward:
+    """Runs a model without dropout. Safe to call from several threads.
+
+    Args:
+        model: read at each call, so new weights count at once.
+    """
+
+    def __init__(self, model: Bert) -> None:
+        self.model = model
+        self._functions: dict[tuple[frozenset[str], tuple[str, ...] | None], Any] = {}
+        self._lock = threading.Lock()
+
+    def __call__(
+        self, inputs: Mapping[str, Any], outputs: tuple[str, ...] | None = None
+    ) -> Arrays:
+        """Computes the outputs of `Bert.call`.
+
+        Args:
+            inputs: arrays by the names of `INPUTS`; absent ones stay off.
+            outputs: which outputs to compute; what only others need is left
+                out of the graph. `None` for all.
+
+        Returns:
+            NumPy arrays by output name, see `Bert`.
+
+        Raises:
+            TextError: more tokens than positions.
+            ValueError: an unknown input, or one with another number of axes.
+        """
+        arrays = {name: _array(name, value) for name, value in inputs.items()}
+        require_length(self.model.config, arrays["input_ids"].shape[1])
+        result = self._function(frozenset(arrays), outputs)(arrays)
+        return {
+            name: np.asarray(keras.ops.convert_to_numpy(value))
+            for name, value in result.items()
+        }
+
+    def _function(
+        self, names: frozenset[str], outputs: tuple[str, ...] | None
+    ) -> Callable[[Arrays], dict[str, Any]]:
+        key = (names, outputs)
+        with self._lock:
+            if key not in self._functions:
+                self._functions[key] = _compile(self.model, names, outputs)
+            return self._functions[key]
+
+
+def _array(name: str, value: Any) -> np.ndarray:
+    if name not in INPUTS:
+        raise ValueError(f"`{name}` is not an input. Known: {sorted(INPUTS)}.")
+    dtype, rank = INPUTS[name]
+    array = np.asarray(value, dtype)
+    if array.ndim != rank:
+        raise ValueError(
+            f"`{name}` must have {rank} axes. Received: shape={array.shape}."
+        )
+    return array
+
+
+def _compile(
+    model: Bert, names: frozenset[str], outputs: tuple[str, ...] | None
+) -> Callable[[Arrays], dict[str, Any]]:
+    def forward(inputs: Mapping[str, Any]) -> dict[str, Any]:
+        result = model(**inputs, training=False)
+        return result if outputs is None else {name: result[name] for name in outputs}
+
+    return _COMPILERS[keras.backend.backend()](model, forward, names)
+
+
+def _compile_tensorflow(model: Bert, forward: Any, names: frozenset[str]) -> Any:
+    import tensorflow as tf
+
+    signature = {
+        name: tf.TensorSpec([None] * INPUTS[name][1], INPUTS[name][0])
+        for name in sorted(names)
+    }
+    function = tf.function(forward, input_signature=[signature], autograph=False)
+    concrete = function.get_concrete_function()
+    return lambda arrays: concrete(
+        {name: tf.constant(array) for name, array in arrays.items()}
+    )
+
+
+def _compile_jax(model: Bert, forward: Any, names: frozenset[str]) -> Any:
+    import jax
+
+    # Weights are arguments: captured, they would be baked into the program.
+    @jax.jit
+    def stateless(weights: list[Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        pairs = zip(model.variables, weights, strict=True)
+        with keras.StatelessScope(state_mapping=list(pairs)):
+            return forward(inputs)
+
+    return lambda arrays: stateless([v.value for v in model.variables], arrays)
+
+
+def _compile_torch(model: Bert, forward: Any, names: frozenset[str]) -> Any:
+    import torch
+
+    def run(arrays: Arrays) -> dict[str, Any]:
+        with torch.no_grad():
+            return forward(
+                {k: keras.ops.convert_to_tensor(a) for k, a in arrays.items()}
+            )
+
+    return run
+
+
+_COMPILERS: dict[str, Any] = {
+    "tensorflow": _compile_tensorflow,
+    "jax": _compile_jax,
+    "torch": _compile_torch,
+}

@@ -1,0 +1,66 @@
+"""From token ids to the vectors that enter the first block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from bertviz_core.config import BertConfig
+from bertviz_core.model.layers import LayerNorm, Tensor, initializer
+
+
+class Embeddings(keras.layers.Layer):
+    """Word + position + segment, then layer norm, then dropout.
+
+    Args:
+        config: sizes, `hidden_dropout_prob`, `layer_norm_eps`.
+
+    Call arguments:
+        input_ids: int `[B, T]`, T at most `max_position_embeddings`.
+        token_type_ids: int `[B, T]`; 0 first segment, 1 second.
+        training: turns dropout on.
+
+    Returns:
+        float `[B, T, H]`.
+
+    Source:
+        Devlin et al. 2019 (arXiv:1810.04805), section 3, figure 2;
+        google-research/bert, `modeling.py`, `embedding_postprocessor`.
+    """
+
+    def __init__(self, config: BertConfig, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.config = config
+        self.layer_norm = LayerNorm(config, name="layer_norm", dtype=self.dtype_policy)
+        self.dropout = keras.layers.Dropout(
+            config.hidden_dropout_prob, dtype=self.dtype_policy
+        )
+
+    def build(self, *_: Any) -> None:
+        self.word_embeddings = self._table("word_embeddings", self.config.vocab_size)
+        self.position_embeddings = self._table(
+            "position_embeddings", self.config.max_position_embeddings
+        )
+        self.token_type_embeddings = self._table(
+            "token_type_embeddings", self.config.type_vocab_size
+        )
+        self.layer_norm.build()
+
+    def call(
+        self, input_ids: Tensor, token_type_ids: Tensor, training: bool | None = None
+    ) -> Tensor:
+        words = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, T, H]
+        num_tokens = ops.shape(input_ids)[1]
+        positions = self.position_embeddings[:num_tokens]  # [T, H]
+        segments = ops.take(self.token_type_embeddings, token_type_ids, axis=0)
+        embedded = self.layer_norm(words + positions + segments)  # [B, T, H]
+        return self.dropout(embedded, training=training)
+
+    def _table(self, name: str, rows: int) -> Any:
+        return self.add_weight(
+            shape=(rows, self.config.hidden_size),
+            initializer=initializer(self.config),
+            name=name,
+        )

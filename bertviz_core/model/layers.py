@@ -1,0 +1,130 @@
+"""The parts every block is made of: projection, layer norm, activation.
+
+Shapes in comments, here and in the files beside it: B batch, T tokens, Q query
+tokens, K key tokens (Q = K = T in BERT), N heads, D head size, H hidden size
+(H = N * D), I intermediate size, L layers, V vocabulary, P asked positions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+from bertviz_core.config import BertConfig
+
+Tensor = Any  # a tensor of the Keras backend in use, or a symbolic one
+
+
+def initializer(config: BertConfig) -> keras.initializers.Initializer:
+    """A fresh initializer; sharing one object would repeat the same draws."""
+    return keras.initializers.TruncatedNormal(stddev=config.initializer_range)
+
+
+class Dense(keras.layers.Layer):
+    """An affine map of the last axis, `x @ kernel + bias`.
+
+    Args:
+        input_size: size of the last axis of `x`.
+        output_size: size of the last axis of the result.
+        config: reads `initializer_range`.
+
+    Call arguments:
+        x: float `[..., input_size]`.
+
+    Returns:
+        float `[..., output_size]`.
+
+    Source:
+        google-research/bert stores kernels as `[in, out]`, as here; Hugging
+        Face stores them as `[out, in]`.
+    """
+
+    def __init__(
+        self, input_size: int, output_size: int, config: BertConfig, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.kernel_shape = (input_size, output_size)
+        self.kernel_initializer = initializer(config)
+
+    def build(self, *_: Any) -> None:
+        self.kernel = self.add_weight(
+            shape=self.kernel_shape, initializer=self.kernel_initializer, name="kernel"
+        )
+        self.bias = self.add_weight(
+            shape=self.kernel_shape[1:], initializer="zeros", name="bias"
+        )
+
+    def call(self, x: Tensor) -> Tensor:
+        return ops.matmul(x, self.kernel) + self.bias
+
+
+class LayerNorm(keras.layers.Layer):
+    """Moves each vector to mean 0 and variance 1, then scales and shifts it.
+
+    Computed in float32 also when the model runs in half precision: the
+    variance of 768 small numbers does not survive bfloat16.
+
+    Args:
+        config: reads `hidden_size` and `layer_norm_eps`.
+
+    Call arguments:
+        x: float `[..., H]`.
+
+    Returns:
+        float `[..., H]`, of the dtype of `x`.
+
+    Source:
+        Ba et al. 2016 (arXiv:1607.06450); the variance divides by H, not H - 1.
+    """
+
+    def __init__(self, config: BertConfig, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.size = config.hidden_size
+        self.epsilon = config.layer_norm_eps
+
+    def build(self, *_: Any) -> None:
+        self.gamma = self.add_weight(
+            shape=(self.size,), initializer="ones", name="gamma"
+        )
+        self.beta = self.add_weight(
+            shape=(self.size,), initializer="zeros", name="beta"
+        )
+
+    def call(self, x: Tensor) -> Tensor:
+        wide = ops.cast(x, "float32")
+        mean = ops.mean(wide, axis=-1, keepdims=True)
+        centred = wide - mean
+        variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
+        normed = centred * ops.rsqrt(variance + self.epsilon)
+        scaled = normed * ops.cast(self.gamma, "float32")
+        return ops.cast(scaled + ops.cast(self.beta, "float32"), x.dtype)
+
+
+def gelu_erf(x: Tensor) -> Tensor:
+    """x * Phi(x), Phi the cumulative normal distribution.
+
+    Source: Hendrycks and Gimpel 2016 (arXiv:1606.08415), section 2.
+    """
+    return 0.5 * x * (1.0 + ops.erf(x * math.sqrt(0.5)))
+
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    """The tanh approximation of `gelu_erf`.
+
+    Source: Hendrycks and Gimpel 2016, section 2, with its constant 0.044715;
+    google-research/bert, `modeling.py`, `gelu`, since commit bee6030 (2019).
+    """
+    inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)
+    return 0.5 * x * (1.0 + ops.tanh(inner))
+
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": gelu_erf,
+    "gelu_new": gelu_tanh,
+    "relu": ops.relu,
+    "swish": ops.silu,
+}
