@@ -62,3 +62,22 @@ class TrainingError(BertVizError):
 
 class EngineError(BertVizError):
     """The process that runs the model is gone, busy or out of reach."""
+
+
+def require_positions(num_tokens: int, max_tokens: int) -> None:
+    """Refuses a text beyond the last position.
+
+    Args:
+        num_tokens: T, special tokens counted.
+        max_tokens: `max_position_embeddings` of the model.
+
+    Raises:
+        TextError: names both numbers.
+    """
+    if num_tokens > max_tokens:
+        raise TextError(
+            "The text is too long for this model. Received: {num_tokens} tokens; "
+            "the model has {max_tokens} positions. Shorten the text or cut it there.",
+            num_tokens=num_tokens,
+            max_tokens=max_tokens,
+        )

@@ -74,19 +74,21 @@ class TokenizedText(FrozenArrays):
 
     @property
     def is_unknown(self) -> np.ndarray:
-        """bool `[T]`: the vocabulary has no pieces for this word."""
+        """Bool `[T]`: the vocabulary has no pieces for this word."""
         return self.input_ids == self.unk_token_id
 
     @property
     def is_special(self) -> np.ndarray:
-        """bool `[T]`: added by the tokenizer, [CLS] and [SEP]."""
+        """Bool `[T]`: added by the tokenizer, [CLS] and [SEP]."""
         return self.word_ids < 0
 
 
 @dataclass(frozen=True)
 class Trace(FrozenArrays):
-    """One forward pass of one text. A part is `None` where it was not asked
-    for, or where the checkpoint has no such head.
+    """One forward pass of one text.
+
+    A part is `None` where it was not asked for, or where the checkpoint has no
+    such head.
 
     Args:
         model_id: which model.

@@ -9,7 +9,7 @@ import keras
 from keras import ops
 
 from bertviz_core.config import BertConfig
-from bertviz_core.errors import TextError
+from bertviz_core.errors import require_positions
 from bertviz_core.model.embeddings import Embeddings
 from bertviz_core.model.encoder import EncoderBlock
 from bertviz_core.model.heads import (
@@ -117,7 +117,8 @@ class Bert(keras.Model):
         replacement: Tensor | None = None,
         training: bool | None = None,
     ) -> dict[str, Tensor]:
-        require_length(self.config, input_ids.shape[1])
+        if input_ids.shape[1] is not None:  # open in a compiled graph
+            require_positions(input_ids.shape[1], self.config.max_position_embeddings)
         if attention_mask is None:
             attention_mask = ops.ones_like(input_ids)
         if token_type_ids is None:
@@ -168,25 +169,6 @@ class Bert(keras.Model):
 
     def _heads(self) -> tuple[Any, ...]:
         return self.pooler, self.mlm, self.nsp, self.classifier
-
-
-def require_length(config: BertConfig, num_tokens: int | None) -> None:
-    """Refuses a text beyond the last position.
-
-    Args:
-        config: reads `max_position_embeddings`.
-        num_tokens: T, special tokens counted; `None` when it is not known yet.
-
-    Raises:
-        TextError: names both numbers.
-    """
-    if num_tokens is not None and num_tokens > config.max_position_embeddings:
-        raise TextError(
-            "The text is too long for this model. Received: {num_tokens} tokens; "
-            "the model has {max_tokens} positions. Shorten the text or cut it there.",
-            num_tokens=num_tokens,
-            max_tokens=config.max_position_embeddings,
-        )
 
 
 def _checked_heads(heads: Iterable[str]) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from bertviz_core.model.bert import Bert, require_length
+from bertviz_core.errors import require_positions
+from bertviz_core.model.bert import Bert
 
 # Name of each input of `Bert.call` to its dtype and number of axes.
 INPUTS: Mapping[str, tuple[str, int]] = {
@@ -62,7 +63,9 @@ class CompiledForward:
             ValueError: an unknown input, or one with another number of axes.
         """
         arrays = {name: _array(name, value) for name, value in inputs.items()}
-        require_length(self.model.config, arrays["input_ids"].shape[1])
+        require_positions(
+            arrays["input_ids"].shape[1], self.model.config.max_position_embeddings
+        )
         result = self._function(frozenset(arrays), outputs)(arrays)
         return {
             name: np.asarray(keras.ops.convert_to_numpy(value))

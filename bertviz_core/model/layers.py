@@ -105,7 +105,7 @@ class LayerNorm(keras.layers.Layer):
 
 
 def gelu_erf(x: Tensor) -> Tensor:
-    """x * Phi(x), Phi the cumulative normal distribution.
+    """X * Phi(x), Phi the cumulative normal distribution.
 
     Source: Hendrycks and Gimpel 2016 (arXiv:1606.08415), section 2.
     """

@@ -1,0 +1,184 @@
+"""Text in, trace out: one loaded model and what can be asked of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.interventions import Interventions
+from bertviz_core.model.compiled import CompiledForward
+from bertviz_core.trace import MaskPredictions, ModelInfo, TokenizedText, Trace
+
+if TYPE_CHECKING:
+    from bertviz_core.checkpoints.library import LoadedModel
+
+
+class Explorer:
+    """Runs one model on texts. Safe to share between threads.
+
+    Args:
+        loaded: model, tokenizer and load report.
+
+    Example:
+        >>> explorer = Explorer.open("starter-en")
+        >>> explorer.predict_masks("Paris is the capital of [MASK].").logits.shape
+        (1, 16384)
+    """
+
+    def __init__(self, loaded: LoadedModel) -> None:
+        self.loaded = loaded
+        self.model_id = loaded.model_id
+        self.tokenizer = loaded.tokenizer
+        self.config = loaded.model.config
+        self.forward = CompiledForward(loaded.model)
+        self._passes = itertools.count()
+        self.num_forward_passes = 0
+
+    @classmethod
+    def open(
+        cls, model_id: str, progress: Callable[[float, str], None] | None = None
+    ) -> Explorer:
+        """Loads a model.
+
+        Args:
+            model_id: a bundled name, a folder, a zip file or a hub name.
+            progress: told the fraction done and what is going on.
+
+        Raises:
+            CheckpointError: see `checkpoints.library.open_model`.
+        """
+        from bertviz_core.checkpoints.library import open_model
+
+        return cls(open_model(model_id, progress))
+
+    def info(self) -> ModelInfo:
+        """Describes the model in plain values."""
+        model = self.loaded.model
+        return ModelInfo(
+            model_id=self.model_id,
+            config=self.config.to_dict(),
+            heads=model.heads,
+            labels=tuple(self.loaded.labels),
+            lower_case=self.tokenizer.lower_case,
+            num_weights=sum(int(np.prod(w.shape)) for w in model.weights),
+            report=self.loaded.report,
+        )
+
+    def tokenize(
+        self, text: str, pair: str | None = None, cut: bool = False
+    ) -> TokenizedText:
+        """Splits a text as the model reads it.
+
+        Raises:
+            TextError: nothing but white space, or more tokens than positions
+                while `cut` is false.
+        """
+        max_tokens = self.config.max_position_embeddings
+        tokenized = self.tokenizer.encode(text, pair, max_tokens, cut)
+        if tokenized.is_special.all():
+            raise TextError("There is no text to look at. Type a sentence.")
+        return tokenized
+
+    def trace(
+        self,
+        text: str,
+        pair: str | None = None,
+        cut: bool = False,
+        mlm_positions: Sequence[int] | None = None,
+        interventions: Interventions | None = None,
+    ) -> Trace:
+        """Sends a text through the network once and keeps everything.
+
+        Args:
+            text: the text, or the first of two.
+            pair: the second text.
+            cut: leaves out what is beyond the last position.
+            mlm_positions: token indices to predict words at; `None` for the
+                masks. The decoder is a quarter of the work of a long text.
+            interventions: what to change on the way.
+
+        Returns:
+            Every array of `Trace` that the model has a head for.
+
+        Raises:
+            TextError: see `tokenize`.
+        """
+        tokenized = self.tokenize(text, pair, cut)
+        asked = tokenized.mask_positions if mlm_positions is None else mlm_positions
+        positions = np.asarray(asked, "int32")
+        inputs = self._inputs(tokenized)
+        if "mlm" in self.loaded.model.heads:
+            inputs["mlm_positions"] = positions
+        if interventions is not None:
+            inputs |= interventions.inputs(self.config, tokenized.num_tokens)
+        output = self._run(inputs)
+        has_words = "mlm_logits" in output
+        return Trace(
+            model_id=self.model_id,
+            tokenized=tokenized,
+            hidden_states=output["hidden_states"][0],
+            attention_probs=output["attention_probs"][0],
+            pooled_output=_first(output.get("pooled_output")),
+            nsp_logits=_first(output.get("nsp_logits")),
+            class_logits=_first(output.get("class_logits")),
+            mlm_positions=positions if has_words else None,
+            mlm_logits=output.get("mlm_logits"),
+        )
+
+    def predict_masks(
+        self, text: str, pair: str | None = None, cut: bool = False
+    ) -> MaskPredictions:
+        """Scores every word of the vocabulary at each `[MASK]`.
+
+        Raises:
+            CheckpointError: the checkpoint has no masked-word head.
+            TextError: no mask, or see `tokenize`.
+        """
+        self.require_head("mlm")
+        tokenized = self.tokenize(text, pair, cut)
+        positions = tokenized.mask_positions
+        if not len(positions):
+            raise TextError(
+                "There is no [MASK] in the text, so there is nothing to guess. "
+                "Click a word, or write [MASK] in its place."
+            )
+        inputs = self._inputs(tokenized) | {"mlm_positions": positions}
+        logits = self._run(inputs, ("mlm_logits",))["mlm_logits"]
+        return MaskPredictions(self.model_id, tokenized, positions, logits)
+
+    def require_head(self, head: str) -> None:
+        """Refuses a question that the checkpoint has no head for.
+
+        Raises:
+            CheckpointError: names the head and what to choose instead.
+        """
+        if head not in self.loaded.model.heads:
+            raise CheckpointError(
+                "The model {model} has no {head} head, so it cannot answer this: its "
+                "checkpoint does not hold those weights. Choose a model that has it.",
+                model=self.model_id,
+                head=head.upper(),
+            )
+
+    def _inputs(self, tokenized: TokenizedText) -> dict[str, np.ndarray]:
+        # No attention mask: a single text has no padding to hide.
+        return {
+            "input_ids": tokenized.input_ids[None],
+            "token_type_ids": tokenized.token_type_ids[None],
+        }
+
+    def _run(
+        self, inputs: dict[str, np.ndarray], outputs: tuple[str, ...] | None = None
+    ) -> dict[str, np.ndarray]:
+        # `next` on a counter is atomic, so threads lose no count.
+        self.num_forward_passes = next(self._passes) + 1
+        return self.forward(inputs, outputs)
+
+
+def _first(array: np.ndarray | None) -> np.ndarray | None:
+    """The only row of a batch of one."""
+    return None if array is None else array[0]

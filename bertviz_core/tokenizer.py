@@ -1,0 +1,276 @@
+"""Text to word pieces, as BERT was trained to see it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tokenizers import (
+    AddedToken,
+    Encoding,
+    Tokenizer,
+    models,
+    normalizers,
+    pre_tokenizers,
+)
+
+from bertviz_core.config import read_json_object
+from bertviz_core.errors import TokenizerError, require_positions
+from bertviz_core.trace import TokenizedText
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class BertTokenizer:
+    """WordPiece over Hugging Face `tokenizers`; immutable and thread-safe.
+
+    Args:
+        vocabulary: V word pieces by id.
+        lower_case: folds case, and accents unless `strip_accents` says else.
+        strip_accents: `None` follows `lower_case`, as in Google's code.
+        tokenize_chinese_chars: makes every CJK character a word of its own.
+
+    Raises:
+        TokenizerError: one of the five special tokens is absent.
+
+    Source:
+        google-research/bert, `tokenization.py`; the defaults are those of
+        Hugging Face's `BertTokenizer`.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Sequence[str],
+        lower_case: bool = True,
+        strip_accents: bool | None = None,
+        tokenize_chinese_chars: bool = True,
+    ) -> None:
+        self.vocabulary = tuple(vocabulary)
+        self.lower_case = lower_case
+        self.strip_accents = strip_accents
+        self.tokenize_chinese_chars = tokenize_chinese_chars
+        ids = {token: index for index, token in enumerate(self.vocabulary)}
+        _require_special_tokens(ids)
+        self.pad_token_id, self.unk_token_id = ids["[PAD]"], ids["[UNK]"]
+        self.cls_token_id, self.sep_token_id = ids["[CLS]"], ids["[SEP]"]
+        self.mask_token_id = ids["[MASK]"]
+        self._tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+        self._tokenizer.normalizer = normalizers.BertNormalizer(
+            clean_text=True,
+            handle_chinese_chars=tokenize_chinese_chars,
+            strip_accents=strip_accents,
+            lowercase=lower_case,
+        )
+        self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        self._tokenizer.add_special_tokens(
+            [AddedToken(token, special=True) for token in SPECIAL_TOKENS]
+        )
+
+    @property
+    def vocab_size(self) -> int:
+        """V, rows of the vocabulary file."""
+        return len(self.vocabulary)
+
+    @classmethod
+    def from_vocab_file(cls, path: Path, **options: Any) -> BertTokenizer:
+        """Reads `vocab.txt`, one word piece a line.
+
+        Raises:
+            TokenizerError: the file cannot be read, or see the constructor.
+        """
+        return cls(_read_vocabulary(path), **options)
+
+    @classmethod
+    def from_folder(cls, folder: Path, lower_case: bool | None = None) -> BertTokenizer:
+        """Reads the tokenizer files of a checkpoint.
+
+        `vocab.txt` with the switches of `tokenizer_config.json` where there
+        is one; else `tokenizer.json`.
+
+        Args:
+            folder: of the checkpoint.
+            lower_case: decides where the files do not say; `None` means true.
+
+        Raises:
+            TokenizerError: no file, or not a WordPiece tokenizer of BERT's kind.
+        """
+        fallback = True if lower_case is None else lower_case
+        if (folder / "vocab.txt").is_file():
+            options = _switches(folder / "tokenizer_config.json", fallback)
+            return cls.from_vocab_file(folder / "vocab.txt", **options)
+        if (folder / "tokenizer.json").is_file():
+            return cls(**_from_tokenizer_json(folder / "tokenizer.json"))
+        raise TokenizerError(
+            "The folder {folder} has no vocabulary. Add the vocab.txt or "
+            "tokenizer.json that belongs to the checkpoint.",
+            folder=folder.name,
+        )
+
+    def encode(
+        self,
+        text: str,
+        pair: str | None = None,
+        max_tokens: int | None = None,
+        cut: bool = False,
+    ) -> TokenizedText:
+        """Splits a text, or two: `[CLS] text [SEP]`, `[CLS] text [SEP] pair [SEP]`.
+
+        Args:
+            text: any string; special tokens written in it count as such.
+            pair: second text; its tokens are of type 1.
+            max_tokens: T at most, special tokens counted.
+            cut: leaves out the end of the longer text where there is too much,
+                one token after the other, instead of refusing.
+
+        Returns:
+            The pieces with ids, types, and places in the original text.
+
+        Raises:
+            TextError: too many tokens and `cut` is false.
+        """
+        texts = [text] if pair is None else [text, pair]
+        parts = [_Part(self._encode_one(part)) for part in texts]
+        num_added = len(parts) + 1
+        uncut = sum(part.length for part in parts) + num_added
+        if max_tokens is not None and uncut > max_tokens:
+            if not cut:
+                require_positions(uncut, max_tokens)
+            _shorten(parts, max(max_tokens - num_added, 0))
+        return self._assemble(text, pair, parts, uncut)
+
+    def save(self, folder: Path) -> None:
+        """Writes `vocab.txt` and `tokenizer_config.json` as Hugging Face does."""
+        lines = "".join(f"{token}\n" for token in self.vocabulary)
+        (folder / "vocab.txt").write_text(lines, encoding="utf-8", newline="\n")
+        switches = {
+            "tokenizer_class": "BertTokenizer",
+            "do_lower_case": self.lower_case,
+            "strip_accents": self.strip_accents,
+            "tokenize_chinese_chars": self.tokenize_chinese_chars,
+        }
+        (folder / "tokenizer_config.json").write_text(
+            json.dumps(switches, indent=2) + "\n", encoding="utf-8"
+        )
+
+    def _encode_one(self, text: str) -> Encoding:
+        # Half a surrogate pair cannot be UTF-8; the replacement keeps offsets.
+        clean = _LONE_SURROGATE.sub("\ufffd", text)
+        return self._tokenizer.encode(clean, add_special_tokens=False)
+
+    def _assemble(
+        self, text: str, pair: str | None, parts: list[_Part], uncut: int
+    ) -> TokenizedText:
+        ids, types = [self.cls_token_id], [0]
+        offsets, words = [(0, 0)], [-1]
+        for segment, part in enumerate(parts):
+            size = part.length
+            ids += [*part.encoding.ids[:size], self.sep_token_id]
+            types += [segment] * (size + 1)
+            offsets += [*part.encoding.offsets[:size], (0, 0)]
+            words += [*part.encoding.word_ids[:size], -1]
+        return TokenizedText(
+            text=text,
+            pair=pair,
+            tokens=tuple(self.vocabulary[index] for index in ids),
+            input_ids=np.array(ids, "int32"),
+            token_type_ids=np.array(types, "int32"),
+            offsets=np.array(offsets, "int32"),
+            word_ids=np.array(words, "int32"),
+            unk_token_id=self.unk_token_id,
+            mask_token_id=self.mask_token_id,
+            num_tokens_uncut=uncut,
+        )
+
+
+class _Part:
+    """One text on its way into the input; `length` pieces of it are kept."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.encoding = encoding
+        self.length = len(encoding)
+
+
+def _shorten(parts: list[_Part], room: int) -> None:
+    """Takes the last piece of the longer text until all fits, as Google does."""
+    excess = sum(part.length for part in parts) - room
+    for _ in range(excess):
+        # On a tie the second text gives way (google-research/bert,
+        # `run_classifier.py`, `_truncate_seq_pair`).
+        longest = max(reversed(parts), key=lambda part: part.length)
+        longest.length -= 1
+
+
+def _require_special_tokens(ids: dict[str, int]) -> None:
+    missing = [token for token in SPECIAL_TOKENS if token not in ids]
+    if missing:
+        raise TokenizerError(
+            "The vocabulary lacks special tokens that BERT needs. "
+            "Received: {vocab_size} entries without {missing}. "
+            "Use the vocab.txt that belongs to the checkpoint.",
+            vocab_size=len(ids),
+            missing=", ".join(missing),
+        )
+
+
+def _read_vocabulary(path: Path) -> list[str]:
+    try:
+        # Not `splitlines`: some vocabularies hold U+2028 and its like as tokens.
+        with path.open(encoding="utf-8") as file:
+            tokens = [line.rstrip("\n") for line in file]
+    except (OSError, UnicodeDecodeError) as error:
+        raise TokenizerError(
+            "The vocabulary file {name} cannot be read as UTF-8 text. Take a fresh "
+            "copy of it from where the model came from.",
+            name=path.name,
+        ) from error
+    while tokens and not tokens[-1]:
+        tokens.pop()
+    return tokens
+
+
+def _switches(path: Path, lower_case: bool) -> dict[str, Any]:
+    raw = read_json_object(path) if path.is_file() else {}
+    return {
+        "lower_case": bool(raw.get("do_lower_case", lower_case)),
+        "strip_accents": raw.get("strip_accents"),
+        "tokenize_chinese_chars": bool(raw.get("tokenize_chinese_chars", True)),
+    }
+
+
+def _from_tokenizer_json(path: Path) -> dict[str, Any]:
+    raw = read_json_object(path)
+    model, normalizer = raw.get("model"), raw.get("normalizer")
+    if (
+        not isinstance(model, dict)
+        or not isinstance(normalizer, dict)
+        or not isinstance(model.get("vocab"), dict)
+        or model.get("type", "WordPiece") != "WordPiece"
+        or normalizer.get("type") != "BertNormalizer"
+    ):
+        raise TokenizerError(
+            "The file {name} does not describe BERT's WordPiece tokenizer. "
+            "Add the vocab.txt that belongs to the checkpoint.",
+            name=path.name,
+        )
+    return {
+        "vocabulary": _by_id(model["vocab"], path.name),
+        "lower_case": bool(normalizer.get("lowercase", True)),
+        "strip_accents": normalizer.get("strip_accents"),
+        "tokenize_chinese_chars": bool(normalizer.get("handle_chinese_chars", True)),
+    }
+
+
+def _by_id(vocab: dict[str, Any], name: str) -> list[str]:
+    tokens = sorted(vocab, key=lambda token: str(vocab[token]).zfill(12))
+    if [vocab[token] for token in tokens] != list(range(len(tokens))):
+        raise TokenizerError(
+            "The ids in {name} do not run from 0 upwards without a gap. "
+            "Add the vocab.txt that belongs to the checkpoint.",
+            name=name,
+        )
+    return tokens
