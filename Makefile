@@ -1,0 +1,56 @@
+# `make app` runs the app, `make test` tests it; both set up all that they need.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Two stamps, so that `make app` never waits for test tools.
+APP_READY := $(VENV)/.app-ready
+DEV_READY := $(VENV)/.dev-ready
+PEERS_READY := $(VENV)/.peers-ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: app serve test check fix bench setup peers clean
+
+app: $(APP_READY)  ## Run the app on this machine
+	$(BIN)/streamlit run app.py
+
+serve: $(APP_READY)  ## Run the app as a host does: security headers, engine warm at start
+	$(BIN)/streamlit run server.py
+
+test: $(DEV_READY)  ## Run every test; browser tests need Chromium or Chrome
+	$(BIN)/python -m pytest
+
+check: $(DEV_READY)  ## Style, types, layering
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/test_layering.py tests/test_locales.py
+
+fix: $(DEV_READY)  ## Format, and mend what ruff can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(PEERS_READY)  ## Measure beside peers; see benchmarks/README.md
+	$(BIN)/python -m benchmarks
+
+setup: $(DEV_READY)  ## Everything but the benchmark peers
+
+peers: $(PEERS_READY)  ## torch, for benchmarks and `peer` tests
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(APP_READY): requirements.txt | $(VENV)/bin/python
+	$(PIP) -r requirements.txt
+	touch $@
+
+$(DEV_READY): requirements-dev.txt $(APP_READY)
+	$(PIP) -r requirements-dev.txt
+	touch $@
+
+$(PEERS_READY): requirements-peers.txt $(DEV_READY)
+	$(PIP) -r requirements-peers.txt
+	touch $@
+
+clean:  ## Remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
