@@ -172,7 +172,7 @@ class BertTokenizer:
             ids += [*part.encoding.ids[:size], self.sep_token_id]
             types += [segment] * (size + 1)
             offsets += [*part.encoding.offsets[:size], (0, 0)]
-            words += [*part.encoding.word_ids[:size], -1]
+            words += [*_word_ids(part.encoding)[:size], -1]
         return TokenizedText(
             text=text,
             pair=pair,
@@ -193,6 +193,10 @@ class _Part:
     def __init__(self, encoding: Encoding) -> None:
         self.encoding = encoding
         self.length = len(encoding)
+
+
+def _word_ids(encoding: Encoding) -> list[int]:
+    return [-1 if word is None else word for word in encoding.word_ids]
 
 
 def _shorten(parts: list[_Part], room: int) -> None:

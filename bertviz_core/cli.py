@@ -1,0 +1,228 @@
+"""The command line: look at models, predict, trace and convert without the app.
+
+Heavy imports wait until a command needs them, so that `--help` is instant.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bertviz_core.errors import BertVizError, TextError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bertviz_core.explorer import Explorer
+    from bertviz_core.trace import MaskPredictions
+
+USER_ERROR_STATUS = 2
+
+model_option = click.option(
+    "--model",
+    "model_id",
+    metavar="M",
+    help="A bundled name, a folder, a zip file or a hub name. "
+    "Default: the bundled model.",
+)
+
+
+class _SentenceErrors(click.Group):
+    """Ends in one sentence on stderr instead of a traceback."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except BertVizError as error:
+            click.echo(str(error), err=True)
+            context.exit(USER_ERROR_STATUS)
+
+
+@click.group(cls=_SentenceErrors)
+def main() -> None:
+    """BERT Explorer without the browser."""
+    # TensorFlow's start-up remarks are not errors of the user's.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def models(as_json: bool) -> None:
+    """List the models on this machine."""
+    import dataclasses
+
+    from bertviz_core.checkpoints.library import list_models
+
+    entries = list_models()
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(entry) for entry in entries]))
+        return
+    for entry in entries:
+        megabytes = entry.size_bytes / 1e6
+        click.echo(f"{entry.model_id}\t{entry.origin}\t{megabytes:.1f} MB")
+
+
+@main.command()
+@click.argument("text")
+@model_option
+@click.option("--top-k", default=5, show_default=True, type=click.IntRange(min=1))
+@click.option(
+    "--temperature",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(min=0.0),
+    help="Divides the logits; 0 leaves only the best word.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def predict(
+    text: str, model_id: str | None, top_k: int, temperature: float, as_json: bool
+) -> None:
+    """Predict the masked words of TEXT; `-` reads a text a line from stdin.
+
+    With `-`, each line gives one JSON object; a line that cannot be predicted
+    gives {"error": …}, and the exit status is 2 at the end.
+    """
+    explorer = _open(model_id)
+    if text != "-":
+        prediction = _predict(explorer, text, top_k, temperature)
+        click.echo(json.dumps(prediction) if as_json else _table(prediction))
+        return
+    num_errors = 0
+    for line in click.open_file("-", encoding="utf-8", errors="replace"):
+        try:
+            result = _predict(explorer, line.rstrip("\r\n"), top_k, temperature)
+        except BertVizError as error:
+            num_errors += 1
+            result = {"error": str(error)}
+        click.echo(json.dumps(result))
+        sys.stdout.flush()
+    if num_errors:
+        raise TextError(
+            "Some lines could not be predicted. Received: {num_errors} such lines; "
+            "the output says why in the place of each.",
+            num_errors=num_errors,
+        )
+
+
+@main.command()
+@model_option
+@click.option("--text", help="A text; its last positions are never cut.")
+@click.option("--pair", help="A second text.")
+@click.option(
+    "--inputs",
+    type=click.Path(path_type=Path),
+    help="An .npz file with input_ids, attention_mask, token_type_ids, int [B, T].",
+)
+@click.option("--out", required=True, type=click.Path(path_type=Path))
+def trace(
+    model_id: str | None,
+    text: str | None,
+    pair: str | None,
+    inputs: Path | None,
+    out: Path,
+) -> None:
+    """Write every intermediate result of a forward pass to an .npz file.
+
+    Keys: hidden_states [B, L+1, T, H], attention_probs [B, L, N, T, T],
+    pooled_output [B, H], mlm_logits [B, T, V], nsp_logits [B, 2]; those of a
+    head that the checkpoint lacks are absent. From a text also input_ids,
+    attention_mask and token_type_ids.
+    """
+    from bertviz_core.trace_file import read_inputs, trace_arrays, write_arrays
+
+    if (text is None) == (inputs is None):
+        raise click.UsageError("Give either --text or --inputs.")
+    explorer = _open(model_id)
+    if inputs is not None:
+        arrays = read_inputs(inputs, explorer.config)
+    else:
+        arrays = _text_inputs(explorer, text or "", pair)
+    write_arrays(out, arrays | trace_arrays(explorer, arrays))
+
+
+@main.command()
+@click.argument("source")
+@click.argument("destination", type=click.Path(path_type=Path))
+def convert(source: str, destination: Path) -> None:
+    """Save model SOURCE as a Hugging Face folder DESTINATION."""
+    from bertviz_core.checkpoints.export import save_huggingface
+
+    save_huggingface(_open(source).loaded, destination)
+    click.echo(str(destination))
+
+
+def _open(model_id: str | None) -> Explorer:
+    from bertviz_core.checkpoints.library import DEFAULT_MODEL
+    from bertviz_core.explorer import Explorer
+
+    return Explorer.open(model_id or DEFAULT_MODEL)
+
+
+def _predict(
+    explorer: Explorer, text: str, top_k: int, temperature: float
+) -> dict[str, Any]:
+    from bertviz_core.mask_text import normalise_masks
+
+    normalised, _ = normalise_masks(text)
+    predictions = explorer.predict_masks(normalised)
+    return {
+        "model": explorer.model_id,
+        "tokens": list(predictions.tokenized.tokens),
+        "masks": list(
+            _masks(predictions, explorer.tokenizer.vocabulary, top_k, temperature)
+        ),
+    }
+
+
+def _masks(
+    predictions: MaskPredictions,
+    vocabulary: tuple[str, ...],
+    top_k: int,
+    temperature: float,
+) -> Iterator[dict[str, Any]]:
+    from bertviz_core.analysis.sampling import softmax, top_ids
+
+    for position, logits in zip(predictions.positions, predictions.logits, strict=True):
+        probabilities = softmax(logits, temperature)
+        yield {
+            "position": int(position),
+            "candidates": [
+                {
+                    "token": vocabulary[index],
+                    "id": int(index),
+                    "probability": float(probabilities[index]),
+                    "logit": float(logits[index]),
+                }
+                for index in top_ids(logits, top_k)
+            ],
+        }
+
+
+def _table(prediction: dict[str, Any]) -> str:
+    lines = []
+    for mask in prediction["masks"]:
+        lines.append(f"[MASK] at position {mask['position']}")
+        lines += [
+            f"  {candidate['probability']:7.2%}  {candidate['token']}"
+            for candidate in mask["candidates"]
+        ]
+    return "\n".join(lines)
+
+
+def _text_inputs(
+    explorer: Explorer, text: str, pair: str | None
+) -> dict[str, np.ndarray]:
+    import numpy as np
+
+    tokenized = explorer.tokenize(text, pair)
+    return {
+        "input_ids": tokenized.input_ids[None],
+        "attention_mask": np.ones_like(tokenized.input_ids)[None],
+        "token_type_ids": tokenized.token_type_ids[None],
+    }

@@ -1,0 +1,127 @@
+"""Traces of whole batches as .npz files."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bertviz_core.config import BertConfig
+from bertviz_core.errors import DatasetError
+
+if TYPE_CHECKING:
+    from bertviz_core.explorer import Explorer
+
+Arrays = dict[str, np.ndarray]
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+
+
+def read_inputs(path: Path, config: BertConfig) -> Arrays:
+    """Reads a batch that is already made of ids.
+
+    Args:
+        path: an .npz file with `input_ids` int `[B, T]` and, where not all 1
+            and all 0, `attention_mask` and `token_type_ids` of the same shape.
+        config: decides which ids exist.
+
+    Returns:
+        The three arrays, int32 `[B, T]`.
+
+    Raises:
+        DatasetError: not such a file, or an id beyond the model's tables.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            found = {name: file[name] for name in _INPUTS if name in file}
+    # What NumPy raises for a broken file depends on where it is broken.
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, TypeError) as error:
+        raise DatasetError(
+            "The file {name} cannot be read as an .npz file of numbers. Write it "
+            "with numpy.savez, with an array input_ids.",
+            name=path.name,
+        ) from error
+    ids = found.get("input_ids", np.zeros(0))
+    arrays = {
+        "input_ids": ids,
+        "attention_mask": found.get("attention_mask", np.ones_like(ids)),
+        "token_type_ids": found.get("token_type_ids", np.zeros_like(ids)),
+    }
+    upper = {
+        "input_ids": config.vocab_size,
+        "attention_mask": 2,
+        "token_type_ids": config.type_vocab_size,
+    }
+    for name, array in arrays.items():
+        _require_ids(name, array, ids.shape, upper[name])
+    return {name: array.astype("int32") for name, array in arrays.items()}
+
+
+def _require_ids(
+    name: str, array: np.ndarray, shape: tuple[int, ...], upper: int
+) -> None:
+    if array.ndim != 2 or not array.size or array.shape != shape:
+        raise DatasetError(
+            "{name} must have the two axes batch and token, alike in all arrays. "
+            "Received: shape={received}. Store it as [B, T].",
+            name=name,
+            received=str(array.shape),
+        )
+    if array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= upper:
+        raise DatasetError(
+            "{name} must hold whole numbers from 0 to {largest}. "
+            "Received: {dtype} from {low} to {high}. Use the ids of this model.",
+            name=name,
+            largest=upper - 1,
+            dtype=str(array.dtype),
+            low=str(array.min()),
+            high=str(array.max()),
+        )
+
+
+def trace_arrays(explorer: Explorer, inputs: Arrays) -> Arrays:
+    """Runs a batch and keeps everything, with words predicted everywhere.
+
+    Args:
+        explorer: the model.
+        inputs: see `read_inputs`.
+
+    Returns:
+        `hidden_states` `[B, L + 1, T, H]`, `attention_probs`
+        `[B, L, N, T, T]` and, where the model has the head, `pooled_output`
+        `[B, H]`, `nsp_logits` `[B, 2]`, `class_logits`, `mlm_logits`
+        `[B, T, V]`.
+    """
+    batch, num_tokens = inputs["input_ids"].shape
+    asked = dict(inputs)
+    if "mlm" in explorer.loaded.model.heads:
+        asked["mlm_positions"] = np.arange(batch * num_tokens)
+    output = explorer.forward(asked)
+    del output["sequence_output"]
+    if "mlm_logits" in output:
+        flat = output["mlm_logits"]
+        output["mlm_logits"] = flat.reshape(batch, num_tokens, -1)
+    return output
+
+
+def write_arrays(path: Path, arrays: Arrays) -> None:
+    """Writes an .npz file whole or not at all.
+
+    Raises:
+        DatasetError: the folder is absent or cannot be written.
+    """
+    unfinished = path.with_name(path.name + ".unfinished")
+    try:
+        with unfinished.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+        os.replace(unfinished, path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise DatasetError(
+            "The file {name} cannot be written. Received: {reason}. Choose a folder "
+            "that exists and has room.",
+            name=path.name,
+            reason=error.strerror or type(error).__name__,
+        ) from error
