@@ -1,0 +1,297 @@
+"""Masks in a text: what people type for one, and words that can be clicked.
+
+Pure text, no vocabulary: a word here is what a reader would click, which may be
+several pieces for the model.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+MASK = "[MASK]"
+
+# Comparing two texts takes the square of their length: 0.1 s at this many words.
+MOST_WORDS_COMPARED = 2000
+
+# "mask" in any case, also in the full-width letters of Chinese input methods.
+_NAME = r"[mMｍＭ][aAａＡ][sSｓＳ][kKｋＫ]"
+_SPELLINGS = re.compile(
+    # Two or more underscores: one alone is a character of its own.
+    r"[_＿]{2,}"
+    rf"|[\[［【〔]\s*{_NAME}\s*[\]］】〕]"
+    rf"|[<＜〈《]\s*\|?\s*{_NAME}\s*\|?\s*[>＞〉》]"
+)
+
+_ZERO_WIDTH_JOINER = "\u200d"
+# Joiner, non-joiner and soft hyphen stand inside words of several scripts.
+_INSIDE_WORD = frozenset({_ZERO_WIDTH_JOINER, "\u200c", "\u00ad"})
+_APOSTROPHES = frozenset("'’")
+_SKIN_TONES = range(0x1F3FB, 0x1F400)
+_FLAG_LETTERS = range(0x1F1E6, 0x1F200)
+_FLAG_TAGS = range(0xE0020, 0xE0080)
+
+# The characters that BERT's tokenizer sets apart, one token each.
+# Source: google-research/bert, `tokenization.py`, `_is_chinese_char`.
+_IDEOGRAPHS = (
+    range(0x4E00, 0xA000),
+    range(0x3400, 0x4DC0),
+    range(0x20000, 0x2A6E0),
+    range(0x2A700, 0x2B740),
+    range(0x2B740, 0x2B820),
+    range(0x2B820, 0x2CEB0),
+    range(0xF900, 0xFB00),
+    range(0x2F800, 0x2FA20),
+)
+
+
+@dataclass(frozen=True)
+class Word:
+    """One clickable part of a text.
+
+    Args:
+        start, end: its first and past-the-last character in the text.
+        text: the characters between them.
+        is_mask: whether it is a mask, in any spelling.
+    """
+
+    start: int
+    end: int
+    text: str
+    is_mask: bool
+
+
+@dataclass(frozen=True)
+class MaskedText:
+    """A text with masks that remembers what they hide.
+
+    Args:
+        text: every mask is spelled `[MASK]`.
+        originals: what stood at each mask, left to right; "" where the mask
+            was typed and hides nothing.
+    """
+
+    text: str
+    originals: tuple[str, ...]
+
+
+def normalise_masks(text: str) -> tuple[str, tuple[str, ...]]:
+    """Spells every mask `[MASK]`.
+
+    Understood are two or more underscores, and "mask" in square or angle
+    brackets, in any case, with spaces, half-width or full-width.
+
+    Returns:
+        The text with `[MASK]`, and the other spellings that it had, each once,
+        in order of their first place.
+    """
+    spellings = dict.fromkeys(match.group() for match in _SPELLINGS.finditer(text))
+    spellings.pop(MASK, None)
+    return _SPELLINGS.sub(MASK, text), tuple(spellings)
+
+
+def split_words(text: str, limit: int | None = None) -> tuple[Word, ...]:
+    """Cuts a text into what can be clicked: words, Chinese characters, signs.
+
+    Letters, digits and their marks run together, also across an apostrophe
+    ("don't"); an ideograph, a punctuation mark and an emoji, with all that
+    belongs to it, stand alone. White space and control characters are left out.
+
+    Args:
+        text: with masks in any spelling.
+        limit: stop after this many words; `None` goes to the end.
+    """
+    masks = {match.start(): match.end() for match in _SPELLINGS.finditer(text)}
+    barriers = sorted(masks)
+    words: list[Word] = []
+    start, num_passed = 0, 0
+    while start < len(text) and (limit is None or len(words) < limit):
+        if start in masks:
+            end, num_passed = masks[start], num_passed + 1
+            words.append(Word(start, end, text[start:end], True))
+        else:
+            stop = barriers[num_passed] if num_passed < len(barriers) else len(text)
+            end = _end_of_part(text, start, stop)
+            if _kind(text[start]) != "gap":
+                words.append(Word(start, end, text[start:end], False))
+        start = end
+    return tuple(words)
+
+
+def remember_masks(text: str) -> MaskedText:
+    """Starts with a text whose masks hide nothing that is known."""
+    text, num_masks = _SPELLINGS.subn(MASK, text)
+    return MaskedText(text, ("",) * num_masks)
+
+
+def toggle_mask(masked: MaskedText, word_index: int) -> MaskedText:
+    """Hides a word behind a mask, or puts back what a mask hides.
+
+    Hiding keeps the number of words, so an index means the same word before and
+    after.
+
+    Args:
+        masked: the text so far.
+        word_index: index into `split_words(masked.text)`.
+
+    Returns:
+        The changed text. It is unchanged for a mask that hides nothing.
+
+    Raises:
+        ValueError: there is no such word.
+    """
+    words = split_words(masked.text)
+    if not 0 <= word_index < len(words):
+        raise ValueError(
+            f"`word_index` must be below the number of words, {len(words)}. "
+            f"Received: word_index={word_index}."
+        )
+    word = words[word_index]
+    mask_index = sum(earlier.is_mask for earlier in words[:word_index])
+    if not word.is_mask:
+        text = masked.text[: word.start] + MASK + masked.text[word.end :]
+        return _remembering(text, masked.originals, mask_index, (word.text,), 0)
+    original = masked.originals[mask_index]
+    if not original:
+        return masked
+    text = masked.text[: word.start] + original + masked.text[word.end :]
+    return _remembering(text, masked.originals, mask_index, (), 1)
+
+
+def fill_mask(masked: MaskedText, mask_index: int, token: str) -> MaskedText:
+    """Writes a token of the vocabulary where a mask stands.
+
+    A piece that continues a word (`##ing`) is joined to what stands before it.
+
+    Args:
+        masked: the text so far.
+        mask_index: which mask, left to right.
+        token: as in the vocabulary.
+
+    Raises:
+        ValueError: there is no such mask.
+    """
+    masks = list(_SPELLINGS.finditer(masked.text))
+    if not 0 <= mask_index < len(masks):
+        raise ValueError(
+            f"`mask_index` must be below the number of masks, {len(masks)}. "
+            f"Received: mask_index={mask_index}."
+        )
+    before = masked.text[: masks[mask_index].start()]
+    after = masked.text[masks[mask_index].end() :]
+    if token.startswith("##") and len(token) > len("##"):
+        token, before = token.removeprefix("##"), before.rstrip()
+    return _remembering(before + token + after, masked.originals, mask_index, (), 1)
+
+
+def carry_originals(before: MaskedText, text: str) -> MaskedText:
+    """Keeps what masks hide when the text was edited by hand.
+
+    A mask keeps its word where the words around it stayed; a mask typed over a
+    word remembers that word. Beyond `MOST_WORDS_COMPARED` words nothing is kept.
+
+    Args:
+        before: the text before the edit.
+        text: the text after it, with masks in any spelling.
+    """
+    if text == before.text:
+        return before
+    after = remember_masks(text)
+    old = split_words(before.text, MOST_WORDS_COMPARED + 1)
+    new = split_words(after.text, MOST_WORDS_COMPARED + 1)
+    if not after.originals or max(len(old), len(new)) > MOST_WORDS_COMPARED:
+        return after
+    hidden = iter(before.originals)
+    old_values = [next(hidden) if word.is_mask else word.text for word in old]
+    originals = {index: "" for index, word in enumerate(new) if word.is_mask}
+    for old_index, new_index in _same_places(old, new):
+        if new_index in originals:
+            originals[new_index] = old_values[old_index]
+    return MaskedText(after.text, tuple(originals.values()))
+
+
+def _same_places(old: Sequence[Word], new: Sequence[Word]) -> Iterator[tuple[int, int]]:
+    """Pairs of word indices: unchanged words, and words typed over by masks."""
+    matcher = SequenceMatcher(
+        None, [word.text for word in old], [word.text for word in new], autojunk=False
+    )
+    for kind, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+        is_typed_over = (
+            kind == "replace"
+            and old_end - old_start == new_end - new_start
+            and all(word.is_mask for word in new[new_start:new_end])
+        )
+        if kind == "equal" or is_typed_over:
+            yield from zip(
+                range(old_start, old_end), range(new_start, new_end), strict=True
+            )
+
+
+def _remembering(
+    text: str, originals: tuple[str, ...], index: int, new: tuple[str, ...], gone: int
+) -> MaskedText:
+    originals = (*originals[:index], *new, *originals[index + gone :])
+    # A token can be a mask itself, or make one with the brackets around it.
+    if len(_SPELLINGS.findall(text)) != len(originals):
+        return remember_masks(text)
+    return MaskedText(text, originals)
+
+
+def _end_of_part(text: str, start: int, stop: int) -> int:
+    """Index past the word, the sign or the gap that begins at `start`."""
+    kind = _kind(text[start])
+    end = start + 1
+    if kind == "gap":
+        return end
+    if kind == "letter":
+        while end < stop and _continues_word(text, end, stop):
+            end += 1
+        return end
+    if ord(text[start]) in _FLAG_LETTERS and end < stop:
+        end += ord(text[end]) in _FLAG_LETTERS
+    while end < stop and _continues_sign(text, end):
+        end += 1
+    return end
+
+
+def _continues_word(text: str, index: int, stop: int) -> bool:
+    character = text[index]
+    if _kind(character) == "letter" or character in _INSIDE_WORD:
+        return True
+    return (
+        character in _APOSTROPHES
+        and index + 1 < stop
+        and _kind(text[index - 1]) == "letter"
+        and _kind(text[index + 1]) == "letter"
+    )
+
+
+def _continues_sign(text: str, index: int) -> bool:
+    """Whether a mark, a skin tone, a flag tag or a joined emoji goes on."""
+    character = text[index]
+    if text[index - 1] == _ZERO_WIDTH_JOINER:
+        return _kind(character) != "gap"
+    return (
+        character == _ZERO_WIDTH_JOINER
+        or unicodedata.category(character).startswith("M")
+        or ord(character) in _SKIN_TONES
+        or ord(character) in _FLAG_TAGS
+    )
+
+
+@lru_cache(maxsize=4096)
+def _kind(character: str) -> str:
+    """One of "letter" (also digits and marks), "sign", "gap"."""
+    if any(ord(character) in block for block in _IDEOGRAPHS):
+        return "sign"
+    category = unicodedata.category(character)
+    if category[0] in "LMN":
+        return "letter"
+    # Format characters outside a word, such as direction marks, show nothing.
+    if category in {"Cc", "Cf", "Zs", "Zl", "Zp"}:
+        return "gap"
+    return "sign"

@@ -1,0 +1,222 @@
+"""Masks in a text: spellings, clickable words, hiding and putting back."""
+
+import random
+
+import pytest
+
+from bertviz_core.mask_text import (
+    MASK,
+    MOST_WORDS_COMPARED,
+    MaskedText,
+    carry_originals,
+    fill_mask,
+    normalise_masks,
+    remember_masks,
+    split_words,
+    toggle_mask,
+)
+
+NASTY = [
+    "the cat and the dog and the bird",
+    "Don't hide the dogs' rock'n'roll, it's 5 o’clock.",
+    "法国的首都是巴黎。我在Paris住了3年！",
+    "👨‍👩‍👧 and 👍🏽🇫🇷🇩🇪 1️⃣ 😀😀",
+    "שָׁלוֹם עולם — مَرحبًا بالعالم می‌خواهم",
+    "e\u0301te\u0301 nai\u0308ve q\u0323\u0307 \u0301alone",
+    "a\x00b\x07c\u202etxet\u200f d\te\r\nf\u2028g",
+    "<b>bold</b> **strong** _one_ [link](http://x.y) `code` $x$ :smile:",
+    "[mask] __init__ snake_case ___ [x] [[MASK]] <|mask|>",
+    "한국어 ภาษาไทย हिन्दी カタカナ",
+    "",
+    " \n ",
+]
+
+
+@pytest.mark.parametrize(
+    ("spelling"),
+    [
+        "__",
+        "_________",
+        "＿＿",
+        "<mask>",
+        "<MASK>",
+        "< mask >",
+        "<|mask|>",
+        "＜mask＞",
+        "[mask]",
+        "[ MASK ]",
+        "[Mask]",
+        "［MASK］",
+        "【MASK】",
+        "【ＭＡＳＫ】",
+        "〈mask〉",
+    ],
+)
+def test_spelling_is_understood_and_named(spelling):
+    text, understood = normalise_masks(f"Paris is {spelling}, yes.")
+    assert text == "Paris is [MASK], yes."
+    assert understood == (spelling,)
+
+
+@pytest.mark.parametrize("text", ["a_b", "mask", "(mask)", "[masks]", "MASK]", "", "_"])
+def test_what_is_no_mask_stays(text):
+    assert normalise_masks(text) == (text, ())
+
+
+def test_spellings_are_named_once_in_their_order():
+    text, understood = normalise_masks("___ <mask> [MASK] ___ [mask] _____")
+    assert text == "[MASK] [MASK] [MASK] [MASK] [MASK] [MASK]"
+    assert understood == ("___", "<mask>", "[mask]", "_____")
+
+
+def test_normalising_twice_changes_nothing_more():
+    once, _ = normalise_masks("A ___ in [ mask ], 【MASK】")
+    assert normalise_masks(once) == (once, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Don't panic!", ["Don't", "panic", "!"]),
+        ("the dogs' 'n' roll", ["the", "dogs", "'", "'", "n", "'", "roll"]),
+        ("我在Paris住3年。", ["我", "在", "Paris", "住", "3", "年", "。"]),
+        ("a well-known x", ["a", "well", "-", "known", "x"]),
+        ("👍🏽🇫🇷🇩🇪👨‍👩‍👧!", ["👍🏽", "🇫🇷", "🇩🇪", "👨‍👩‍👧", "!"]),
+        ("e\u0301te\u0301 b", ["e\u0301te\u0301", "b"]),
+        ("שָׁלוֹם עולם", ["שָׁלוֹם", "עולם"]),
+        ("می‌خواهم", ["می‌خواهم"]),
+        ("a\x00b \u202ec", ["a", "b", "c"]),
+        ("is___, ok", ["is", "___", ",", "ok"]),
+        ("snake_case", ["snake", "_", "case"]),
+        ("<b>x", ["<", "b", ">", "x"]),
+        ("", []),
+    ],
+)
+def test_words_are_what_a_reader_would_click(text, words):
+    assert [word.text for word in split_words(text)] == words
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_spans_cover_all_that_can_be_seen_without_overlap(text):
+    words = split_words(text)
+    assert all(text[word.start : word.end] == word.text for word in words)
+    ends = [0, *(word.end for word in words)]
+    starts = [*(word.start for word in words), len(text)]
+    gaps = [text[end:start] for end, start in zip(ends, starts, strict=True)]
+    assert all(
+        not character.isprintable() or character == " " for character in "".join(gaps)
+    )
+
+
+def test_limit_stops_early():
+    assert [word.text for word in split_words("a b c d", limit=3)] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_hiding_any_word_and_clicking_again_restores_the_text(text):
+    start = remember_masks(text)
+    words = split_words(start.text)
+    for index, word in enumerate(words):
+        hidden = toggle_mask(start, index)
+        if word.is_mask:
+            assert hidden == start
+            continue
+        assert split_words(hidden.text)[index].is_mask
+        assert len(split_words(hidden.text)) == len(words)
+        assert toggle_mask(hidden, index) == start
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_all_words_hidden_in_any_order_come_back_in_any_order(text):
+    start = remember_masks(text)
+    clicks = [i for i, word in enumerate(split_words(start.text)) if not word.is_mask]
+    rng = random.Random(5)
+    masked = start
+    for _ in range(2):
+        rng.shuffle(clicks)
+        for index in clicks:
+            masked = toggle_mask(masked, index)
+    assert masked == start
+
+
+def test_only_the_clicked_one_of_equal_words_is_hidden():
+    masked = toggle_mask(remember_masks("the cat and the dog"), 3)
+    assert masked == MaskedText("the cat and [MASK] dog", ("the",))
+    masked = toggle_mask(masked, 0)
+    assert masked == MaskedText("[MASK] cat and [MASK] dog", ("the", "the"))
+
+
+def test_a_typed_mask_has_nothing_to_put_back():
+    masked = remember_masks("Paris is ___.")
+    assert masked == MaskedText("Paris is [MASK].", ("",))
+    assert toggle_mask(masked, 2) == masked
+
+
+def test_a_word_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match="word_index=7"):
+        toggle_mask(remember_masks("two words"), 7)
+    with pytest.raises(ValueError, match="word_index=-1"):
+        toggle_mask(remember_masks("two words"), -1)
+
+
+def test_filling_takes_the_asked_mask_only():
+    masked = MaskedText("[MASK] is [MASK].", ("Paris", "big"))
+    assert fill_mask(masked, 1, "lovely") == MaskedText("[MASK] is lovely.", ("Paris",))
+    assert fill_mask(masked, 0, "Rome") == MaskedText("Rome is [MASK].", ("big",))
+    with pytest.raises(ValueError, match="mask_index=2"):
+        fill_mask(masked, 2, "x")
+
+
+def test_a_continuing_piece_is_joined_to_the_word_before():
+    assert fill_mask(remember_masks("I was walk [MASK] home"), 0, "##ing").text == (
+        "I was walking home"
+    )
+    assert fill_mask(remember_masks("a [MASK] b"), 0, "##").text == "a ## b"
+
+
+def test_filling_between_chinese_characters_adds_no_space():
+    assert fill_mask(remember_masks("首都是[MASK]黎"), 0, "巴").text == "首都是巴黎"
+
+
+@pytest.mark.parametrize(
+    ("text", "token"), [("a [MASK] b", MASK), ("[[MASK]]", "mask"), ("a [MASK]", "__")]
+)
+def test_a_token_that_makes_a_mask_keeps_text_and_memory_in_step(text, token):
+    masked = fill_mask(MaskedText(text, ("word",)), 0, token)
+    assert masked.originals == ("",)
+    assert masked.text.count(MASK) == 1
+
+
+def test_an_edit_elsewhere_keeps_what_masks_hide():
+    before = MaskedText("The [MASK] sat on the [MASK].", ("cat", "mat"))
+    after = carry_originals(before, "Yesterday the [MASK] sat down on a ___.")
+    assert after.text == "Yesterday the [MASK] sat down on a [MASK]."
+    assert after.originals[0] == "cat"
+    kept = carry_originals(before, "Well: The [MASK] sat on the [MASK].")
+    assert kept.originals == ("cat", "mat")
+
+
+def test_a_removed_mask_takes_its_own_word_along():
+    before = MaskedText("The [MASK] sat on the [MASK].", ("cat", "mat"))
+    assert carry_originals(before, "He sat on the [MASK].").originals == ("mat",)
+
+
+def test_a_mask_typed_over_a_word_remembers_the_word():
+    before = remember_masks("The cat sat.")
+    assert carry_originals(before, "The ___ sat.").originals == ("cat",)
+
+
+def test_another_sentence_inherits_nothing():
+    before = remember_masks("Snow is very white")
+    assert carry_originals(before, "Who ate my ___").originals == ("",)
+
+
+def test_an_unchanged_text_is_returned_as_it_is():
+    before = MaskedText("a [MASK]", ("b",))
+    assert carry_originals(before, "a [MASK]") is before
+
+
+def test_a_very_long_text_keeps_its_masks_but_not_their_memory():
+    before = MaskedText("[MASK] " + "the of " * MOST_WORDS_COMPARED, ("x",))
+    after = carry_originals(before, before.text + "[MASK]")
+    assert after.originals == ("", "")
