@@ -1,0 +1,1 @@
+"""Arithmetic on arrays that came out of the model. NumPy only."""
