@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ _POSITIVE = (
     "type_vocab_size",
 )
 _RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+_LARGEST_SIZE = 2**31 - 1  # ids and positions are int32
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,9 @@ class BertConfig:
     """Sizes and rates of one BERT. Names are those of Google's JSON file.
 
     Raises:
-        ConfigError: if a size is not a positive whole number, a rate lies
-            outside [0, 1), the activation is unknown, or the sizes contradict
-            each other.
+        ConfigError: if a size is not a positive int32, a rate lies outside [0, 1),
+            the activation is unknown, a constant is not a number, or the sizes
+            contradict each other.
 
     Source:
         google-research/bert, `modeling.py`, `BertConfig`. `layer_norm_eps` is
@@ -66,17 +68,18 @@ class BertConfig:
 
     def __post_init__(self) -> None:
         for name in _POSITIVE:
-            _require_positive_int(name, getattr(self, name))
+            _require_size(name, getattr(self, name))
         for name in _RATES:
             _require_rate(name, getattr(self, name))
-        if self.hidden_act not in ACTIVATION_ALIASES:
+        _require_not_negative("initializer_range", self.initializer_range)
+        _require_not_negative("layer_norm_eps", self.layer_norm_eps)
+        if not isinstance(self.pre_norm, bool):
             raise ConfigError(
-                "The activation function is not one that BERT Explorer knows. "
-                "Received: hidden_act={received}. Use one of: {known}.",
-                received=str(self.hidden_act),
-                known=", ".join(ACTIVATION_ALIASES),
+                "pre_norm must be true or false. "
+                "Received: pre_norm={received}. Check config.json.",
+                received=_short(self.pre_norm),
             )
-        object.__setattr__(self, "hidden_act", ACTIVATION_ALIASES[self.hidden_act])
+        object.__setattr__(self, "hidden_act", _activation(self.hidden_act))
         if self.hidden_size % self.num_attention_heads:
             raise ConfigError(
                 "hidden_size must be a multiple of num_attention_heads. "
@@ -129,7 +132,7 @@ def read_json_object(path: Path) -> dict[str, Any]:
         ConfigError: absent, unreadable, or something else than an object.
     """
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(
             "The file {name} cannot be read as JSON. Received: {reason}. "
@@ -168,25 +171,67 @@ def _require_plain_bert(raw: Mapping[str, Any], source: str) -> None:
                 "encoder. Received: {key}={received}. Choose a BERT checkpoint.",
                 source=source,
                 key=key,
-                received=str(raw[key])[:60],
+                received=_short(raw[key]),
             )
 
 
-def _require_positive_int(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+def _activation(name: Any) -> str:
+    """Our name of the curve."""
+    if not isinstance(name, str) or name not in ACTIVATION_ALIASES:
+        raise ConfigError(
+            "The activation function is not one that BERT Explorer knows. "
+            "Received: hidden_act={received}. Use one of: {known}.",
+            received=_short(name),
+            known=", ".join(ACTIVATION_ALIASES),
+        )
+    return ACTIVATION_ALIASES[name]
+
+
+def _require_size(name: str, value: Any) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ConfigError(
             "{name} must be a whole number of at least 1. "
             "Received: {name}={received}. Check config.json.",
             name=name,
-            received=str(value)[:60],
+            received=_short(value),
+        )
+    if value > _LARGEST_SIZE:
+        raise ConfigError(
+            "{name} must be at most {largest}. "
+            "Received: {name}={received}. Check config.json.",
+            name=name,
+            largest=_LARGEST_SIZE,
+            received=_short(value),
         )
 
 
 def _require_rate(name: str, value: Any) -> None:
-    if not isinstance(value, int | float) or not 0 <= value < 1:
+    if not _is_number(value) or not 0 <= value < 1:
         raise ConfigError(
             "{name} must be at least 0 and below 1. "
             "Received: {name}={received}. Check config.json.",
             name=name,
-            received=str(value)[:60],
+            received=_short(value),
         )
+
+
+def _require_not_negative(name: str, value: Any) -> None:
+    if not _is_number(value) or not 0 <= value < math.inf:
+        raise ConfigError(
+            "{name} must be a number of at least 0. "
+            "Received: {name}={received}. Check config.json.",
+            name=name,
+            received=_short(value),
+        )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _short(value: Any) -> str:
+    """As much of a value as a sentence can hold."""
+    try:
+        return str(value)[:60]
+    except ValueError:  # Python writes no whole number of over 4300 digits
+        return "a number of thousands of digits"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -35,8 +35,8 @@ class Explorer:
         self.tokenizer = loaded.tokenizer
         self.config = loaded.model.config
         self.forward = CompiledForward(loaded.model)
-        self._passes = itertools.count()
         self.num_forward_passes = 0
+        self._counting = threading.Lock()
 
     @classmethod
     def open(
@@ -174,8 +174,8 @@ class Explorer:
     def _run(
         self, inputs: dict[str, np.ndarray], outputs: tuple[str, ...] | None = None
     ) -> dict[str, np.ndarray]:
-        # `next` on a counter is atomic, so threads lose no count.
-        self.num_forward_passes = next(self._passes) + 1
+        with self._counting:
+            self.num_forward_passes += 1
         return self.forward(inputs, outputs)
 
 

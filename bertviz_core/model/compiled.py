@@ -56,11 +56,13 @@ class CompiledForward:
                 out of the graph. `None` for all.
 
         Returns:
-            NumPy arrays by output name, see `Bert`.
+            NumPy float32 arrays by output name, see `Bert`; float32 also when
+            the model computes in half precision.
 
         Raises:
             TextError: more tokens than positions.
-            ValueError: an unknown input, or one with another number of axes.
+            ValueError: an unknown input, one with another number of axes, or
+                an output that the model does not have.
         """
         arrays = {name: _array(name, value) for name, value in inputs.items()}
         require_positions(
@@ -99,7 +101,12 @@ def _compile(
 ) -> Callable[[Arrays], dict[str, Any]]:
     def forward(inputs: Mapping[str, Any]) -> dict[str, Any]:
         result = model(**inputs, training=False)
-        return result if outputs is None else {name: result[name] for name in outputs}
+        wanted = tuple(result) if outputs is None else outputs
+        if not set(wanted) <= set(result):
+            raise ValueError(
+                f"`outputs` must be among {sorted(result)}. Received: {wanted}."
+            )
+        return {name: keras.ops.cast(result[name], "float32") for name in wanted}
 
     return _COMPILERS[keras.backend.backend()](model, forward, names)
 

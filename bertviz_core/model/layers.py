@@ -20,7 +20,12 @@ Tensor = Any  # a tensor of the Keras backend in use, or a symbolic one
 
 
 def initializer(config: BertConfig) -> keras.initializers.Initializer:
-    """A fresh initializer; sharing one object would repeat the same draws."""
+    """A fresh initializer; sharing one object would repeat the same draws.
+
+    A spread of 0 gives zeros without drawing, for a loader that fills all weights.
+    """
+    if config.initializer_range == 0:
+        return keras.initializers.Zeros()
     return keras.initializers.TruncatedNormal(stddev=config.initializer_range)
 
 
@@ -87,12 +92,8 @@ class LayerNorm(keras.layers.Layer):
         self.epsilon = config.layer_norm_eps
 
     def build(self, *_: Any) -> None:
-        self.gamma = self.add_weight(
-            shape=(self.size,), initializer="ones", name="gamma"
-        )
-        self.beta = self.add_weight(
-            shape=(self.size,), initializer="zeros", name="beta"
-        )
+        self.gamma = self._vector("gamma", "ones")
+        self.beta = self._vector("beta", "zeros")
 
     def call(self, x: Tensor) -> Tensor:
         wide = ops.cast(x, "float32")
@@ -100,8 +101,17 @@ class LayerNorm(keras.layers.Layer):
         centred = wide - mean
         variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
         normed = centred * ops.rsqrt(variance + self.epsilon)
-        scaled = normed * ops.cast(self.gamma, "float32")
-        return ops.cast(scaled + ops.cast(self.beta, "float32"), x.dtype)
+        return ops.cast(normed * self.gamma + self.beta, x.dtype)
+
+    def _vector(self, name: str, start: str) -> Any:
+        # Without `autocast=False` a half-precision model would round it first.
+        return self.add_weight(
+            shape=(self.size,),
+            initializer=start,
+            name=name,
+            dtype="float32",
+            autocast=False,
+        )
 
 
 def gelu_erf(x: Tensor) -> Tensor:
