@@ -1,0 +1,158 @@
+"""Models of odd sizes with random weights, the same in Keras and in the oracle."""
+
+import dataclasses
+
+import numpy as np
+
+from bertviz_core.config import BertConfig
+from tests.core import oracle
+
+# No two sizes alike, so that no two axes can be taken for each other: B=5, T=8,
+# P=9, L=3 (4 states), N=7, D=6, H=42, I=13, V=23, 10 labels, 11 positions.
+BATCH, TOKENS, ASKED, LABELS = 5, 8, 9, 10
+CONFIG = BertConfig(
+    vocab_size=23,
+    hidden_size=42,
+    num_hidden_layers=3,
+    num_attention_heads=7,
+    intermediate_size=13,
+    max_position_embeddings=11,
+    type_vocab_size=12,
+    layer_norm_eps=1e-3,  # large enough to be missed when it is forgotten
+    hidden_dropout_prob=0.4,
+    attention_probs_dropout_prob=0.3,
+)
+PRE_NORM = dataclasses.replace(CONFIG, pre_norm=True)
+ALL_HEADS = ("pooler", "mlm", "nsp", "classifier")
+
+
+def set_dense(layer, weights):
+    layer.kernel.assign(weights[0])
+    layer.bias.assign(weights[1])
+
+
+def set_norm(layer, weights):
+    layer.gamma.assign(weights[0])
+    layer.beta.assign(weights[1])
+
+
+def set_embeddings(layer, weights):
+    layer.word_embeddings.assign(weights["words"])
+    layer.position_embeddings.assign(weights["positions"])
+    layer.token_type_embeddings.assign(weights["segments"])
+    set_norm(layer.layer_norm, weights["embedding_norm"])
+
+
+def set_attention(layer, weights):
+    for name in ("query", "key", "value"):
+        set_dense(getattr(layer, name), weights[name])
+
+
+def set_feed_forward(layer, weights):
+    set_dense(layer.intermediate, weights["inner"])
+    set_dense(layer.output_projection, weights["outer"])
+
+
+def set_block(layer, weights):
+    set_attention(layer.attention, weights)
+    set_dense(layer.attention_output, weights["attention_output"])
+    set_norm(layer.attention_norm, weights["attention_norm"])
+    set_feed_forward(layer.feed_forward, weights)
+    set_norm(layer.output_norm, weights["output_norm"])
+
+
+def set_mlm(layer, weights):
+    set_dense(layer.transform, weights["transform"])
+    set_norm(layer.transform_norm, weights["transform_norm"])
+    layer.bias.assign(weights["decoder_bias"])
+
+
+def set_model(model, weights):
+    set_embeddings(model.embeddings, weights)
+    for block, block_weights in zip(model.blocks, weights["layers"], strict=True):
+        set_block(block, block_weights)
+    if model.final_norm is not None:
+        set_norm(model.final_norm, weights["final_norm"])
+    if model.pooler is not None:
+        set_dense(model.pooler.dense, weights["pooler"])
+    if model.mlm is not None:
+        set_mlm(model.mlm, weights)
+    if model.nsp is not None:
+        set_dense(model.nsp.dense, weights["nsp"])
+    if model.classifier is not None:
+        set_dense(model.classifier.dense, weights["classifier"])
+
+
+def random_model(config=CONFIG, heads=ALL_HEADS, seed=11, **arguments):
+    """A model and the oracle's weights, equal number for number."""
+    from bertviz_core.model.bert import Bert
+
+    weights = oracle.random_weights(config, seed, LABELS)
+    model = Bert(config, heads, num_labels=LABELS, **arguments)
+    before = [weight.numpy() for weight in model.weights]
+    set_model(model, weights)
+    untouched = [
+        weight.path
+        for weight, old in zip(model.weights, before, strict=True)
+        if (weight.numpy() == old).any()
+    ]
+    assert not untouched, "a weight kept its start value"
+    return model, weights
+
+
+def random_inputs(seed=5, batch=BATCH, tokens=TOKENS, config=CONFIG):
+    """A padded batch; the padding of text 1 lies in its middle, of 2 at its start."""
+    rng = np.random.default_rng(seed)
+    mask = np.ones((batch, tokens), "int32")
+    for row in range(batch):
+        mask[row, rng.integers(1, tokens + 1) :] = 0
+    mask[1 % batch] = np.arange(tokens) % 3 != 1
+    mask[2 % batch] = np.arange(tokens) >= min(2, tokens - 1)
+    return {
+        "input_ids": rng.integers(0, config.vocab_size, (batch, tokens), "int32"),
+        "attention_mask": mask,
+        "token_type_ids": rng.integers(
+            0, config.type_vocab_size, (batch, tokens), "int32"
+        ),
+        "mlm_positions": rng.integers(0, batch * tokens, ASKED, "int32"),
+    }
+
+
+def random_interventions(name, seed=3, rows=BATCH):
+    """Inputs that intervene, for a batch or with one row that serves all."""
+    rng = np.random.default_rng(seed)
+    layers, heads = CONFIG.num_hidden_layers, CONFIG.num_attention_heads
+    edges = rng.integers(0, 2, (rows, layers, heads, TOKENS, TOKENS), "int32")
+    # The first two columns are never all padding: no row is left with nothing.
+    edges[..., 0] = edges[..., 2] = 1
+    made = {
+        "head_mask": {"head_mask": rng.uniform(0, 1.5, (rows, layers, heads))},
+        "edge_mask": {"edge_mask": edges},
+        "neuron_mask": {
+            "neuron_mask": rng.uniform(0, 1.5, (rows, layers, CONFIG.intermediate_size))
+        },
+        "replacement": {
+            "replace_mask": rng.integers(0, 2, (rows, layers + 1, TOKENS), "int32"),
+            "replacement": rng.normal(
+                size=(rows, layers + 1, TOKENS, CONFIG.hidden_size)
+            ),
+        },
+    }
+    return {
+        key: array.astype("float32") if array.dtype == "float64" else array
+        for key, array in made[name].items()
+    }
+
+
+def as_numpy(output):
+    """Tensors to float32 arrays; NumPy has no half precision of this kind."""
+    from keras import ops
+
+    return {
+        name: ops.convert_to_numpy(ops.cast(value, "float32"))
+        for name, value in output.items()
+    }
+
+
+def agree(actual, expected, atol=1e-5):
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)

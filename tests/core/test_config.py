@@ -1,0 +1,246 @@
+"""Every configuration that makes no sense is refused in one sentence."""
+
+import dataclasses
+import json
+import math
+
+import pytest
+
+from bertviz_core.config import ACTIVATION_ALIASES, BertConfig, read_json_object
+from bertviz_core.errors import ConfigError
+
+SIZES = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+)
+RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+CONSTANTS = ("initializer_range", "layer_norm_eps")
+# BERT-base as Google's uncased_L-12_H-768_A-12/bert_config.json has it.
+GOOGLE = {
+    "attention_probs_dropout_prob": 0.1,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.1,
+    "hidden_size": 768,
+    "initializer_range": 0.02,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 512,
+    "num_attention_heads": 12,
+    "num_hidden_layers": 12,
+    "type_vocab_size": 2,
+    "vocab_size": 30522,
+}
+
+
+def test_defaults_are_bert_base():
+    assert BertConfig(vocab_size=30522) == BertConfig(**GOOGLE)
+
+
+def test_fields_are_those_of_the_json_file():
+    fields = {field.name for field in dataclasses.fields(BertConfig)}
+    assert fields - set(GOOGLE) == {"layer_norm_eps", "pre_norm"}
+    assert set(GOOGLE) <= fields
+
+
+def test_head_size_is_the_share_of_one_head():
+    assert BertConfig(7, hidden_size=42, num_attention_heads=3).head_size == 14
+
+
+def test_a_config_cannot_be_changed():
+    config = BertConfig(7)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.vocab_size = 8
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize(
+    "value",
+    [0, -3, True, False, 12.0, 2.5, "12", None, [12], {}, math.nan],
+    ids=repr,
+)
+def test_a_size_must_be_a_whole_number_of_at_least_one(name, value):
+    with pytest.raises(ConfigError, match=f"{name} must be a whole number") as caught:
+        BertConfig(**GOOGLE | {name: value})
+    assert f"Received: {name}={value}" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("value", [2**31, 10**30, 10**5000], ids=["31", "30", "5000"])
+def test_a_size_beyond_int32_is_refused(name, value):
+    with pytest.raises(ConfigError, match=f"{name} must be at most 2147483647"):
+        BertConfig(**GOOGLE | {name: value})
+
+
+@pytest.mark.parametrize("name", RATES)
+@pytest.mark.parametrize(
+    "value", [-0.1, 1, 1.0, 7, math.nan, math.inf, True, False, "0.1", None], ids=repr
+)
+def test_a_rate_must_be_at_least_zero_and_below_one(name, value):
+    with pytest.raises(ConfigError, match=f"{name} must be at least 0 and below 1"):
+        BertConfig(**GOOGLE | {name: value})
+
+
+@pytest.mark.parametrize("name", RATES)
+@pytest.mark.parametrize("value", [0, 0.0, 0.999])
+def test_a_rate_may_be_zero_or_almost_one(name, value):
+    assert getattr(BertConfig(**GOOGLE | {name: value}), name) == value
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+@pytest.mark.parametrize(
+    "value", [-1e-12, math.nan, math.inf, True, "1e-12", None], ids=repr
+)
+def test_a_constant_must_be_a_number_of_at_least_zero(name, value):
+    with pytest.raises(ConfigError, match=f"{name} must be a number of at least 0"):
+        BertConfig(**GOOGLE | {name: value})
+
+
+@pytest.mark.parametrize("value", [1, 0, "true", None], ids=repr)
+def test_the_norm_order_must_be_true_or_false(value):
+    with pytest.raises(ConfigError, match="pre_norm must be true or false"):
+        BertConfig(7, pre_norm=value)
+
+
+def test_heads_must_share_the_hidden_size_evenly():
+    with pytest.raises(ConfigError, match=r"hidden_size=768.*num_attention_heads=7"):
+        BertConfig(**GOOGLE | {"num_attention_heads": 7})
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("gelu", "gelu"),
+        ("gelu_python", "gelu"),
+        ("gelu_new", "gelu_new"),
+        ("gelu_fast", "gelu_new"),
+        ("gelu_tanh", "gelu_new"),
+        ("gelu_pytorch_tanh", "gelu_new"),
+        ("relu", "relu"),
+        ("swish", "swish"),
+        ("silu", "swish"),
+    ],
+)
+def test_each_curve_has_one_name_here(written, meant):
+    assert BertConfig(7, hidden_act=written).hidden_act == meant
+
+
+def test_no_alias_is_untested():
+    assert len(ACTIVATION_ALIASES) == 9
+
+
+@pytest.mark.parametrize("value", ["mish", "GELU", "", None, 3, ["gelu"], {}], ids=repr)
+def test_an_unknown_activation_is_named(value):
+    with pytest.raises(ConfigError, match="hidden_act=") as caught:
+        BertConfig(7, hidden_act=value)
+    assert f"hidden_act={value}" in str(caught.value)
+    assert "gelu_new" in str(caught.value)
+
+
+def test_a_long_value_is_shortened_in_the_message():
+    with pytest.raises(ConfigError) as caught:
+        BertConfig(7, hidden_act="x" * 10_000)
+    assert len(str(caught.value)) < 400
+
+
+def test_unknown_keys_are_ignored():
+    raw = GOOGLE | {"directionality": "bidi", "pad_token_id": 0, "torch_dtype": "x"}
+    assert BertConfig.from_dict(raw, "config.json") == BertConfig(**GOOGLE)
+
+
+def test_a_config_survives_json(tmp_path):
+    config = BertConfig(
+        vocab_size=11,
+        hidden_size=15,
+        num_hidden_layers=2,
+        num_attention_heads=5,
+        intermediate_size=7,
+        hidden_act="swish",
+        hidden_dropout_prob=0.25,
+        attention_probs_dropout_prob=0.5,
+        max_position_embeddings=13,
+        type_vocab_size=3,
+        initializer_range=0.03,
+        layer_norm_eps=1e-6,
+        pre_norm=True,
+    )
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config.to_dict()))
+    assert BertConfig.from_json_file(path) == config
+
+
+def test_a_config_without_a_vocabulary_is_not_a_bert():
+    raw = {key: value for key, value in GOOGLE.items() if key != "vocab_size"}
+    with pytest.raises(ConfigError, match=r"gpt\.json has no vocab_size"):
+        BertConfig.from_dict(raw, "gpt.json")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("model_type", "roberta"),
+        ("model_type", ["bert"]),
+        ("position_embedding_type", "relative_key"),
+        ("is_decoder", True),
+        ("add_cross_attention", True),
+    ],
+)
+def test_another_kind_of_model_is_refused(key, value):
+    with pytest.raises(ConfigError, match="another kind of model") as caught:
+        BertConfig.from_dict(GOOGLE | {key: value}, "config.json")
+    assert f"{key}={value}" in str(caught.value)
+
+
+def test_the_plain_values_of_these_keys_are_accepted():
+    plain = {
+        "model_type": "bert",
+        "position_embedding_type": "absolute",
+        "is_decoder": False,
+        "add_cross_attention": False,
+    }
+    config = BertConfig.from_dict(GOOGLE | plain, "config.json")
+    assert config == BertConfig(**GOOGLE)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"vocab_size: 3",
+        b"\xff\xfe{\x00}\x00",
+        b'{"vocab_size": "\xe9"}',
+        b"[" * 100_000,
+        b'{"vocab_size": ' + b"9" * 5000 + b"}",
+    ],
+    ids=["empty", "half", "yaml", "utf-16", "latin-1", "deep", "long-number"],
+)
+def test_what_is_not_json_is_refused(tmp_path, content):
+    path = tmp_path / "config.json"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"config\.json cannot be read as JSON"):
+        read_json_object(path)
+
+
+@pytest.mark.parametrize("content", ["[]", "3", '"bert"', "null", "true"])
+def test_json_that_is_no_object_is_refused(tmp_path, content):
+    path = tmp_path / "config.json"
+    path.write_text(content)
+    with pytest.raises(ConfigError, match=r"must hold a JSON object\. Received"):
+        read_json_object(path)
+
+
+def test_an_absent_file_and_a_folder_are_refused(tmp_path):
+    for path in (tmp_path / "absent.json", tmp_path):
+        with pytest.raises(ConfigError, match="cannot be read as JSON"):
+            BertConfig.from_json_file(path)
+
+
+def test_a_byte_order_mark_is_no_error(tmp_path):
+    """Windows editors write one."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(GOOGLE), encoding="utf-8-sig")
+    assert BertConfig.from_json_file(path) == BertConfig(**GOOGLE)
