@@ -1,0 +1,244 @@
+"""Zip files of checkpoints, opened as what they are: files from strangers.
+
+Everything is refused by the archive's directory where that is possible, and the
+bytes are counted again while they are written, because a directory may lie.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+
+from bertviz_core.checkpoints.folder import CONFIG_FILES, is_weights, require_checkpoint
+from bertviz_core.errors import CheckpointError
+
+# Uncompressed, all files of an archive together. BERT-large with the optimiser
+# state of Google's release has 4.0e9.
+MAX_UNPACKED_BYTES = 4_500_000_000
+MAX_FILES = 10_000
+# Weights hardly compress; a bomb does little else. Deflate reaches 1032.
+MAX_COMPRESSION_RATIO = 100
+RATIO_COUNTS_FROM_BYTES = 100_000_000
+# Left free on the disk after unpacking.
+RESERVED_DISK_BYTES = 500_000_000
+
+_CHUNK_BYTES = 1 << 20
+_NEEDED_NAME = re.compile(r"[\w.-]+\.(json|txt|safetensors|index)")
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+_Members = dict[str, zipfile.ZipInfo]
+
+
+def unpack(archive: Path, folder: Path, max_bytes: int = MAX_UNPACKED_BYTES) -> Path:
+    """Unpacks the one checkpoint in a zip file.
+
+    Takes only the kinds of files that a checkpoint needs, from the folder in
+    the archive that holds the config, and leaves nothing behind on failure.
+
+    Args:
+        archive: a zip file.
+        folder: to make; its parent must exist. Where it exists already, it is
+            taken as it is.
+        max_bytes: uncompressed, all files together.
+
+    Returns:
+        The folder with the files, inside `folder`. It keeps the name that it had
+        in the archive: the name tells whether a model is cased.
+
+    Raises:
+        CheckpointError: no zip file, a damaged or hostile one, no checkpoint in
+            it, or no room for it.
+    """
+    if not folder.is_dir():
+        scratch = Path(tempfile.mkdtemp(prefix="unpack-", dir=folder.parent))
+        try:
+            _unpack_into(archive, scratch, max_bytes)
+            if not folder.is_dir():  # another process may have been faster
+                os.replace(scratch, folder)
+        except _BROKEN as error:
+            raise CheckpointError(
+                "The file {name} is not a zip file, or it is damaged or cut short. "
+                "Copy it or download it again.",
+                name=archive.name,
+            ) from error
+        except OSError as error:
+            raise CheckpointError(
+                "The zip file {name} cannot be unpacked. Received: {reason}. Check "
+                "the file, and that the disk has room.",
+                name=archive.name,
+                reason=error.strerror or type(error).__name__,
+            ) from error
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return checkpoint_folder_in(folder)
+
+
+def checkpoint_folder_in(folder: Path) -> Path:
+    """The checkpoint's folder inside one that `unpack` made."""
+    return next(path for path in sorted(folder.iterdir()) if path.is_dir())
+
+
+def remove(folder: Path) -> None:
+    """Removes what `unpack` made."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def sha256_of(path: Path) -> str:
+    """Hexadecimal SHA-256 of a file.
+
+    Raises:
+        CheckpointError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise CheckpointError(
+            "The file {name} cannot be read. Check that it exists and that you may "
+            "open it.",
+            name=path.name,
+        ) from error
+
+
+def _unpack_into(archive: Path, scratch: Path, max_bytes: int) -> None:
+    with zipfile.ZipFile(archive) as opened:
+        entries = opened.infolist()
+        for entry in entries:
+            _require_harmless(entry, archive.name)
+        _require_size(entries, archive, max_bytes, scratch)
+        name, members = _checkpoint_members(entries, archive)
+        target = scratch / name
+        target.mkdir()
+        left = max_bytes
+        for member_name, entry in members.items():
+            left -= _write(opened, entry, target / member_name, left, archive.name)
+
+
+def _require_harmless(entry: zipfile.ZipInfo, name: str) -> None:
+    path = _path_of(entry)
+    if path.is_absolute() or ".." in path.parts or re.match("[A-Za-z]:", str(path)):
+        raise CheckpointError(
+            "The zip file {name} tries to write outside its folder, so it was not "
+            "opened. Received: {path}. Take the checkpoint from another source.",
+            name=name,
+            path=entry.filename[:120],
+        )
+    if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise CheckpointError(
+            "The zip file {name} holds a link instead of a file, so it was not "
+            "opened. Received: {path}. Pack the files themselves.",
+            name=name,
+            path=entry.filename[:120],
+        )
+    if entry.flag_bits & 0x1:
+        raise CheckpointError(
+            "The zip file {name} is locked with a password. Pack it without one.",
+            name=name,
+        )
+
+
+def _require_size(
+    entries: list[zipfile.ZipInfo], archive: Path, max_bytes: int, disk: Path
+) -> None:
+    if len(entries) > MAX_FILES:
+        raise CheckpointError(
+            "The zip file {name} holds too many files. Received: {count}; a "
+            "checkpoint has a handful. Pack the checkpoint's folder alone.",
+            name=archive.name,
+            count=len(entries),
+        )
+    declared = sum(entry.file_size for entry in entries)
+    limit = min(max_bytes, shutil.disk_usage(disk).free - RESERVED_DISK_BYTES)
+    if declared > RATIO_COUNTS_FROM_BYTES:
+        limit = min(limit, MAX_COMPRESSION_RATIO * archive.stat().st_size)
+    if declared > limit:
+        raise _too_large(archive.name, declared, limit)
+
+
+def _checkpoint_members(
+    entries: Iterable[zipfile.ZipInfo], archive: Path
+) -> tuple[str, _Members]:
+    """Name of the folder with the one config, and the files beside that."""
+    folders: dict[PurePosixPath, _Members] = {}
+    for entry in entries:
+        path = _path_of(entry)
+        is_clutter = path.name.startswith(".") or path.parts[:1] == ("__MACOSX",)
+        if entry.is_dir() or is_clutter:
+            continue
+        members = folders.setdefault(path.parent, {})
+        if path.name in members:
+            raise CheckpointError(
+                "The zip file {name} holds two files of one name. Received: {path}. "
+                "Pack the checkpoint's folder again.",
+                name=archive.name,
+                path=str(path)[:120],
+            )
+        members[path.name] = entry
+    parent = _folder_of_checkpoint(folders, archive)
+    name = re.sub(r"[^\w.-]", "_", parent.name or archive.stem)[:80]
+    needed = {
+        member: entry
+        for member, entry in folders[parent].items()
+        if is_weights(member) or _NEEDED_NAME.fullmatch(member)
+    }
+    return name, needed
+
+
+def _folder_of_checkpoint(
+    folders: Mapping[PurePosixPath, _Members], archive: Path
+) -> PurePosixPath:
+    found = [
+        folder
+        for folder, members in folders.items()
+        if any(name in members for name in CONFIG_FILES)
+    ]
+    # The outermost: exports for other programs lie in folders within.
+    depth = min((len(folder.parts) for folder in found), default=0)
+    outermost = [folder for folder in found if len(folder.parts) == depth]
+    if len(outermost) > 1:
+        raise CheckpointError(
+            "The zip file {name} holds {count} checkpoints. Pack the folder of one "
+            "of them alone.",
+            name=archive.name,
+            count=len(outermost),
+        )
+    everything = [name for members in folders.values() for name in members]
+    beside = list(folders[outermost[0]]) if outermost else everything
+    require_checkpoint(archive.name, beside)
+    return outermost[0]
+
+
+def _write(
+    opened: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, left: int, name: str
+) -> int:
+    """Writes one file and returns its size in bytes."""
+    size = 0
+    with opened.open(entry) as source, path.open("xb") as target:
+        while chunk := source.read(_CHUNK_BYTES):
+            size += len(chunk)
+            if size > min(left, entry.file_size):
+                raise _too_large(name, size, min(left, entry.file_size))
+            target.write(chunk)
+    return size
+
+
+def _too_large(name: str, size: int, limit: int) -> CheckpointError:
+    return CheckpointError(
+        "The zip file {name} would take too much room. Received: {size} bytes "
+        "unpacked; {limit} are allowed. Pack the checkpoint's folder alone.",
+        name=name,
+        size=size,
+        limit=max(limit, 0),
+    )
+
+
+def _path_of(entry: zipfile.ZipInfo) -> PurePosixPath:
+    # Some Windows programs write backslashes.
+    return PurePosixPath(entry.filename.replace("\\", "/"))

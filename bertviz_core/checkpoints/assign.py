@@ -1,0 +1,294 @@
+"""Fitting a checkpoint to a model: first compare, then refuse or assign.
+
+The comparison needs the config and the file's names and shapes only. Nothing is
+built before it, so a config of absurd sizes costs nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bertviz_core.checkpoints.names import (
+    TABLE,
+    Weight,
+    names_of_part,
+    num_layers_in,
+    weights_of,
+)
+from bertviz_core.checkpoints.stored import Checkpoint, Note, damaged, note
+from bertviz_core.errors import CheckpointError
+from bertviz_core.trace import LoadReport
+
+if TYPE_CHECKING:
+    from bertviz_core.model.bert import Bert
+
+Progress = Callable[[float, str], None]
+
+# Numbers in one model, 4 bytes each in memory. BERT-large has 0.34e9.
+MAX_NUM_WEIGHTS = 1_000_000_000
+
+# In this order in messages and in the model.
+_HEADS = ("pooler", "mlm", "nsp", "classifier")
+_NEED_POOLER = ("nsp", "classifier")
+_SHOWN_OFFENDERS = 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a fitting checkpoint will fill.
+
+    Args:
+        heads: parts that the checkpoint holds completely.
+        num_labels: outputs of the classifier head; 2 where there is none.
+        weights: every weight to assign.
+        unused: names in the checkpoint that no weight takes.
+        notes: sentences for the report.
+    """
+
+    heads: tuple[str, ...]
+    num_labels: int
+    weights: tuple[Weight, ...]
+    unused: tuple[str, ...]
+    notes: tuple[Note, ...]
+
+
+def plan(checkpoint: Checkpoint) -> Plan:
+    """Compares a config with the names and shapes in a checkpoint.
+
+    Returns:
+        What to assign, when every weight of the encoder is there and every head
+        is there completely or not at all.
+
+    Raises:
+        CheckpointError: names the first few weights that are missing or have
+            another shape; or the config and the weights disagree.
+    """
+    _require_same_layers(checkpoint)
+    heads, notes = _heads(checkpoint)
+    num_labels = _num_labels(checkpoint) if "classifier" in heads else 2
+    weights = tuple(weights_of(checkpoint.config, heads, checkpoint.kind, num_labels))
+    _require_fit(checkpoint, weights)
+    _require_size(checkpoint, weights)
+    taken = {weight.stored for weight in weights}
+    unused = sorted(checkpoint.shapes.keys() - taken) + list(checkpoint.unused)
+    return Plan(heads, num_labels, weights, tuple(unused), notes)
+
+
+def load(
+    checkpoint: Checkpoint,
+    notes: tuple[Note, ...] = (),
+    progress: Progress | None = None,
+) -> tuple[Bert, LoadReport]:
+    """Builds the model that a checkpoint holds and fills it.
+
+    Args:
+        checkpoint: opened, not read.
+        notes: more sentences for the report.
+        progress: told the fraction of the weights that are read; may raise to
+            cancel.
+
+    Raises:
+        CheckpointError: the checkpoint does not fit (see `plan`), is damaged,
+            or holds a weight that is not a number.
+    """
+    from bertviz_core.model.bert import Bert  # loads Keras: seconds
+
+    agreed = plan(checkpoint)
+    # No spread means zeros, not draws: all of it is overwritten below.
+    quiet = dataclasses.replace(checkpoint.config, initializer_range=0.0)
+    model = Bert(quiet, agreed.heads, agreed.num_labels)
+    model.config = checkpoint.config
+    variables = {variable.path: variable for variable in model.weights}
+    if variables.keys() != {weight.ours for weight in agreed.weights}:
+        raise ValueError("`names.TABLE` and the variables of `Bert` differ.")
+    total = sum(math.prod(weight.shape) for weight in agreed.weights)
+    done = 0
+    for weight in agreed.weights:
+        variables[weight.ours].assign(_read(checkpoint, weight))
+        done += math.prod(weight.shape)
+        if progress is not None:
+            progress(done / total, "read")
+    return model, _report(checkpoint, agreed, notes)
+
+
+def require_vocabulary(checkpoint: Checkpoint, vocab_size: int) -> tuple[Note, ...]:
+    """Holds the vocabulary against the word embeddings.
+
+    Args:
+        checkpoint: reads the config.
+        vocab_size: word pieces in the vocabulary file.
+
+    Returns:
+        A note where the embeddings have rows to spare.
+
+    Raises:
+        CheckpointError: word pieces without an embedding.
+    """
+    rows = checkpoint.config.vocab_size
+    if vocab_size > rows:
+        raise CheckpointError(
+            "The vocabulary does not fit the model {name}. Received: {vocab_size} "
+            "word pieces for {rows} word embeddings. Use the vocab.txt that belongs "
+            "to the checkpoint.",
+            name=checkpoint.name,
+            vocab_size=vocab_size,
+            rows=rows,
+        )
+    if vocab_size == rows:
+        return ()
+    return (
+        note(
+            "The vocabulary has {vocab_size} word pieces, the model {rows} word "
+            "embeddings; the last ones belong to no word.",
+            vocab_size=vocab_size,
+            rows=rows,
+        ),
+    )
+
+
+def _require_same_layers(checkpoint: Checkpoint) -> None:
+    # Before anything loops over the layers: a config may claim a billion.
+    found = num_layers_in(checkpoint.shapes, checkpoint.kind)
+    wanted = checkpoint.config.num_hidden_layers
+    if found != wanted and found > 0:
+        raise CheckpointError(
+            "The config of {name} does not belong to its weights. Received: "
+            "num_hidden_layers={wanted}; the weights have {found} layers. "
+            "Check that both come from the same folder.",
+            name=checkpoint.name,
+            wanted=wanted,
+            found=found,
+        )
+    if found == 0:
+        raise CheckpointError(
+            "The weights of {name} are not those of a BERT: no name of an encoder "
+            "layer is among them. Received: {names}. Choose a BERT checkpoint.",
+            name=checkpoint.name,
+            names=_some(sorted(checkpoint.shapes)),
+        )
+
+
+def _heads(checkpoint: Checkpoint) -> tuple[tuple[str, ...], tuple[Note, ...]]:
+    present = [
+        head
+        for head in _HEADS
+        if names_of_part(head, checkpoint.kind) & checkpoint.shapes.keys()
+    ]
+    notes = []
+    if "classifier" in present and not checkpoint.takes_classifier:
+        present.remove("classifier")
+        notes.append(
+            note(
+                "The classifier was left out: by its config it is not one that reads "
+                "the whole text's pooled output."
+            )
+        )
+    for head in _NEED_POOLER:
+        if head in present and "pooler" not in present:
+            present.remove(head)
+            notes.append(
+                note(
+                    "The {head} head was left out: it reads the pooled output, and "
+                    "the checkpoint has no pooler.",
+                    head=head,
+                )
+            )
+    return tuple(present), tuple(notes)
+
+
+def _num_labels(checkpoint: Checkpoint) -> int:
+    """Classes by the bias of the classifier; its other half is compared later."""
+    biases = [row for row in TABLE if row.part == "classifier" and row.axes == "C"]
+    shape = checkpoint.shapes.get(biases[0].stored_name(checkpoint.kind), (2,))
+    found = shape[0] if len(shape) == 1 else 0
+    if found < 1 or (checkpoint.labels and len(checkpoint.labels) != found):
+        raise CheckpointError(
+            "The class names of {name} do not belong to its weights. Received: "
+            "{named} names; the weights have {found} classes. Check id2label in "
+            "config.json.",
+            name=checkpoint.name,
+            named=len(checkpoint.labels),
+            found=found,
+        )
+    return found
+
+
+def _require_fit(checkpoint: Checkpoint, weights: Sequence[Weight]) -> None:
+    shapes = checkpoint.shapes
+    missing = [w.stored for w in weights if w.stored not in shapes]
+    mismatched = [
+        f"{w.stored}: {w.stored_shape} in the config, {shapes[w.stored]} in the file"
+        for w in weights
+        if w.stored in shapes and shapes[w.stored] != w.stored_shape
+    ]
+    if missing or mismatched:
+        raise CheckpointError(
+            "The checkpoint {name} does not fit its config. Weights it lacks: "
+            "{missing}. Weights of another shape: {mismatched}. "
+            "Check that config and weights come from the same folder.",
+            name=checkpoint.name,
+            missing=_some(missing),
+            mismatched=_some(mismatched),
+        )
+
+
+def _require_size(checkpoint: Checkpoint, weights: Sequence[Weight]) -> None:
+    num_weights = sum(math.prod(weight.shape) for weight in weights)
+    if num_weights > MAX_NUM_WEIGHTS:
+        raise CheckpointError(
+            "The model {name} is too large. Received: {num_weights} numbers, of "
+            "which BERT Explorer takes at most {limit}. Choose a smaller model.",
+            name=checkpoint.name,
+            num_weights=num_weights,
+            limit=MAX_NUM_WEIGHTS,
+        )
+
+
+def _read(checkpoint: Checkpoint, weight: Weight) -> np.ndarray:
+    stored = checkpoint.read(weight.stored)
+    if stored.shape != weight.stored_shape:
+        raise damaged(weight.stored, ValueError(f"shape {stored.shape}"))
+    # The sum is not finite where any number is not, and costs no second array.
+    with np.errstate(over="ignore", invalid="ignore"):
+        array = np.asarray(stored, "float32")
+        total = np.sum(array, dtype="float64")
+    if not np.isfinite(total):
+        raise CheckpointError(
+            "The weight {weight} holds values that are not finite numbers, so the "
+            "model would answer with nonsense. Take another copy of the checkpoint.",
+            weight=weight.stored,
+        )
+    return array.T if weight.transposed else array
+
+
+def _report(
+    checkpoint: Checkpoint, agreed: Plan, notes: tuple[Note, ...]
+) -> LoadReport:
+    transposed = tuple(
+        f"{weight.stored}: {weight.stored_shape} -> {weight.shape}"
+        for weight in agreed.weights
+        if weight.transposed
+    )
+    return LoadReport(
+        kind=checkpoint.kind,
+        loaded=tuple(weight.stored for weight in agreed.weights),
+        absent_parts=tuple(
+            head for head in ("pooler", "mlm", "nsp") if head not in agreed.heads
+        ),
+        unused=agreed.unused,
+        optimizer_slots=checkpoint.optimizer_slots,
+        reshaped=checkpoint.renamed + transposed,
+        notes=checkpoint.notes + agreed.notes + notes,
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(name[:160] for name in names[:_SHOWN_OFFENDERS]) or "none"
+    more = len(names) - _SHOWN_OFFENDERS
+    return shown if more <= 0 else f"{shown} (+{more})"

@@ -1,0 +1,101 @@
+"""Whether a vocabulary is of lower-cased text, where the files do not say.
+
+A `vocab.txt` alone does not tell, and a wrong guess spoils every prediction, so
+the choice and its reason go into the load report.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bertviz_core.checkpoints.stored import Note, note, require_text_file
+from bertviz_core.config import read_json_object
+from bertviz_core.tokenizer import BertTokenizer
+
+# Parts of folder names, in the order in which they are looked for: "uncased"
+# holds "cased", and "multi_cased" both of its words. Chinese and the first
+# multilingual release were lower-cased.
+# Source: google-research/bert, `tokenization.py`,
+# `validate_case_matches_checkpoint`.
+_LOWER_CASE_BY_NAME = (
+    ("uncased", True),
+    ("cased", False),
+    ("chinese", True),
+    ("multilingual", True),
+)
+_CONFIG_FILES = ("tokenizer_config.json", "bert_config.json", "config.json")
+
+
+def open_tokenizer(folder: Path) -> tuple[BertTokenizer, tuple[Note, ...]]:
+    """Reads a checkpoint's tokenizer, guessing its casing if need be.
+
+    Args:
+        folder: of the checkpoint; its name counts as a hint.
+
+    Returns:
+        The tokenizer, and notes on what was guessed.
+
+    Raises:
+        TokenizerError: no vocabulary, or not one of BERT's.
+        ConfigError: a tokenizer file that is not a JSON object.
+    """
+    for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
+        require_text_file(folder / name)
+    if not (folder / "vocab.txt").is_file():
+        return BertTokenizer.from_folder(folder), ()
+    stated = _stated(folder)
+    if stated is not None:
+        return BertTokenizer.from_folder(folder, lower_case=stated), ()
+    by_name = _by_name(folder.name)
+    if by_name is not None:
+        tokenizer = BertTokenizer.from_folder(folder, lower_case=by_name)
+        return tokenizer, (_note_on_name(by_name, folder.name),)
+    tokenizer = BertTokenizer.from_folder(folder, lower_case=True)
+    if not _has_upper_case(tokenizer.vocabulary):
+        return tokenizer, (
+            note(
+                "No file says whether the model is cased. Its vocabulary has no "
+                "capital letters, so text is lower-cased."
+            ),
+        )
+    return BertTokenizer.from_folder(folder, lower_case=False), (
+        note(
+            "No file says whether the model is cased. Its vocabulary has capital "
+            "letters, so case is kept."
+        ),
+    )
+
+
+def _stated(folder: Path) -> bool | None:
+    for name in _CONFIG_FILES:
+        path = require_text_file(folder / name)
+        if path.is_file():
+            value = read_json_object(path).get("do_lower_case")
+            if isinstance(value, bool):
+                return value
+    return None
+
+
+def _by_name(name: str) -> bool | None:
+    for part, lower_case in _LOWER_CASE_BY_NAME:
+        if part in name.lower():
+            return lower_case
+    return None
+
+
+def _note_on_name(lower_case: bool, name: str) -> Note:
+    if lower_case:
+        return note(
+            "No file says whether the model is cased. By its name {name}, text is "
+            "lower-cased.",
+            name=name,
+        )
+    return note(
+        "No file says whether the model is cased. By its name {name}, case is kept.",
+        name=name,
+    )
+
+
+def _has_upper_case(vocabulary: tuple[str, ...]) -> bool:
+    pieces = (token for token in vocabulary if not token.startswith("["))
+    return any(piece != piece.lower() for piece in pieces)

@@ -1,0 +1,198 @@
+"""Where models lie on this machine, and the names on the hub that we suggest.
+
+Light: a list of models must not cost the import of TensorFlow.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bertviz_core.checkpoints.folder import is_weights
+from bertviz_core.trace import ModelEntry
+
+BUNDLED_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "models"
+
+# A folder's `entry.json` beside the checkpoint's own folder says where it came
+# from; it is written last, so a folder without one is not complete.
+ENTRY_FILE = "entry.json"
+
+# Uploads are kept until together they take more than this; then the ones that
+# were not opened for the longest time go.
+MAX_UPLOADS_BYTES = 10_000_000_000
+
+_SMALL_LAYERS, _SMALL_SIZES = (2, 4, 6, 8, 10, 12), (128, 256, 512, 768)
+
+# Source: the names of the model pages on huggingface.co; the small ones are
+# those of Turc et al. 2019 (arXiv:1908.08962), heads = hidden size / 64.
+SUGGESTED_HUB_NAMES: tuple[tuple[str, str], ...] = (
+    ("bert-base-uncased", "en"),
+    ("bert-base-cased", "en"),
+    ("bert-base-chinese", "zh"),
+    ("bert-base-multilingual-cased", "multilingual"),
+    *(
+        (f"google/bert_uncased_L-{layers}_H-{size}_A-{size // 64}", "en")
+        for layers in _SMALL_LAYERS
+        for size in _SMALL_SIZES
+    ),
+)
+
+
+@dataclass(frozen=True)
+class CachedModel:
+    """A checkpoint in the cache.
+
+    Args:
+        folder: of the checkpoint.
+        name: hub name, or the title of an upload.
+        revision: commit on the hub; "" for an upload.
+        asked_revision: what was asked for, such as a branch; "" for the newest.
+    """
+
+    folder: Path
+    name: str
+    revision: str = ""
+    asked_revision: str = ""
+
+
+def cache_folder() -> Path:
+    """Where downloads and uploads are kept; made if need be.
+
+    The environment variable `BERTVIZ_CACHE` decides, else the system's custom.
+    """
+    chosen = os.environ.get("BERTVIZ_CACHE")
+    folder = Path(chosen).expanduser() if chosen else _system_cache() / "bert-explorer"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def hub_folder() -> Path:
+    """Where downloaded models lie, one folder a revision."""
+    folder = cache_folder() / "hub"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def uploads_folder() -> Path:
+    """Where unpacked zip files lie, one folder a SHA-256."""
+    folder = cache_folder() / "uploads"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def bundled_models() -> tuple[ModelEntry, ...]:
+    """The models that come with the project; they need no network."""
+    if not BUNDLED_FOLDER.is_dir():
+        return ()
+    folders = sorted(p for p in BUNDLED_FOLDER.iterdir() if is_complete(p))
+    return tuple(
+        ModelEntry(p.name, p.name, "bundled", _language_of(p.name), weights_bytes(p))
+        for p in folders
+    )
+
+
+def cached_hub_models() -> tuple[CachedModel, ...]:
+    """Downloaded models, the latest download first. Asks no server."""
+    found = list(_entries(hub_folder()))
+    return tuple(sorted(found, key=lambda m: -m.folder.parent.stat().st_mtime))
+
+
+def cached_uploads() -> tuple[CachedModel, ...]:
+    """Unpacked zip files, the latest use first."""
+    found = list(_entries(uploads_folder()))
+    return tuple(sorted(found, key=lambda m: -m.folder.parent.stat().st_mtime))
+
+
+def write_entry(folder: Path, name: str, revision: str = "", asked: str = "") -> None:
+    """Marks a folder of the cache as complete and says where it came from.
+
+    Args:
+        folder: holds the checkpoint's folder.
+        name: hub name or title.
+        revision: commit on the hub.
+        asked: the revision that was asked for.
+    """
+    entry = {"name": name, "revision": revision, "asked_revision": asked}
+    scratch = folder / f"{ENTRY_FILE}.new"
+    scratch.write_text(json.dumps(entry, indent=1) + "\n", encoding="utf-8")
+    os.replace(scratch, folder / ENTRY_FILE)
+
+
+def make_room_for_upload(needed_bytes: int, limit: int = MAX_UPLOADS_BYTES) -> None:
+    """Removes the uploads that were not used for the longest time.
+
+    Args:
+        needed_bytes: of the next one.
+        limit: bytes of all uploads together, the next one counted.
+    """
+    kept = needed_bytes
+    for model in cached_uploads():
+        kept += weights_bytes(model.folder)
+        if kept > limit:
+            shutil.rmtree(model.folder.parent, ignore_errors=True)
+
+
+def hub_entry(model: CachedModel) -> ModelEntry:
+    """What a picker shows of a downloaded model; its id pins the revision."""
+    return ModelEntry(
+        model_id=f"{model.name}@{model.revision}",
+        title=f"{model.name} ({model.revision[:8]})",
+        origin="cached",
+        language=dict(SUGGESTED_HUB_NAMES).get(model.name, ""),
+        size_bytes=weights_bytes(model.folder),
+    )
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether a folder holds a config and weights."""
+    if not folder.is_dir():
+        return False
+    names = [path.name for path in folder.iterdir()]
+    has_config = "config.json" in names or "bert_config.json" in names
+    return has_config and any(map(is_weights, names))
+
+
+def weights_bytes(folder: Path) -> int:
+    """Size of the weight files of a checkpoint, in bytes."""
+    files = (path for path in folder.iterdir() if path.is_file())
+    return sum(path.stat().st_size for path in files if _is_weight_file(path.name))
+
+
+def _is_weight_file(name: str) -> bool:
+    return is_weights(name) or name.endswith(".safetensors")
+
+
+def _entries(folder: Path) -> Iterator[CachedModel]:
+    for path in folder.iterdir():
+        try:
+            raw = json.loads((path / ENTRY_FILE).read_text(encoding="utf-8"))
+            name, revision = str(raw["name"]), str(raw["revision"])
+            asked = str(raw["asked_revision"])
+            inner = next(child for child in sorted(path.iterdir()) if child.is_dir())
+        except (OSError, ValueError, KeyError, TypeError, StopIteration):
+            continue  # not complete: a download that is going on or was broken off
+        yield CachedModel(inner, name, revision, asked)
+
+
+def _language_of(name: str) -> str:
+    match = re.search(r"-(en|zh)$", name)
+    return match[1] if match else ""
+
+
+def _system_cache() -> Path:
+    """The folder for data that can be made again.
+
+    Source: XDG Base Directory Specification; Apple's File System Programming
+    Guide; Microsoft's Known Folders.
+    """
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

@@ -1,0 +1,102 @@
+"""What a folder of files is: Hugging Face's, Google's, or nothing that we open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from bertviz_core.checkpoints.google import DATA_FILE, checkpoint_prefixes, open_google
+from bertviz_core.checkpoints.huggingface import (
+    INDEX_FILE,
+    SINGLE_FILE,
+    open_huggingface,
+)
+from bertviz_core.checkpoints.stored import Checkpoint
+from bertviz_core.errors import CheckpointError
+
+CONFIG_FILES = ("config.json", "bert_config.json")
+
+# Endings of files that run code when they are opened: Python pickles.
+PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".joblib")
+
+
+def open_folder(folder: Path) -> Checkpoint:
+    """Opens the checkpoint in a folder without reading its weights.
+
+    Args:
+        folder: of one checkpoint, not nested.
+
+    Raises:
+        CheckpointError: no config, no weights, only pickles, or damaged weights.
+        ConfigError: a config that is broken or not BERT's.
+    """
+    names = [path.name for path in _listed(folder)]
+    require_checkpoint(folder.name, names)
+    if SINGLE_FILE in names or INDEX_FILE in names:
+        if "config.json" not in names:
+            raise _without_config(folder.name, "config.json")
+        return open_huggingface(folder)
+    if checkpoint_prefixes(folder):
+        return open_google(folder)
+    raise CheckpointError(
+        "The TensorFlow checkpoint in {folder} is not complete: it needs an .index "
+        "file and its .data files. Copy all of them.",
+        folder=folder.name,
+    )
+
+
+def require_checkpoint(folder_name: str, names: Iterable[str]) -> None:
+    """Refuses a list of file names that holds no checkpoint that we open.
+
+    Args:
+        folder_name: of the folder or archive, for messages.
+        names: file names without folders.
+
+    Raises:
+        CheckpointError: says what is missing.
+    """
+    names = list(names)
+    if not any(name in CONFIG_FILES for name in names):
+        raise _without_config(folder_name, " / ".join(CONFIG_FILES))
+    if any(is_weights(name) for name in names):
+        return
+    pickles = [name for name in names if name.lower().endswith(PICKLE_SUFFIXES)]
+    if pickles:
+        raise CheckpointError(
+            "The weights of {folder} are in a pickle file, {name}, which could run "
+            "any program when opened, so BERT Explorer never opens it. Save the "
+            "model as model.safetensors: in Python, "
+            "BertForPreTraining.from_pretrained(...).save_pretrained(...) does it.",
+            folder=folder_name,
+            name=pickles[0][:120],
+        )
+    raise CheckpointError(
+        "The folder {folder} holds no weights. It needs model.safetensors (Hugging "
+        "Face) or bert_model.ckpt.index and .data files (Google).",
+        folder=folder_name,
+    )
+
+
+def is_weights(name: str) -> bool:
+    """Whether a file of this name holds, or lists, weights that we read."""
+    return name in (SINGLE_FILE, INDEX_FILE) or bool(DATA_FILE.fullmatch(name))
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError as error:
+        raise CheckpointError(
+            "The folder {folder} cannot be read. Check that it exists and that you "
+            "may open it.",
+            folder=folder.name,
+        ) from error
+
+
+def _without_config(folder_name: str, wanted: str) -> CheckpointError:
+    return CheckpointError(
+        "The folder {folder} has no config, so its sizes are unknown. It needs "
+        "{wanted} beside the weights.",
+        folder=folder_name,
+        wanted=wanted,
+    )

@@ -1,0 +1,148 @@
+"""Google's folders: `bert_config.json`, `vocab.txt`, `bert_model.ckpt.*`.
+
+TensorFlow is imported here and nowhere else in the package, and only when such a
+folder is opened.
+
+Source:
+    google-research/bert, README, "Pre-trained models", and `modeling.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bertviz_core.checkpoints.names import GOOGLE, is_optimizer_state
+from bertviz_core.checkpoints.stored import (
+    Checkpoint,
+    Note,
+    damaged,
+    note,
+    require_text_file,
+)
+from bertviz_core.config import BertConfig, read_json_object
+from bertviz_core.errors import CheckpointError
+
+CONFIG_FILES = ("bert_config.json", "config.json")
+DATA_FILE = re.compile(r"(?P<prefix>.+)\.data-\d{5}-of-\d{5}")
+
+# What a training run leaves: one checkpoint for each saved step.
+_STEP = re.compile(r"model\.ckpt-(\d{1,12})")
+
+# Object-based checkpoints (TensorFlow 2) carry this in every name.
+_OBJECT_BASED = "/.ATTRIBUTES/"
+
+
+def open_google(folder: Path) -> Checkpoint:
+    """Opens a Google folder without reading its weights.
+
+    Args:
+        folder: holds the config and a TensorFlow 1 checkpoint of any prefix.
+
+    Raises:
+        ConfigError: the config is absent, broken or not BERT's.
+        CheckpointError: the weights are absent, damaged or of another format.
+    """
+    config, notes = _config(folder)
+    prefix, more_notes = _prefix(folder)
+    reader = _reader(prefix)
+    shapes = {
+        name: tuple(int(size) for size in shape)
+        for name, shape in reader.get_variable_to_shape_map().items()
+    }
+    weights = {n: shape for n, shape in shapes.items() if not is_optimizer_state(n)}
+    if any(_OBJECT_BASED in name for name in weights):
+        raise CheckpointError(
+            "The checkpoint {name} was saved by TensorFlow 2 as an object graph, "
+            "not by Google's BERT code. Choose the TensorFlow 1 release of the "
+            "model, or its Hugging Face folder.",
+            name=prefix.name,
+        )
+    return Checkpoint(
+        kind=GOOGLE,
+        name=folder.name,
+        config=config,
+        shapes=weights,
+        read=lambda name: _read(reader, prefix, name),
+        optimizer_slots=len(shapes) - len(weights),
+        notes=notes + more_notes,
+    )
+
+
+def checkpoint_prefixes(folder: Path) -> list[str]:
+    """Prefixes of the TensorFlow checkpoints in a folder, sorted."""
+    found = {
+        match["prefix"]
+        for path in folder.iterdir()
+        if (match := DATA_FILE.fullmatch(path.name))
+    }
+    return sorted(p for p in found if (folder / f"{p}.index").is_file())
+
+
+def _config(folder: Path) -> tuple[BertConfig, tuple[Note, ...]]:
+    present = [name for name in CONFIG_FILES if (folder / name).is_file()]
+    path = require_text_file(folder / (present or CONFIG_FILES)[0])
+    raw = read_json_object(path)
+    if raw.get("hidden_act", "gelu") != "gelu":
+        return BertConfig.from_dict(raw, path.name), ()
+    # `modeling.py`, `gelu`, has computed the tanh approximation since 2019.
+    config = BertConfig.from_dict({**raw, "hidden_act": "gelu_new"}, path.name)
+    return config, (
+        note(
+            "hidden_act is gelu, which in Google's code means the tanh approximation "
+            "(gelu_new)."
+        ),
+    )
+
+
+def _prefix(folder: Path) -> tuple[Path, tuple[Note, ...]]:
+    prefixes = checkpoint_prefixes(folder)
+    if "bert_model.ckpt" in prefixes:
+        return folder / "bert_model.ckpt", ()
+    if len(prefixes) == 1:
+        return folder / prefixes[0], ()
+    steps = {int(m[1]): m[0] for p in prefixes if (m := _STEP.fullmatch(p))}
+    if prefixes and len(steps) == len(prefixes):
+        last = steps[max(steps)]
+        return folder / last, (
+            note(
+                "The folder holds {count} checkpoints; the last, {name}, was read.",
+                count=len(steps),
+                name=last,
+            ),
+        )
+    raise CheckpointError(
+        "The folder {folder} must hold one TensorFlow checkpoint. "
+        "Received: {found}. Leave only the files of the one that you mean.",
+        folder=folder.name,
+        found=", ".join(prefixes[:5]) or "none",
+    )
+
+
+def _reader(prefix: Path) -> Any:
+    try:
+        import tensorflow as tf
+    except ImportError as error:
+        raise CheckpointError(
+            "Google's checkpoints are read by TensorFlow, which is not installed. "
+            "Install tensorflow, or choose the Hugging Face folder of the model."
+        ) from error
+    try:
+        return tf.train.load_checkpoint(str(prefix))
+    except (tf.errors.OpError, RuntimeError, ValueError) as error:
+        raise damaged(f"{prefix.name}.index", error) from error
+
+
+def _read(reader: Any, prefix: Path, name: str) -> np.ndarray:
+    import tensorflow as tf
+
+    try:
+        weight = np.asarray(reader.get_tensor(name))
+    except (tf.errors.OpError, RuntimeError, ValueError) as error:
+        raise damaged(f"{prefix.name}.data", error) from error
+    if weight.dtype.kind != "f" and weight.dtype.name != "bfloat16":
+        raise damaged(f"{prefix.name}.data", ValueError(f"{name}: {weight.dtype}"))
+    return weight

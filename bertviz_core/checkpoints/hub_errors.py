@@ -1,0 +1,89 @@
+"""What the hub's library raises, as one sentence each."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Iterator
+
+from bertviz_core.errors import CheckpointError
+
+
+@contextlib.contextmanager
+def hub_errors(name: str, revision: str) -> Iterator[None]:
+    """Turns the errors of `huggingface_hub` into errors that a user can mend.
+
+    Args:
+        name: of the model.
+        revision: that was asked for.
+
+    Raises:
+        CheckpointError: in place of the library's error.
+    """
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except errors.GatedRepoError as error:
+        raise CheckpointError(
+            "The model {name} is given only to people who accepted its conditions. "
+            "Accept them on its page on the Hugging Face hub, log in with "
+            "`hf auth login`, and try again.",
+            name=name,
+        ) from error
+    except errors.RepositoryNotFoundError as error:
+        raise CheckpointError(
+            "The Hugging Face hub has no model of the name {name}, or it is private. "
+            "Check the spelling.",
+            name=name,
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise CheckpointError(
+            "The model {name} has no revision {revision} on the Hugging Face hub. "
+            "Leave the revision out to take the newest.",
+            name=name,
+            revision=revision,
+        ) from error
+    except errors.HFValidationError as error:
+        raise CheckpointError(
+            "The Hugging Face hub allows no such name. Received: {name}. Check the "
+            "spelling.",
+            name=name,
+        ) from error
+    except _network_errors() as error:
+        raise _unreachable(name, error) from error
+
+
+def _network_errors() -> tuple[type[Exception], ...]:
+    from huggingface_hub import errors
+
+    return (
+        errors.HTTPError,
+        errors.EntryNotFoundError,
+        errors.RevisionResolutionError,
+        errors.XetDownloadError,
+        OSError,
+    )
+
+
+def _unreachable(name: str, error: Exception) -> CheckpointError:
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return CheckpointError(
+            "The disk became full while the model {name} was downloaded. Make room "
+            "and try again: the download goes on where it stopped.",
+            name=name,
+        )
+    if status is not None:
+        return CheckpointError(
+            "The Hugging Face hub did not give out the model {name}. Received: HTTP "
+            "status {status}. Try again later.",
+            name=name,
+            status=status,
+        )
+    return CheckpointError(
+        "The Hugging Face hub cannot be reached, so the model {name} cannot be "
+        "downloaded. Check the connection and try again, or choose a bundled or "
+        "downloaded model, or a folder or zip file with the model.",
+        name=name,
+    )

@@ -1,0 +1,289 @@
+"""Hugging Face folders: `config.json`, `model.safetensors`, in one piece or sharded.
+
+Source:
+    The format of the index and the names: Hugging Face `transformers`,
+    `modeling_utils.py` and `modeling_bert.py`; the file format:
+    https://github.com/huggingface/safetensors, "Format".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from bertviz_core.checkpoints.names import HUGGINGFACE, Shape, names_of_part
+from bertviz_core.checkpoints.stored import (
+    Checkpoint,
+    Note,
+    damaged,
+    note,
+    require_text_file,
+)
+from bertviz_core.config import BertConfig, read_json_object
+from bertviz_core.errors import CheckpointError
+
+SINGLE_FILE = "model.safetensors"
+INDEX_FILE = "model.safetensors.index.json"
+
+_FLOAT_TYPES = ("F64", "F32", "F16", "BF16")
+_WORDS = "bert.embeddings.word_embeddings.weight"
+_MLM_BIAS = "cls.predictions.bias"
+# Copies that `transformers` keeps tied to other weights.
+_COPIES = {
+    "cls.predictions.decoder.weight": _WORDS,
+    "cls.predictions.decoder.bias": _MLM_BIAS,
+}
+
+
+class SafetensorsFiles:
+    """Weights in one or several safetensors files, mapped into memory.
+
+    Args:
+        folder: of the checkpoint.
+
+    Raises:
+        CheckpointError: a file is absent, damaged, or holds something else than
+            floating-point weights.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file_of: dict[str, Any] = {}
+        self._shapes: dict[str, Shape] = {}
+        self.dtypes: set[str] = set()
+        self._names: dict[str, str] = {}  # name in the table -> name in the file
+        for path in _weight_files(folder):
+            self._open(path)
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """Shapes by the names in the files."""
+        return self._shapes
+
+    def read(self, name: str) -> np.ndarray:
+        """One weight by its name in the files."""
+        path, file = self._file_of[name]
+        try:
+            return file.get_tensor(name)
+        except (SafetensorError, OSError, ValueError) as error:
+            raise damaged(path.name, error) from error
+
+    def _open(self, path: Path) -> None:
+        try:
+            # Checks the header against the file: offsets, sizes, overlaps.
+            file = safe_open(path, framework="numpy")
+            names = list(file.keys())
+            slices = {name: file.get_slice(name) for name in names}
+        except (SafetensorError, OSError, ValueError) as error:
+            raise damaged(path.name, error) from error
+        for name, piece in slices.items():
+            if name in self._file_of:
+                raise CheckpointError(
+                    "The weight {weight} is in two files of the checkpoint. "
+                    "Download it or copy it again.",
+                    weight=name[:120],
+                )
+            if piece.get_dtype() not in _FLOAT_TYPES:
+                if not name.endswith(_BUFFERS):
+                    raise _not_floats(name, piece.get_dtype())
+            else:
+                self.dtypes.add(piece.get_dtype())
+            self._file_of[name] = (path, file)
+            self._shapes[name] = tuple(piece.get_shape())
+
+
+# Whole numbers that old versions of `transformers` saved beside the weights.
+_BUFFERS = ("embeddings.position_ids", "embeddings.token_type_ids")
+
+
+def open_huggingface(folder: Path) -> Checkpoint:
+    """Opens a Hugging Face folder without reading its weights.
+
+    Args:
+        folder: holds `config.json` and the weights.
+
+    Raises:
+        ConfigError: the config is absent, broken or not BERT's.
+        CheckpointError: the weights are absent or damaged, or names clash.
+    """
+    path = require_text_file(folder / "config.json")
+    raw = read_json_object(path)
+    config = BertConfig.from_dict(raw, path.name)
+    files = SafetensorsFiles(folder)
+    stored_name, renamed = table_names(files.shapes)
+    unused, notes = _settle_copies(files, stored_name)
+    notes += _notes_on(config, files.dtypes, renamed)
+    return Checkpoint(
+        kind=HUGGINGFACE,
+        name=folder.name,
+        config=config,
+        shapes={name: files.shapes[old] for name, old in stored_name.items()},
+        read=lambda name: files.read(stored_name[name]),
+        labels=_labels(raw),
+        takes_classifier=_reads_pooled_output(raw),
+        unused=unused,
+        renamed=renamed,
+        notes=notes,
+    )
+
+
+def table_names(names: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Names in the file by the names of our table.
+
+    Whether the prefix `bert.` is left out is decided once, from all names. Old
+    files call the gain and shift of a layer norm gamma and beta.
+
+    Returns:
+        `{name in the table: name in the file}`, and what was respelt, as
+        "name in the file -> name in the table".
+
+    Raises:
+        CheckpointError: two names in the file mean the same weight.
+    """
+    names = list(names)
+    has_prefix = any(name.startswith("bert.") for name in names)
+    found: dict[str, str] = {}
+    renamed = []
+    for name in sorted(names):
+        new = name.replace("LayerNorm.gamma", "LayerNorm.weight")
+        new = new.replace("LayerNorm.beta", "LayerNorm.bias")
+        if not has_prefix and new.startswith(("embeddings.", "encoder.", "pooler.")):
+            new = f"bert.{new}"
+        if new in found:
+            raise CheckpointError(
+                "Two names in the checkpoint mean the same weight. "
+                "Received: {first} and {second}. Download it or copy it again.",
+                first=found[new][:120],
+                second=name[:120],
+            )
+        found[new] = name
+        if new != name:
+            renamed.append(f"{name} -> {new}")
+    return found, tuple(renamed)
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    index = require_text_file(folder / INDEX_FILE)
+    if (folder / SINGLE_FILE).is_file() or not index.is_file():
+        return [folder / SINGLE_FILE]
+    files = read_json_object(index).get("weight_map")
+    if not isinstance(files, dict) or not files:
+        raise CheckpointError(
+            "The file {name} does not say which file holds which weight. "
+            "Download it or copy it again.",
+            name=INDEX_FILE,
+        )
+    paths = []
+    for name in sorted({str(value) for value in files.values()}):
+        # A plain name: an index must not lead out of its folder.
+        is_plain = Path(name).name == name and name.endswith(".safetensors")
+        if not is_plain or not (folder / name).is_file():
+            raise CheckpointError(
+                "The checkpoint lacks a file that its index names. "
+                "Received: {name}. Download it or copy it again.",
+                name=name[:120],
+            )
+        paths.append(folder / name)
+    return paths
+
+
+def _not_floats(name: str, dtype: str) -> CheckpointError:
+    return CheckpointError(
+        "The weight {weight} is stored in a number format that BERT Explorer does "
+        "not read. Received: {dtype}. Save the model with 16-bit or 32-bit "
+        "floating-point weights.",
+        weight=name[:120],
+        dtype=str(dtype),
+    )
+
+
+def _settle_copies(
+    files: SafetensorsFiles, stored_name: dict[str, str]
+) -> tuple[tuple[str, ...], tuple[Note, ...]]:
+    """Decides about the decoder of the masked-word head, which should be a copy.
+
+    Removes from `stored_name` what the loader must not see, and tells it.
+    """
+    if _MLM_BIAS not in stored_name and "cls.predictions.decoder.bias" in stored_name:
+        stored_name[_MLM_BIAS] = stored_name.pop("cls.predictions.decoder.bias")
+    copies = [name for name in _COPIES if name in stored_name]
+    differing = [
+        name
+        for name in copies
+        if not _same_values(files, stored_name[name], stored_name.get(_COPIES[name]))
+    ]
+    unused = [stored_name.pop(name) for name in copies]
+    if not differing:
+        return tuple(unused), ()
+    # An own decoder is another head than BERT's: leave the whole head out
+    # rather than answer with the wrong matrix.
+    for name in sorted(names_of_part("mlm", HUGGINGFACE) & stored_name.keys()):
+        unused.append(stored_name.pop(name))
+    return tuple(unused), (
+        note(
+            "The masked-word head was left out: its {weight} is not a copy of the "
+            "weight that BERT ties it to.",
+            weight=differing[0],
+        ),
+    )
+
+
+def _same_values(files: SafetensorsFiles, name: str, other: str | None) -> bool:
+    if other is None or files.shapes[name] != files.shapes[other]:
+        return False
+    return bool(np.array_equal(files.read(name), files.read(other)))
+
+
+def _labels(raw: Mapping[str, Any]) -> tuple[str, ...]:
+    """Class names in the order of their indices; empty where there are none."""
+    names = raw.get("id2label")
+    if not isinstance(names, dict):
+        return ()
+    indices = [str(index) for index in range(len(names))]
+    if set(map(str, names)) != set(indices):
+        return ()
+    by_index = {str(index): str(label)[:200] for index, label in names.items()}
+    return tuple(by_index[index] for index in indices)
+
+
+def _reads_pooled_output(raw: Mapping[str, Any]) -> bool:
+    """Whether `classifier.weight` is a head on the pooled output.
+
+    In a token classifier or multiple-choice model it is something else.
+    """
+    names = raw.get("architectures")
+    if not isinstance(names, list) or not names:
+        return True
+    return "BertForSequenceClassification" in names
+
+
+def _notes_on(
+    config: BertConfig, dtypes: set[str], renamed: tuple[str, ...]
+) -> tuple[Note, ...]:
+    notes = []
+    if config.hidden_act == "gelu":
+        notes.append(
+            note(
+                "hidden_act is gelu, which in a Hugging Face checkpoint means the "
+                "exact curve (erf)."
+            )
+        )
+    if dtypes - {"F32"}:
+        notes.append(
+            note(
+                "The weights are stored as {dtypes} and were converted to 32-bit "
+                "floats.",
+                dtypes=", ".join(sorted(dtypes)),
+            )
+        )
+    if renamed:
+        notes.append(
+            note(
+                "{count} weights have an older or shorter spelling of their names.",
+                count=len(renamed),
+            )
+        )
+    return tuple(notes)

@@ -1,0 +1,230 @@
+"""The models at hand: bundled, downloaded, uploaded, or anywhere on the disk.
+
+A model id is a bundled name, `upload:` and the beginning of a SHA-256, the path
+of a folder or zip file, or a name on the Hugging Face hub with an optional
+`@revision`. Importing this module loads neither Keras nor TensorFlow.
+
+Environment:
+    BERTVIZ_CACHE: folder for downloads and uploads.
+    BERTVIZ_MODELS: "listed" on a server for strangers: no paths, and no download
+        as a side effect of opening.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bertviz_core.checkpoints import archive, assign, catalogue, hub
+from bertviz_core.checkpoints.catalogue import CachedModel
+from bertviz_core.checkpoints.folder import open_folder
+from bertviz_core.errors import BertVizError, CheckpointError
+from bertviz_core.trace import LoadReport, ModelEntry
+
+if TYPE_CHECKING:
+    from bertviz_core.model.bert import Bert
+    from bertviz_core.tokenizer import BertTokenizer
+
+DEFAULT_MODEL = "starter-en"
+
+# Told how far a load or download is: a fraction 0..1, and one of `STEPS`. It may
+# raise to cancel.
+Progress = Callable[[float, str], None]
+STEPS = ("download", "unpack", "read")
+
+_UPLOAD_ID = re.compile(r"upload:(?P<digest>[0-9a-f]{16,64})")
+_DIGEST_DIGITS = 32
+_MAX_TITLE_LENGTH = 80
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model with all that belongs to it.
+
+    Args:
+        model_id: as it was asked for; a hub name with the commit.
+        model: filled.
+        tokenizer: of the checkpoint.
+        labels: class names of the classifier head, by class index.
+        report: what became of every weight.
+    """
+
+    model_id: str
+    model: Bert
+    tokenizer: BertTokenizer
+    labels: tuple[str, ...]
+    report: LoadReport
+
+
+def list_models() -> tuple[ModelEntry, ...]:
+    """Bundled models, then downloaded ones; asks no server.
+
+    Uploads are left out: on a shared server they are their owners' business. An
+    upload is opened by the id that `add_upload` gave.
+    """
+    downloaded = map(catalogue.hub_entry, catalogue.cached_hub_models())
+    return catalogue.bundled_models() + tuple(downloaded)
+
+
+def list_uploads() -> tuple[ModelEntry, ...]:
+    """Uploaded models, the latest use first: for an app of one user."""
+    return tuple(_upload_entry(model) for model in catalogue.cached_uploads())
+
+
+def suggested_models() -> tuple[ModelEntry, ...]:
+    """Names on the hub that are worth a download; asks no server."""
+    return tuple(
+        ModelEntry(name, name, "hub", language)
+        for name, language in catalogue.SUGGESTED_HUB_NAMES
+    )
+
+
+def open_model(model_id: str, progress: Progress | None = None) -> LoadedModel:
+    """Loads a model, downloading it first if need be.
+
+    Args:
+        model_id: see the head of this module. A hub name without a revision
+            means the latest download of it, if there is one.
+        progress: told the fraction done and the step.
+
+    Raises:
+        CheckpointError: no such model; or it is damaged, hostile, or does not
+            fit its config.
+        ConfigError: its config is broken or not BERT's.
+        TokenizerError: its vocabulary is absent or broken.
+    """
+    resolved_id, folder = _find(model_id, progress)
+    return _load(resolved_id, folder, progress)
+
+
+def add_upload(zip_path: str | Path, name: str = "") -> ModelEntry:
+    """Takes a zip file with a checkpoint into the cache.
+
+    The checkpoint is compared with its config; its weights are read when it is
+    opened.
+
+    Args:
+        zip_path: of the file; it may be removed afterwards.
+        name: what to call the model; "" for the file's name.
+
+    Returns:
+        The entry with the id that opens the model.
+
+    Raises:
+        CheckpointError, ConfigError, TokenizerError: see `open_model`.
+    """
+    path = Path(zip_path)
+    folder = _unpacked(path)
+    title = re.sub(r"[\x00-\x1f\x7f]", "", name)[:_MAX_TITLE_LENGTH] or path.stem
+    catalogue.write_entry(folder.parent, title)
+    return _upload_entry(CachedModel(folder, title))
+
+
+def download(
+    name: str, revision: str | None = None, progress: Progress | None = None
+) -> ModelEntry:
+    """Takes a model from the hub into the cache.
+
+    Args:
+        name: on the Hugging Face hub, with an optional `@revision`.
+        revision: commit, branch or tag; `None` for the newest.
+        progress: told the fraction of the bytes.
+
+    Returns:
+        The entry; its id holds the commit, so it means these weights for ever.
+
+    Raises:
+        CheckpointError: see `hub.fetch`.
+    """
+    asked = f"{name}@{revision}" if revision else name
+    return catalogue.hub_entry(hub.fetch(*hub.split_revision(asked), progress))
+
+
+def _find(model_id: str, progress: Progress | None) -> tuple[str, Path]:
+    """The id to keep and the folder of the checkpoint."""
+    bundled = catalogue.BUNDLED_FOLDER / model_id
+    if model_id in {entry.model_id for entry in catalogue.bundled_models()}:
+        return model_id, bundled
+    if match := _UPLOAD_ID.fullmatch(model_id):
+        return model_id, _upload_folder(match["digest"])
+    only_listed = os.environ.get("BERTVIZ_MODELS") == "listed"
+    path = Path(model_id).expanduser()
+    if not only_listed and path.is_dir():
+        return model_id, path.resolve()
+    if not only_listed and path.is_file():
+        _tell(progress, 0.0, "unpack")
+        return model_id, _unpacked(path)
+    name, revision = hub.split_revision(model_id)
+    cached = hub.find_cached(name, revision)
+    if cached is None:
+        if only_listed:
+            raise CheckpointError(
+                "The model {model} is not on this server. Choose one of the list.",
+                model=model_id[:120],
+            )
+        cached = hub.fetch(name, revision, progress)
+    return f"{name}@{cached.revision}", cached.folder
+
+
+def _load(model_id: str, folder: Path, progress: Progress | None) -> LoadedModel:
+    from bertviz_core.checkpoints.casing import open_tokenizer
+
+    checkpoint = open_folder(folder)
+    tokenizer, casing_notes = open_tokenizer(folder)
+    notes = casing_notes + assign.require_vocabulary(checkpoint, tokenizer.vocab_size)
+    model, report = assign.load(checkpoint, notes, progress)
+    has_classes = "classifier" in model.heads
+    labels = checkpoint.labels or tuple(f"LABEL_{i}" for i in range(model.num_labels))
+    return LoadedModel(
+        model_id, model, tokenizer, labels if has_classes else (), report
+    )
+
+
+def _unpacked(path: Path) -> Path:
+    """The checkpoint of a zip file in the cache, compared with its config."""
+    from bertviz_core.checkpoints.casing import open_tokenizer
+
+    target = catalogue.uploads_folder() / archive.sha256_of(path)
+    is_new = not target.is_dir()
+    if is_new:
+        catalogue.make_room_for_upload(path.stat().st_size)
+    folder = archive.unpack(path, target)
+    try:
+        checkpoint = open_folder(folder)
+        assign.plan(checkpoint)
+        tokenizer, _ = open_tokenizer(folder)
+        assign.require_vocabulary(checkpoint, tokenizer.vocab_size)
+    except BertVizError:
+        archive.remove(target)
+        raise
+    if is_new:
+        catalogue.write_entry(target, path.stem)
+    return folder
+
+
+def _upload_folder(digest: str) -> Path:
+    for model in catalogue.cached_uploads():
+        if model.folder.parent.name.startswith(digest):
+            os.utime(model.folder.parent)  # the last use decides what goes first
+            return model.folder
+    raise CheckpointError(
+        "This uploaded model is no longer here. Upload its zip file again."
+    )
+
+
+def _upload_entry(model: CachedModel) -> ModelEntry:
+    return ModelEntry(
+        model_id=f"upload:{model.folder.parent.name[:_DIGEST_DIGITS]}",
+        title=model.name,
+        origin="upload",
+        size_bytes=catalogue.weights_bytes(model.folder),
+    )
+
+
+def _tell(progress: Progress | None, fraction: float, step: str) -> None:
+    if progress is not None:
+        progress(fraction, step)

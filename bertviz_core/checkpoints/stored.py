@@ -1,0 +1,84 @@
+"""A checkpoint as it lies on disk: names and shapes known, weights not yet read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from bertviz_core.checkpoints.names import Shape
+from bertviz_core.config import BertConfig
+from bertviz_core.errors import CheckpointError, ConfigError
+
+# (template, details), as a `BertVizError` holds them.
+Note = tuple[str, dict[str, str | int | float]]
+
+# Bytes of a config, vocabulary or index. The longest vocabulary in use (500,000
+# pieces in a tokenizer.json) is 17 MB.
+MAX_TEXT_FILE_BYTES = 64_000_000
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What the loader knows before it reads a weight.
+
+    Args:
+        kind: "google" or "huggingface".
+        name: of its folder, for messages.
+        config: what its config file says.
+        shapes: shape of every weight, as stored, by the names of `names.TABLE`.
+        read: gives one weight, any float dtype, as stored; raises
+            `CheckpointError` when the file is damaged.
+        labels: class names of a classifier; empty where the files name none.
+        takes_classifier: false where the config says that the classifier does
+            not read the pooled output.
+        unused: names that are in the file and are passed over on purpose.
+        renamed: "name in the file -> name in the table" of old spellings.
+        optimizer_slots: how many values of an optimiser were passed over.
+        notes: what the report should tell.
+    """
+
+    kind: str
+    name: str
+    config: BertConfig
+    shapes: Mapping[str, Shape]
+    read: Callable[[str], np.ndarray]
+    labels: tuple[str, ...] = ()
+    takes_classifier: bool = True
+    unused: tuple[str, ...] = ()
+    renamed: tuple[str, ...] = ()
+    optimizer_slots: int = 0
+    notes: tuple[Note, ...] = field(default=())
+
+
+def note(template: str, **details: str | int | float) -> Note:
+    """A sentence for the report; write the template as one literal."""
+    return template, details
+
+
+def require_text_file(path: Path) -> Path:
+    """Refuses a config or vocabulary too large to be one.
+
+    Raises:
+        ConfigError: more bytes than any real one has.
+    """
+    if path.is_file() and path.stat().st_size > MAX_TEXT_FILE_BYTES:
+        raise ConfigError(
+            "The file {name} is far too large for what it should be. Received: "
+            "{size} bytes. Take a fresh copy of it from where the model came from.",
+            name=path.name,
+            size=path.stat().st_size,
+        )
+    return path
+
+
+def damaged(name: str, error: Exception) -> CheckpointError:
+    """The error for a weights file that cannot be read."""
+    return CheckpointError(
+        "The weights file {name} is damaged or cut short. Received: {reason}. "
+        "Download it or copy it again.",
+        name=name,
+        reason=str(error).split("\n", 1)[0][:120],
+    )
