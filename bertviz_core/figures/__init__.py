@@ -1,0 +1,1 @@
+"""Figures: arrays in, plotly figures out. No Streamlit, no model."""

@@ -1,0 +1,298 @@
+"""Figures of masked-word prediction: arrays in, a plotly figure out.
+
+Bars lie on their side, so that words of any script stand upright and have room.
+Colours come from the theme around the figure; hatching, symbols and written
+numbers say the same without colour.
+
+M is the number of words shown, most likely first.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.analysis.sampling import count_interval
+
+LONGEST_LABEL = 24  # characters
+_ROW_HEIGHT = 26  # pixels; a line of text fits
+_PAIR_HEIGHT = 42  # pixels; two lines of text fit
+# Bars and whiskers stand one above the other: over a bar a whisker would drown.
+_BESIDE = 0.2  # of a row
+_FRAME_HEIGHT = 96  # pixels; axis, its title and a legend
+_FIRST_STRONG_ISOLATE, _POP_ISOLATE = "\u2068", "\u2069"
+
+
+@dataclass(frozen=True)
+class FigureWords:
+    """What the figures say, in the reader's language."""
+
+    probability: str = "probability"
+    share: str = "share of the draws"
+    logit: str = "logit"
+    before: str = "before"
+    after: str = "after"
+    left_out: str = "left out"
+    drawn: str = "drawn"
+    expected: str = "expected, with 95% range"
+    others: str = "all other words"
+
+
+ENGLISH = FigureWords()
+
+
+def candidates_figure(
+    tokens: Sequence[str],
+    probs: np.ndarray,
+    logits: np.ndarray,
+    words: FigureWords = ENGLISH,
+) -> go.Figure:
+    """Draws the most likely words at one mask, each with rank and probability.
+
+    Args:
+        tokens: M word pieces, rank 1 first; repeats are allowed.
+        probs: float `[M]`, in [0, 1].
+        logits: float `[M]`, before softmax.
+        words: the texts on the figure.
+
+    Raises:
+        ValueError: the three do not have one length.
+    """
+    _require_rows(tokens, probs, logits)
+    labels = _ranked_labels(tokens)
+    figure = go.Figure(
+        go.Bar(
+            x=probs,
+            y=np.arange(len(tokens)),
+            orientation="h",
+            text=[percent(p) for p in probs],
+            textposition="outside",
+            cliponaxis=False,
+            customdata=_columns(labels, logits),
+            hovertemplate=(
+                "%{customdata[0]}<br>"
+                f"{_escaped(words.probability)} %{{x:.6f}}<br>"
+                f"{_escaped(words.logit)} %{{customdata[1]:.3f}}<extra></extra>"
+            ),
+        )
+    )
+    _lay_out(figure, labels, _top(probs), words.probability)
+    return figure
+
+
+def distribution_figure(
+    tokens: Sequence[str],
+    before: np.ndarray,
+    after: np.ndarray,
+    words: FigureWords = ENGLISH,
+) -> go.Figure:
+    """Draws the model's distribution and the one that is drawn from on one axis.
+
+    The last row takes what the words shown leave of the sum 1.
+
+    Args:
+        tokens: M word pieces, rank 1 first.
+        before: float `[M]`, probabilities at temperature 1.
+        after: float `[M]`, after temperature, top-k and top-p; 0 for a word
+            that was left out.
+        words: the texts on the figure.
+
+    Raises:
+        ValueError: the three do not have one length.
+    """
+    _require_rows(tokens, before, after)
+    before, after = _with_rest(before, 1.0), _with_rest(after, 1.0)
+    labels = [*_ranked_labels(tokens), _escaped(words.others)]
+    figure = go.Figure()
+    for name, values, shape in (
+        (words.before, before, "/"),
+        (words.after, after, ""),
+    ):
+        said = [percent(value) for value in values]
+        if values is after:
+            said = [
+                text if value else words.left_out
+                for text, value in zip(said, values, strict=True)
+            ]
+        figure.add_bar(
+            name=name,
+            x=values,
+            y=np.arange(len(labels)),
+            orientation="h",
+            marker={"pattern": {"shape": shape, "fillmode": "replace", "size": 5}},
+            text=said,
+            textposition="outside",
+            cliponaxis=False,
+            customdata=_columns(labels, values),
+            hovertemplate=(
+                f"%{{customdata[0]}}<br>{_escaped(name)} %{{x:.6f}}<extra></extra>"
+            ),
+        )
+    top = max(_top(before), _top(after))
+    _lay_out(figure, labels, top, words.probability, _PAIR_HEIGHT)
+    return figure
+
+
+def draws_figure(
+    tokens: Sequence[str],
+    counts: np.ndarray,
+    probs: np.ndarray,
+    num_draws: int,
+    words: FigureWords = ENGLISH,
+) -> go.Figure:
+    """Draws how often words came up against how often they should.
+
+    A bar is the share that was drawn. A diamond is the probability, its whiskers
+    the range that holds at least 95 of 100 experiments of this size, for one
+    word at a time. The last row takes all other words together.
+
+    Args:
+        tokens: M word pieces, rank 1 first.
+        counts: int `[M]`, how often each was drawn.
+        probs: float `[M]`, what they were drawn with.
+        num_draws: all draws, those of other words included; at least 1.
+        words: the texts on the figure.
+
+    Raises:
+        ValueError: the three do not have one length.
+    """
+    _require_rows(tokens, counts, probs)
+    counts = _with_rest(counts, num_draws)
+    probs = _with_rest(probs, 1.0)
+    labels = [*_ranked_labels(tokens), _escaped(words.others)]
+    rows = np.arange(len(labels))
+    low, high = count_interval(probs, num_draws)
+    figure = go.Figure(
+        go.Bar(
+            name=words.drawn,
+            x=counts / num_draws,
+            y=rows - _BESIDE,
+            width=2 * _BESIDE,
+            orientation="h",
+            text=[f"{int(count)}" for count in counts],
+            textposition="outside",
+            cliponaxis=False,
+            customdata=_columns(labels, counts),
+            hovertemplate=(
+                "%{customdata[0]}<br>"
+                f"{_escaped(words.drawn)} %{{customdata[1]}} / {num_draws}"
+                "<extra></extra>"
+            ),
+        )
+    )
+    figure.add_scatter(
+        name=words.expected,
+        x=probs,
+        y=rows + _BESIDE,
+        mode="markers",
+        cliponaxis=False,
+        marker={"symbol": "diamond-open", "size": 10, "line": {"width": 2}},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": high / num_draws - probs,
+            "arrayminus": probs - low / num_draws,
+            "thickness": 2,
+            "width": 5,
+        },
+        customdata=_columns(labels, low, high),
+        hovertemplate=(
+            "%{customdata[0]}<br>"
+            f"{_escaped(words.probability)} %{{x:.6f}}<br>"
+            "%{customdata[1]} – %{customdata[2]}<extra></extra>"
+        ),
+    )
+    top = max(_top(counts / num_draws), _top(high / num_draws))
+    _lay_out(figure, labels, top, words.share, _PAIR_HEIGHT)
+    return figure
+
+
+def percent(probability: float) -> str:
+    """Writes a probability for a reader: three digits, 0 and 100 only if exact.
+
+    Args:
+        probability: in [0, 1].
+    """
+    if probability in (0, 1):
+        return f"{probability:.0%}"
+    if 0 < probability < 5e-5:
+        return "<0.01%"
+    if 0.9995 <= probability < 1:
+        return ">99.9%"
+    value = 100 * probability
+    digits = 1 if value >= 9.995 else 2
+    return f"{value:.{digits}f}%"
+
+
+def label(token: str) -> str:
+    """A token as plotly shows it letter for letter, cut to `LONGEST_LABEL`."""
+    short = token if len(token) <= LONGEST_LABEL else token[: LONGEST_LABEL - 1] + "…"
+    # Isolated, so that a right-to-left word does not turn the number before it.
+    return f"{_FIRST_STRONG_ISOLATE}{_escaped(short)}{_POP_ISOLATE}"
+
+
+def _escaped(text: str) -> str:
+    """Plotly reads some HTML in labels; `%{` would begin a place to fill."""
+    return html.escape(text, quote=False).replace("%{", "%\u2060{")
+
+
+def _ranked_labels(tokens: Sequence[str]) -> list[str]:
+    return [f"{label(token)}  {rank}" for rank, token in enumerate(tokens, start=1)]
+
+
+def _with_rest(values: np.ndarray, total: float) -> np.ndarray:
+    """Appends what is missing to the total; rounding never makes it negative."""
+    rest = total - values.sum()
+    return np.append(values, rest if rest > 1e-9 else 0)
+
+
+def _top(values: np.ndarray) -> float:
+    return float(values.max())
+
+
+def _columns(*columns: Sequence[object] | np.ndarray) -> list[list[object]]:
+    """Rows of plain values: an object array would be sent as text."""
+    plain = [
+        column.tolist() if isinstance(column, np.ndarray) else list(column)
+        for column in columns
+    ]
+    return [list(row) for row in zip(*plain, strict=True)]
+
+
+def _lay_out(
+    figure: go.Figure,
+    labels: Sequence[str],
+    top: float,
+    title: str,
+    row_height: int = _ROW_HEIGHT,
+) -> None:
+    figure.update_layout(
+        height=_FRAME_HEIGHT + row_height * len(labels),
+        margin={"l": 0, "r": 8, "t": 32, "b": 0},
+        bargap=0.25,
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
+    )
+    # Room for the number behind the longest bar.
+    figure.update_xaxes(
+        title=title, range=[0, min(top, 1.0) * 1.2], tickformat=".0~%", fixedrange=True
+    )
+    figure.update_yaxes(
+        tickvals=list(range(len(labels))),
+        ticktext=list(labels),
+        range=[len(labels) - 0.4, -0.6],
+        automargin=True,
+        fixedrange=True,
+    )
+
+
+def _require_rows(tokens: Sequence[str], *columns: np.ndarray) -> None:
+    if not tokens or any(column.shape != (len(tokens),) for column in columns):
+        raise ValueError(
+            f"Every array must have one value for each of the {len(tokens)} tokens, "
+            f"of which there must be one. "
+            f"Received: shapes={[column.shape for column in columns]}."
+        )
