@@ -74,9 +74,8 @@ def test_context_scores_and_probabilities_match_the_formula(
 
 def test_the_softmax_of_the_scores_is_the_probabilities(layer, vectors, mask):
     actual = layer(vectors, mask)
-    powers = np.exp(
-        to_numpy(actual.scores) - to_numpy(actual.scores).max(-1)[..., None]
-    )
+    scores = to_numpy(actual.scores)
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
     agree(actual.probs, powers / powers.sum(-1, keepdims=True), 1e-6)
 
 
