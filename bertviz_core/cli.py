@@ -6,7 +6,6 @@ Heavy imports wait until a command needs them, so that `--help` is instant.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,8 +46,6 @@ class _SentenceErrors(click.Group):
 @click.group(cls=_SentenceErrors)
 def main() -> None:
     """BERT Explorer without the browser."""
-    # TensorFlow's start-up remarks are not errors of the user's.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
 @main.command()
@@ -159,6 +156,9 @@ def convert(source: str, destination: Path) -> None:
 
 def _open(model_id: str | None) -> Explorer:
     from bertviz_core.checkpoints.library import DEFAULT_MODEL
+    from bertviz_core.quiet import import_keras
+
+    import_keras()
     from bertviz_core.explorer import Explorer
 
     return Explorer.open(model_id or DEFAULT_MODEL)
@@ -186,7 +186,7 @@ def _masks(
     top_k: int,
     temperature: float,
 ) -> Iterator[dict[str, Any]]:
-    from bertviz_core.analysis.sampling import softmax, top_ids
+    from bertviz_core.analysis.sampling import rank_order, softmax
 
     for position, logits in zip(predictions.positions, predictions.logits, strict=True):
         probabilities = softmax(logits, temperature)
@@ -199,7 +199,7 @@ def _masks(
                     "probability": float(probabilities[index]),
                     "logit": float(logits[index]),
                 }
-                for index in top_ids(logits, top_k)
+                for index in rank_order(logits)[:top_k]
             ],
         }
 

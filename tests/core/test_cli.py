@@ -1,0 +1,148 @@
+"""The command line: what it prints, what it writes, how it ends."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bertviz_core.cli import main
+from bertviz_core.explorer import Explorer
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def explorer():
+    return Explorer.open("starter-en")
+
+
+def run(*arguments, stdin=None):
+    return CliRunner().invoke(main, list(arguments), input=stdin)
+
+
+def test_models_lists_the_bundled_model():
+    entries = json.loads(run("models", "--json").stdout)
+    assert ("starter-en", "bundled") in {(e["model_id"], e["origin"]) for e in entries}
+    assert "starter-en" in run("models").stdout
+
+
+def test_predict_prints_what_the_explorer_computes(explorer):
+    result = run("predict", "Rain [MASK] and wind [MASK].", "--top-k", "3", "--json")
+    printed = json.loads(result.stdout)
+    expected = explorer.predict_masks("Rain [MASK] and wind [MASK].")
+    assert printed["model"] == "starter-en"
+    assert printed["tokens"] == list(expected.tokenized.tokens)
+    positions = [mask["position"] for mask in printed["masks"]]
+    assert positions == expected.positions.tolist()
+    for mask, logits in zip(printed["masks"], expected.logits, strict=True):
+        assert len(mask["candidates"]) == 3
+        first = mask["candidates"][0]
+        assert first["id"] == logits.argmax()
+        assert first["token"] == explorer.tokenizer.vocabulary[first["id"]]
+        assert first["logit"] == pytest.approx(logits.max(), abs=1e-4)
+        probability = np.exp(logits.max() - np.logaddexp.reduce(logits.astype("f8")))
+        assert first["probability"] == pytest.approx(probability, abs=1e-5)
+
+
+def test_temperature_divides_the_logits():
+    text = "The [MASK] barked."
+    plain, cold = (
+        json.loads(run("predict", text, "--json", "--temperature", value).stdout)
+        for value in ("1", "0")
+    )
+    assert plain["masks"][0]["candidates"][0]["probability"] < 1
+    assert cold["masks"][0]["candidates"][0]["probability"] == 1.0
+
+
+def test_other_spellings_of_a_mask_count():
+    assert run("predict", "The ___ barked.").stdout.startswith("[MASK] at position 2")
+
+
+def test_predict_reads_lines_and_goes_on_after_a_bad_one():
+    result = run("predict", "-", stdin="One [MASK] .\nno mask\nTwo [MASK] .\n")
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [sorted(line) for line in lines] == [
+        ["masks", "model", "tokens"],
+        ["error"],
+        ["masks", "model", "tokens"],
+    ]
+    assert result.exit_code == 2
+    assert "Received: 1 such lines" in result.stderr
+
+
+def test_trace_of_a_text_and_of_its_ids_agree(tmp_path):
+    first, second = tmp_path / "text.npz", tmp_path / "ids.npz"
+    assert run("trace", "--text", "It rains.", "--out", str(first)).exit_code == 0
+    assert run("trace", "--inputs", str(first), "--out", str(second)).exit_code == 0
+    with np.load(first) as from_text, np.load(second) as from_ids:
+        assert set(from_text) == set(from_ids)
+        assert from_text["hidden_states"].shape == (1, 7, 5, 256)
+        assert from_text["attention_probs"].shape == (1, 6, 8, 5, 5)
+        assert from_text["mlm_logits"].shape == (1, 5, 16384)
+        assert "nsp_logits" not in from_text  # the bundled model has no such head
+        for name in from_text:
+            np.testing.assert_array_equal(from_text[name], from_ids[name])
+
+
+def test_trace_of_a_padded_batch_equals_its_texts_alone(tmp_path, explorer):
+    long, short = (explorer.tokenize(t).input_ids for t in ("A b c d.", "It rains."))
+    ids, mask = np.zeros((2, len(long)), "int32"), np.zeros((2, len(long)), "int32")
+    for row, text in enumerate((long, short)):
+        ids[row, : len(text)], mask[row, : len(text)] = text, 1
+    np.savez(tmp_path / "in.npz", input_ids=ids, attention_mask=mask)
+    run("trace", "--inputs", str(tmp_path / "in.npz"), "--out", str(tmp_path / "o.npz"))
+    alone = explorer.trace("It rains.", mlm_positions=range(len(short)))
+    with np.load(tmp_path / "o.npz") as batch:
+        np.testing.assert_allclose(
+            batch["mlm_logits"][1, : len(short)], alone.mlm_logits, atol=1e-4
+        )
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"other": np.zeros((1, 2), int)}, "two axes"),
+        ({"input_ids": np.zeros(3, int)}, "two axes"),
+        ({"input_ids": np.zeros((1, 2))}, "whole numbers"),
+        ({"input_ids": np.full((1, 2), 16384)}, "0 to 16383"),
+        ({"input_ids": np.full((1, 2), -1)}, "from -1"),
+        (
+            {"input_ids": np.ones((1, 2), int), "token_type_ids": [[0, 2]]},
+            "token_type_ids must hold whole numbers from 0 to 1",
+        ),
+        ({"input_ids": np.array([[{}]], object)}, "cannot be read"),
+    ],
+)
+def test_bad_arrays_end_in_a_sentence(tmp_path, arrays, said):
+    np.savez(tmp_path / "in.npz", **arrays)
+    out = tmp_path / "out.npz"
+    result = run("trace", "--inputs", str(tmp_path / "in.npz"), "--out", str(out))
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not out.exists()
+
+
+def test_convert_makes_a_model_that_predicts_the_same(tmp_path):
+    folder = tmp_path / "copy"
+    assert run("convert", "starter-en", str(folder)).exit_code == 0
+    text = ("predict", "The [MASK] barked.", "--json")
+    original, copy = (
+        json.loads(run(*text, *model).stdout)
+        for model in ((), ("--model", str(folder)))
+    )
+    assert copy["masks"] == original["masks"]
+
+
+def test_an_error_is_one_sentence_on_stderr_and_nothing_else():
+    command = [sys.executable, "-m", "bertviz_core", "predict", "no mask here"]
+    result = subprocess.run(
+        command, check=False, cwd=ROOT, capture_output=True, text=True
+    )
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("There is no [MASK] in the text")
+    assert result.stderr.count("\n") == 1
