@@ -1,0 +1,1 @@
+"""What pages share: engine handle, language, errors, pickers, exports."""

@@ -1,0 +1,91 @@
+"""Bringing a model along: a zip file, a path on this machine, a hub name."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from bertviz_core.errors import CheckpointError
+from pages.ui.answers import forget_models
+from pages.ui.engine import client
+from pages.ui.errors import shown_to_user
+from pages.ui.language import t
+from pages.ui.models import add_uploaded, choose_next, may_bring_any_model
+
+if TYPE_CHECKING:
+    from streamlit.typing import UploadedFile
+
+    from bertviz_core.trace import ModelEntry
+
+_CHUNK_BYTES = 1 << 20
+_COUNT = "num_uploads"
+
+
+def add_model() -> None:
+    """Draws the ways to add a model, and does what is asked."""
+    ways = {
+        "upload": t("models.way_upload"),
+        "path": t("models.way_path"),
+        "hub": t("models.way_hub"),
+    }
+    if not may_bring_any_model():
+        del ways["path"], ways["hub"]
+    tabs = st.tabs(list(ways.values()))
+    draw = {"upload": _from_upload, "path": _from_path, "hub": _from_hub}
+    for way, tab in zip(ways, tabs, strict=True):
+        with tab:
+            draw[way]()
+
+
+def _from_upload() -> None:
+    st.markdown(t("models.upload_explained"))
+    # A new key empties the box, and with it the memory that holds the file.
+    count = st.session_state.get(_COUNT, 0)
+    file = st.file_uploader(t("models.zip_file"), type=["zip"], key=f"zip_{count}")
+    if file is None or not st.button(t("models.add_it"), key="add_upload"):
+        return
+    with shown_to_user(stop=False), st.spinner(t("models.unpacking")):
+        entry = _store(file)
+        add_uploaded(entry)
+        forget_models()
+        st.session_state[_COUNT] = count + 1
+        choose_next(entry.model_id)
+
+
+def _from_path() -> None:
+    st.markdown(t("models.path_explained"))
+    path = st.text_input(
+        t("models.path"), placeholder=t("models.path_placeholder"), key="model_path"
+    )
+    if st.button(t("models.open_it"), key="add_path") and path:
+        choose_next(path.strip())
+
+
+def _from_hub() -> None:
+    st.markdown(t("models.hub_explained"))
+    name = st.text_input(
+        t("models.hub_name"), placeholder=t("models.hub_placeholder"), key="model_hub"
+    )
+    if st.button(t("models.look_for_it"), key="add_hub") and name:
+        choose_next(name.strip())
+
+
+def _store(file: UploadedFile) -> ModelEntry:
+    """Writes an upload to the disk and has the engine check and unpack it."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="bert-explorer-") as folder:
+            path = Path(folder) / "upload.zip"
+            with path.open("wb") as target:
+                shutil.copyfileobj(file, target, _CHUNK_BYTES)
+            return client().add_upload(str(path), file.name)
+    except OSError as error:
+        raise CheckpointError(
+            "The uploaded file {name} cannot be stored on the server. Received: "
+            "{reason}. Its disk may be full; try a smaller file.",
+            name=file.name,
+            reason=error.strerror or type(error).__name__,
+        ) from error

@@ -1,0 +1,68 @@
+"""What the engine said before, kept by model and text.
+
+A rerun of a page asks the same question again; the answer comes from here without
+a way to the engine. Keys are names and texts, and every store has a bound.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.trace import MaskPredictions, ModelEntry, ModelInfo, TokenizedText
+from pages.ui.engine import client, note_answer
+
+
+@st.cache_data(max_entries=1, ttl=30, show_spinner=False)
+def installed_models() -> tuple[ModelEntry, ...]:
+    """Bundled and downloaded models; at most half a minute old."""
+    return tuple(client().models())
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def describe_model(model: str) -> ModelInfo:
+    """Loads a model if need be, and describes it.
+
+    Raises:
+        CheckpointError: it cannot be opened.
+    """
+    info = client().describe_model(model)
+    note_answer()
+    return info
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def tokenize(
+    model: str, text: str, pair: str | None = None, cut: bool = False
+) -> TokenizedText:
+    """Splits a text as the model reads it.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
+    return client().tokenize(model, text, pair, cut)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def predict_masks(
+    model: str, text: str, pair: str | None = None, cut: bool = False
+) -> MaskPredictions:
+    """Scores every word at each mask; one forward pass for a new text.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        TextError: no mask, empty, or too long while `cut` is false.
+    """
+    return client().predict_masks(model, text, pair, cut)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def vocabulary(model: str) -> tuple[str, ...]:
+    """The word pieces of a model, by id. Shared by all sessions: a tuple."""
+    return tuple(client().vocabulary(model))
+
+
+def forget_models() -> None:
+    """Asks the engine anew: a name may mean other weights after a download."""
+    for store in (installed_models, describe_model, tokenize, predict_masks):
+        store.clear()
+    vocabulary.clear()

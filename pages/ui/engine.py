@@ -1,0 +1,76 @@
+"""The one handle on the engine that this server process holds.
+
+The model runs in other processes. All sessions share the handle, and so does the
+server's start-up, which is why it belongs to the process and not to a session.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from bertviz_core.errors import BertVizError
+
+if TYPE_CHECKING:
+    from bertviz_core.engine.client import Client
+
+# What a first visitor sees, and what a link that cannot be opened falls back to.
+DEFAULT_MODEL = "starter-en"
+
+logger = logging.getLogger(__name__)
+_LOCK = threading.Lock()
+_ANSWERED = threading.Event()
+
+
+def client() -> Client:
+    """The engine's client; the first call starts the engine.
+
+    Raises:
+        EngineError: the engine cannot be started or reached.
+    """
+    # The cache alone would let two first visitors start two engines.
+    with _LOCK:
+        return _connected()
+
+
+@functools.cache
+def _connected() -> Client:
+    from bertviz_core.engine import connect
+
+    return connect()
+
+
+@functools.cache
+def warm_up() -> threading.Thread:
+    """Starts the engine and loads the default model, without waiting. Once."""
+    thread = threading.Thread(target=_warm_up, name="engine-warm-up", daemon=True)
+    thread.start()
+    return thread
+
+
+def _warm_up() -> None:
+    try:
+        client().warm_up(DEFAULT_MODEL)
+    except BertVizError:
+        # The first page that asks meets the same error and shows it.
+        logger.exception("The engine did not warm up.")
+
+
+def has_answered() -> bool:
+    """Whether a model has answered since the server started."""
+    return _ANSWERED.is_set()
+
+
+def note_answer() -> None:
+    """Remembers that the engine is warm."""
+    _ANSWERED.set()
+
+
+def close() -> None:
+    """Stops the engine, if it runs."""
+    with _LOCK:
+        if _connected.cache_info().currsize:
+            _connected().close()
+            _connected.cache_clear()

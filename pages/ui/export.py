@@ -1,0 +1,127 @@
+"""Taking results away: tables as CSV, figures as one HTML file or a picture."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from pages.ui.language import plain, t
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+# A spreadsheet takes a cell that begins like this for a formula.
+# Source: OWASP, "CSV Injection".
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+# The saved file asks nobody for anything, whatever a script in it may try.
+_POLICY = (
+    '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+    "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
+    'font-src data:">'
+)
+
+Columns = Mapping[str, Sequence[Any]]
+
+
+def table_csv(columns: Columns) -> bytes:
+    """Writes a table that a spreadsheet opens without running any of its cells.
+
+    Args:
+        columns: name of each column, and its cells; all of one length. Text that
+            begins like a formula gets a leading apostrophe, numbers stay numbers.
+
+    Returns:
+        UTF-8 with a byte order mark, which Excel needs to read Chinese.
+    """
+    file = io.StringIO(newline="")
+    writer = csv.writer(file)
+    writer.writerow([_safe_cell(name) for name in columns])
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow([_safe_cell(cell) for cell in row])
+    return file.getvalue().encode("utf-8-sig")
+
+
+def figure_html(figure: go.Figure, title: str) -> bytes:
+    """Writes a figure as one file that needs no network, plotly included.
+
+    Args:
+        figure: what is shown.
+        title: for the browser's tab.
+    """
+    html = figure.to_html(include_plotlyjs=True, full_html=True, config=_config("svg"))
+    safe_title = title.replace("&", "&amp;").replace("<", "&lt;")
+    head = f"<head>{_POLICY}<title>{safe_title}</title>"
+    return html.replace("<head>", head, 1).encode("utf-8")
+
+
+def show_figure(
+    figure: go.Figure, *, name: str, description: str, columns: Columns
+) -> None:
+    """Draws a figure with its description in words and its downloads.
+
+    Args:
+        figure: what to show.
+        name: of the files, and of the widgets; unique on the page.
+        description: what the figure shows, in a sentence or two, as Markdown.
+        columns: the numbers behind it, for the CSV file.
+    """
+    image = st.session_state.get(f"{name}_image") or "svg"
+    config = _config(image, name)
+    st.plotly_chart(figure, key=f"{name}_figure", config=config, alt=description)
+    st.caption(description)
+    with st.popover(t("app.download"), icon=":material/download:"):
+        download_csv(columns, name)
+        st.download_button(
+            t("app.download_html"),
+            lambda: figure_html(figure, name),
+            file_name=plain("app.html_file", name=name),
+            mime="text/html",
+            key=f"{name}_html",
+            on_click="ignore",
+        )
+        st.segmented_control(
+            t("app.image_format"),
+            ["svg", "png"],
+            default="svg",
+            required=True,
+            key=f"{name}_image",
+            help=t("app.image_help"),
+            format_func=str.upper,
+        )
+
+
+def download_csv(columns: Columns, name: str) -> None:
+    """Draws the button that saves a table; the file is made when it is clicked.
+
+    Args:
+        columns: see `table_csv`.
+        name: of the file, and of the button; unique on the page.
+    """
+    st.download_button(
+        t("app.download_csv"),
+        lambda: table_csv(columns),
+        file_name=plain("app.csv_file", name=name),
+        mime="text/csv",
+        key=f"{name}_csv",
+        on_click="ignore",
+    )
+
+
+def _safe_cell(cell: Any) -> Any:
+    if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS):
+        return "'" + cell
+    return cell
+
+
+def _config(image: str, name: str = "figure") -> dict[str, Any]:
+    # plotly's camera button saves in the browser; nothing is sent anywhere.
+    return {
+        "displaylogo": False,
+        "plotlyServerURL": "",
+        "toImageButtonOptions": {"format": image, "filename": name, "scale": 2},
+    }

@@ -1,0 +1,90 @@
+"""English and Chinese: which one a visitor reads, and the texts.
+
+A text has a key, "<page>.<name>", and stands in `assets/locales/<language>/
+<page>.json`. The language belongs to a visitor's session, never to the process.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from pages.ui.markdown import escape
+
+LANGUAGES = {"en": "English", "zh": "中文"}
+
+_LOCALES = Path(__file__).parents[2] / "assets" / "locales"
+_KEY = "lang"
+
+
+def choose_language() -> str:
+    """Draws the language switch in the sidebar. Call it before any text.
+
+    Returns:
+        "en" or "zh".
+    """
+    st.sidebar.segmented_control(
+        text("app.language", "en"),
+        list(LANGUAGES.values()),
+        default=LANGUAGES[_browser_language()],
+        required=True,
+        key=_KEY,
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    return current_language()
+
+
+def current_language() -> str:
+    """The language of this run, "en" or "zh"."""
+    chosen = st.session_state.get(_KEY)
+    for language, name in LANGUAGES.items():
+        if name == chosen:
+            return language
+    return _browser_language()
+
+
+def t(key: str, **places: Any) -> str:
+    """The text of a key in the visitor's language, as Markdown.
+
+    Args:
+        key: "<page>.<name>".
+        places: what fills the named places. A string is escaped, so it is
+            shown letter for letter; numbers take the place's format.
+    """
+    safe = {
+        name: escape(place) if isinstance(place, str) else place
+        for name, place in places.items()
+    }
+    return text(key, current_language(), **safe)
+
+
+def plain(key: str, **places: Any) -> str:
+    """Like `t`, for places that show text as it is: table cells, file names."""
+    return text(key, current_language(), **places)
+
+
+def text(key: str, language: str, **places: Any) -> str:
+    """The text of a key in a given language, places filled as they are.
+
+    Raises:
+        KeyError: no such key; a test looks for those.
+    """
+    page, name = key.split(".", 1)
+    template = _texts(language, page)[name]
+    return template.format(**places) if places else template
+
+
+def _browser_language() -> str:
+    locale = st.context.locale or ""
+    return "zh" if locale.lower().startswith("zh") else "en"
+
+
+@functools.cache
+def _texts(language: str, page: str) -> dict[str, str]:
+    path = _LOCALES / language / f"{page}.json"
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,1 @@
+"""The parts of the masked-word page, from top to bottom."""

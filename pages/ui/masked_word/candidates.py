@@ -1,0 +1,197 @@
+"""The most likely words at one mask: bars, the hidden word's rank, inserting one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.sampling import rank_order, softmax
+from bertviz_core.figures.masked_word import candidates_figure, percent
+from bertviz_core.mask_text import MASK, MaskedText
+from bertviz_core.trace import MaskPredictions, TokenizedText
+from pages.ui.answers import tokenize
+from pages.ui.export import show_figure
+from pages.ui.language import plain, t
+from pages.ui.markdown import Markdown, escape
+from pages.ui.masked_word import state
+from pages.ui.masked_word.wording import figure_words
+
+MOST_SHOWN = 100
+_AROUND = 40  # characters of the sentence on each side of the mask
+_FEW_MASKS = 12
+_ONE_ROW = 20  # candidates; more scroll sideways
+
+
+@dataclass(frozen=True)
+class Mask:
+    """One mask and what the model says about it.
+
+    Args:
+        index: which mask, left to right.
+        logits: float32 `[V]`, before softmax.
+        vocabulary: V word pieces, by id.
+        order: token ids, most likely first, int64 `[V]`.
+        probs: float64 `[V]`, at temperature 1.
+        num_shown: how many words the figures show.
+    """
+
+    index: int
+    logits: np.ndarray
+    vocabulary: tuple[str, ...]
+    order: np.ndarray
+    probs: np.ndarray
+    num_shown: int
+
+    def top(self, num_words: int) -> tuple[np.ndarray, list[str]]:
+        """Ids and tokens of the most likely words."""
+        ids = self.order[:num_words]
+        return ids, [self.vocabulary[token_id] for token_id in ids]
+
+
+def choose_mask(predictions: MaskPredictions, vocabulary: tuple[str, ...]) -> Mask:
+    """Draws the choice of a mask, where there are several, and of how many words.
+
+    Args:
+        predictions: with one mask at least.
+        vocabulary: of the same model.
+    """
+    num_masks = len(predictions.positions)
+    mask_index = _choose_index(num_masks) if num_masks > 1 else 0
+    place = Markdown(_surroundings(predictions.tokenized, mask_index))
+    st.markdown(
+        t("masked_word.this_mask", number=mask_index + 1, count=num_masks, place=place)
+    )
+    logits = predictions.logits[mask_index]
+    num_shown = st.slider(
+        t("masked_word.num_shown"),
+        1,
+        MOST_SHOWN,
+        10,
+        key="masked_shown",
+        bind="query-params",
+    )
+    return Mask(
+        index=mask_index,
+        logits=logits,
+        vocabulary=vocabulary,
+        order=rank_order(logits),
+        probs=softmax(logits),
+        num_shown=min(num_shown, len(logits)),
+    )
+
+
+def show_candidates(mask: Mask) -> None:
+    """Draws the bars of the most likely words."""
+    ids, tokens = mask.top(mask.num_shown)
+    probs, logits = mask.probs[ids], mask.logits[ids]
+    best = Markdown(
+        t("masked_word.list_comma").join(
+            f"{escape(token)} ({percent(p)})"
+            for token, p in zip(tokens[:3], probs[:3], strict=True)
+        )
+    )
+    show_figure(
+        candidates_figure(tokens, probs, logits, figure_words()),
+        name="masked_candidates",
+        description=t(
+            "masked_word.candidates_described",
+            best=best,
+            count=len(ids),
+            share=Markdown(percent(float(probs.sum()))),
+        ),
+        columns={
+            plain("masked_word.column_rank"): list(range(1, len(ids) + 1)),
+            plain("masked_word.column_token"): tokens,
+            plain("masked_word.column_id"): ids.tolist(),
+            plain("masked_word.column_logit"): logits.tolist(),
+            plain("masked_word.column_probability"): probs.tolist(),
+        },
+    )
+
+
+def offer_insertion(masked: MaskedText, mask: Mask, special: frozenset[str]) -> None:
+    """Draws a button for each candidate that writes it into the text.
+
+    Args:
+        masked: the text.
+        mask: where the candidates belong.
+        special: tokens that are no words.
+    """
+    _, tokens = mask.top(mask.num_shown)
+    words = tuple(token for token in dict.fromkeys(tokens) if token not in special)
+    if not words:
+        return
+    labels = [str(escape(word, 40)) for word in words]
+    st.pills(
+        t("masked_word.insert"),
+        range(len(words)),
+        format_func=labels.__getitem__,
+        key=state.INSERT,
+        help=t("masked_word.insert_help"),
+        on_change=state.insert_token,
+        args=(masked, mask.index, words),
+        wrap=len(words) <= _ONE_ROW,
+    )
+
+
+def compare_with_hidden(model: str, masked: MaskedText, mask: Mask) -> None:
+    """Says how likely the word was that the reader hid, if one is known."""
+    word = masked.originals[mask.index]
+    if not word:
+        return
+    tokenized = tokenize(model, word, cut=True)
+    ids = tokenized.input_ids[~tokenized.is_special]
+    if len(ids) != 1 or tokenized.is_unknown.any():
+        pieces = " ".join(
+            token
+            for token, is_added in zip(
+                tokenized.tokens, tokenized.is_special, strict=True
+            )
+            if not is_added
+        )
+        st.markdown(t("masked_word.hidden_in_pieces", word=word, pieces=pieces))
+        return
+    rank = 1 + int(np.flatnonzero(mask.order == ids[0])[0])
+    st.markdown(
+        t(
+            "masked_word.hidden_rank",
+            word=word,
+            rank=rank,
+            count=len(mask.order),
+            share=Markdown(percent(float(mask.probs[ids[0]]))),
+        )
+    )
+
+
+def _choose_index(num_masks: int) -> int:
+    numbers = [str(number) for number in range(1, num_masks + 1)]
+    if st.session_state.get("masked_mask", "1") not in numbers:
+        st.session_state["masked_mask"] = "1"
+    if num_masks <= _FEW_MASKS:
+        chosen = st.segmented_control(
+            t("masked_word.which_mask"),
+            numbers,
+            default="1",
+            required=True,
+            key="masked_mask",
+            bind="query-params",
+        )
+    else:
+        chosen = st.selectbox(
+            t("masked_word.which_mask"),
+            numbers,
+            key="masked_mask",
+            bind="query-params",
+        )
+    return int(chosen or "1") - 1
+
+
+def _surroundings(tokenized: TokenizedText, mask_index: int) -> str:
+    """The words around a mask, the mask itself marked; as Markdown."""
+    start, end = tokenized.offsets[tokenized.mask_positions[mask_index]]
+    before, after = tokenized.text[:start], tokenized.text[end:]
+    left = ("…" if len(before) > _AROUND else "") + before[-_AROUND:]
+    right = after[:_AROUND] + ("…" if len(after) > _AROUND else "")
+    return f"{escape(left)} :blue-badge[{escape(MASK)}] {escape(right)}"

@@ -1,0 +1,120 @@
+"""The top of the masked-word page: text box, examples, words to click."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.mask_text import MaskedText, Word, normalise_masks, split_words
+from pages.ui.language import t
+from pages.ui.markdown import Markdown, escape
+from pages.ui.masked_word import state
+from pages.ui.models import language_of
+
+# Wire values of a widget's options must differ, also for "the" and "the".
+_INVISIBLE = "\u2060"
+
+
+def edit_text(model: str) -> MaskedText:
+    """Draws the text box and the words below it, both of one state.
+
+    Args:
+        model: its language chooses the examples.
+
+    Returns:
+        The text with `[MASK]`; it may be empty or hold no mask.
+    """
+    language = language_of(model)
+    state.prepare_text(language)
+    typed = st.session_state.get(state.TEXT) or ""
+    in_address = state.fits_address(typed)
+    typed = st.text_area(
+        t("masked_word.text"),
+        state.EXAMPLES[language][0],
+        key=state.TEXT,
+        help=t("masked_word.text_help"),
+        bind="query-params" if in_address else None,
+        persist_state="session",
+        height=100,
+    )
+    masked = state.read_text()
+    state.write_address(masked)
+    _draw_buttons(language)
+    _explain_spellings(typed or "")
+    if not in_address:
+        st.caption(t("masked_word.not_in_address"))
+    if masked.text.strip():
+        _draw_words(masked)
+    return masked
+
+
+def _draw_buttons(language: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        # Leaving the text box is what sends the text; a button gives a place to go.
+        st.button(t("masked_word.predict"), type="primary", key="masked_predict")
+        st.button(
+            t("masked_word.undo"),
+            icon=":material/undo:",
+            key="masked_undo",
+            disabled=not state.can_undo(),
+            on_click=state.undo,
+        )
+        examples = state.EXAMPLES[language]
+        st.selectbox(
+            t("masked_word.examples"),
+            range(len(examples)),
+            index=None,
+            format_func=examples.__getitem__,
+            key=state.EXAMPLE,
+            placeholder=t("masked_word.choose_example"),
+            label_visibility="collapsed",
+            on_change=state.take_example,
+            args=(language,),
+            width=360,
+        )
+
+
+def _explain_spellings(typed: str) -> None:
+    _, spellings = normalise_masks(typed)
+    if spellings:
+        comma = t("masked_word.list_comma")
+        shown = Markdown(comma.join(escape(s, 20) for s in spellings[:5]))
+        st.caption(t("masked_word.understood", spellings=shown))
+
+
+def _draw_words(masked: MaskedText) -> None:
+    words = split_words(masked.text, state.MOST_WORDS + 1)
+    is_cut = len(words) > state.MOST_WORDS
+    words = words[: state.MOST_WORDS]
+    if not words:
+        return
+    labels = _labels(words, masked.originals)
+    st.session_state[state.WORDS] = [i for i, word in enumerate(words) if word.is_mask]
+    st.pills(
+        t("masked_word.words"),
+        range(len(words)),
+        selection_mode="multi",
+        format_func=labels.__getitem__,
+        key=state.WORDS,
+        help=t("masked_word.words_help"),
+        on_change=state.toggle_words,
+        args=(masked,),
+    )
+    if is_cut:
+        st.caption(t("masked_word.first_words_only", count=state.MOST_WORDS))
+    if state.take_notice():
+        st.info(t("masked_word.hides_nothing"), icon=":material/info:")
+
+
+def _labels(words: tuple[Word, ...], originals: tuple[str, ...]) -> list[str]:
+    """What each button says: the word, or an eye crossed out and what is hidden."""
+    hidden = iter(originals)
+    labels: list[str] = []
+    times: dict[str, int] = {}
+    for word in words:
+        label: str = escape(word.text, 40)
+        if word.is_mask:
+            what = next(hidden)
+            label = ":material/visibility_off: " + escape(what or "?", 40)
+        times[label] = times.get(label, -1) + 1
+        labels.append(label + _INVISIBLE * times[label])
+    return labels

@@ -1,0 +1,197 @@
+"""The text of the masked-word page, and everything that changes it.
+
+The text box and the clickable words show one state: a text with masks that
+remembers what they hide. Callbacks change it, a run of the page only reads it. The
+text is in the address through its widget; the hidden words go there beside it.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import streamlit as st
+
+from bertviz_core.mask_text import (
+    MaskedText,
+    carry_originals,
+    fill_mask,
+    remember_masks,
+    split_words,
+    toggle_mask,
+)
+
+TEXT = "masked_text"
+WORDS = "masked_words"
+EXAMPLE = "masked_example"
+INSERT = "masked_insert"
+# In the address only: what the masks hide, left to right.
+HIDDEN = "masked_hidden"
+
+# Servers and proxies refuse long addresses, nginx from 8,192 bytes on; half of it
+# leaves room for everything else in the address.
+LONGEST_IN_ADDRESS = 4000
+MOST_STEPS = 50
+# More would be a wall of buttons; the longest text of BERT has 512 pieces.
+MOST_WORDS = 200
+
+_MEMORY = "masked_memory"
+_HISTORY = "masked_history"
+_IS_BOUND = "masked_is_bound"
+_HIDES_NOTHING = "masked_hides_nothing"
+
+EXAMPLES = {
+    "en": (
+        "Paris is the capital of [MASK].",
+        "She is a very good [MASK] player.",
+        "He was born in [MASK] 1950 in New [MASK], United States.",
+        "The doctor said that [MASK] was tired.",
+        "The nurse said that [MASK] was tired.",
+        "I have never [MASK] such a big fish.",
+    ),
+    "zh": (
+        "北京是中国的首[MASK]。",
+        "今天天气很[MASK]，我们去公园玩。",
+        "他每天早上都喝一杯[MASK]奶。",
+        "我最喜欢的水[MASK]是苹果。",
+        "床前明月[MASK]，疑是地上[MASK]。",
+    ),
+}
+
+
+def prepare_text(language: str) -> None:
+    """Call it before the text box: what its widget needs to know.
+
+    An untouched example changes with the language of the model.
+
+    Args:
+        language: "en" or "zh", see `EXAMPLES`.
+    """
+    if TEXT not in st.session_state:
+        return
+    text = st.session_state[TEXT] or ""
+    others = [EXAMPLES[other][0] for other in EXAMPLES if other != language]
+    is_bound = fits_address(text)
+    if text in others:
+        st.session_state[TEXT] = EXAMPLES[language][0]
+    elif is_bound and not st.session_state.get(_IS_BOUND, True):
+        # A widget that was not bound when the text was typed is not in the address.
+        st.session_state[TEXT] = text
+    st.session_state[_IS_BOUND] = is_bound
+
+
+def fits_address(text: str) -> bool:
+    """Whether a text can be part of a link."""
+    return len(text) <= LONGEST_IN_ADDRESS and len(quote(text)) <= LONGEST_IN_ADDRESS
+
+
+def read_text() -> MaskedText:
+    """The text as the widget has it now, with what its masks hide."""
+    text = st.session_state.get(TEXT) or ""
+    before = st.session_state.get(_MEMORY)
+    if before is None:
+        masked = _from_address(text)
+    else:
+        masked = carry_originals(before, text)
+        if masked.text != before.text:
+            _add_step(before)
+    st.session_state[_MEMORY] = masked
+    return masked
+
+
+def write_address(masked: MaskedText) -> None:
+    """Keeps the hidden words in the address, for a reload or a link."""
+    wanted = list(masked.originals) if any(masked.originals) else []
+    if not fits_address(masked.text) or not fits_address("".join(wanted)):
+        wanted = []
+    if st.query_params.get_all(HIDDEN) == wanted:
+        return
+    if wanted:
+        st.query_params[HIDDEN] = wanted
+    else:
+        del st.query_params[HIDDEN]
+
+
+def can_undo() -> bool:
+    """Whether there is an earlier text."""
+    return bool(st.session_state.get(_HISTORY))
+
+
+def undo() -> None:
+    """Goes back to the text before the last change."""
+    *history, last = st.session_state[_HISTORY]
+    st.session_state[_HISTORY] = tuple(history)
+    _show(last)
+
+
+def take_example(language: str) -> None:
+    """Replaces the text by the chosen example."""
+    example_index = st.session_state[EXAMPLE]
+    if example_index is not None:
+        _change_to(remember_masks(EXAMPLES[language][example_index]))
+    st.session_state[EXAMPLE] = None
+
+
+def toggle_words(shown: MaskedText) -> None:
+    """Hides the words that were clicked, or puts them back.
+
+    Args:
+        shown: the text whose words stood there when they were clicked.
+    """
+    current = read_text()
+    if current.text != shown.text:
+        return  # The text was edited in the same moment: the words moved.
+    selected = set(st.session_state[WORDS])
+    words = split_words(current.text, MOST_WORDS)
+    clicked = [i for i, word in enumerate(words) if word.is_mask != (i in selected)]
+    masked = current
+    # From the end: what is put back may join the word before it.
+    for word_index in reversed(clicked):
+        masked = toggle_mask(masked, word_index)
+    if masked != current:
+        _change_to(masked)
+    st.session_state[_HIDES_NOTHING] = masked == current and bool(clicked)
+
+
+def take_notice() -> bool:
+    """Whether the last click was on a mask that hides nothing; says it once."""
+    return bool(st.session_state.pop(_HIDES_NOTHING, False))
+
+
+def insert_token(shown: MaskedText, mask_index: int, tokens: tuple[str, ...]) -> None:
+    """Writes the clicked candidate where the mask stands.
+
+    Args:
+        shown: the text that the candidates belong to.
+        mask_index: which mask, left to right.
+        tokens: the candidates; the widget holds an index into them.
+    """
+    choice = st.session_state[INSERT]
+    st.session_state[INSERT] = None
+    if choice is None or read_text().text != shown.text:
+        return
+    _change_to(fill_mask(shown, mask_index, tokens[choice]))
+
+
+def _from_address(text: str) -> MaskedText:
+    masked = remember_masks(text)
+    hidden = st.query_params.get_all(HIDDEN)
+    if len(hidden) != len(masked.originals):
+        return masked
+    # A hidden "word" that holds a mask could never be put back.
+    kept = (word if not remember_masks(word).originals else "" for word in hidden)
+    return MaskedText(masked.text, tuple(kept))
+
+
+def _change_to(masked: MaskedText) -> None:
+    _add_step(st.session_state.get(_MEMORY) or masked)
+    _show(masked)
+
+
+def _add_step(masked: MaskedText) -> None:
+    history = (*st.session_state.get(_HISTORY, ()), masked)
+    st.session_state[_HISTORY] = history[-MOST_STEPS:]
+
+
+def _show(masked: MaskedText) -> None:
+    st.session_state[TEXT] = masked.text
+    st.session_state[_MEMORY] = masked

@@ -1,0 +1,33 @@
+"""Words of this page that do not stand in a widget."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.figures.masked_word import FigureWords
+from pages.ui.language import plain, t
+
+TERMS = ("token", "logit", "temperature", "top_k", "top_p", "entropy", "choices")
+
+
+def figure_words() -> FigureWords:
+    """What the figures say, in the visitor's language."""
+    return FigureWords(
+        probability=plain("masked_word.figure_probability"),
+        share=plain("masked_word.figure_share"),
+        logit=plain("masked_word.figure_logit"),
+        before=plain("masked_word.figure_before"),
+        after=plain("masked_word.figure_after"),
+        left_out=plain("masked_word.figure_left_out"),
+        drawn=plain("masked_word.figure_drawn"),
+        expected=plain("masked_word.figure_expected"),
+        others=plain("masked_word.figure_others"),
+    )
+
+
+def explain_terms() -> None:
+    """Draws what the words on this page mean, for who never heard of them."""
+    with st.expander(t("masked_word.terms"), icon=":material/menu_book:"):
+        for term in TERMS:
+            name = t(f"masked_word.term_{term}")
+            st.markdown(f"**{name}** — " + t(f"masked_word.help_{term}"))

@@ -1,0 +1,157 @@
+"""Choosing a model: the picker in the sidebar, and what may be chosen."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import streamlit as st
+
+from bertviz_core.errors import CheckpointError
+from bertviz_core.trace import ModelEntry
+from pages.ui.answers import describe_model, installed_models
+from pages.ui.downloads import offer_download
+from pages.ui.engine import DEFAULT_MODEL
+from pages.ui.errors import shown_to_user
+from pages.ui.head import model_at_work
+from pages.ui.language import current_language, t
+
+_KEY = "model"
+_NEXT = "next_model"
+_UPLOADS = "uploaded_models"
+
+# The id of an upload opens it, so whoever has the address may.
+_UPLOAD_ID = re.compile(r"upload:[0-9a-f]{16,64}")
+# "name", "owner/name", either with "@revision".
+# Source: huggingface_hub, `validate_repo_id`; a revision is a branch, tag or commit.
+_HUB_NAME = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?(@[\w./-]{1,96})?")
+
+_ORIGINS = {
+    "bundled": "app.origin_bundled",
+    "cached": "app.origin_cached",
+    "folder": "app.origin_folder",
+    "upload": "app.origin_upload",
+    "hub": "app.origin_hub",
+}
+_LANGUAGES = {
+    "en": "app.reads_english",
+    "zh": "app.reads_chinese",
+    "multilingual": "app.reads_many",
+    "": "app.reads_unknown",
+}
+
+
+def model_picker() -> str:
+    """Draws the choice in the sidebar and makes sure that it can be opened.
+
+    The choice is part of the address. One that cannot be opened ends in a
+    sentence and an offer of the default; the page stops there.
+
+    Returns:
+        The id of a model that is open.
+    """
+    with shown_to_user(), model_at_work():
+        entries = known_models()
+    if _NEXT in st.session_state:
+        choose(st.session_state.pop(_NEXT))
+    chosen = st.sidebar.selectbox(
+        t("app.model"),
+        list(entries),
+        key=_KEY,
+        bind="query-params",
+        accept_new_options=True,
+        placeholder=t("app.model_placeholder"),
+        help=t("app.model_help") if may_bring_any_model() else t("app.model_help_host"),
+    )
+    model = (chosen or DEFAULT_MODEL).strip()
+    if model in entries:
+        st.sidebar.caption(summary(entries[model]))
+    offer = None if model == DEFAULT_MODEL else _offer_default
+    with shown_to_user(offer=offer), model_at_work():
+        _require_allowed(model, entries)
+        if not _must_be_downloaded(model, entries):
+            describe_model(model)
+            return model
+    offer_download(model)
+    _offer_default()
+    st.stop()
+
+
+def known_models() -> dict[str, ModelEntry]:
+    """Models that can be chosen without typing, the default first, by id."""
+    uploaded = st.session_state.get(_UPLOADS, ())
+    entries = {entry.model_id: entry for entry in (*installed_models(), *uploaded)}
+    first = {key: entries[key] for key in (DEFAULT_MODEL,) if key in entries}
+    return first | entries
+
+
+def add_uploaded(entry: ModelEntry) -> None:
+    """Remembers a model that this visitor uploaded, for this session."""
+    others = [
+        other
+        for other in st.session_state.get(_UPLOADS, ())
+        if other.model_id != entry.model_id
+    ]
+    st.session_state[_UPLOADS] = (*others, entry)
+
+
+def choose(model: str) -> None:
+    """Makes a model the chosen one. For callbacks: they run before the picker."""
+    st.session_state[_KEY] = model
+
+
+def choose_next(model: str) -> None:
+    """Makes a model the chosen one in the next run, and starts that run."""
+    st.session_state[_NEXT] = model
+    st.rerun()
+
+
+def may_bring_any_model() -> bool:
+    """Whether a visitor may name a path of this machine, or a hub name.
+
+    A server for strangers sets `BERTVIZ_MODELS=listed`, which the engine obeys
+    as well: there a visitor chooses from the list or uploads a zip file.
+    """
+    return os.environ.get("BERTVIZ_MODELS") != "listed"
+
+
+def language_of(model: str) -> str:
+    """The language of examples for a model, "en" or "zh"."""
+    entry = known_models().get(model)
+    if entry is not None and entry.language in ("en", "zh"):
+        return entry.language
+    return current_language()
+
+
+def summary(entry: ModelEntry) -> str:
+    """Where a model comes from, what it reads, its size; in one line."""
+    parts = [t(_ORIGINS[entry.origin]), t(_LANGUAGES[entry.language])]
+    if entry.size_bytes:
+        parts.append(t("app.megabytes", size=entry.size_bytes / 1e6))
+    return " · ".join(parts)
+
+
+def _require_allowed(model: str, entries: dict[str, ModelEntry]) -> None:
+    is_listed = model in entries or _UPLOAD_ID.fullmatch(model)
+    if not is_listed and not may_bring_any_model():
+        raise CheckpointError(
+            "This server opens the models of its list and uploaded ones only. "
+            "Received: {model}. Choose a model of the list, or upload a zip file.",
+            model=model[:120],
+        )
+
+
+def _must_be_downloaded(model: str, entries: dict[str, ModelEntry]) -> bool:
+    is_name = _HUB_NAME.fullmatch(model) and not Path(model).exists()
+    # A name without a revision means the latest download of it.
+    names = {entry_id.split("@")[0] for entry_id in entries}
+    return bool(is_name) and model not in entries and model not in names
+
+
+def _offer_default() -> None:
+    st.button(
+        t("app.use_default", model=DEFAULT_MODEL),
+        on_click=choose,
+        args=(DEFAULT_MODEL,),
+    )

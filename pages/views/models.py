@@ -1,0 +1,42 @@
+"""Models: what is here, what was loaded, what a setting means, how to add one."""
+
+import streamlit as st
+
+from pages.ui.add_model import add_model
+from pages.ui.answers import describe_model
+from pages.ui.head import model_at_work, page_head
+from pages.ui.language import plain, t
+from pages.ui.markdown import table
+from pages.ui.model_report import config_table, show_parts, show_report, show_sizes
+from pages.ui.models import known_models, model_picker, summary
+
+page_head(
+    t("models.title"),
+    see=t("models.what_you_see"),
+    look_for=t("models.what_to_look_for"),
+    not_proved=t("models.what_it_does_not_prove"),
+)
+model = model_picker()
+with model_at_work():
+    info = describe_model(model)
+
+st.header(t("models.chosen", model=model), anchor=False)
+show_sizes(info)
+parts, report = st.columns(2)
+with parts:
+    st.subheader(t("models.parts"), anchor=False)
+    show_parts(info)
+with report:
+    st.subheader(t("models.report"), anchor=False)
+    show_report(info.report)
+with st.expander(t("models.settings")):
+    st.markdown(config_table(info.config))
+
+st.header(t("models.here"), anchor=False)
+rows = [[entry.title, key, summary(entry)] for key, entry in known_models().items()]
+st.markdown(
+    table([plain("models.name"), plain("models.id"), plain("models.about")], rows)
+)
+
+st.header(t("models.add"), anchor=False)
+add_model()
