@@ -1,0 +1,82 @@
+"""Home: what can be explored, with one sentence predicted right here."""
+
+import streamlit as st
+
+from pages.ui.answers import describe_model, predict_masks, vocabulary
+from pages.ui.errors import shown_to_user
+from pages.ui.guesses import best_guesses
+from pages.ui.head import model_at_work, page_head
+from pages.ui.language import t
+from pages.ui.models import language_of, model_picker
+
+NUM_GUESSES = 5
+MAX_MASKS = 3
+EXAMPLES = {
+    "en": ["home.example_en_1", "home.example_en_2", "home.example_en_3"],
+    "zh": ["home.example_zh_1", "home.example_zh_2", "home.example_zh_3"],
+}
+
+
+def next_example(key: str, sentences: list[str]) -> None:
+    """Puts the example after the current one into the text box."""
+    current = st.session_state[key]
+    place = sentences.index(current) + 1 if current in sentences else 0
+    st.session_state[key] = sentences[place % len(sentences)]
+
+
+page_head(
+    t("home.title"),
+    see=t("home.what_you_see"),
+    look_for=t("home.what_to_look_for"),
+    not_proved=t("home.what_it_does_not_prove"),
+    intro=t("home.intro"),
+)
+model = model_picker()
+
+st.header(t("home.try_it"), anchor=False)
+language = language_of(model)
+key = f"home_text_{language}"
+sentences = [t(example) for example in EXAMPLES[language]]
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    sentence = st.text_input(
+        t("home.sentence"), sentences[0], key=key, bind="query-params", max_chars=300
+    )
+    st.button(
+        t("home.next_example"),
+        icon=":material/autorenew:",
+        on_click=next_example,
+        args=(key, sentences),
+    )
+
+with shown_to_user(stop=False), model_at_work():
+    predictions = predict_masks(model, sentence or "")
+    guesses = best_guesses(predictions, vocabulary(model), NUM_GUESSES)
+    columns = st.columns(min(max(len(guesses), 2), MAX_MASKS))
+    for column, words in zip(columns, guesses, strict=False):
+        for guess in words:
+            column.progress(
+                guess.probability,
+                t("home.guess", word=guess.token, share=guess.probability),
+            )
+    num_tokens = describe_model(model).config["vocab_size"]
+    st.caption(t("home.how_to_read_guesses", count=num_tokens))
+
+st.header(t("home.what_happens"), anchor=False)
+st.markdown(t("home.what_happens_text"))
+
+st.header(t("home.explore"), anchor=False)
+masked_word, models = st.columns(2)
+with masked_word.container(border=True, height="stretch"):
+    st.page_link(
+        "pages/views/masked_word.py",
+        label=t("app.page_masked_word"),
+        icon=":material/edit_note:",
+    )
+    st.markdown(t("home.card_masked_word"))
+with models.container(border=True, height="stretch"):
+    st.page_link(
+        "pages/views/models.py",
+        label=t("app.page_models"),
+        icon=":material/deployed_code:",
+    )
+    st.markdown(t("home.card_models"))
