@@ -18,8 +18,12 @@ from tokenizers import (
     pre_tokenizers,
 )
 
-from bertviz_core.config import read_json_object
 from bertviz_core.errors import TokenizerError, require_positions
+from bertviz_core.tokenizer_files import (
+    read_switches,
+    read_tokenizer_json,
+    read_vocabulary,
+)
 from bertviz_core.trace import TokenizedText
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -83,7 +87,7 @@ class BertTokenizer:
         Raises:
             TokenizerError: the file cannot be read, or see the constructor.
         """
-        return cls(_read_vocabulary(path), **options)
+        return cls(read_vocabulary(path), **options)
 
     @classmethod
     def from_folder(cls, folder: Path, lower_case: bool | None = None) -> BertTokenizer:
@@ -101,10 +105,10 @@ class BertTokenizer:
         """
         fallback = True if lower_case is None else lower_case
         if (folder / "vocab.txt").is_file():
-            options = _switches(folder / "tokenizer_config.json", fallback)
+            options = read_switches(folder / "tokenizer_config.json", fallback)
             return cls.from_vocab_file(folder / "vocab.txt", **options)
         if (folder / "tokenizer.json").is_file():
-            return cls(**_from_tokenizer_json(folder / "tokenizer.json"))
+            return cls(**read_tokenizer_json(folder / "tokenizer.json"))
         raise TokenizerError(
             "The folder {folder} has no vocabulary. Add the vocab.txt or "
             "tokenizer.json that belongs to the checkpoint.",
@@ -122,7 +126,7 @@ class BertTokenizer:
 
         Args:
             text: any string; special tokens written in it count as such.
-            pair: second text; its tokens are of type 1.
+            pair: second text; its tokens are of type 1. "" means none.
             max_tokens: T at most, special tokens counted.
             cut: leaves out the end of the longer text where there is too much,
                 one token after the other, instead of refusing.
@@ -133,6 +137,7 @@ class BertTokenizer:
         Raises:
             TextError: too many tokens and `cut` is false.
         """
+        pair = pair or None
         texts = [text] if pair is None else [text, pair]
         parts = [_Part(self._encode_one(part)) for part in texts]
         num_added = len(parts) + 1
@@ -219,62 +224,3 @@ def _require_special_tokens(ids: dict[str, int]) -> None:
             vocab_size=len(ids),
             missing=", ".join(missing),
         )
-
-
-def _read_vocabulary(path: Path) -> list[str]:
-    try:
-        # Not `splitlines`: some vocabularies hold U+2028 and its like as tokens.
-        with path.open(encoding="utf-8") as file:
-            tokens = [line.rstrip("\n") for line in file]
-    except (OSError, UnicodeDecodeError) as error:
-        raise TokenizerError(
-            "The vocabulary file {name} cannot be read as UTF-8 text. Take a fresh "
-            "copy of it from where the model came from.",
-            name=path.name,
-        ) from error
-    while tokens and not tokens[-1]:
-        tokens.pop()
-    return tokens
-
-
-def _switches(path: Path, lower_case: bool) -> dict[str, Any]:
-    raw = read_json_object(path) if path.is_file() else {}
-    return {
-        "lower_case": bool(raw.get("do_lower_case", lower_case)),
-        "strip_accents": raw.get("strip_accents"),
-        "tokenize_chinese_chars": bool(raw.get("tokenize_chinese_chars", True)),
-    }
-
-
-def _from_tokenizer_json(path: Path) -> dict[str, Any]:
-    raw = read_json_object(path)
-    model, normalizer = raw.get("model"), raw.get("normalizer")
-    if (
-        not isinstance(model, dict)
-        or not isinstance(normalizer, dict)
-        or not isinstance(model.get("vocab"), dict)
-        or model.get("type", "WordPiece") != "WordPiece"
-        or normalizer.get("type") != "BertNormalizer"
-    ):
-        raise TokenizerError(
-            "The file {name} does not describe BERT's WordPiece tokenizer. "
-            "Add the vocab.txt that belongs to the checkpoint.",
-            name=path.name,
-        )
-    return {
-        "vocabulary": _by_id(model["vocab"], path.name),
-        "lower_case": bool(normalizer.get("lowercase", True)),
-        "strip_accents": normalizer.get("strip_accents"),
-        "tokenize_chinese_chars": bool(normalizer.get("handle_chinese_chars", True)),
-    }
-
-
-def _by_id(vocab: dict[str, Any], name: str) -> list[str]:
-    tokens = sorted(vocab, key=lambda token: str(vocab[token]).zfill(12))
-    if [vocab[token] for token in tokens] != list(range(len(tokens))):
-        raise TokenizerError(
-            "The ids in {name} do not run from 0 upwards without a gap. "
-            "Add the vocab.txt that belongs to the checkpoint.",
-            name=name,
-        )
-    return tokens
