@@ -1,0 +1,291 @@
+"""Every text that a user sees exists in both languages, and nothing else does."""
+
+import ast
+import json
+import re
+import string
+from pathlib import Path
+
+import pytest
+
+from bertviz_core import errors
+
+ROOT = Path(__file__).parent.parent
+LOCALES = ROOT / "assets" / "locales"
+PAGES = sorted(path.stem for path in (LOCALES / "en").glob("*.json"))
+FACE = [ROOT / "app.py", ROOT / "server.py", *sorted((ROOT / "pages").rglob("*.py"))]
+CORE = sorted((ROOT / "bertviz_core").rglob("*.py"))
+
+KEY = re.compile(rf"({'|'.join(PAGES)})\.(?!py$)[a-z0-9_]+")
+ERRORS = {
+    name
+    for name, value in vars(errors).items()
+    if isinstance(value, type) and issubclass(value, errors.BertVizError)
+}
+
+CHINESE = re.compile("[\u4e00-\u9fff]")
+# Names, file endings and terms that a Chinese text writes in Latin letters, too.
+SAME_IN_BOTH = set(
+    "BERT Explorer MB csv html home me my bert base chinese logit top k p T".split()
+)
+
+# Calls of Streamlit that show no text, and arguments that are no text.
+SILENT_CALLS = {
+    "App", "cache_data", "cache_resource", "columns", "container", "fragment",
+    "get", "pop", "setdefault", "switch_page", "rerun", "space", "component",
+}  # fmt: skip
+SILENT_ARGUMENTS = {
+    "alignment", "bind", "border", "color", "column_order", "config", "delta_arrow",
+    "delta_color", "filter_mode", "format", "gap", "height", "horizontal_alignment",
+    "icon", "key",
+    "label_visibility", "language", "layout", "mime", "mode", "on_change", "on_click",
+    "on_select", "orientation", "page_icon", "persist_state", "position", "scope",
+    "selection_mode", "text_alignment", "theme", "type", "vertical_alignment", "width",
+}  # fmt: skip
+# With `format_func`, what is chosen from has a text of its own.
+FORMATTED_ARGUMENTS = {"options", "default", "value"}
+SHOWING_METHODS = {
+    "button", "caption", "checkbox", "code", "download_button", "error", "expander",
+    "file_uploader", "header", "info", "link_button", "markdown", "metric",
+    "number_input", "page_link", "pills", "popover", "progress", "radio",
+    "segmented_control", "select_slider", "selectbox", "slider", "status", "subheader",
+    "success", "tabs", "text", "text_area", "text_input", "title", "toast", "toggle",
+    "warning", "write",
+}  # fmt: skip
+
+
+def texts(language, page):
+    return json.loads((LOCALES / language / f"{page}.json").read_text("utf-8"))
+
+
+def places(template):
+    return sorted(name for _, name, _, _ in string.Formatter().parse(template) if name)
+
+
+def error_translations():
+    merged = {}
+    for path in sorted((LOCALES / "zh" / "errors").glob("*.json")):
+        merged |= json.loads(path.read_text("utf-8"))
+    return merged
+
+
+def parsed(path):
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
+def written_keys(tree):
+    """Literal keys, and patterns of keys that an f-string puts together."""
+    literals, patterns, inner = [], set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            inner |= {id(part) for part in node.values}
+            parts = [
+                re.escape(part.value)
+                if isinstance(part, ast.Constant)
+                else "[a-z0-9_]+"
+                for part in node.values
+            ]
+            pattern = "".join(parts)
+            if pattern.startswith(tuple(rf"{page}\." for page in PAGES)):
+                patterns.add(pattern)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            literals.append(node)
+    keys = {
+        node.value
+        for node in literals
+        if id(node) not in inner and KEY.fullmatch(node.value)
+    }
+    return keys, patterns
+
+
+def all_written_keys():
+    keys, patterns = set(), set()
+    for path in FACE:
+        found = written_keys(parsed(path))
+        keys |= found[0]
+        patterns |= found[1]
+    return keys, patterns
+
+
+def existing_keys():
+    return {f"{page}.{name}" for page in PAGES for name in texts("en", page)}
+
+
+def name_of(function):
+    return function.attr if isinstance(function, ast.Attribute) else function.id
+
+
+def is_shown_by(call):
+    function = call.func
+    if not isinstance(function, ast.Attribute) or function.attr in SILENT_CALLS:
+        return False
+    root = function.value
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    is_streamlit = isinstance(root, ast.Name) and root.id == "st"
+    return is_streamlit or function.attr in SHOWING_METHODS
+
+
+def has_words(text):
+    is_file = re.fullmatch(r"[\w./-]+\.(py|svg)", text)
+    return not is_file and re.search(r"[^\W\d_]", re.sub(r":material/\w+:", "", text))
+
+
+def strings_in(node):
+    """String constants of an argument; calls inside it speak for themselves."""
+    if isinstance(node, ast.Call | ast.Subscript | ast.Compare | ast.Lambda):
+        return
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node
+    for child in ast.iter_child_nodes(node):
+        yield from strings_in(child)
+
+
+def bare_literals(tree):
+    found = []
+    for call in ast.walk(tree):
+        if not (isinstance(call, ast.Call) and is_shown_by(call)):
+            continue
+        named = {keyword.arg: keyword.value for keyword in call.keywords}
+        is_formatted = "format_func" in named
+        silent = SILENT_ARGUMENTS | (FORMATTED_ARGUMENTS if is_formatted else set())
+        spoken = call.args[:1] if is_formatted else [*call.args]
+        spoken += [value for name, value in named.items() if name not in silent]
+        for argument in spoken:
+            found += [s.value for s in strings_in(argument) if has_words(s.value)]
+    return found
+
+
+def raised_templates(tree):
+    """First arguments of `…Error(…)` and `note(…)`: text, or `None` if no literal."""
+    templates = []
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call) or not call.args:
+            continue
+        if not isinstance(call.func, ast.Name | ast.Attribute):
+            continue
+        if name_of(call.func) in ERRORS | {"note"}:
+            first = call.args[0]
+            is_text = isinstance(first, ast.Constant) and isinstance(first.value, str)
+            templates.append(first.value if is_text else None)
+    return templates
+
+
+def all_raised():
+    return [
+        (template, path.relative_to(ROOT))
+        for path in [*CORE, *FACE]
+        for template in raised_templates(parsed(path))
+    ]
+
+
+def test_both_languages_have_the_same_files():
+    assert sorted(path.stem for path in (LOCALES / "zh").glob("*.json")) == PAGES
+    assert "app" in PAGES
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_both_languages_have_the_same_keys_and_places(page):
+    english, chinese = texts("en", page), texts("zh", page)
+    assert english.keys() == chinese.keys()
+    for name, template in english.items():
+        assert places(template) == places(chinese[name]), name
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_text_is_empty_or_padded(language, page):
+    for name, template in texts(language, page).items():
+        assert template, name
+        assert name.endswith("comma") or template == template.strip(), name
+
+
+def test_chinese_texts_are_chinese():
+    for page in PAGES:
+        for name, template in texts("zh", page).items():
+            if not (CHINESE.search(template) or name.startswith("example_en")):
+                words = re.findall("[A-Za-z]+", re.sub(r"\{.*?\}", "", template))
+                assert set(words) <= SAME_IN_BOTH, f"{page}.{name}"
+
+
+def test_every_key_in_the_code_exists():
+    keys, patterns = all_written_keys()
+    existing = existing_keys()
+    assert keys - existing == set()
+    for pattern in patterns:
+        assert any(re.fullmatch(pattern, key) for key in existing), pattern
+
+
+def test_every_key_is_used_in_the_code():
+    keys, patterns = all_written_keys()
+    unused = {
+        key
+        for key in existing_keys() - keys
+        if not any(re.fullmatch(pattern, key) for pattern in patterns)
+    }
+    assert unused == set()
+
+
+def test_the_search_for_keys_sees_literals_and_patterns():
+    tree = ast.parse("t('app.model'); t(f'home.{x}_short'); d['nothing.here']")
+    keys, patterns = written_keys(tree)
+    assert keys == {"app.model"}
+    assert patterns == {r"home\.[a-z0-9_]+_short"}
+
+
+@pytest.mark.parametrize("path", FACE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_pages_hold_no_text_of_their_own(path):
+    assert bare_literals(parsed(path)) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "st.title('Hello')",
+        "st.sidebar.button(label='Press')",
+        "column.markdown(f'{count} words')",
+        "st.selectbox(t('app.model'), ['one', 'two'])",
+        "st.text_input(t('app.model'), help='Type')",
+        "st.markdown('a' if x else 'b')",
+    ],
+)
+def test_the_search_for_bare_text_finds_it(code):
+    assert bare_literals(ast.parse(code))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "st.title(t('app.model'), icon=':material/home:')",
+        "st.markdown(f':material/info: {t(key)}')",
+        "st.button(t('app.model'), key='press', type='tertiary')",
+        "st.page_link('pages/views/home.py')",
+        "st.session_state.get('model')",
+    ],
+)
+def test_the_search_for_bare_text_leaves_the_rest_alone(code):
+    assert not bare_literals(ast.parse(code))
+
+
+def test_every_error_template_is_a_literal():
+    assert [path for template, path in all_raised() if template is None] == []
+
+
+def test_every_error_has_a_chinese_sentence_with_the_same_places():
+    translations = error_translations()
+    missing = [t for t, _ in all_raised() if t is not None and t not in translations]
+    assert missing == []
+    for template, chinese in translations.items():
+        assert places(template) == places(chinese), template
+        assert re.search("[\u4e00-\u9fff]", chinese), template
+
+
+def test_every_translated_error_can_still_happen():
+    assert (
+        set(error_translations()) - {template for template, _ in all_raised()} == set()
+    )
+
+
+def test_the_search_for_errors_sees_joined_literals_and_refuses_f_strings():
+    tree = ast.parse("raise TextError('a ' 'b', x=1)\nraise TextError(f'a {x}')")
+    assert raised_templates(tree) == ["a b", None]
