@@ -74,9 +74,16 @@ class Explorer:
         """Splits a text as the model reads it.
 
         Raises:
-            TextError: nothing but white space, or more tokens than positions
-                while `cut` is false.
+            TextError: nothing but white space, more tokens than positions
+                while `cut` is false, or a pair for a model that knows one
+                segment only.
         """
+        if pair and self.config.type_vocab_size < 2:
+            raise TextError(
+                "The model {model} knows one text at a time, so it cannot read a "
+                "pair. Received: type_vocab_size=1. Take the second text away.",
+                model=self.model_id,
+            )
         max_tokens = self.config.max_position_embeddings
         tokenized = self.tokenizer.encode(text, pair, max_tokens, cut)
         if tokenized.is_special.all():

@@ -23,6 +23,20 @@ CONFIG = BertConfig(
     attention_probs_dropout_prob=0.3,
 )
 PRE_NORM = dataclasses.replace(CONFIG, pre_norm=True)
+# Two rows of the embeddings belong to no word, as in some checkpoints.
+WORDS = ("the", "cat", "sat", "on", "a", "mat", "##s", ".", "红", "e", "##e", "!")
+VOCABULARY = (
+    "x",
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    *WORDS,
+    "y",
+    "##y",
+    "z",
+)
 ALL_HEADS = ("pooler", "mlm", "nsp", "classifier")
 
 
@@ -98,6 +112,20 @@ def random_model(config=CONFIG, heads=ALL_HEADS, seed=11, **arguments):
     ]
     assert not untouched, "a weight kept its start value"
     return model, weights
+
+
+def explorer_of(model):
+    """An explorer of a model that no file holds."""
+    from bertviz_core.checkpoints.library import LoadedModel
+    from bertviz_core.explorer import Explorer
+    from bertviz_core.tokenizer import BertTokenizer
+    from bertviz_core.trace import LoadReport
+
+    report = LoadReport("huggingface", ("a",), (), (), 0, ())
+    labels = tuple(f"class {index}" for index in range(LABELS))
+    return Explorer(
+        LoadedModel("tiny", model, BertTokenizer(VOCABULARY), labels, report)
+    )
 
 
 def random_inputs(seed=5, batch=BATCH, tokens=TOKENS, config=CONFIG):

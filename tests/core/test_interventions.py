@@ -1,4 +1,4 @@
-"""Interventions: which are refused, and what reaches the model."""
+"""Interventions: which are refused, and what each changes in a trace."""
 
 import pickle
 
@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from bertviz_core.interventions import Interventions
-from tests.core.random_models import CONFIG, TOKENS
+from tests.core.random_models import CONFIG, TOKENS, agree
+
+TEXT = "The cats [MASK] on a [MASK]"  # 9 tokens with those that are added
+OTHER_TEXT = "sat on the mats [MASK] z"  # 9 too
+PARTS = ("hidden_states", "attention_probs", "pooled_output", "nsp_logits")
+PARTS += ("class_logits", "mlm_logits")
 
 LAYERS, HEADS = CONFIG.num_hidden_layers, CONFIG.num_attention_heads
 HIDDEN, INNER = CONFIG.hidden_size, CONFIG.intermediate_size
@@ -81,3 +86,100 @@ def test_arrays_are_read_only_also_after_pickling():
         for name in SHAPES:
             with pytest.raises(ValueError, match="read-only"):
                 getattr(made, name)[...] = 0
+
+
+@pytest.fixture(scope="module")
+def whole(explorer):
+    return explorer.trace(TEXT)
+
+
+def assert_differs(actual, expected):
+    assert np.abs(actual - expected).max() > 1e-4
+
+
+def test_a_switched_off_head_changes_only_the_layers_above_it(explorer, whole):
+    mask = np.ones((LAYERS, HEADS), "float32")
+    mask[1, 3] = 0
+    changed = explorer.trace(TEXT, interventions=Interventions(head_mask=mask))
+    agree(changed.hidden_states[:2], whole.hidden_states[:2], 0)
+    agree(changed.attention_probs[:2], whole.attention_probs[:2], 0)
+    assert_differs(changed.hidden_states[2], whole.hidden_states[2])
+    assert_differs(changed.mlm_logits, whole.mlm_logits)
+
+
+def test_silenced_neurons_change_only_the_layers_above_them(explorer, whole):
+    mask = np.ones((LAYERS, INNER), "float32")
+    mask[1, 5:9] = 0
+    changed = explorer.trace(TEXT, interventions=Interventions(neuron_mask=mask))
+    agree(changed.hidden_states[:2], whole.hidden_states[:2], 0)
+    agree(changed.attention_probs[:2], whole.attention_probs[:2], 0)
+    assert_differs(changed.hidden_states[2], whole.hidden_states[2])
+
+
+def test_a_cut_edge_changes_its_row_of_its_head_and_what_comes_after(explorer, whole):
+    tokens = whole.tokenized.num_tokens
+    edges = np.ones((LAYERS, HEADS, tokens, tokens), "int32")
+    edges[1, 4, 6, 2] = 0
+    changed = explorer.trace(TEXT, interventions=Interventions(edge_mask=edges))
+    assert changed.attention_probs[1, 4, 6, 2] == 0
+    expected = whole.attention_probs[:2].copy()
+    row = expected[1, 4, 6]
+    row[2] = 0
+    row /= row.sum()
+    agree(changed.attention_probs[:2], expected, 1e-6)
+    others = np.arange(tokens) != 6
+    agree(changed.hidden_states[:3, others], whole.hidden_states[:3, others], 0)
+    assert_differs(changed.hidden_states[2, 6], whole.hidden_states[2, 6])
+    assert_differs(changed.hidden_states[3, 0], whole.hidden_states[3, 0])
+
+
+def test_a_replaced_state_is_the_new_one_and_the_rest_follows(explorer, whole):
+    tokens = whole.tokenized.num_tokens
+    mask = np.zeros((LAYERS + 1, tokens), "int32")
+    mask[2, 5] = 1
+    new = np.full((*mask.shape, HIDDEN), np.nan, "float32")
+    new[2, 5] = 0.25
+    changed = explorer.trace(
+        TEXT, interventions=Interventions(replace_mask=mask, replacement=new)
+    )
+    expected = whole.hidden_states[:3].copy()
+    expected[2, 5] = 0.25
+    agree(changed.hidden_states[:3], expected, 0)
+    agree(changed.attention_probs[:2], whole.attention_probs[:2], 0)
+    assert_differs(changed.hidden_states[3, 0], whole.hidden_states[3, 0])
+    assert np.isfinite(changed.mlm_logits).all()
+
+
+def test_patching_every_state_of_another_text_gives_its_answer(explorer, whole):
+    other = explorer.trace(OTHER_TEXT)
+    tokens = whole.tokenized.num_tokens
+    assert other.tokenized.num_tokens == tokens
+    mask = np.zeros((LAYERS + 1, tokens), "int32")
+    mask[LAYERS] = 1
+    new = np.zeros((*mask.shape, HIDDEN), "float32")
+    new[LAYERS] = other.hidden_states[LAYERS]
+    patched = explorer.trace(
+        TEXT, interventions=Interventions(replace_mask=mask, replacement=new)
+    )
+    agree(patched.pooled_output, other.pooled_output)
+    agree(patched.attention_probs, whole.attention_probs, 0)
+
+
+def test_interventions_that_leave_everything_change_nothing(explorer, whole):
+    tokens = whole.tokenized.num_tokens
+    nothing = Interventions(
+        head_mask=np.ones((LAYERS, HEADS)),
+        edge_mask=np.ones((1, 1, tokens, tokens)),
+        neuron_mask=np.ones((LAYERS, INNER)),
+        replace_mask=np.zeros((LAYERS + 1, tokens)),
+        replacement=np.ones((LAYERS + 1, tokens, HIDDEN)),
+    )
+    same = explorer.trace(TEXT, interventions=nothing)
+    for name in PARTS:
+        agree(getattr(same, name), getattr(whole, name), 1e-6)
+
+
+def test_an_intervention_for_another_length_is_refused(explorer):
+    edges = np.ones((1, 1, 4, 4), "int32")
+    with pytest.raises(ValueError, match="`edge_mask` must have one of the shapes"):
+        explorer.trace(TEXT, interventions=Interventions(edge_mask=edges))
