@@ -1,0 +1,70 @@
+"""Files that a visitor takes away are harmless and whole."""
+
+import csv
+import io
+import re
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from pages.ui.export import figure_html, table_csv
+
+
+def rows_of(data):
+    return list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+def test_a_cell_that_begins_like_a_formula_is_quoted(start):
+    cell = f"{start}1+1"
+    header, row = rows_of(table_csv({cell: [cell]}))
+    assert header == row == ["'" + cell]
+
+
+def test_numbers_and_other_text_stay_as_they_are():
+    columns = {"token": ["the", "a,b", '"x"', "你"], "logit": [-1.5, 2, 0.25, -3]}
+    assert rows_of(table_csv(columns)) == [
+        ["token", "logit"],
+        ["the", "-1.5"],
+        ["a,b", "2"],
+        ['"x"', "0.25"],
+        ["你", "-3"],
+    ]
+
+
+def test_a_number_of_numpy_is_written_as_a_number():
+    columns = {"probability": np.array([0.5, 0.25])}
+    assert rows_of(table_csv(columns))[1:] == [["0.5"], ["0.25"]]
+
+
+def test_excel_is_told_that_the_file_is_utf8():
+    assert table_csv({"a": []}).startswith(b"\xef\xbb\xbf")
+
+
+def test_columns_of_unequal_length_are_a_mistake():
+    with pytest.raises(ValueError, match="shorter"):
+        table_csv({"a": [1, 2], "b": [1]})
+
+
+@pytest.fixture(scope="module")
+def html():
+    figure = go.Figure(go.Bar(x=["</script><b>", "你"], y=[0.25, 0.75]))
+    return figure_html(figure, "a < b & c").decode("utf-8")
+
+
+def test_a_saved_figure_loads_nothing(html):
+    markup = re.sub(r"<script[^>]*>.*?</script>", "", html, flags=re.DOTALL)
+    assert "//" not in markup
+    assert not re.search(r"<script[^>]*\ssrc=", html)
+    assert "default-src 'none'" in html
+
+
+def test_a_saved_figure_holds_plotly_and_the_data(html):
+    assert len(html) > 1_000_000
+    assert "Plotly.newPlot" in html
+    assert "<title>a &lt; b &amp; c</title>" in html
+
+
+def test_a_label_cannot_end_the_script_of_a_saved_figure(html):
+    assert "</script><b>" not in html

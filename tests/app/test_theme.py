@@ -1,0 +1,152 @@
+"""Colours can be read, and told apart by people who see colours differently."""
+
+import itertools
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+CONFIG = tomllib.loads(
+    (Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text("utf-8")
+)
+THEMES = ["light", "dark"]
+
+# Streamlit shows captions with 60 % of the text's colour.
+CAPTION_OPACITY = 0.6
+
+# Source: Machado et al. 2009, "A Physiologically-based Model for Simulation of
+# Color Vision Deficiency", severity 1.0, on linear RGB.
+VISION = {
+    "normal": np.eye(3),
+    "deuteranopia": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+    "protanopia": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+    "tritanopia": np.array(
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ]
+    ),
+}
+# Source: IEC 61966-2-1, sRGB to CIE XYZ, white point D65.
+XYZ = np.array(
+    [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+)
+
+
+def rgb(color):
+    return np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+
+
+def linear(channels):
+    return np.where(
+        channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4
+    )
+
+
+def contrast(one, other):
+    """Source: WCAG 2.2, "contrast ratio"."""
+    darker, lighter = sorted(float(XYZ[1] @ linear(c)) for c in (one, other))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def lab(channels):
+    """Source: CIE 1976 L*a*b*."""
+    x, y, z = (
+        np.cbrt(v) if v > 0.008856 else 7.787 * v + 16 / 116
+        for v in XYZ @ channels / np.array([0.9505, 1.0, 1.089])
+    )
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def color_difference(one, other, vision):
+    seen = [np.clip(VISION[vision] @ linear(rgb(c)), 0, 1) for c in (one, other)]
+    return np.linalg.norm(lab(seen[0]) - lab(seen[1]))
+
+
+def grounds(theme):
+    colors = CONFIG["theme"][theme]
+    return [rgb(colors["backgroundColor"]), rgb(colors["secondaryBackgroundColor"])]
+
+
+def test_black_on_white_has_the_greatest_contrast():
+    assert contrast(rgb("#000000"), rgb("#FFFFFF")) == pytest.approx(21)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("name", ["textColor", "primaryColor", "linkColor"])
+def test_text_can_be_read(theme, name):
+    color = rgb(CONFIG["theme"][theme][name])
+    assert min(contrast(color, ground) for ground in grounds(theme)) >= 4.5
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_captions_can_be_read(theme):
+    color = rgb(CONFIG["theme"][theme]["textColor"])
+    for ground in grounds(theme):
+        faded = CAPTION_OPACITY * color + (1 - CAPTION_OPACITY) * ground
+        assert contrast(faded, ground) >= 4.5
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_chart_colors_stand_out_from_the_page(theme):
+    ground = grounds(theme)[0]
+    for color in CONFIG["theme"][theme]["chartCategoricalColors"]:
+        assert contrast(rgb(color), ground) >= 3
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("vision", VISION)
+def test_chart_colors_are_told_apart(theme, vision):
+    colors = CONFIG["theme"][theme]["chartCategoricalColors"]
+    # Plotly figures take the list only if it has ten entries, so it begins again.
+    assert colors[6:] == colors[:4]
+    for one, other in itertools.combinations(colors[:6], 2):
+        assert color_difference(one, other, vision) > 23, (one, other)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("vision", VISION)
+def test_a_darker_step_of_the_sequence_means_more_for_everybody(theme, vision):
+    steps = CONFIG["theme"][theme]["chartSequentialColors"]
+    seen = [lab(np.clip(VISION[vision] @ linear(rgb(c)), 0, 1))[0] for c in steps]
+    steps = np.diff(seen)
+    assert (np.sign(steps) == np.sign(steps[0])).all()
+    assert len(seen) == 10
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_both_ends_of_the_diverging_colors_are_told_apart(theme):
+    colors = CONFIG["theme"][theme]["chartDivergingColors"]
+    assert len(colors) == 10
+    for vision in VISION:
+        assert color_difference(colors[0], colors[-1], vision) > 23
+
+
+def test_every_font_list_ends_with_chinese_and_a_generic_family():
+    for name in ("font", "headingFont", "codeFont"):
+        families = CONFIG["theme"][name]
+        assert "CJK SC" in families
+        assert families.endswith(("sans-serif", "monospace"))
+        assert "http" not in families
+
+
+def test_nothing_leaves_the_machine_and_no_traceback_is_shown():
+    assert CONFIG["browser"]["gatherUsageStats"] is False
+    assert CONFIG["browser"]["serverAddress"] == "localhost"
+    assert CONFIG["server"]["address"] == "127.0.0.1"
+    assert CONFIG["server"]["enableXsrfProtection"] is True
+    assert CONFIG["client"]["showErrorDetails"] == "none"
