@@ -226,6 +226,8 @@ def _write(
             if size > min(left, entry.file_size):
                 raise _too_large(name, size, min(left, entry.file_size))
             target.write(chunk)
+    if size != entry.file_size:
+        raise zipfile.BadZipFile(f"{entry.filename}: {size} of {entry.file_size} bytes")
     return size
 
 

@@ -223,14 +223,14 @@ def _require_fit(checkpoint: Checkpoint, weights: Sequence[Weight]) -> None:
     shapes = checkpoint.shapes
     missing = [w.stored for w in weights if w.stored not in shapes]
     mismatched = [
-        f"{w.stored}: {w.stored_shape} in the config, {shapes[w.stored]} in the file"
+        f"{w.stored}: {w.stored_shape} ≠ {shapes[w.stored]}"
         for w in weights
         if w.stored in shapes and shapes[w.stored] != w.stored_shape
     ]
     if missing or mismatched:
         raise CheckpointError(
             "The checkpoint {name} does not fit its config. Weights it lacks: "
-            "{missing}. Weights of another shape: {mismatched}. "
+            "{missing}. Weights of another shape (config ≠ file): {mismatched}. "
             "Check that config and weights come from the same folder.",
             name=checkpoint.name,
             missing=_some(missing),
@@ -289,6 +289,6 @@ def _report(
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(name[:160] for name in names[:_SHOWN_OFFENDERS]) or "none"
+    shown = ", ".join(name[:160] for name in names[:_SHOWN_OFFENDERS]) or "–"
     more = len(names) - _SHOWN_OFFENDERS
     return shown if more <= 0 else f"{shown} (+{more})"

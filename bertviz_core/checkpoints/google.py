@@ -32,6 +32,9 @@ DATA_FILE = re.compile(r"(?P<prefix>.+)\.data-\d{5}-of-\d{5}")
 # What a training run leaves: one checkpoint for each saved step.
 _STEP = re.compile(r"model\.ckpt-(\d{1,12})")
 
+# What the reader raises beside TensorFlow's own errors, for damaged files.
+_READER_ERRORS = (RuntimeError, ValueError, LookupError, MemoryError)
+
 # Object-based checkpoints (TensorFlow 2) carry this in every name.
 _OBJECT_BASED = "/.ATTRIBUTES/"
 
@@ -118,7 +121,7 @@ def _prefix(folder: Path) -> tuple[Path, tuple[Note, ...]]:
         "The folder {folder} must hold one TensorFlow checkpoint. "
         "Received: {found}. Leave only the files of the one that you mean.",
         folder=folder.name,
-        found=", ".join(prefixes[:5]) or "none",
+        found=", ".join(prefixes[:5]) or "–",
     )
 
 
@@ -132,7 +135,7 @@ def _reader(prefix: Path) -> Any:
         ) from error
     try:
         return tf.train.load_checkpoint(str(prefix))
-    except (tf.errors.OpError, RuntimeError, ValueError) as error:
+    except (tf.errors.OpError, *_READER_ERRORS) as error:
         raise damaged(f"{prefix.name}.index", error) from error
 
 
@@ -141,7 +144,7 @@ def _read(reader: Any, prefix: Path, name: str) -> np.ndarray:
 
     try:
         weight = np.asarray(reader.get_tensor(name))
-    except (tf.errors.OpError, RuntimeError, ValueError) as error:
+    except (tf.errors.OpError, *_READER_ERRORS) as error:
         raise damaged(f"{prefix.name}.data", error) from error
     if weight.dtype.kind != "f" and weight.dtype.name != "bfloat16":
         raise damaged(f"{prefix.name}.data", ValueError(f"{name}: {weight.dtype}"))

@@ -97,7 +97,7 @@ def fetch(
 ) -> CachedModel:
     """Downloads a model, or finds the same commit in the cache.
 
-    A download that was broken off is taken up where it stopped.
+    A download that was broken off keeps the files that it had finished.
 
     Args:
         name: on the hub.

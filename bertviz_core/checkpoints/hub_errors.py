@@ -71,7 +71,7 @@ def _unreachable(name: str, error: Exception) -> CheckpointError:
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return CheckpointError(
             "The disk became full while the model {name} was downloaded. Make room "
-            "and try again: the download goes on where it stopped.",
+            "and try again.",
             name=name,
         )
     if status is not None:

@@ -151,7 +151,7 @@ def _find(model_id: str, progress: Progress | None) -> tuple[str, Path]:
         return model_id, bundled
     if match := _UPLOAD_ID.fullmatch(model_id):
         return model_id, _upload_folder(match["digest"])
-    only_listed = os.environ.get("BERTVIZ_MODELS") == "listed"
+    only_listed = os.environ.get("BERTVIZ_MODELS") == "listed" or not model_id
     path = Path(model_id).expanduser()
     if not only_listed and path.is_dir():
         return model_id, path.resolve()

@@ -1,0 +1,167 @@
+"""Saving a model as a Hugging Face folder.
+
+Source:
+    The layout that Hugging Face `transformers` writes and reads:
+    `PreTrainedModel.save_pretrained`, `BertConfig`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from safetensors.numpy import save_file
+
+from bertviz_core.checkpoints.huggingface import SINGLE_FILE
+from bertviz_core.checkpoints.names import HUGGINGFACE, weights_of
+from bertviz_core.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from bertviz_core.checkpoints.library import LoadedModel
+
+# The largest float16. Source: IEEE 754, binary16.
+_MAX_HALF = 65504.0
+
+
+def save_huggingface(loaded: LoadedModel, folder: Path, half: bool = False) -> None:
+    """Writes a folder that `transformers` loads with equal outputs.
+
+    The files appear all at once: they are written beside the folder and moved.
+
+    Args:
+        loaded: model and tokenizer.
+        folder: to make; it may exist if it is empty.
+        half: stores float16, half the size, with 11 bits of precision.
+
+    Raises:
+        CheckpointError: the folder has something in it or cannot be written;
+            the model is pre-norm, which `transformers` does not compute; or a
+            weight is too large for float16.
+    """
+    if loaded.model.config.pre_norm:
+        raise CheckpointError(
+            "The model {model} norms before each block, which Hugging Face's BERT "
+            "does not compute: loaded there, it would answer wrongly. Save it in "
+            "BERT Explorer's own layout.",
+            model=loaded.model_id,
+        )
+    save_model(loaded, folder, half)
+
+
+def save_model(loaded: LoadedModel, folder: Path, half: bool = False) -> None:
+    """Writes a folder that `open_model` loads; plain Hugging Face for a plain BERT.
+
+    A pre-norm model gets our own names `bert.final_norm.weight` and `.bias`, and
+    `pre_norm` instead of a model type in its config.
+
+    Args:
+        loaded: model and tokenizer.
+        folder: see `save_huggingface`.
+        half: see `save_huggingface`.
+
+    Raises:
+        CheckpointError: see `save_huggingface`.
+    """
+    folder = Path(folder)
+    try:
+        if folder.exists() and any(folder.iterdir()):
+            raise CheckpointError(
+                "The folder {folder} is not empty. Choose a new one, so that nothing "
+                "is overwritten.",
+                folder=folder.name,
+            )
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            _write(loaded, scratch, half)
+            if folder.exists():
+                folder.rmdir()
+            _let_others_read(scratch)
+            os.replace(scratch, folder)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    except OSError as error:
+        raise CheckpointError(
+            "The folder {folder} cannot be written. Received: {reason}. Choose "
+            "another place, or make room on the disk.",
+            folder=folder.name,
+            reason=error.strerror or type(error).__name__,
+        ) from error
+
+
+def _write(loaded: LoadedModel, folder: Path, half: bool) -> None:
+    weights = _weights(loaded, half)
+    save_file(weights, folder / SINGLE_FILE, metadata={"format": "pt"})
+    config = json.dumps(_config(loaded, half), indent=2, ensure_ascii=False)
+    (folder / "config.json").write_text(config + "\n", encoding="utf-8")
+    loaded.tokenizer.save(folder)
+
+
+def _let_others_read(folder: Path) -> None:
+    """Undoes what `mkdtemp` and `save_file` do: both shut everyone else out."""
+    folder.chmod(0o755)
+    for path in folder.iterdir():
+        path.chmod(0o644)
+
+
+def _weights(loaded: LoadedModel, half: bool) -> dict[str, np.ndarray]:
+    model = loaded.model
+    variables = {variable.path: variable for variable in model.weights}
+    result = {}
+    for weight in weights_of(model.config, model.heads, HUGGINGFACE, model.num_labels):
+        array = np.asarray(variables[weight.ours].numpy(), "float32")
+        if half:
+            array = _as_half(array, weight.stored)
+        # The file format takes the bytes as they lie.
+        result[weight.stored] = np.ascontiguousarray(
+            array.T if weight.transposed else array
+        )
+    return result
+
+
+def _as_half(array: np.ndarray, name: str) -> np.ndarray:
+    if np.abs(array).max() > _MAX_HALF:
+        raise CheckpointError(
+            "The weight {weight} is too large for 16-bit floats. Save the model "
+            "with 32-bit floats.",
+            weight=name,
+        )
+    return array.astype("float16")
+
+
+def _config(loaded: LoadedModel, half: bool) -> dict[str, Any]:
+    model = loaded.model
+    config = model.config.to_dict()
+    is_pre_norm = config.pop("pre_norm")
+    # Without a model type `transformers` does not take a pre-norm model for BERT.
+    kind = {"pre_norm": True} if is_pre_norm else {"model_type": "bert"}
+    labels = {str(index): label for index, label in enumerate(loaded.labels)}
+    classes = {
+        "id2label": labels,
+        "label2id": {label: int(index) for index, label in labels.items()},
+    }
+    return {
+        "architectures": [_architecture(model.heads)],
+        **kind,
+        **config,
+        **(classes if labels else {}),
+        "pad_token_id": loaded.tokenizer.pad_token_id,
+        "tie_word_embeddings": True,
+        "dtype": "float16" if half else "float32",
+    }
+
+
+def _architecture(heads: tuple[str, ...]) -> str:
+    """The class of `transformers` that has these heads."""
+    if "classifier" in heads:
+        return "BertForSequenceClassification"
+    if {"mlm", "nsp"} <= set(heads):
+        return "BertForPreTraining"
+    if "mlm" in heads:
+        return "BertForMaskedLM"
+    return "BertForNextSentencePrediction" if "nsp" in heads else "BertModel"

@@ -1,0 +1,66 @@
+"""Copies of the golden checkpoints with something changed, for tests of loading."""
+
+import json
+import shutil
+from pathlib import Path
+
+from safetensors.numpy import load_file, save_file
+
+GOLDEN = Path(__file__).parents[1] / "data" / "checkpoints"
+HF, GOOGLE = GOLDEN / "hf_tiny", GOLDEN / "google_tiny"
+
+# Sizes of `hf_tiny`, see `tests/make_golden.py`.
+NUM_LABELS = 11
+
+
+def weights_of_hf():
+    return load_file(HF / "model.safetensors")
+
+
+def hf_copy(folder, weights=None, config=None, without=(), name="copy"):
+    """A copy of `hf_tiny` with other weights, config values or fewer files."""
+    target = Path(folder) / name
+    shutil.copytree(HF, target)
+    if weights is not None:
+        save_file(weights, target / "model.safetensors", metadata={"format": "pt"})
+    if config:
+        edit_config(target, **config)
+    for file in without:
+        (target / file).unlink()
+    return target
+
+
+def google_copy(folder, config=None, without=(), name="copy"):
+    target = Path(folder) / name
+    shutil.copytree(GOOGLE, target)
+    if config:
+        edit_config(target, **config)
+    for file in without:
+        (target / file).unlink()
+    return target
+
+
+def edit_config(folder, **values):
+    """Sets values of the config; `None` takes the key out."""
+    path = next(p for p in folder.glob("*config.json") if p.name in CONFIG_NAMES)
+    raw = json.loads(path.read_text(encoding="utf-8")) | values
+    kept = {key: value for key, value in raw.items() if value is not None}
+    path.write_text(json.dumps(kept), encoding="utf-8")
+
+
+CONFIG_NAMES = ("config.json", "bert_config.json")
+
+
+def renamed(weights, *changes):
+    """Weights with text in their names replaced: pairs (old, new)."""
+    result = {}
+    for name, array in weights.items():
+        new = name
+        for old, replacement in changes:
+            new = new.replace(old, replacement)
+        result[new] = array
+    return result
+
+
+def without_part(weights, *openings):
+    return {k: v for k, v in weights.items() if not k.startswith(openings)}

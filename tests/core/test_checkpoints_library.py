@@ -1,0 +1,258 @@
+"""The models at hand: what is listed, what an id means, what is kept."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bertviz_core.checkpoints import catalogue, library
+from bertviz_core.checkpoints.library import (
+    DEFAULT_MODEL,
+    add_upload,
+    list_models,
+    list_uploads,
+    open_model,
+    suggested_models,
+)
+from bertviz_core.errors import CheckpointError
+from bertviz_core.explorer import Explorer
+from tests.core.checkpoint_copies import GOOGLE, HF, hf_copy, weights_of_hf
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("BERTVIZ_MODELS", raising=False)
+    return tmp_path / "cache"
+
+
+def zip_of(folder, path):
+    with zipfile.ZipFile(path, "w") as target:
+        for file in sorted(folder.iterdir()):
+            target.write(file, f"{folder.name}/{file.name}")
+    return path
+
+
+def downloaded(name="some/model", commit=COMMIT, asked=""):
+    """What a finished download leaves in the cache."""
+    outer = catalogue.hub_folder() / f"{name.replace('/', '--')}@{commit}"
+    shutil.copytree(HF, outer / name.rpartition("/")[2])
+    catalogue.write_entry(outer, name, commit, asked)
+    return outer
+
+
+def test_the_default_is_bundled_and_predicts_words():
+    loaded = open_model(DEFAULT_MODEL)
+    explorer = Explorer(loaded)
+    predictions = explorer.predict_masks("I want to go [MASK].")
+    best = predictions.logits[0].argsort()[::-1][:5]
+    assert {"there", "home"} & {explorer.tokenizer.vocabulary[i] for i in best}
+    assert loaded.model_id == DEFAULT_MODEL
+    assert loaded.report.absent_parts == ("pooler", "nsp")
+
+
+def test_the_card_of_the_default_tells_the_truth():
+    card = (catalogue.BUNDLED_FOLDER / DEFAULT_MODEL / "README.md").read_text("utf-8")
+    explorer = Explorer.open(DEFAULT_MODEL)
+    assert f"{explorer.info().num_weights:,} numbers" in card
+    ids = {token: index for index, token in enumerate(explorer.tokenizer.vocabulary)}
+
+    def probabilities(text):
+        logits = explorer.predict_masks(text).logits[0].astype("float64")
+        exponentials = np.exp(logits - logits.max())
+        return exponentials / exponentials.sum()
+
+    capital = probabilities("The capital of France is [MASK].")
+    assert capital.argmax() == ids["commune"]
+    stated = {"nurse": (0.36, 0.17), "doctor": (0.18, 0.30), "engineer": (0.01, 0.14)}
+    for occupation, (she, he) in stated.items():
+        found = probabilities(f"The {occupation} said that [MASK] was tired.")
+        assert (round(found[ids["she"]], 2), round(found[ids["he"]], 2)) == (she, he)
+        assert f'"she" {she:.2f} and "he" {he:.2f}' in card
+
+
+def test_a_fresh_machine_lists_what_is_bundled():
+    assert [entry.model_id for entry in list_models()] == [DEFAULT_MODEL]
+    (entry,) = list_models()
+    assert (entry.origin, entry.language) == ("bundled", "en")
+    file = catalogue.BUNDLED_FOLDER / DEFAULT_MODEL / "model.safetensors"
+    assert entry.size_bytes == file.stat().st_size
+
+
+def test_listing_loads_nothing_heavy():
+    code = (
+        "import sys; from bertviz_core.checkpoints.library import list_models; "
+        "list_models(); heavy = {'keras', 'tensorflow', 'tokenizers', 'torch', "
+        "'huggingface_hub'} & set(sys.modules); sys.exit(str(heavy) if heavy else 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_download_is_listed_and_opened_without_a_server():
+    downloaded()
+    entry = list_models()[1]
+    assert entry.model_id == f"some/model@{COMMIT}"
+    assert (entry.title, entry.origin) == ("some/model (01234567)", "cached")
+    for model_id in ("some/model", f"some/model@{COMMIT}", "some/model@0123456"):
+        assert open_model(model_id).model_id == f"some/model@{COMMIT}"
+
+
+def test_the_branch_that_was_asked_for_finds_its_download():
+    downloaded(commit="a" * 40, asked="v2")
+    assert open_model("some/model@v2").model_id == f"some/model@{'a' * 40}"
+
+
+def test_of_two_downloads_the_later_one_is_meant():
+    first, second = downloaded(commit="a" * 40), downloaded(commit="b" * 40)
+    os.utime(first, (1000, 1000))
+    os.utime(second, (2000, 2000))
+    assert open_model("some/model").model_id.endswith("b" * 40)
+    os.utime(first, (3000, 3000))
+    assert open_model("some/model").model_id.endswith("a" * 40)
+
+
+def test_a_download_that_was_broken_off_is_not_listed():
+    (downloaded() / catalogue.ENTRY_FILE).unlink()
+    assert len(list_models()) == 1
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '"x"'])
+def test_a_spoiled_entry_is_not_listed(text):
+    (downloaded() / catalogue.ENTRY_FILE).write_text(text)
+    assert len(list_models()) == 1
+
+
+@pytest.mark.parametrize("source", [HF, GOOGLE])
+def test_a_folder_and_its_zip_are_the_same_model(tmp_path, source):
+    path = zip_of(source, tmp_path / "model.zip")
+    from_folder, from_zip = open_model(str(source)), open_model(str(path))
+    assert from_zip.model_id == str(path)
+    assert from_zip.tokenizer.vocabulary == from_folder.tokenizer.vocabulary
+    pairs = zip(from_folder.model.weights, from_zip.model.weights, strict=True)
+    assert all(np.array_equal(a.numpy(), b.numpy()) for a, b in pairs)
+
+
+def test_an_upload_outlives_its_file(tmp_path):
+    path = zip_of(HF, tmp_path / "model.zip")
+    entry = add_upload(path, "My model")
+    path.unlink()
+    assert (entry.title, entry.origin) == ("My model", "upload")
+    assert entry.size_bytes == (HF / "model.safetensors").stat().st_size
+    assert open_model(entry.model_id).model.config.vocab_size == 61
+    assert str(tmp_path) not in entry.model_id
+
+
+def test_uploads_are_their_owners_business(tmp_path):
+    entry = add_upload(zip_of(HF, tmp_path / "model.zip"))
+    assert entry not in list_models()
+    assert list_uploads() == (entry,)
+    assert entry.title == "model"
+
+
+def test_a_title_holds_no_control_characters_and_not_much(tmp_path):
+    path = zip_of(HF, tmp_path / "model.zip")
+    assert add_upload(path, "a\nb\x00c\x1b" + "d" * 999).title == "abc" + "d" * 77
+
+
+def test_an_upload_that_does_not_fit_leaves_nothing(tmp_path, cache):
+    folder = hf_copy(tmp_path, config={"intermediate_size": 38})
+    with pytest.raises(CheckpointError, match="does not fit its config"):
+        add_upload(zip_of(folder, tmp_path / "model.zip"))
+    assert list((cache / "uploads").iterdir()) == []
+
+
+def test_an_upload_that_is_gone_is_said():
+    with pytest.raises(CheckpointError, match="no longer here"):
+        open_model(f"upload:{'0' * 32}")
+
+
+def test_the_uploads_that_were_not_used_for_the_longest_time_go(tmp_path):
+    entries = []
+    for index in range(3):
+        weights = weights_of_hf()
+        weights["bert.pooler.dense.bias"] += np.float32(index)
+        folder = hf_copy(tmp_path, weights, name=f"model{index}")
+        entries.append(add_upload(zip_of(folder, tmp_path / f"{index}.zip")))
+        made = next(
+            model.folder.parent
+            for model in catalogue.cached_uploads()
+            if model.folder.parent.name.startswith(entries[-1].model_id[7:])
+        )
+        os.utime(made, (1000 + index, 1000 + index))
+    size = entries[0].size_bytes
+    catalogue.make_room_for_upload(needed_bytes=size, limit=4 * size)
+    assert len(list_uploads()) == 3
+    open_model(entries[0].model_id)  # is now the latest use
+    catalogue.make_room_for_upload(needed_bytes=size, limit=3 * size)
+    assert list_uploads() == (entries[0], entries[2])
+
+
+def test_a_server_for_strangers_opens_no_paths(tmp_path, monkeypatch):
+    path = zip_of(HF, tmp_path / "model.zip")
+    entry = add_upload(path)
+    downloaded()
+    monkeypatch.setenv("BERTVIZ_MODELS", "listed")
+    for model_id in (str(HF), str(path), "/etc", "bert-base-uncased"):
+        with pytest.raises(CheckpointError):
+            open_model(model_id)
+    for model_id in (entry.model_id, "some/model"):
+        assert open_model(model_id).model_id
+
+
+def test_a_bundled_name_is_no_path(tmp_path, monkeypatch):
+    """A folder of the same name in the working directory changes nothing."""
+    shutil.copytree(HF, tmp_path / DEFAULT_MODEL)
+    monkeypatch.chdir(tmp_path)
+    assert open_model(DEFAULT_MODEL).model.config.vocab_size == 16384
+
+
+@pytest.mark.parametrize("name", [".", "..", "../models", "starter-en/"])
+def test_tricks_do_not_pass_for_bundled_names(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckpointError):
+        open_model(name)
+
+
+def test_the_suggested_names_are_the_four_and_the_twenty_four():
+    names = [entry.model_id for entry in suggested_models()]
+    assert len(set(names)) == 28
+    assert "bert-base-chinese" in names
+    assert "google/bert_uncased_L-10_H-768_A-12" in names
+    assert all(entry.origin == "hub" for entry in suggested_models())
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "ending"),
+    [
+        ("linux", {"XDG_CACHE_HOME": "/x"}, "/x/bert-explorer"),
+        ("linux", {"HOME": "/h"}, "/h/.cache/bert-explorer"),
+        ("darwin", {"HOME": "/h"}, "/h/Library/Caches/bert-explorer"),
+        ("win32", {"LOCALAPPDATA": "/l"}, "/l/bert-explorer"),
+    ],
+)
+def test_the_cache_lies_where_the_system_keeps_caches(
+    monkeypatch, platform, variables, ending
+):
+    made = []
+    monkeypatch.setattr(Path, "mkdir", lambda self, **_: made.append(self))
+    monkeypatch.setattr(sys, "platform", platform)
+    for name in ("BERTVIZ_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert str(library.catalogue.cache_folder()) == ending
+    assert [str(path) for path in made] == [ending]

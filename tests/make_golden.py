@@ -1,0 +1,201 @@
+"""Writes the small golden checkpoints of `tests/data/checkpoints`.
+
+Run `python -m tests.make_golden` where torch and transformers are installed (see
+requirements-peers.txt). Every weight is random, biases and gains too; no two
+sizes of a checkpoint are equal.
+
+- `hf_tiny`: written and evaluated by Hugging Face `transformers`.
+- `google_tiny`: TensorFlow 1 names and layout, some values of an optimiser
+  left in as a real release of Google's has them, written by TensorFlow's own
+  op; evaluated by the NumPy oracle of `tests/core/oracle.py`, in float64.
+
+`*_expected.npz` holds a padded batch and what was computed from it.
+"""
+
+from __future__ import annotations
+
+import json
+import string
+from pathlib import Path
+
+import numpy as np
+
+from bertviz_core.config import BertConfig
+from tests.core import oracle
+
+FOLDER = Path(__file__).parent / "data" / "checkpoints"
+SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+HF_CONFIG = {
+    "vocab_size": 61,
+    "hidden_size": 30,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 6,
+    "intermediate_size": 37,
+    "max_position_embeddings": 19,
+    "type_vocab_size": 7,
+    "layer_norm_eps": 1e-4,
+}
+# As Google's file: no layer_norm_eps, and "gelu" for the tanh approximation.
+GOOGLE_CONFIG = {
+    "attention_probs_dropout_prob": 0.1,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.1,
+    "hidden_size": 28,
+    "initializer_range": 0.02,
+    "intermediate_size": 45,
+    "max_position_embeddings": 17,
+    "num_attention_heads": 7,
+    "num_hidden_layers": 2,
+    "type_vocab_size": 5,
+    "vocab_size": 53,
+}
+
+
+def write_hf_tiny(folder: Path) -> dict[str, np.ndarray]:
+    """Lets `transformers` write a checkpoint and evaluate it."""
+    import torch
+    from transformers import BertConfig as PeerConfig
+    from transformers import BertForPreTraining
+
+    config = PeerConfig(**HF_CONFIG, attn_implementation="eager")
+    model = BertForPreTraining(config).eval()
+    rng = np.random.default_rng(41)
+    with torch.no_grad():
+        for name, weight in sorted(model.named_parameters()):
+            mean = 1.0 if name.endswith("LayerNorm.weight") else 0.0
+            draws = rng.normal(mean, 0.3, tuple(weight.shape))
+            weight.copy_(torch.tensor(draws, dtype=torch.float32))
+    model.save_pretrained(folder)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    (folder / "model.safetensors").chmod(0o644)
+    write_vocabulary(folder, HF_CONFIG["vocab_size"], string.ascii_lowercase)
+    inputs = padded_batch(rng, HF_CONFIG, batch=2, tokens=13)
+    with torch.no_grad():
+        output = model(
+            **{name: torch.tensor(array) for name, array in inputs.items()},
+            output_hidden_states=True,
+            output_attentions=True,
+        )
+        pooled = model.bert(**{k: torch.tensor(v) for k, v in inputs.items()})[1]
+    return inputs | {
+        "hidden_states": np.stack([x.numpy() for x in output.hidden_states], axis=1),
+        "attention_probs": np.stack([x.numpy() for x in output.attentions], axis=1),
+        "pooled_output": pooled.numpy(),
+        "mlm_logits": output.prediction_logits.numpy(),
+        "nsp_logits": output.seq_relationship_logits.numpy(),
+    }
+
+
+def write_google_tiny(folder: Path) -> dict[str, np.ndarray]:
+    """Writes a checkpoint under Google's names and evaluates it in NumPy."""
+    import tensorflow as tf
+
+    config = BertConfig(**{**GOOGLE_CONFIG, "hidden_act": "gelu_new"})
+    weights = oracle.random_weights(config, seed=43)
+    arrays = {k: v.astype("float32") for k, v in google_names(weights).items()}
+    bias = "bert/encoder/layer_1/output/dense/bias"
+    slots = {
+        f"{bias}/adam_m": arrays[bias] / 7,
+        f"{bias}/adam_v": arrays[bias] ** 2,
+        "cls/predictions/output_bias/adam_m": arrays["cls/predictions/output_bias"],
+        "global_step": np.array(1234567, "int64"),
+    }
+    stored = dict(sorted((arrays | slots).items()))
+    tf.raw_ops.SaveV2(
+        prefix=str(folder / "bert_model.ckpt"),
+        tensor_names=list(stored),
+        shape_and_slices=[""] * len(stored),
+        tensors=[tf.constant(array) for array in stored.values()],
+    )
+    text = json.dumps(GOOGLE_CONFIG, indent=2)
+    (folder / "bert_config.json").write_text(text + "\n", encoding="utf-8")
+    write_vocabulary(folder, config.vocab_size, string.ascii_uppercase)
+    rng = np.random.default_rng(47)
+    inputs = padded_batch(rng, GOOGLE_CONFIG, batch=6, tokens=9)
+    places = {"mlm_positions": np.arange(inputs["input_ids"].size)}
+    output = oracle.forward(weights, config, inputs | places)
+    shape = (*inputs["input_ids"].shape, config.vocab_size)
+    output["mlm_logits"] = output["mlm_logits"].reshape(shape)
+    names = (
+        "hidden_states",
+        "attention_probs",
+        "pooled_output",
+        "mlm_logits",
+        "nsp_logits",
+    )
+    return inputs | {name: output[name].astype("float32") for name in names}
+
+
+def google_names(weights: dict) -> dict[str, np.ndarray]:
+    """The oracle's weights by Google's names, spelt out without the name table.
+
+    Source: google-research/bert, the variable scopes of `modeling.py` and
+    `run_pretraining.py`.
+    """
+    named = {
+        "bert/embeddings/word_embeddings": weights["words"],
+        "bert/embeddings/position_embeddings": weights["positions"],
+        "bert/embeddings/token_type_embeddings": weights["segments"],
+        "cls/predictions/output_bias": weights["decoder_bias"],
+        # Google stores this one [2, H] and multiplies with its transpose.
+        "cls/seq_relationship/output_weights": weights["nsp"][0].T,
+        "cls/seq_relationship/output_bias": weights["nsp"][1],
+    }
+    dense = {
+        "bert/pooler/dense": weights["pooler"],
+        "cls/predictions/transform/dense": weights["transform"],
+    }
+    norm = {
+        "bert/embeddings/LayerNorm": weights["embedding_norm"],
+        "cls/predictions/transform/LayerNorm": weights["transform_norm"],
+    }
+    for index, layer in enumerate(weights["layers"]):
+        scope = f"bert/encoder/layer_{index}"
+        dense[f"{scope}/attention/self/query"] = layer["query"]
+        dense[f"{scope}/attention/self/key"] = layer["key"]
+        dense[f"{scope}/attention/self/value"] = layer["value"]
+        dense[f"{scope}/attention/output/dense"] = layer["attention_output"]
+        norm[f"{scope}/attention/output/LayerNorm"] = layer["attention_norm"]
+        dense[f"{scope}/intermediate/dense"] = layer["inner"]
+        dense[f"{scope}/output/dense"] = layer["outer"]
+        norm[f"{scope}/output/LayerNorm"] = layer["output_norm"]
+    for scope, (kernel, bias) in dense.items():
+        named |= {f"{scope}/kernel": kernel, f"{scope}/bias": bias}
+    for scope, (gain, bias) in norm.items():
+        named |= {f"{scope}/gamma": gain, f"{scope}/beta": bias}
+    return named
+
+
+def padded_batch(
+    rng: np.random.Generator, config: dict, batch: int, tokens: int
+) -> dict[str, np.ndarray]:
+    """Random ids; the first text is whole, the others are padded at the end."""
+    shape = (batch, tokens)
+    mask = np.ones(shape, "int32")
+    for row in range(1, batch):
+        mask[row, tokens - 2 - row :] = 0
+    return {
+        "input_ids": rng.integers(0, config["vocab_size"], shape, "int32"),
+        "attention_mask": mask,
+        "token_type_ids": rng.integers(0, config["type_vocab_size"], shape, "int32"),
+    }
+
+
+def write_vocabulary(folder: Path, size: int, letters: str) -> None:
+    """Special tokens, letters and continuation pieces, as many as fit."""
+    pieces = [*SPECIAL_TOKENS, *letters, *(f"##{letter}" for letter in letters)]
+    pieces += [f"{first}{second}" for first in "bcdfg" for second in "aeiou"]
+    text = "".join(f"{piece}\n" for piece in pieces[:size])
+    (folder / "vocab.txt").write_text(text, encoding="utf-8")
+
+
+def main(folder: Path = FOLDER) -> None:
+    """Writes both checkpoints and what is expected of them."""
+    for name, write in (("hf_tiny", write_hf_tiny), ("google_tiny", write_google_tiny)):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(folder / f"{name}_expected.npz", **write(folder / name))
+
+
+if __name__ == "__main__":
+    main()
