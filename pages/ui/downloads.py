@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from bertviz_core.engine import JobStatus
+from bertviz_core.errors import BertVizError
 from pages.ui.answers import forget_models
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.language import t
-
-if TYPE_CHECKING:
-    from bertviz_core.engine import JobStatus
 
 _RUNNING = "download_running"
 _ENDED = "download_ended"
@@ -56,7 +54,7 @@ def offer_download(name: str) -> None:
 def _watch(download: _Download) -> None:
     # The session keeps the id alone: the job goes on when this page is closed.
     with shown_to_user():
-        status = client().job(download.job_id)
+        status = _status(download)
         if status.is_finished:
             forget_models()
             del st.session_state[_RUNNING]
@@ -68,3 +66,10 @@ def _watch(download: _Download) -> None:
         )
         if st.button(t("app.cancel"), key="download_cancel"):
             client().cancel(download.job_id)
+
+
+def _status(download: _Download) -> JobStatus:
+    try:
+        return client().job(download.job_id)
+    except BertVizError as error:  # the server has started again since
+        return JobStatus(download.job_id, "failed", error=error)

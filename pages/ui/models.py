@@ -57,7 +57,7 @@ def model_picker() -> str:
         choose(st.session_state.pop(_NEXT))
     chosen = st.sidebar.selectbox(
         t("app.model"),
-        list(entries),
+        _options(entries),
         key=_KEY,
         bind="query-params",
         accept_new_options=True,
@@ -130,6 +130,12 @@ def summary(entry: ModelEntry) -> str:
     if entry.size_bytes:
         parts.append(t("app.megabytes", size=entry.size_bytes / 1e6))
     return " · ".join(parts)
+
+
+def _options(entries: dict[str, ModelEntry]) -> list[str]:
+    """The known models, and the one that was typed or came with the address."""
+    typed = st.session_state.get(_KEY) or st.query_params.get(_KEY)
+    return list(dict.fromkeys([*entries, *filter(None, [typed])]))
 
 
 def _require_allowed(model: str, entries: dict[str, ModelEntry]) -> None:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.ui.answers import describe_model, predict_masks, vocabulary
+from pages.ui.engine import DEFAULT_MODEL
 from pages.ui.errors import shown_to_user
 from pages.ui.guesses import best_guesses
 from pages.ui.head import model_at_work, page_head
@@ -48,18 +49,22 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         args=(key, sentences),
     )
 
-with shown_to_user(stop=False), model_at_work():
-    predictions = predict_masks(model, sentence or "")
-    guesses = best_guesses(predictions, vocabulary(model), NUM_GUESSES)
-    columns = st.columns(min(max(len(guesses), 2), MAX_MASKS))
-    for column, words in zip(columns, guesses, strict=False):
-        for guess in words:
-            column.progress(
-                guess.probability,
-                t("home.guess", word=guess.token, share=guess.probability),
-            )
-    num_tokens = describe_model(model).config["vocab_size"]
-    st.caption(t("home.how_to_read_guesses", count=num_tokens))
+info = describe_model(model)
+if "mlm" not in info.heads:
+    st.info(t("home.no_head", model=model, default=DEFAULT_MODEL))
+else:
+    with shown_to_user(stop=False), model_at_work():
+        predictions = predict_masks(model, sentence or "")
+        guesses = best_guesses(predictions, vocabulary(model), NUM_GUESSES)
+        columns = st.columns(min(max(len(guesses), 2), MAX_MASKS))
+        for column, words in zip(columns, guesses, strict=False):
+            for guess in words:
+                column.progress(
+                    guess.probability,
+                    t("home.guess", word=guess.token, share=guess.probability),
+                )
+        count = info.config["vocab_size"]
+        st.caption(t("home.how_to_read_guesses", count=count))
 
 st.header(t("home.what_happens"), anchor=False)
 st.markdown(t("home.what_happens_text"))

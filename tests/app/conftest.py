@@ -1,0 +1,58 @@
+"""The app in tests: run by AppTest, with an engine that answers from a script."""
+
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import engine
+from tests.app.fake_client import FakeClient
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def client(monkeypatch):
+    """The fake that the app talks to; a test may change what it answers."""
+    fake = FakeClient()
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    monkeypatch.setattr(engine, "_connected", lambda: fake)
+    monkeypatch.setattr(engine, "warm_up", lambda: None)
+    monkeypatch.delenv("BERTVIZ_MODELS", raising=False)
+    yield fake
+    st.cache_data.clear()
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def open_app(client):
+    """Opens the app: a page, an address, the language of the browser."""
+
+    def open_page(page="home", locale="en-GB", **query):
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=20)
+        app.context = {"locale": locale}
+        for name, value in query.items():
+            app.query_params[name] = value
+        if page != "home":
+            app.switch_page(f"pages/views/{page}.py")
+        return app.run()
+
+    return open_page
+
+
+@pytest.fixture
+def shown():
+    """All that a page says, headings first."""
+
+    def shown_by(app):
+        kinds = ("title", "header", "subheader", "markdown", "caption")
+        kinds += ("info", "error", "warning", "success", "text", "code")
+        parts = [element.value for kind in kinds for element in getattr(app, kind)]
+        parts += [element.text for element in app.progress]
+        parts += [element.label for element in (*app.button, *app.text_input)]
+        parts += [element.label for element in (*app.expander, *app.metric)]
+        return "\n".join(parts)
+
+    return shown_by

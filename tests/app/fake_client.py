@@ -1,0 +1,136 @@
+"""A client of the engine that answers from a script, without a model."""
+
+from pathlib import Path
+
+import numpy as np
+
+from bertviz_core.engine import JobStatus
+from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.trace import (
+    LoadReport,
+    MaskPredictions,
+    ModelEntry,
+    ModelInfo,
+    TokenizedText,
+)
+
+VOCABULARY = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "lamp", "*star*")
+UNK, CLS, SEP, MASK, LAMP, STAR = 1, 2, 3, 4, 5, 6
+
+CONFIG = {
+    "vocab_size": 7,
+    "hidden_size": 12,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "intermediate_size": 20,
+    "hidden_act": "gelu",
+    "max_position_embeddings": 16,
+    "pre_norm": False,
+}
+NOTE = (
+    "hidden_act is gelu, which in a Hugging Face checkpoint means the exact curve "
+    "(erf)."
+)
+REPORT = LoadReport(
+    kind="huggingface",
+    loaded=("bert.embeddings.word_embeddings.weight",),
+    absent_parts=("nsp", "pooler"),
+    unused=("extra_*weights*",),
+    optimizer_slots=0,
+    reshaped=(),
+    notes=((NOTE, {}),),
+)
+
+
+class FakeClient:
+    """Counts what it is asked, and answers with the attributes below."""
+
+    def __init__(self):
+        self.calls = []
+        self.entries = [
+            ModelEntry("starter-en", "starter-en", "bundled", "en", 18_000_000),
+            ModelEntry("small-zh", "small-zh", "cached", "zh", 5_000_000),
+        ]
+        self.heads = ("mlm",)
+        self.logits = np.array([-9, -9, -9, -9, -9, 1, 0], "float32")
+        self.broken = {}  # method name -> exception to raise
+        self.jobs = {}
+        self.uploaded = None
+
+    def _asked(self, name, *arguments):
+        self.calls.append((name, *arguments))
+        if name in self.broken:
+            raise self.broken[name]
+
+    def models(self):
+        self._asked("models")
+        return tuple(self.entries)
+
+    def describe_model(self, model):
+        self._asked("describe_model", model)
+        if not any(model == e.model_id for e in self.entries):
+            raise CheckpointError(
+                "The model {model} is not on this server. Choose one of the list.",
+                model=model,
+            )
+        return ModelInfo(model, CONFIG, self.heads, (), True, 12_345_678, REPORT)
+
+    def vocabulary(self, model):
+        self._asked("vocabulary", model)
+        return VOCABULARY
+
+    def tokenize(self, model, text, pair=None, cut=False):
+        self._asked("tokenize", model, text)
+        words = text.replace(".", " .").split()
+        if not words:
+            raise TextError("There is no text to look at. Type a sentence.")
+        ids = [MASK if word == "[MASK]" else UNK for word in words]
+        size = len(ids) + 2
+        return TokenizedText(
+            text=text,
+            pair=pair,
+            tokens=("[CLS]", *words, "[SEP]"),
+            input_ids=np.array([CLS, *ids, SEP], "int32"),
+            token_type_ids=np.zeros(size, "int32"),
+            offsets=np.zeros((size, 2), "int32"),
+            word_ids=np.array([-1, *range(len(ids)), -1], "int32"),
+            unk_token_id=UNK,
+            mask_token_id=MASK,
+            num_tokens_uncut=size,
+        )
+
+    def predict_masks(self, model, text, pair=None, cut=False):
+        self._asked("predict_masks", model, text)
+        tokenized = self.tokenize(model, text)
+        positions = tokenized.mask_positions
+        if not len(positions):
+            raise TextError(
+                "There is no [MASK] in the text, so there is nothing to guess. "
+                "Click a word, or write [MASK] in its place."
+            )
+        logits = np.tile(self.logits, (len(positions), 1))
+        return MaskPredictions(model, tokenized, positions, logits)
+
+    def add_upload(self, path, name):
+        self._asked("add_upload", name)
+        self.uploaded = Path(path).read_bytes()
+        entry = ModelEntry(f"upload:{'0' * 16}", name, "upload")
+        self.entries.append(entry)
+        return entry
+
+    def start(self, task, **arguments):
+        self._asked("start", task, *arguments.values())
+        self.jobs["job-1"] = JobStatus("job-1", "running", 0.25, "download")
+        return "job-1"
+
+    def job(self, job_id):
+        self._asked("job", job_id)
+        return self.jobs[job_id]
+
+    def cancel(self, job_id):
+        self._asked("cancel", job_id)
+        self.jobs[job_id] = JobStatus(job_id, "cancelled", 0.25)
+
+    def count(self, name):
+        """How often a method was called."""
+        return sum(call[0] == name for call in self.calls)

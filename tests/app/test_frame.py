@@ -1,0 +1,79 @@
+"""Language, navigation and errors, on whatever page."""
+
+import logging
+
+import pytest
+
+from bertviz_core.errors import EngineError
+
+VIEWS = ["home", "masked_word", "models"]
+
+
+@pytest.mark.parametrize("page", VIEWS)
+@pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
+def test_every_page_runs_in_both_languages(open_app, shown, page, locale):
+    app = open_app(page, locale)
+    assert not app.exception
+    assert not app.error
+    has_chinese = any("\u4e00" <= letter <= "\u9fff" for letter in shown(app))
+    assert has_chinese == (locale == "zh-CN")
+
+
+@pytest.mark.parametrize("locale", [None, "en-US", "de-DE", "fr"])
+def test_whoever_reads_no_chinese_gets_english(open_app, locale):
+    assert open_app(locale=locale).header[0].value == "Try it"
+
+
+@pytest.mark.parametrize("locale", ["zh-CN", "zh", "zh-TW", "ZH-hans"])
+def test_whoever_reads_chinese_gets_chinese(open_app, locale):
+    assert open_app(locale=locale).header[0].value == "试一试"
+
+
+def test_the_language_can_be_switched_and_stays_on_the_next_page(open_app):
+    app = open_app()
+    app.get_by_key("lang").set_value("中文").run()
+    assert app.header[0].value == "试一试"
+    app.switch_page("pages/views/models.py").run()
+    assert app.title[0].value == "模型"
+
+
+def test_the_address_decides_the_language(open_app):
+    assert open_app(lang="中文").header[0].value == "试一试"
+    assert open_app(locale="zh-CN", lang="English").header[0].value == "Try it"
+
+
+def test_one_visitors_language_does_not_reach_another(open_app):
+    english, chinese = open_app(), open_app(locale="zh-CN")
+    english.run()
+    assert english.header[0].value == "Try it"
+    assert chinese.run().header[0].value == "试一试"
+
+
+def test_the_title_is_there_even_if_the_engine_is_not(open_app, client):
+    client.broken["models"] = EngineError(
+        "The process that ran this task was lost, twice. Try again."
+    )
+    app = open_app()
+    assert app.title[0].value == "BERT Explorer"
+    assert len(app.error) == 1
+
+
+def test_a_defect_is_one_sentence_and_the_log_has_the_rest(open_app, client, caplog):
+    client.broken["predict_masks"] = RuntimeError("secret of the server")
+    with caplog.at_level(logging.ERROR):
+        app = open_app()
+    assert not app.exception
+    assert "Something went wrong in this app" in app.error[0].value
+    assert "secret" not in app.error[0].value
+    assert "secret of the server" in caplog.text
+
+
+def test_an_error_of_the_core_is_said_in_chinese(open_app):
+    app = open_app(locale="zh-CN", home_text_en="No gap here.")
+    assert "[MASK]" in app.error[0].value.replace("\\", "")
+    assert "There is no" not in app.error[0].value
+
+
+def test_an_error_shows_what_the_user_typed_as_text(open_app):
+    app = open_app(model="**bold** <b>")
+    assert r"\*\*bold\*\* \<b\>" in app.error[0].value

@@ -1,0 +1,65 @@
+"""The home page answers at once and survives what is typed into it."""
+
+
+def bars(app):
+    return [(bar.text.replace("\\", ""), bar.value) for bar in app.progress]
+
+
+def test_the_example_is_guessed_without_any_input(open_app):
+    app = open_app()
+    assert app.text_input(key="home_text_en").value.count("[MASK]") == 1
+    # softmax of (1, 0): 73.1 % and 26.9 %.
+    assert bars(app)[:2] == [("**lamp**  73.1%", 73), ("***star***  26.9%", 26)]
+    assert len(bars(app)) == 5
+
+
+def test_a_word_with_markdown_signs_is_shown_as_text(open_app):
+    assert r"\*star\*" in open_app().progress[1].text
+
+
+def test_two_gaps_get_two_lists(open_app):
+    app = open_app(home_text_en="A [MASK] and a [MASK].")
+    assert len(app.progress) == 10
+
+
+def test_a_text_without_a_gap_gets_a_sentence_and_stays(open_app):
+    app = open_app()
+    app.text_input(key="home_text_en").set_value("No gap.").run()
+    assert "nothing to guess" in app.error[0].value
+    assert app.text_input(key="home_text_en").value == "No gap."
+    assert len(app.page_link) >= 5  # the rest of the page is there
+
+
+def test_an_empty_text_gets_a_sentence(open_app):
+    app = open_app()
+    app.text_input(key="home_text_en").set_value("").run()
+    assert "no text" in app.error[0].value
+
+
+def test_the_button_goes_through_the_examples(open_app):
+    app = open_app()
+    seen = []
+    for _ in range(4):
+        seen.append(app.text_input(key="home_text_en").value)
+        app.button[0].click().run()
+    assert len(set(seen)) == 3
+    assert seen[3] == seen[0]
+
+
+def test_a_chinese_model_gets_a_chinese_example(open_app):
+    app = open_app(model="small-zh")
+    assert "，" in app.text_input(key="home_text_zh").value
+
+
+def test_a_model_without_a_masked_word_head_is_no_noise(open_app, client):
+    client.heads = ("pooler",)
+    app = open_app()
+    assert not app.progress
+    assert "starter" in app.info[0].value
+
+
+def test_a_rerun_asks_the_engine_nothing(open_app, client):
+    app = open_app()
+    before = len(client.calls)
+    app.run()
+    assert len(client.calls) == before > 0

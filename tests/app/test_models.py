@@ -1,0 +1,163 @@
+"""Choosing, inspecting and adding models, with a scripted engine."""
+
+import pytest
+
+from bertviz_core.engine import JobStatus
+from bertviz_core.errors import CheckpointError
+
+UNKNOWN = "someone/unknown-bert"
+
+
+def flat(text):
+    return text.replace("\\", "")
+
+
+def test_the_default_comes_first(open_app, client):
+    client.entries.reverse()
+    picker = open_app().selectbox(key="model")
+    assert picker.options == ["starter-en", "small-zh"]
+    assert picker.value == "starter-en"
+
+
+def test_the_address_chooses_the_model(open_app):
+    app = open_app("models", model="small-zh")
+    assert "small-zh" in flat(app.header[0].value)
+    assert "reads Chinese" in app.sidebar.caption[0].value
+
+
+def test_a_model_that_cannot_be_opened_is_a_sentence_and_a_way_out(open_app):
+    app = open_app("models", model="/no/such/folder")
+    assert "/no/such/folder" in flat(app.error[0].value)
+    assert app.title[0].value == "Models"
+    app.button[0].click().run()
+    assert not app.error
+    assert app.selectbox(key="model").value == "starter-en"
+
+
+def test_a_server_for_strangers_opens_no_path(open_app, client, monkeypatch):
+    monkeypatch.setenv("BERTVIZ_MODELS", "listed")
+    app = open_app("models", model="/etc")
+    assert "list" in app.error[0].value
+    assert client.count("describe_model") == 0
+
+
+def test_a_server_for_strangers_downloads_nothing(open_app, client, monkeypatch):
+    monkeypatch.setenv("BERTVIZ_MODELS", "listed")
+    app = open_app("models", model=UNKNOWN)
+    assert app.error
+    assert client.count("start") == client.count("describe_model") == 0
+
+
+def test_a_server_for_strangers_offers_uploads_only(open_app, monkeypatch):
+    monkeypatch.setenv("BERTVIZ_MODELS", "listed")
+    assert [tab.label for tab in open_app("models").tabs] == ["Upload a zip file"]
+
+
+def test_a_laptop_offers_three_ways(open_app):
+    assert len(open_app("models").tabs) == 3
+
+
+def test_a_hub_model_is_downloaded_only_when_asked(open_app, client):
+    app = open_app("models", model=UNKNOWN)
+    assert UNKNOWN in flat(app.info[0].value)
+    assert client.count("start") == client.count("describe_model") == 0
+    app.button(key="download_start").click().run()
+    assert ("start", "download_model", UNKNOWN) in client.calls
+    assert app.progress[0].value == 25
+
+
+@pytest.fixture
+def downloading(open_app):
+    app = open_app("models", model=UNKNOWN)
+    return app.button(key="download_start").click().run()
+
+
+def test_a_download_can_be_cancelled(downloading, client):
+    downloading.button(key="download_cancel").click().run()
+    assert ("cancel", "job-1") in client.calls
+    downloading.run()
+    assert "cancelled" in downloading.info[0].value
+    assert downloading.button(key="download_start")
+
+
+def test_a_finished_download_opens_the_model(downloading, client):
+    entry = type(client.entries[0])(UNKNOWN, UNKNOWN, "cached")
+    client.entries.append(entry)
+    client.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=entry)
+    downloading.run()
+    assert not downloading.progress
+    assert UNKNOWN in flat(downloading.header[0].value)
+
+
+def test_a_failed_download_is_a_sentence_and_can_be_tried_again(downloading, client):
+    error = CheckpointError("The model {model} is gone. Choose another.", model="m_1")
+    client.jobs["job-1"] = JobStatus("job-1", "failed", 0.5, error=error)
+    downloading.run()
+    assert "The model m_1 is gone" in flat(downloading.error[0].value)
+    assert downloading.button(key="download_start")
+
+
+def test_a_download_that_the_server_forgot_is_a_sentence(downloading, client):
+    client.broken["job"] = CheckpointError("This long task is not known any more.")
+    downloading.run()
+    assert "not known" in downloading.error[0].value
+    del client.broken["job"]
+    assert downloading.run().button(key="download_start")
+
+
+def test_the_report_says_what_was_loaded_and_what_is_absent(open_app, shown):
+    said = shown(open_app("models"))
+    assert "Masked-word head" in said
+    assert "No next-sentence head" in said
+    assert "No pooler" in said
+    assert "means the exact curve (erf)" in flat(said)
+    assert "Loaded: 1 arrays" in said
+    assert "extra_*weights*" in said
+    assert "12.3 M" in [metric.value for metric in open_app("models").metric]
+
+
+def test_every_setting_is_explained(open_app, shown, client):
+    said = flat(shown(open_app("models")))
+    for name in ("hidden_size", "num_attention_heads", "pre_norm"):
+        assert f"| {name} |" in said
+
+
+def test_an_upload_reaches_the_engine_byte_for_byte(open_app, client):
+    app = open_app("models")
+    app.file_uploader[0].upload("my*bert.zip", b"PK-not-really").run()
+    app.button(key="add_upload").click().run()
+    assert client.uploaded == b"PK-not-really"
+    assert app.selectbox(key="model").value == f"upload:{'0' * 16}"
+    assert not app.error
+
+
+def test_a_bad_upload_is_a_sentence_and_the_model_stays(open_app, client):
+    client.broken["add_upload"] = CheckpointError(
+        "The file {name} is not a zip file, or it is damaged or cut short. "
+        "Copy it or download it again.",
+        name="my.zip",
+    )
+    app = open_app("models")
+    app.file_uploader[0].upload("my.zip", b"nonsense").run()
+    app.button(key="add_upload").click().run()
+    assert "damaged" in app.error[0].value
+    assert app.selectbox(key="model").value == "starter-en"
+
+
+def test_a_typed_path_becomes_the_chosen_model(open_app, client):
+    entry = type(client.entries[0])("/some/folder", "folder", "folder")
+    app = open_app("models")
+    client.entries.append(entry)
+    app.text_input(key="model_path").set_value("  /some/folder ").run()
+    app.button(key="add_path").click().run()
+    assert ("describe_model", "/some/folder") in client.calls
+    assert app.selectbox(key="model").value == "/some/folder"
+
+
+def test_a_model_name_is_shown_as_text(open_app, client):
+    entry = type(client.entries[0])("a_b_*c*", "<i>[x](y)</i>", "cached")
+    client.entries.append(entry)
+    app = open_app("models", model="a_b_*c*")
+    assert app.header[0].value.endswith(r"a\_b\_\*c\*")
+    listed = next(m.value for m in app.markdown if "What to type" in m.value)
+    assert r"\<i\>\[x\]\(y\)\<\/i\>" in listed
