@@ -1,0 +1,49 @@
+"""Runs tasks on models somewhere else: this process, worker processes, a cluster.
+
+Importing this package loads neither Keras nor Dask; `connect` loads what the
+chosen engine needs.
+"""
+
+from __future__ import annotations
+
+import os
+
+from bertviz_core.engine.client import Client
+from bertviz_core.engine.engine import Engine
+from bertviz_core.engine.jobs import JobStatus
+from bertviz_core.errors import EngineError
+
+__all__ = ["Client", "Engine", "JobStatus", "connect"]
+
+ENGINE_VARIABLE = "BERTVIZ_ENGINE"
+SCHEDULER_VARIABLE = "BERTVIZ_SCHEDULER"
+
+
+def connect() -> Client:
+    """Makes a client of the engine that the environment names.
+
+    Returns at once: a cluster starts in the background, and the first call waits
+    for it. Each call makes another engine, so a server keeps one client.
+
+    `BERTVIZ_ENGINE` is "cluster" (default: model processes on this machine) or
+    "inline" (this process). `BERTVIZ_SCHEDULER`, such as "tcp://10.0.0.5:8786",
+    names a running Dask cluster to use instead.
+
+    Raises:
+        EngineError: `BERTVIZ_ENGINE` has another value.
+    """
+    scheduler = os.environ.get(SCHEDULER_VARIABLE, "").strip()
+    kind = os.environ.get(ENGINE_VARIABLE, "").strip().lower() or "cluster"
+    if kind == "inline":
+        from bertviz_core.engine.inline import InlineEngine
+
+        return Client(InlineEngine())
+    if kind == "cluster":
+        from bertviz_core.engine.cluster import ClusterEngine
+
+        return Client(ClusterEngine(scheduler or None))
+    raise EngineError(
+        "The environment variable BERTVIZ_ENGINE must be cluster or inline. "
+        "Received: {received}. Correct it, or remove it, and start again.",
+        received=kind[:60],
+    )

@@ -1,0 +1,108 @@
+"""A cache with a bound, where several threads that miss together compute once."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class BoundedCache(Generic[Key, Value]):
+    """Keeps what was used last, up to a limit of weight.
+
+    A value that could not be made is not kept: the next caller tries again,
+    while those who waited for the same attempt get its error.
+
+    Args:
+        limit: on the sum of weights.
+        weight_of: of a value, at least 0. `None` gives every value the weight 1
+            and makes room *before* a value is made, so that no more than
+            `limit` values exist while one caller at a time is making one.
+        on_drop: told each value that had to go.
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        weight_of: Callable[[Value], int] | None = None,
+        on_drop: Callable[[Value], object] | None = None,
+    ) -> None:
+        self._limit = limit
+        self._weight_of = weight_of
+        self._on_drop = on_drop
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self._pending: dict[Key, Future[Value]] = {}
+
+    def get(self, key: Key, make: Callable[[], Value]) -> Value:
+        """The value of `key`; `make` is called if it is not kept.
+
+        Raises:
+            Exception: what `make` raised, in this thread or in the one that
+                this thread waited for.
+        """
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][0]
+            pending = self._pending.get(key)
+            is_mine = pending is None
+            if pending is None:
+                pending = self._pending[key] = Future()
+        if is_mine:
+            self._make(key, make, pending)
+        return pending.result()
+
+    def values(self) -> list[Value]:
+        """What is kept now, the longest unused first."""
+        with self._lock:
+            return [value for value, _ in self._kept.values()]
+
+    def forget(self, is_stale: Callable[[Key], bool]) -> None:
+        """Drops the values of the keys that `is_stale` says yes to."""
+        with self._lock:
+            stale = [
+                self._kept.pop(key)[0] for key in list(self._kept) if is_stale(key)
+            ]
+        self._tell(stale)
+
+    def _make(
+        self, key: Key, make: Callable[[], Value], pending: Future[Value]
+    ) -> None:
+        try:
+            if self._weight_of is None:
+                self._make_room(1)
+            value = make()
+            weight = 1 if self._weight_of is None else self._weight_of(value)
+        except BaseException as error:
+            with self._lock:
+                del self._pending[key]
+            pending.set_exception(error)
+            raise
+        if weight <= self._limit:
+            self._make_room(weight)
+        with self._lock:
+            if weight <= self._limit:
+                self._kept[key] = (value, weight)
+            del self._pending[key]
+        pending.set_result(value)
+
+    def _make_room(self, needed: int) -> None:
+        dropped = []
+        with self._lock:
+            weight = sum(weight for _, weight in self._kept.values())
+            while self._kept and weight + needed > self._limit:
+                _, (value, freed) = self._kept.popitem(last=False)
+                dropped.append(value)
+                weight -= freed
+        self._tell(dropped)
+
+    def _tell(self, dropped: list[Value]) -> None:
+        if self._on_drop is not None:
+            for value in dropped:
+                self._on_drop(value)

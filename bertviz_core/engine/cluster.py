@@ -1,0 +1,129 @@
+"""The engine on Dask: worker processes here, or a cluster elsewhere."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import threading
+import uuid
+from concurrent.futures import Future as Promise
+from typing import TYPE_CHECKING, Any
+
+from bertviz_core.engine import dispatch
+from bertviz_core.engine.dispatch import Outcome, Request
+from bertviz_core.engine.engine import Engine, in_background, is_closed_error
+from bertviz_core.engine.jobs import Job
+from bertviz_core.errors import EngineError
+
+if TYPE_CHECKING:
+    from bertviz_core.engine.connection import Connection
+
+# Longer than `connection.START_SECONDS`.
+CONNECT_SECONDS = 90.0
+
+LOGGER = logging.getLogger(__name__)
+
+
+class ClusterEngine(Engine):
+    """Runs tasks in the workers of a Dask cluster.
+
+    Making one returns at once and starts or reaches the cluster in the
+    background; the first call waits for it. A worker that dies is restarted by
+    its nanny, and what it was doing is tried once more. A cluster that dies is
+    replaced at the next call.
+
+    Args:
+        scheduler: address of a running cluster, such as "tcp://10.0.0.5:8786",
+            see `worker` for the options of its workers; `None` starts one on
+            this machine that listens on 127.0.0.1 only. Whoever can connect to
+            a scheduler can run code there: a cluster elsewhere belongs in a
+            closed network.
+        module: defines the tasks; workers must be able to import it.
+    """
+
+    def __init__(
+        self, scheduler: str | None = None, module: str = dispatch.TASKS_MODULE
+    ) -> None:
+        super().__init__(module)
+        self._scheduler = scheduler
+        self._topic = f"bertviz-jobs-{uuid.uuid4().hex}"
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._connecting = self._connect()
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        atexit.unregister(self.close)
+        super().close()
+        with self._lock:
+            was_closed, self._is_closed = self._is_closed, True
+        if not was_closed:
+            _close(self._connecting)
+
+    def _run(self, request: Request, job: Job | None = None) -> Outcome:
+        try:
+            connection = self._connection()
+            if job is None:
+                return connection.call(request)
+            return connection.run_job(request, job, self._topic)
+        except EngineError as error:
+            return Outcome(error=is_closed_error() if self._is_closed else error)
+        except Exception as error:
+            LOGGER.exception("Dask could not run the task %s.", request.task)
+            return Outcome(error=dispatch.unexpected(request.task, error))
+
+    def _connection(self) -> Connection:
+        with self._lock:
+            if self._is_closed:
+                raise is_closed_error()
+            if _is_dead(self._connecting):
+                self._connecting = self._connect(self._connecting)
+            connecting = self._connecting
+        return connecting.result(CONNECT_SECONDS)
+
+    def _connect(self, dead: Promise[Connection] | None = None) -> Promise[Connection]:
+        promise: Promise[Connection] = Promise()
+        in_background("engine-connect", self._open, promise, dead)
+        return promise
+
+    def _open(
+        self, promise: Promise[Connection], dead: Promise[Connection] | None
+    ) -> None:
+        try:
+            # Dask takes a third of a second to import: not in the page's thread.
+            from bertviz_core.engine.connection import Connection
+
+            if dead is not None:
+                _close(dead)
+            if self._scheduler is None:
+                connection = Connection.to_local_cluster()
+            else:
+                connection = Connection.to_scheduler(self._scheduler)
+            connection.subscribe(self._topic, self._on_report)
+        except EngineError as error:
+            promise.set_exception(error)
+        except Exception as error:
+            LOGGER.exception("The engine could not start.")
+            promise.set_exception(dispatch.unexpected("connect", error))
+        else:
+            promise.set_result(connection)
+
+    def _on_report(self, event: tuple[float, dict[str, Any]]) -> None:
+        _, report = event
+        # A job that was forgotten meanwhile has nobody who wants to know.
+        with contextlib.suppress(EngineError):
+            job = self._jobs.get(report["job_id"])
+            job.report(report["fraction"], report["message"])
+
+
+def _is_dead(connecting: Promise[Connection]) -> bool:
+    if not connecting.done():
+        return False
+    return connecting.exception() is not None or not connecting.result().is_alive()
+
+
+def _close(connecting: Promise[Connection]) -> None:
+    """Closes what a promise has brought, or will bring."""
+    with contextlib.suppress(EngineError, TimeoutError):
+        connecting.result(CONNECT_SECONDS).close()

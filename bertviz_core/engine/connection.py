@@ -1,0 +1,202 @@
+"""The wire between a server and its cluster: opened, used, watched, closed."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from typing import Any
+
+import distributed
+
+from bertviz_core.engine import worker
+from bertviz_core.engine.dispatch import Outcome, Request
+from bertviz_core.engine.jobs import Job
+from bertviz_core.engine.local_cluster import LocalCluster
+from bertviz_core.engine.worker_specs import JOB_RESOURCE
+from bertviz_core.errors import EngineError
+
+START_SECONDS = 60.0
+CLOSE_SECONDS = 5.0
+# To load the largest BERT from a slow disk and run it on the longest text.
+CALL_SECONDS = 300.0
+
+
+class Connection:
+    """A Dask client and, where it was started here, the cluster behind it.
+
+    Args:
+        client: connected.
+        cluster: what `client` talks to; `None` where it runs elsewhere.
+    """
+
+    def __init__(
+        self, client: distributed.Client, cluster: LocalCluster | None
+    ) -> None:
+        self.client = client
+        self.cluster = cluster
+
+    @classmethod
+    def to_local_cluster(cls) -> Connection:
+        """Starts processes on this machine.
+
+        Returns as soon as the scheduler listens. The worker needs some seconds
+        more; tasks wait for it there.
+
+        Raises:
+            EngineError: the processes ended at once, or do not answer.
+        """
+        cluster = LocalCluster()
+        with contextlib.ExitStack() as on_error:
+            on_error.callback(cluster.close)
+            try:
+                # The worker is on this machine too: results need not pass
+                # through the scheduler.
+                client = _client(cluster.address(), direct_to_workers=True)
+            except OSError as error:
+                raise EngineError(
+                    "The processes that run the models started but do not answer. "
+                    "Received: {reason}. Try again in a moment.",
+                    reason=type(error).__name__,
+                ) from error
+            on_error.pop_all()
+        return cls(client, cluster)
+
+    @classmethod
+    def to_scheduler(cls, address: str) -> Connection:
+        """Reaches a cluster that runs already.
+
+        Args:
+            address: such as "tcp://10.0.0.5:8786".
+
+        Raises:
+            EngineError: nothing answers there, or no worker belongs to it.
+        """
+        try:
+            client = _client(address)
+        except (OSError, ValueError) as error:
+            raise EngineError(
+                "The cluster at {address} does not answer. Start its scheduler, or "
+                "remove BERTVIZ_SCHEDULER to run the models on this machine.",
+                address=address,
+            ) from error
+        connection = cls(client, None)
+        if not connection._workers():
+            connection.close()
+            raise EngineError(
+                "The cluster at {address} has no worker. Start one with `dask worker "
+                '{address} --nthreads 3 --resources "job=1" --preload '
+                "bertviz_core.engine.worker`.",
+                address=address,
+            )
+        return connection
+
+    def subscribe(self, topic: str, handler: Callable[[Any], None]) -> None:
+        """Has `handler` called with `(time, event)` for the events of a topic."""
+        self.client.subscribe_topic(topic, handler)
+
+    def call(self, request: Request) -> Outcome:
+        """Runs a task in a worker and waits.
+
+        Raises:
+            EngineError: no answer came.
+        """
+        with _sentences():
+            future = self._submit(request, worker.run_call, request)
+            return future.result(timeout=CALL_SECONDS)
+
+    def run_job(self, request: Request, job: Job, topic: str) -> Outcome:
+        """Runs a task in a worker that takes jobs, and waits as long as it takes.
+
+        Args:
+            request: the task.
+            job: `cancel` on it ends the wait and the task.
+            topic: where the worker reports.
+
+        Raises:
+            EngineError: no answer came.
+        """
+        with _sentences():
+            self._require_job_worker()
+            future = self._submit(
+                request,
+                worker.run_job,
+                *(request, job.job_id, topic),
+                resources={JOB_RESOURCE: 1},
+            )
+            job.when_cancelled(future.cancel)
+            try:
+                return future.result()
+            except CancelledError:
+                if job.status.state != "cancelled":
+                    raise
+                # Dask has forgotten the task; its thread runs on until told.
+                self.client.run(worker.stop_job, job.job_id, on_error="ignore")
+                return Outcome(is_cancelled=True)
+
+    def is_alive(self) -> bool:
+        """Whether the scheduler is there."""
+        has_cluster = self.cluster is None or self.cluster.is_alive()
+        return has_cluster and self.client.status == "running"
+
+    def close(self) -> None:
+        """Lets go of the cluster; ends it if it was started here."""
+        try:
+            with contextlib.suppress(OSError):
+                self.client.close(CLOSE_SECONDS)
+        finally:
+            if self.cluster is not None:
+                self.cluster.close()
+
+    def _submit(
+        self, request: Request, function: Any, *arguments: Any, **options: Any
+    ) -> distributed.Future:
+        # A key of its own: equal questions are answered from the worker's cache,
+        # and Dask need not hold on to answers.
+        key = f"{request.task}-{uuid.uuid4().hex}"
+        return self.client.submit(function, *arguments, key=key, pure=False, **options)
+
+    def _workers(self) -> list[dict[str, Any]]:
+        return list(self.client.scheduler_info(n_workers=-1)["workers"].values())
+
+    def _require_job_worker(self) -> None:
+        """Refuses a job that would wait for ever."""
+        if self.cluster is not None:
+            return
+        if not any(JOB_RESOURCE in worker["resources"] for worker in self._workers()):
+            raise EngineError(
+                "No worker of the cluster takes long tasks. Start one with the "
+                'option --resources "job=1".'
+            )
+
+
+def _client(address: str, **options: Any) -> distributed.Client:
+    # Never the default client: other code in the process may have its own.
+    return distributed.Client(
+        address, timeout=START_SECONDS, set_as_default=False, **options
+    )
+
+
+@contextlib.contextmanager
+def _sentences() -> Iterator[None]:
+    """Says in a sentence why Dask brought no answer."""
+    try:
+        yield
+    except distributed.KilledWorker as error:
+        raise EngineError(
+            "The process that runs the models died twice over this, most likely for "
+            "want of memory. It is starting again. Try a shorter text or a smaller "
+            "model."
+        ) from error
+    except TimeoutError as error:
+        raise EngineError(
+            "No answer came within {seconds} seconds. Try a shorter text or a "
+            "smaller model, or try again when fewer people use the app.",
+            seconds=int(CALL_SECONDS),
+        ) from error
+    except (CancelledError, OSError) as error:
+        raise EngineError(
+            "The connection to the processes that run the models was lost. They are "
+            "started again with your next click."
+        ) from error

@@ -1,0 +1,47 @@
+"""The engine without other processes: for scripts, notebooks and tests."""
+
+from __future__ import annotations
+
+import threading
+
+from bertviz_core.engine import dispatch
+from bertviz_core.engine.dispatch import Outcome, Request
+from bertviz_core.engine.engine import Engine, is_closed_error
+from bertviz_core.engine.jobs import Job, JobCancelled
+
+
+class InlineEngine(Engine):
+    """Runs calls in the caller's thread, and jobs in a thread of their own.
+
+    The first task imports TensorFlow into this process. A Streamlit server must
+    not have it, see `design.md`, and uses the cluster.
+
+    Args:
+        module: defines the tasks.
+    """
+
+    def __init__(self, module: str = dispatch.TASKS_MODULE) -> None:
+        super().__init__(module)
+        self._one_job = threading.Lock()
+        self._is_closed = False
+
+    def close(self) -> None:
+        self._is_closed = True
+        super().close()
+
+    def _run(self, request: Request, job: Job | None = None) -> Outcome:
+        if self._is_closed:
+            return Outcome(error=is_closed_error())
+        if job is None:
+            return dispatch.run(request)
+
+        def progress(fraction: float, message: str) -> None:
+            job.report(fraction, message)
+            if job.status.state == "cancelled":
+                raise JobCancelled
+
+        with self._one_job:
+            if job.status.state == "cancelled":
+                return Outcome(is_cancelled=True)
+            progress(0.0, "")
+            return dispatch.run(request, progress)

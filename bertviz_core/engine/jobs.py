@@ -1,0 +1,200 @@
+"""Jobs: tasks that take long, report how far they are and can be stopped.
+
+What is here is the caller's side: a table of jobs by id. It lives as long as the
+server, so that a page that is loaded again finds its job by the id alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bertviz_core.errors import BertVizError, EngineError
+
+# Called with the fraction done, 0 to 1, and what is going on; raises `JobCancelled`.
+Progress = Callable[[float, str], None]
+
+MAX_UNFINISHED_JOBS = 20
+MAX_FINISHED_JOBS = 100
+KEEP_FINISHED_SECONDS = 3600.0
+
+
+class JobCancelled(BaseException):
+    """Raised inside a job that shall stop.
+
+    Not an `Exception`, like `asyncio.CancelledError`: code that turns every
+    exception into a sentence must not turn this one into a failure.
+    """
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """Where a job stands.
+
+    Args:
+        job_id: what `start` returned.
+        state: "waiting", "running", "done", "failed" or "cancelled".
+        fraction: how much is done, 0 to 1.
+        message: what is going on, in English.
+        result: what the task returned, when it is done.
+        error: why it failed.
+    """
+
+    job_id: str
+    state: str
+    fraction: float = 0.0
+    message: str = ""
+    result: Any = None
+    error: BertVizError | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing will change any more."""
+        return self.state in ("done", "failed", "cancelled")
+
+
+class Job:
+    """One job as its caller sees it. Safe to use from several threads.
+
+    Args:
+        job_id: unlike that of any other job.
+        clock: seconds, from any start.
+    """
+
+    def __init__(self, job_id: str, clock: Callable[[], float]) -> None:
+        self.job_id = job_id
+        self.finished_at: float | None = None
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._status = JobStatus(job_id, "waiting")
+        self._on_cancel: list[Callable[[], Any]] = []
+
+    @property
+    def status(self) -> JobStatus:
+        """Where the job stands now."""
+        with self._lock:
+            return self._status
+
+    def report(self, fraction: float, message: str) -> None:
+        """Takes a progress report; one that comes after the end is dropped."""
+        self._change(state="running", fraction=fraction, message=message)
+
+    def finish(self, result: Any) -> None:
+        """The task has returned."""
+        self._change(state="done", fraction=1.0, result=result)
+
+    def fail(self, error: BertVizError) -> None:
+        """The task has raised."""
+        self._change(state="failed", error=error)
+
+    def cancel(self) -> None:
+        """Stops the job, unless it has ended."""
+        for callback in self._change(state="cancelled"):
+            callback()
+
+    def when_cancelled(self, callback: Callable[[], Any]) -> None:
+        """Has `callback` called once at `cancel`; at once if that was before."""
+        with self._lock:
+            if not self._status.is_finished:
+                self._on_cancel.append(callback)
+            is_late = self._status.state == "cancelled"
+        if is_late:
+            callback()
+
+    def _change(self, **fields: Any) -> list[Callable[[], Any]]:
+        """Takes a new status; at the end returns what waits for a cancellation."""
+        with self._lock:
+            if self._status.is_finished:
+                return []
+            self._status = dataclasses.replace(self._status, **fields)
+            if not self._status.is_finished:
+                return []
+            self.finished_at = self._clock()
+            # Let go of them: they may hold on to a result in a worker.
+            callbacks, self._on_cancel = self._on_cancel, []
+            return callbacks
+
+
+class JobBoard:
+    """The jobs of a server, by id.
+
+    Args:
+        max_unfinished: more than these are refused.
+        max_finished: beyond these the oldest are forgotten.
+        keep_seconds: for how long an ended job is remembered.
+        clock: seconds, from any start.
+    """
+
+    def __init__(
+        self,
+        max_unfinished: int = MAX_UNFINISHED_JOBS,
+        max_finished: int = MAX_FINISHED_JOBS,
+        keep_seconds: float = KEEP_FINISHED_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._max_unfinished = max_unfinished
+        self._max_finished = max_finished
+        self._keep_seconds = keep_seconds
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._jobs: dict[str, Job] = {}
+
+    def add(self) -> Job:
+        """Makes a job that waits.
+
+        Raises:
+            EngineError: too many have not ended yet.
+        """
+        with self._lock:
+            self._forget_old()
+            unfinished = sum(not j.status.is_finished for j in self._jobs.values())
+            if unfinished >= self._max_unfinished:
+                raise EngineError(
+                    "Too many long tasks are waiting already. Received: {number}. "
+                    "Try again when some of them have ended.",
+                    number=unfinished,
+                )
+            job = Job(uuid.uuid4().hex, self._clock)
+            self._jobs[job.job_id] = job
+            return job
+
+    def get(self, job_id: str) -> Job:
+        """The job of this id.
+
+        Raises:
+            EngineError: there is none, or it ended long ago.
+        """
+        with self._lock:
+            self._forget_old()
+            job = self._jobs.get(job_id)
+        if job is None:
+            raise EngineError(
+                "This long task is not known any more: it ended long ago, or the "
+                "server has started again. Received: {job_id}. Start it again.",
+                job_id=job_id[:60],
+            )
+        return job
+
+    def cancel_all(self) -> None:
+        """Stops every job that has not ended."""
+        with self._lock:
+            jobs = list(self._jobs.values())
+        for job in jobs:
+            job.cancel()
+
+    def _forget_old(self) -> None:
+        now = self._clock()
+        ended = sorted(
+            (job.finished_at, job.job_id)
+            for job in self._jobs.values()
+            if job.finished_at is not None
+        )
+        excess = len(ended) - self._max_finished
+        for index, (finished_at, job_id) in enumerate(ended):
+            if index < excess or now - finished_at > self._keep_seconds:
+                del self._jobs[job_id]

@@ -1,0 +1,25 @@
+"""Waiting for what other processes and threads do."""
+
+import time
+
+# Far above what anything takes; a test that gets there has failed.
+DEADLINE_SECONDS = 60.0
+
+
+def wait_until(is_so, what="it"):
+    """Returns the first true answer of `is_so`."""
+    end = time.monotonic() + DEADLINE_SECONDS
+    while not (answer := is_so()):
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        time.sleep(0.02)
+    return answer
+
+
+def ended(engine, job_id):
+    """The status of a job when it has ended."""
+
+    def status():
+        now = engine.job(job_id)
+        return now if now.is_finished else None
+
+    return wait_until(status, "the end of a job")

@@ -1,0 +1,179 @@
+"""The engine on Dask: what is killed comes back, jobs cross over.
+
+The tasks are small functions; `test_engine_models.py` runs the real ones.
+"""
+
+import os
+import signal
+import socket
+
+import psutil
+import pytest
+
+from bertviz_core.engine.cluster import ClusterEngine
+from bertviz_core.errors import EngineError, TextError
+from tests.core import engine_fake_tasks
+from tests.core.engine_waiting import ended, wait_until
+
+TASKS = engine_fake_tasks.__name__
+
+
+@pytest.fixture(scope="module")
+def engine():
+    engine = ClusterEngine(module=TASKS)
+    yield engine
+    engine.close()
+
+
+def cluster_of(engine):
+    return engine._connection().cluster
+
+
+def processes_of(engine):
+    parent = psutil.Process(cluster_of(engine).pid)
+    return [parent, *parent.children(recursive=True)]
+
+
+def running(engine, job_id):
+    status = engine.job(job_id)
+    return status if status.state == "running" and status.message else None
+
+
+def test_a_task_runs_in_another_process(engine):
+    assert engine.call("process_id") != os.getpid()
+    assert engine.call("echo", value={"a": (3, None)}) == {"a": (3, None)}
+
+
+def test_an_error_for_the_user_comes_as_it_was_raised(engine):
+    with pytest.raises(TextError) as caught:
+        engine.call("refuse", limit=5)
+    assert caught.value.template == "No more than {limit} of them."
+    assert caught.value.details == {"limit": 5}
+
+
+def test_a_defect_becomes_a_sentence(engine):
+    with pytest.raises(EngineError) as caught:
+        engine.call("break_on", secret="hunter2")
+    assert caught.value.details == {"task": "break_on", "kind": "KeyError"}
+
+
+def test_the_cluster_listens_to_this_machine_only(engine):
+    engine.call("process_id")
+    listening = [
+        connection.laddr.ip
+        for process in processes_of(engine)
+        for connection in process.net_connections(kind="inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert listening
+    assert set(listening) == {"127.0.0.1"}
+
+
+def test_a_worker_that_is_killed_comes_back_for_the_next_call(engine):
+    before = engine.call("process_id")
+    os.kill(before, signal.SIGKILL)
+    assert engine.call("process_id") != before
+
+
+def test_a_call_whose_worker_is_killed_is_tried_again(engine, tmp_path):
+    marker = tmp_path / "marker"
+    after = engine.call("die_until", marker=str(marker))
+    assert int(marker.read_text()) != after
+
+
+def test_a_call_that_kills_every_worker_ends_in_a_sentence(engine):
+    with pytest.raises(EngineError, match="died twice"):
+        engine.call("die")
+    assert engine.call("echo", value=7) == 7
+
+
+def test_the_progress_of_a_job_crosses_over(engine, tmp_path):
+    job_id = engine.start("count", steps=3, gate=str(tmp_path / "gate"))
+    status = wait_until(lambda: running(engine, job_id))
+    assert (status.fraction, status.message) == (0.5, "half")
+    (tmp_path / "gate").touch()
+    status = ended(engine, job_id)
+    assert (status.state, status.fraction, status.result) == ("done", 1.0, 3)
+
+
+def test_a_job_that_fails_holds_the_error(engine):
+    status = ended(engine, engine.start("fail"))
+    assert status.state == "failed"
+    assert isinstance(status.error, TextError)
+    assert status.error.details == {"number": 3}
+
+
+def test_a_cancelled_job_stops_in_its_worker_and_the_next_one_runs(engine, tmp_path):
+    started, stopped = tmp_path / "started", tmp_path / "stopped"
+    job_id = engine.start("swallow", started=str(started), stopped=str(stopped))
+    wait_until(started.exists)
+    (tmp_path / "gate").touch()
+    waiting = engine.start("count", steps=5, gate=str(tmp_path / "gate"))
+    assert engine.call("echo", value=3) == 3
+    assert engine.job(waiting).state == "waiting"
+    engine.cancel(job_id)
+    assert engine.job(job_id).state == "cancelled"
+    wait_until(stopped.exists)
+    assert ended(engine, waiting).result == 5
+    assert engine.job(job_id).state == "cancelled"
+
+
+def test_a_second_server_uses_the_same_cluster(engine, tmp_path):
+    address = engine._connection().client.scheduler.address
+    other = ClusterEngine(address, TASKS)
+    try:
+        assert other.call("process_id") == engine.call("process_id")
+        job_id = other.start("count", steps=2, gate=str(tmp_path))
+        assert ended(other, job_id).result == 2
+    finally:
+        other.close()
+    assert engine.call("echo", value=5) == 5
+
+
+def test_a_cluster_that_is_killed_is_noticed_and_replaced(engine, tmp_path):
+    old = processes_of(engine)
+    started = tmp_path / "started"
+    job_id = engine.start(
+        "run_for_ever", started=str(started), stopped=str(tmp_path / "stopped")
+    )
+    wait_until(started.exists)
+    os.kill(cluster_of(engine).pid, signal.SIGKILL)
+    status = ended(engine, job_id)
+    assert status.state == "failed"
+    assert isinstance(status.error, EngineError)
+    assert "connection" in str(status.error)
+    _, alive = psutil.wait_procs(old, timeout=30)
+    assert not alive
+    assert engine.call("echo", value=5) == 5
+
+
+def test_a_closed_engine_leaves_no_process_and_says_that_it_is_closed():
+    engine = ClusterEngine(module=TASKS)
+    engine.call("process_id")
+    processes = processes_of(engine)
+    engine.close()
+    engine.close()
+    _, alive = psutil.wait_procs(processes, timeout=30)
+    assert not alive
+    with pytest.raises(EngineError, match="closed"):
+        engine.call("echo", value=5)
+
+
+def test_an_engine_that_is_closed_while_it_starts_leaves_no_process():
+    before = set(psutil.Process().children(recursive=True))
+    ClusterEngine(module=TASKS).close()
+    after = set(psutil.Process().children(recursive=True))
+    _, alive = psutil.wait_procs(after - before, timeout=30)
+    assert not alive
+
+
+def test_a_cluster_that_does_not_answer_is_a_sentence(monkeypatch):
+    monkeypatch.setattr("bertviz_core.engine.connection.START_SECONDS", 0.5)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
+        engine = ClusterEngine(address, TASKS)
+        with pytest.raises(EngineError, match="does not answer") as caught:
+            engine.call("echo", value=5)
+        engine.close()
+    assert caught.value.details == {"address": address}

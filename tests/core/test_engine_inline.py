@@ -1,0 +1,137 @@
+"""Calls and jobs, through the engine that needs no other process."""
+
+import logging
+import threading
+
+import pytest
+
+from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.errors import EngineError, TextError
+from tests.core import engine_fake_tasks
+from tests.core.engine_waiting import ended, wait_until
+
+
+@pytest.fixture
+def engine():
+    engine = InlineEngine(engine_fake_tasks.__name__)
+    yield engine
+    engine.close()
+
+
+def test_a_call_returns_what_the_task_returns(engine):
+    assert engine.call("echo", value=[3, "x"]) == [3, "x"]
+
+
+def test_an_error_for_the_user_comes_as_it_was_raised(engine):
+    with pytest.raises(TextError) as caught:
+        engine.call("refuse", limit=5)
+    assert caught.value.template == "No more than {limit} of them."
+    assert caught.value.details == {"limit": 5}
+
+
+def test_a_defect_becomes_a_sentence_and_its_traceback_goes_to_the_log(engine, caplog):
+    with pytest.raises(EngineError) as caught:
+        engine.call("break_on", secret="hunter2")
+    assert caught.value.details == {"task": "break_on", "kind": "KeyError"}
+    assert "hunter2" not in str(caught.value)
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert "in break_on" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["no_such_task", "count"])
+def test_a_task_that_is_none_is_a_defect(engine, name):
+    with pytest.raises(EngineError) as caught:
+        engine.call(name)
+    assert caught.value.details["task"] == name
+
+
+def test_a_job_reports_and_ends_with_its_result(engine, tmp_path):
+    job_id = engine.start("count", steps=3, gate=str(tmp_path / "gate"))
+    status = wait_until(lambda: _running(engine, job_id))
+    assert (status.fraction, status.message) == (0.5, "half")
+    (tmp_path / "gate").touch()
+    status = ended(engine, job_id)
+    assert (status.state, status.fraction, status.result) == ("done", 1.0, 3)
+
+
+def test_a_job_that_fails_holds_the_error(engine):
+    status = ended(engine, engine.start("fail"))
+    assert (status.state, status.fraction) == ("failed", 0.75)
+    assert isinstance(status.error, TextError)
+    assert status.error.details == {"number": 3}
+
+
+@pytest.mark.parametrize("task", ["run_for_ever", "swallow"])
+def test_a_cancelled_job_stops_even_where_exceptions_are_swallowed(
+    engine, tmp_path, task
+):
+    started, stopped = tmp_path / "started", tmp_path / "stopped"
+    job_id = engine.start(task, started=str(started), stopped=str(stopped))
+    wait_until(started.exists)
+    engine.cancel(job_id)
+    assert engine.job(job_id).state == "cancelled"
+    wait_until(stopped.exists)
+    assert engine.job(job_id).state == "cancelled"
+
+
+def test_jobs_run_one_at_a_time_and_a_waiting_one_can_be_cancelled(engine, tmp_path):
+    gate = tmp_path / "gate"
+    first = engine.start("count", steps=2, gate=str(gate))
+    wait_until(lambda: _running(engine, first))
+    second = engine.start("count", steps=4, gate=str(gate))
+    third = engine.start(
+        "run_for_ever", started=str(tmp_path / "a"), stopped=str(tmp_path / "b")
+    )
+    assert engine.job(second).state == "waiting"
+    engine.cancel(third)
+    gate.touch()
+    assert [ended(engine, job).result for job in (first, second, third)] == [2, 4, None]
+    assert not (tmp_path / "a").exists()
+
+
+def test_calls_go_on_beside_a_job(engine, tmp_path):
+    gate = tmp_path / "gate"
+    job_id = engine.start("count", steps=2, gate=str(gate))
+    wait_until(lambda: _running(engine, job_id))
+    assert engine.call("echo", value=5) == 5
+    gate.touch()
+    assert ended(engine, job_id).result == 2
+
+
+def test_warming_up_does_not_wait(engine, tmp_path):
+    engine.warm_up(str(tmp_path / "warm"))
+    wait_until((tmp_path / "warm").exists)
+
+
+def test_a_closed_engine_stops_its_jobs_and_says_so(tmp_path):
+    engine = InlineEngine(engine_fake_tasks.__name__)
+    started, stopped = tmp_path / "started", tmp_path / "stopped"
+    job_id = engine.start("run_for_ever", started=str(started), stopped=str(stopped))
+    wait_until(started.exists)
+    engine.close()
+    engine.close()
+    wait_until(stopped.exists)
+    assert engine.job(job_id).state == "cancelled"
+    with pytest.raises(EngineError, match="closed"):
+        engine.call("echo", value=5)
+
+
+def _running(engine, job_id):
+    status = engine.job(job_id)
+    return status if status.state == "running" and status.message else None
+
+
+def test_threads_share_an_engine(engine):
+    answers = []
+    threads = [
+        threading.Thread(
+            target=lambda n=n: answers.append(engine.call("echo", value=n))
+        )
+        for n in range(9)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == list(range(9))

@@ -1,0 +1,129 @@
+"""Jobs on the caller's side: states, cancelling, forgetting."""
+
+import pytest
+
+from bertviz_core.engine.jobs import Job, JobBoard
+from bertviz_core.errors import EngineError, TextError
+
+
+class Clock:
+    def __init__(self):
+        self.seconds = 7.0
+
+    def __call__(self):
+        return self.seconds
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def job(clock):
+    return Job("j", clock)
+
+
+def test_a_job_waits_then_runs_then_is_done(job):
+    states = [job.status.state]
+    job.report(0.5, "half")
+    states.append((job.status.state, job.status.fraction, job.status.message))
+    assert not job.status.is_finished
+    job.finish("value")
+    states.append((job.status.state, job.status.fraction, job.status.result))
+    assert job.status.is_finished
+    assert states == ["waiting", ("running", 0.5, "half"), ("done", 1.0, "value")]
+
+
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [
+        (lambda job: job.finish(3), "done"),
+        (lambda job: job.fail(TextError("No.")), "failed"),
+        (lambda job: job.cancel(), "cancelled"),
+    ],
+)
+def test_what_comes_after_the_end_changes_nothing(job, clock, end, state):
+    end(job)
+    before = job.status
+    clock.seconds += 2
+    job.report(0.1, "late")
+    job.finish("late")
+    job.fail(TextError("Late."))
+    job.cancel()
+    assert job.status == before
+    assert job.status.state == state
+    assert job.finished_at == 7.0
+
+
+def test_cancelling_tells_those_who_asked_once(job):
+    told = []
+    job.when_cancelled(lambda: told.append("early"))
+    job.cancel()
+    job.cancel()
+    job.when_cancelled(lambda: told.append("late"))
+    assert told == ["early", "late"]
+
+
+def test_the_end_of_a_job_is_no_cancellation(job):
+    told = []
+    job.when_cancelled(lambda: told.append("early"))
+    job.finish(3)
+    job.cancel()
+    job.when_cancelled(lambda: told.append("late"))
+    assert told == []
+
+
+def test_a_job_is_found_by_its_id(clock):
+    board = JobBoard(clock=clock)
+    first, second = board.add(), board.add()
+    assert board.get(first.job_id) is first
+    assert board.get(second.job_id) is second
+
+
+def test_an_unknown_job_is_a_sentence(clock):
+    with pytest.raises(EngineError, match="not known any more") as caught:
+        JobBoard(clock=clock).get("x" * 99)
+    assert caught.value.details == {"job_id": "x" * 60}
+
+
+def test_ended_jobs_are_forgotten_after_their_time(clock):
+    board = JobBoard(keep_seconds=11.0, clock=clock)
+    ended, running = board.add(), board.add()
+    ended.finish(3)
+    clock.seconds += 11.0
+    board.get(ended.job_id)
+    clock.seconds += 0.5
+    with pytest.raises(EngineError):
+        board.get(ended.job_id)
+    board.get(running.job_id)
+
+
+def test_beyond_a_number_the_oldest_ended_jobs_are_forgotten(clock):
+    board = JobBoard(max_finished=2, clock=clock)
+    jobs = [board.add() for _ in range(4)]
+    for job in reversed(jobs[1:]):
+        job.finish(3)
+        clock.seconds += 1
+    for job in jobs[:3]:
+        board.get(job.job_id)
+    with pytest.raises(EngineError):
+        board.get(jobs[3].job_id)
+
+
+def test_too_many_unfinished_jobs_are_refused(clock):
+    board = JobBoard(max_unfinished=2, clock=clock)
+    first, _ = board.add(), board.add()
+    with pytest.raises(EngineError, match="Too many") as caught:
+        board.add()
+    assert caught.value.details == {"number": 2}
+    first.cancel()
+    board.add()
+
+
+def test_all_can_be_cancelled_at_once(clock):
+    board = JobBoard(clock=clock)
+    running, done = board.add(), board.add()
+    done.finish(3)
+    board.cancel_all()
+    assert (running.status.state, done.status.state) == ("cancelled", "done")

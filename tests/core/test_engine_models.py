@@ -1,0 +1,217 @@
+"""The real tasks on a small model of random weights, inline and in a worker."""
+
+import inspect
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bertviz_core.engine import Client, connect
+from bertviz_core.engine.cluster import ClusterEngine
+from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.errors import CheckpointError, EngineError, TextError
+from tests.core.checkpoint_copies import HF
+from tests.core.engine_waiting import ended
+
+MODEL = str(HF)
+TEXT = "ab cab [MASK] ba"
+# Methods that only the caller's side has.
+CALLER_ONLY = {"start", "job", "cancel", "close"}
+
+
+@pytest.fixture(scope="module")
+def inline():
+    client = Client(InlineEngine())
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    client = Client(ClusterEngine())
+    yield client
+    client.close()
+
+
+@pytest.fixture(params=["inline", "cluster"])
+def client(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_client_and_tasks_have_the_same_names_and_arguments():
+    from bertviz_core.engine import tasks
+
+    methods = {
+        name: method
+        for name, method in vars(Client).items()
+        if not name.startswith("_") and name not in CALLER_ONLY
+    }
+    assert methods.keys() == tasks.TASKS.keys()
+    for name, task in tasks.TASKS.items():
+        asked = inspect.signature(methods[name])
+        parameters = list(asked.parameters.values())[1:]
+        assert asked.replace(parameters=parameters) == inspect.signature(task), name
+
+
+def test_the_client_names_the_jobs_and_their_arguments():
+    from bertviz_core.engine import tasks
+
+    for name, task in tasks.JOB_TASKS.items():
+        first, *rest = inspect.signature(task).parameters
+        assert first == "progress"
+        assert f'"{name}"' in Client.start.__doc__
+        assert all(f"`{argument}" in Client.start.__doc__ for argument in rest)
+
+
+def test_a_worker_answers_as_this_process_does(inline, cluster):
+    parts = ("hidden_states", "attention_probs", "pooled_output", "nsp_logits")
+    for client in (inline, cluster):
+        assert client.tokenize(MODEL, TEXT).mask_positions.size == 1
+    here = inline.trace(MODEL, TEXT, "abc", parts=parts)
+    there = cluster.trace(MODEL, TEXT, "abc", parts=parts)
+    assert here.tokenized.tokens == there.tokenized.tokens
+    for part in parts:
+        np.testing.assert_allclose(
+            getattr(here, part), getattr(there, part), rtol=0, atol=1e-6
+        )
+    np.testing.assert_allclose(
+        inline.predict_masks(MODEL, TEXT).logits,
+        cluster.predict_masks(MODEL, TEXT).logits,
+        rtol=0,
+        atol=1e-5,
+    )
+
+
+def test_the_model_is_described(client):
+    info = client.describe_model(MODEL)
+    assert info.config["num_hidden_layers"] == 3
+    assert info.report.kind == "huggingface"
+    assert client.vocabulary(MODEL)[4] == "[MASK]"
+    assert len(client.vocabulary(MODEL)) == 61
+
+
+def test_only_the_parts_that_were_asked_for_come_back(client):
+    trace = client.trace(MODEL, "abc", parts=("attention_probs",))
+    assert trace.attention_probs.shape[:2] == (3, 6)
+    assert trace.hidden_states is None
+    assert trace.pooled_output is None
+
+
+def test_answers_cannot_be_changed_by_who_gets_them(client):
+    answer = client.predict_masks(MODEL, TEXT)
+    with pytest.raises(ValueError, match="read-only"):
+        answer.logits[0, 0] = 1
+
+
+def test_an_equal_question_runs_the_network_once(client):
+    text = "zab [MASK] cab"
+    before = client.forward_count()
+    first = client.predict_masks(MODEL, text)
+    again = client.predict_masks(MODEL, text)
+    assert client.forward_count() == before + 1
+    np.testing.assert_array_equal(first.logits, again.logits)
+    client.trace(MODEL, text, parts=("hidden_states",))
+    client.trace(MODEL, text, parts=("attention_probs",))
+    assert client.forward_count() == before + 2
+
+
+@pytest.mark.parametrize(
+    ("text", "pair", "cut"),
+    [(TEXT + " a", None, False), (TEXT, "b", False), (TEXT + " a" * 30, None, True)],
+)
+def test_another_question_is_not_answered_from_the_cache(client, text, pair, cut):
+    other = client.predict_masks(MODEL, text, pair, cut)
+    assert other.tokenized.text == text
+    assert other.tokenized.pair == pair
+    assert other.tokenized.was_cut == cut
+
+
+def test_what_a_user_can_mend_comes_as_it_was_raised(client):
+    with pytest.raises(TextError, match=r"no \[MASK\]"):
+        client.predict_masks(MODEL, "abc")
+    with pytest.raises(TextError) as caught:
+        client.tokenize(MODEL, "a " * 30)
+    assert caught.value.details["max_tokens"] == 19
+    with pytest.raises(CheckpointError):
+        client.describe_model("/no/such/folder")
+
+
+def test_a_part_that_does_not_exist_is_a_defect(client):
+    with pytest.raises(EngineError) as caught:
+        client.trace(MODEL, "abc", parts=("attention",))
+    assert caught.value.details == {"task": "trace", "kind": "ValueError"}
+
+
+def test_a_model_is_converted_by_a_job(client, tmp_path):
+    target = tmp_path / "converted"
+    job = client.start("convert", source=MODEL, destination=str(target))
+    status = ended(client, job)
+    assert (status.state, status.result, status.error) == ("done", str(target), None)
+    text = "ab ba"
+    parts = ("hidden_states",)
+    np.testing.assert_array_equal(
+        client.trace(str(target), text, parts=parts).hidden_states,
+        client.trace(MODEL, text, parts=parts).hidden_states,
+    )
+
+
+def test_a_crowd_of_first_questions_loads_the_model_once(monkeypatch, tmp_path):
+    from bertviz_core.engine import tasks
+    from bertviz_core.explorer import Explorer
+
+    model = str(tmp_path / "linked")
+    Path(model).symlink_to(HF)
+    opened, original = [], Explorer.open
+    monkeypatch.setattr(
+        Explorer, "open", lambda name: opened.append(name) or original(name)
+    )
+    client = Client(InlineEngine())
+    together = threading.Barrier(5)
+
+    def ask(number):
+        together.wait()
+        client.predict_masks(model, "ab [MASK]" + " a" * number)
+
+    threads = [threading.Thread(target=ask, args=(n,)) for n in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    client.close()
+    assert opened == [model]
+    assert model in {explorer.model_id for explorer in tasks._EXPLORERS.values()}
+
+
+def test_a_model_that_cannot_be_loaded_is_tried_again_when_it_can(client, tmp_path):
+    model = tmp_path / "late"
+    with pytest.raises(CheckpointError):
+        client.describe_model(str(model))
+    model.symlink_to(HF)
+    assert client.describe_model(str(model)).config["hidden_size"] == 30
+
+
+def test_dropped_models_stay_in_the_count(tmp_path):
+    client = Client(InlineEngine())
+    before = client.forward_count()
+    for name in ("a", "b", "c"):
+        (tmp_path / name).symlink_to(HF)
+        client.predict_masks(str(tmp_path / name), TEXT)
+    from bertviz_core.engine import tasks
+
+    assert len(tasks._EXPLORERS.values()) == tasks.DEFAULT_MAX_MODELS
+    assert client.forward_count() == before + 3
+    client.close()
+
+
+def test_the_environment_chooses_the_engine(monkeypatch):
+    monkeypatch.setenv("BERTVIZ_ENGINE", "inline")
+    client = connect()
+    assert type(client._engine) is InlineEngine
+    client.close()
+
+
+def test_an_engine_that_does_not_exist_is_a_sentence(monkeypatch):
+    monkeypatch.setenv("BERTVIZ_ENGINE", "rocket")
+    with pytest.raises(EngineError, match="rocket"):
+        connect()

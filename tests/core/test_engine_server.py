@@ -1,0 +1,98 @@
+"""A process like a Streamlit server: what it loads, and what it leaves behind."""
+
+import contextlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.core.checkpoint_copies import HF
+
+ROOT = Path(__file__).parents[2]
+MODEL = str(HF)
+
+# What a page may ask, all of it.
+ASK_ALL = """
+client.warm_up(model)
+client.describe_model(model)
+client.vocabulary(model)
+client.tokenize(model, "abc")
+client.predict_masks(model, "ab [MASK]")
+client.trace(model, "ab", "c", True, ("hidden_states",))
+client.forward_count()
+try:
+    client.add_upload("no-such-file.zip", "name")
+except BertVizError:
+    pass
+job = client.start("convert", source=model, destination=folder)
+while not client.job(job).is_finished:
+    time.sleep(0.05)
+client.cancel(job)
+"""
+SERVER = """
+import json, sys, time, psutil
+from bertviz_core.engine import connect
+from bertviz_core.errors import BertVizError
+
+client = connect()
+model, folder = sys.argv[1:3]
+client.models()
+{questions}
+children = [p.pid for p in psutil.Process().children(recursive=True)]
+print(json.dumps({{"modules": sorted(sys.modules), "children": children}}), flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def start_server(tmp_path):
+    with contextlib.ExitStack() as stack:
+        log = stack.enter_context((tmp_path / "log").open("wb"))
+
+        def start(questions):
+            script = SERVER.format(questions=questions)
+            process = subprocess.Popen(
+                [sys.executable, "-W", "error", "-c", script, MODEL, tmp_path / "out"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=ROOT,
+            )
+            stack.enter_context(process)
+            stack.callback(process.kill)
+            return process
+
+        yield start
+
+
+def report_of(server):
+    report = json.loads(server.stdout.readline())
+    children = [psutil.Process(pid) for pid in report["children"]]
+    assert len(children) >= 2
+    return set(report["modules"]), children
+
+
+def test_a_server_that_asks_everything_stays_light_and_cleans_up(
+    start_server, tmp_path
+):
+    server = start_server(ASK_ALL)
+    modules, children = report_of(server)
+    assert not {"tensorflow", "keras", "tokenizers", "safetensors"} & modules
+    server.stdin.write(b"\n")
+    server.stdin.flush()
+    assert server.wait(timeout=60) == 0
+    _, alive = psutil.wait_procs(children, timeout=60)
+    assert not alive
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def test_a_server_that_is_killed_takes_its_processes_with_it(start_server):
+    server = start_server("")
+    _, children = report_of(server)
+    server.kill()
+    server.wait()
+    _, alive = psutil.wait_procs(children, timeout=60)
+    assert not alive
