@@ -198,9 +198,9 @@ def carry_originals(before: MaskedText, text: str) -> MaskedText:
         before: the text before the edit.
         text: the text after it, with masks in any spelling.
     """
-    if text == before.text:
-        return before
     after = remember_masks(text)
+    if after.text == before.text:
+        return before
     old = split_words(before.text, MOST_WORDS_COMPARED + 1)
     new = split_words(after.text, MOST_WORDS_COMPARED + 1)
     if not after.originals or max(len(old), len(new)) > MOST_WORDS_COMPARED:

@@ -23,7 +23,8 @@ _ROW_HEIGHT = 26  # pixels; a line of text fits
 _PAIR_HEIGHT = 42  # pixels; two lines of text fit
 # Bars and whiskers stand one above the other: over a bar a whisker would drown.
 _BESIDE = 0.2  # of a row
-_FRAME_HEIGHT = 96  # pixels; axis, its title and a legend
+_FRAME_HEIGHT = 64  # pixels; the axis and its title
+_LEGEND_HEIGHT = 32  # pixels
 _FIRST_STRONG_ISOLATE, _POP_ISOLATE = "\u2068", "\u2069"
 
 
@@ -80,7 +81,7 @@ def candidates_figure(
             ),
         )
     )
-    _lay_out(figure, labels, _top(probs), words.probability)
+    _lay_out(figure, labels, _top(probs), words.probability, _ROW_HEIGHT)
     return figure
 
 
@@ -268,11 +269,12 @@ def _lay_out(
     labels: Sequence[str],
     top: float,
     title: str,
-    row_height: int = _ROW_HEIGHT,
+    row_height: int,
 ) -> None:
+    above = _LEGEND_HEIGHT if len(figure.data) > 1 else 8
     figure.update_layout(
-        height=_FRAME_HEIGHT + row_height * len(labels),
-        margin={"l": 0, "r": 8, "t": 32, "b": 0},
+        height=_FRAME_HEIGHT + above + row_height * len(labels),
+        margin={"l": 0, "r": 8, "t": above, "b": 0},
         bargap=0.25,
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
     )

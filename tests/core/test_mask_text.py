@@ -214,6 +214,7 @@ def test_another_sentence_inherits_nothing():
 def test_an_unchanged_text_is_returned_as_it_is():
     before = MaskedText("a [MASK]", ("b",))
     assert carry_originals(before, "a [MASK]") is before
+    assert carry_originals(before, "a ___") is before
 
 
 def test_a_very_long_text_keeps_its_masks_but_not_their_memory():

@@ -192,6 +192,10 @@ def _surroundings(tokenized: TokenizedText, mask_index: int) -> str:
     """The words around a mask, the mask itself marked; as Markdown."""
     start, end = tokenized.offsets[tokenized.mask_positions[mask_index]]
     before, after = tokenized.text[:start], tokenized.text[end:]
-    left = ("…" if len(before) > _AROUND else "") + before[-_AROUND:]
-    right = after[:_AROUND] + ("…" if len(after) > _AROUND else "")
+    left, right = before[-_AROUND:], after[:_AROUND]
+    # Whole words only: half a [MASK] would look like a mistake.
+    if len(before) > _AROUND:
+        left = "…" + left[max(left.find(" "), 0) :]
+    if len(after) > _AROUND:
+        right = right[: right.rfind(" ") + 1 or None] + "…"
     return f"{escape(left)} :blue-badge[{escape(MASK)}] {escape(right)}"

@@ -55,11 +55,8 @@ def explore_choosing(mask: Mask) -> None:
         after = sampling_distribution(
             mask.logits, settings.temperature, settings.top_k, settings.top_p
         )
-        figure, numbers = st.columns([3, 1])
-        with figure:
-            _show_distributions(mask, after)
-        with numbers:
-            _show_uncertainty(mask, after)
+        _show_uncertainty(mask, after)
+        _show_distributions(mask, after)
         _show_table(mask, settings, after)
         st.header(t("masked_word.draws_title"), anchor=False)
         _show_draws(mask, after)
@@ -129,19 +126,20 @@ def _show_distributions(mask: Mask, after: np.ndarray) -> None:
 
 
 def _show_uncertainty(mask: Mask, after: np.ndarray) -> None:
-    for name, measure in (("entropy", entropy_bits), ("choices", effective_choices)):
-        st.metric(
+    measures = {
+        "entropy": entropy_bits,
+        "choices": effective_choices,
+        "kept": lambda probs: int((probs > 0).sum()),
+    }
+    for column, (name, measure) in zip(st.columns(3), measures.items(), strict=True):
+        column.metric(
             t(f"masked_word.{name}"),
             t(f"masked_word.{name}_value", value=measure(after)),
+            t(f"masked_word.{name}_before", value=measure(mask.probs)),
+            delta_color="off",
+            delta_arrow="off",
             help=t(f"masked_word.help_{name}"),
         )
-        st.caption(t(f"masked_word.{name}_before", value=measure(mask.probs)))
-    st.metric(
-        t("masked_word.kept"),
-        t("masked_word.kept_value", count=int((after > 0).sum())),
-        help=t("masked_word.kept_help"),
-    )
-    st.caption(t("masked_word.kept_before", count=len(after)))
 
 
 def _show_table(mask: Mask, settings: Settings, after: np.ndarray) -> None:

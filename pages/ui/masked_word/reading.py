@@ -79,7 +79,7 @@ def _badges(tokenized: TokenizedText) -> list[str]:
         elif tokenized.is_unknown[index]:
             colour, sign = "red", ":material/question_mark: "
         number = f":small[{tokenized.input_ids[index]}]"
-        badges.append(f":{colour}-badge[{sign}{escape(token, 40)} {number}]")
+        badges.append(f":{colour}-badge[{sign}**{escape(token, 40)}** {number}]")
     return badges
 
 

@@ -1,0 +1,62 @@
+"""Masked words: hide words of a sentence, see what the model would put there."""
+
+import streamlit as st
+
+from pages.ui.answers import describe_model, predict_masks, vocabulary
+from pages.ui.errors import shown_to_user
+from pages.ui.head import model_at_work, page_head
+from pages.ui.language import t
+from pages.ui.masked_word.candidates import (
+    choose_mask,
+    compare_with_hidden,
+    offer_insertion,
+    show_candidates,
+)
+from pages.ui.masked_word.choosing import explore_choosing
+from pages.ui.masked_word.editor import edit_text
+from pages.ui.masked_word.reading import show_reading
+from pages.ui.masked_word.wording import explain_terms
+from pages.ui.models import model_picker
+
+# Candidates that are signs of the tokenizer, not words of a text.
+SPECIAL = frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
+
+page_head(
+    t("masked_word.title"),
+    see=t("masked_word.what_you_see"),
+    look_for=t("masked_word.what_to_look_for"),
+    not_proved=t("masked_word.what_it_does_not_prove"),
+)
+explain_terms()
+model = model_picker()
+
+masked = edit_text(model)
+if not masked.text.strip():
+    st.info(t("masked_word.empty"), icon=":material/edit:")
+    st.stop()
+if "mlm" not in describe_model(model).heads:
+    st.info(t("masked_word.no_head", model=model), icon=":material/block:")
+    st.stop()
+
+with shown_to_user(), model_at_work():
+    tokenized = show_reading(model, masked.text)
+    if tokenized is None:
+        st.stop()
+    if not len(tokenized.mask_positions):
+        st.info(t("masked_word.no_mask"), icon=":material/touch_app:")
+        st.stop()
+    predictions = predict_masks(model, masked.text, cut=tokenized.was_cut)
+
+if tokenized.num_tokens == len(tokenized.mask_positions) + 2:
+    st.info(t("masked_word.only_masks"), icon=":material/info:")
+
+st.header(t("masked_word.candidates_title"), anchor=False)
+with shown_to_user():
+    mask = choose_mask(predictions, vocabulary(model))
+    compare_with_hidden(model, masked, mask)
+    show_candidates(mask)
+    offer_insertion(masked, mask, SPECIAL)
+
+st.header(t("masked_word.choosing_title"), anchor=False)
+st.markdown(t("masked_word.choosing_intro"))
+explore_choosing(mask)
