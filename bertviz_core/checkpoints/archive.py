@@ -6,6 +6,7 @@ bytes are counted again while they are written, because a directory may lie.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -14,7 +15,7 @@ import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from bertviz_core.checkpoints.folder import CONFIG_FILES, is_weights, require_checkpoint
@@ -57,26 +58,14 @@ def unpack(archive: Path, folder: Path, max_bytes: int = MAX_UNPACKED_BYTES) -> 
             it, or no room for it.
     """
     if not folder.is_dir():
-        scratch = Path(tempfile.mkdtemp(prefix="unpack-", dir=folder.parent))
-        try:
-            _unpack_into(archive, scratch, max_bytes)
-            if not folder.is_dir():  # another process may have been faster
-                os.replace(scratch, folder)
-        except _BROKEN as error:
-            raise CheckpointError(
-                "The file {name} is not a zip file, or it is damaged or cut short. "
-                "Copy it or download it again.",
-                name=archive.name,
-            ) from error
-        except OSError as error:
-            raise CheckpointError(
-                "The zip file {name} cannot be unpacked. Received: {reason}. Check "
-                "the file, and that the disk has room.",
-                name=archive.name,
-                reason=error.strerror or type(error).__name__,
-            ) from error
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+        with _zip_errors(archive.name):
+            scratch = Path(tempfile.mkdtemp(prefix="unpack-", dir=folder.parent))
+            try:
+                _unpack_into(archive, scratch, max_bytes)
+                if not folder.is_dir():  # another process may have been faster
+                    os.replace(scratch, folder)
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
     return checkpoint_folder_in(folder)
 
 
@@ -104,6 +93,25 @@ def sha256_of(path: Path) -> str:
             "The file {name} cannot be read. Check that it exists and that you may "
             "open it.",
             name=path.name,
+        ) from error
+
+
+@contextlib.contextmanager
+def _zip_errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except _BROKEN as error:
+        raise CheckpointError(
+            "The file {name} is not a zip file, or it is damaged or cut short. "
+            "Copy it or download it again.",
+            name=name,
+        ) from error
+    except OSError as error:
+        raise CheckpointError(
+            "The zip file {name} cannot be unpacked. Received: {reason}. Check "
+            "the file, and that the disk has room.",
+            name=name,
+            reason=error.strerror or type(error).__name__,
         ) from error
 
 

@@ -11,7 +11,8 @@ from bertviz_core.checkpoints.huggingface import (
     SINGLE_FILE,
     open_huggingface,
 )
-from bertviz_core.checkpoints.stored import Checkpoint
+from bertviz_core.checkpoints.stored import Checkpoint, require_text_file
+from bertviz_core.config import BertConfig
 from bertviz_core.errors import CheckpointError
 
 CONFIG_FILES = ("config.json", "bert_config.json")
@@ -43,6 +44,16 @@ def open_folder(folder: Path) -> Checkpoint:
         "file and its .data files. Copy all of them.",
         folder=folder.name,
     )
+
+
+def read_config(folder: Path) -> BertConfig:
+    """Reads the config of a checkpoint and nothing else.
+
+    Raises:
+        ConfigError: absent, broken or not BERT's.
+    """
+    paths = [folder / name for name in CONFIG_FILES if (folder / name).is_file()]
+    return BertConfig.from_json_file(require_text_file((paths or [folder])[0]))
 
 
 def require_checkpoint(folder_name: str, names: Iterable[str]) -> None:

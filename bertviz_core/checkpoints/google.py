@@ -27,7 +27,7 @@ from bertviz_core.config import BertConfig, read_json_object
 from bertviz_core.errors import CheckpointError
 
 CONFIG_FILES = ("bert_config.json", "config.json")
-DATA_FILE = re.compile(r"(?P<prefix>.+)\.data-\d{5}-of-\d{5}")
+DATA_FILE = re.compile(r"(?P<prefix>[^/\\]+)\.data-\d{5}-of-\d{5}")
 
 # What a training run leaves: one checkpoint for each saved step.
 _STEP = re.compile(r"model\.ckpt-(\d{1,12})")

@@ -21,11 +21,12 @@ from bertviz_core.checkpoints.catalogue import (
     hub_folder,
     write_entry,
 )
-from bertviz_core.checkpoints.folder import require_checkpoint
+from bertviz_core.checkpoints.fitting import require_fitting
+from bertviz_core.checkpoints.folder import read_config, require_checkpoint
 from bertviz_core.checkpoints.google import DATA_FILE
 from bertviz_core.checkpoints.hub_errors import hub_errors
 from bertviz_core.checkpoints.huggingface import INDEX_FILE, SINGLE_FILE
-from bertviz_core.errors import CheckpointError
+from bertviz_core.errors import BertVizError, CheckpointError
 
 Progress = Callable[[float, str], None]
 
@@ -118,6 +119,7 @@ def fetch(
             folder = _folder_for(name, info.sha)
             _get_files(name, info, folder, progress)
             shutil.rmtree(folder / ".cache", ignore_errors=True)
+            _require_good(folder)
             write_entry(folder.parent, name, info.sha, revision)
             cached = CachedModel(folder, name, info.sha, revision)
     return cached
@@ -172,7 +174,6 @@ def _wanted_files(names: list[str]) -> list[str]:
         prefixes = {m["prefix"] for name in names if (m := DATA_FILE.fullmatch(name))}
         indices = {f"{prefix}.index" for prefix in prefixes}
         weights = [n for n in names if DATA_FILE.fullmatch(n) or n in indices]
-        weights = [name for name in weights if "/" not in name]
     if not weights:
         return []
     return [name for name in _TEXT_FILES if name in names] + weights
@@ -187,6 +188,8 @@ def _get_files(name: str, info: Any, folder: Path, progress: Progress | None) ->
     _require_room(name, total)
     counter = _Counter(total, progress)
     for file in wanted:
+        if file not in _TEXT_FILES:  # they come first: a look before gigabytes
+            read_config(folder)
         hf_hub_download(
             name,
             file,
@@ -196,6 +199,14 @@ def _get_files(name: str, info: Any, folder: Path, progress: Progress | None) ->
             tqdm_class=counter.bar_class(),
         )
         counter.finish_file(sizes[file])
+
+
+def _require_good(folder: Path) -> None:
+    try:
+        require_fitting(folder)
+    except BertVizError:
+        shutil.rmtree(folder.parent, ignore_errors=True)
+        raise
 
 
 class _Counter:

@@ -31,7 +31,7 @@ def hub_errors(name: str, revision: str) -> Iterator[None]:
             "`hf auth login`, and try again.",
             name=name,
         ) from error
-    except errors.RepositoryNotFoundError as error:
+    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
         raise CheckpointError(
             "The Hugging Face hub has no model of the name {name}, or it is private. "
             "Check the spelling.",
@@ -43,12 +43,6 @@ def hub_errors(name: str, revision: str) -> Iterator[None]:
             "Leave the revision out to take the newest.",
             name=name,
             revision=revision,
-        ) from error
-    except errors.HFValidationError as error:
-        raise CheckpointError(
-            "The Hugging Face hub allows no such name. Received: {name}. Check the "
-            "spelling.",
-            name=name,
         ) from error
     except _network_errors() as error:
         raise _unreachable(name, error) from error

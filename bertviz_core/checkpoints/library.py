@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from bertviz_core.checkpoints import archive, assign, catalogue, hub
 from bertviz_core.checkpoints.catalogue import CachedModel
+from bertviz_core.checkpoints.fitting import require_fitting
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.errors import BertVizError, CheckpointError
 from bertviz_core.trace import LoadReport, ModelEntry
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL = "starter-en"
 
-# Told how far a load or download is: a fraction 0..1, and one of `STEPS`. It may
-# raise to cancel.
+# Told how far a load or download is: one of `STEPS`, and the fraction 0..1 of that
+# step which is done. It may raise to cancel.
 Progress = Callable[[float, str], None]
 STEPS = ("download", "unpack", "read")
 
@@ -89,7 +90,7 @@ def open_model(model_id: str, progress: Progress | None = None) -> LoadedModel:
     Args:
         model_id: see the head of this module. A hub name without a revision
             means the latest download of it, if there is one.
-        progress: told the fraction done and the step.
+        progress: told the step and the fraction of it that is done.
 
     Raises:
         CheckpointError: no such model; or it is damaged, hostile, or does not
@@ -186,18 +187,13 @@ def _load(model_id: str, folder: Path, progress: Progress | None) -> LoadedModel
 
 def _unpacked(path: Path) -> Path:
     """The checkpoint of a zip file in the cache, compared with its config."""
-    from bertviz_core.checkpoints.casing import open_tokenizer
-
     target = catalogue.uploads_folder() / archive.sha256_of(path)
     is_new = not target.is_dir()
     if is_new:
         catalogue.make_room_for_upload(path.stat().st_size)
     folder = archive.unpack(path, target)
     try:
-        checkpoint = open_folder(folder)
-        assign.plan(checkpoint)
-        tokenizer, _ = open_tokenizer(folder)
-        assign.require_vocabulary(checkpoint, tokenizer.vocab_size)
+        require_fitting(folder)
     except BertVizError:
         archive.remove(target)
         raise

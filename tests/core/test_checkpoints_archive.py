@@ -163,6 +163,8 @@ def test_a_directory_that_lies_is_stopped_while_writing(tmp_path, model_zip, siz
 def test_the_limit_holds_for_what_is_written_too(tmp_path, model_zip, monkeypatch):
     monkeypatch.setattr(archive, "_require_size", lambda *_: None)
     assert "too much room" in refusal(tmp_path, model_zip, max_bytes=70_000)
+    # More than the largest file, less than all of them.
+    assert "too much room" in refusal(tmp_path, model_zip, max_bytes=99_200)
 
 
 def test_the_limit_counts_all_files_together(tmp_path, model_zip):
