@@ -42,7 +42,8 @@ def tokenize(
     return client().tokenize(model, text, pair, cut)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+# One mask takes 64 kB with the bundled vocabulary; a text full of masks 8 MB.
+@st.cache_data(max_entries=64, max_size="32MB", show_spinner=False)
 def predict_masks(
     model: str, text: str, pair: str | None = None, cut: bool = False
 ) -> MaskPredictions:

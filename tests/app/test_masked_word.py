@@ -538,3 +538,21 @@ def test_two_words_clicked_at_once_are_both_hidden():
     app = open_page()
     app.get_by_key("masked_words").set_value([0, 3, 5]).run()
     assert text_of(app) == "[MASK] is the [MASK] of [MASK]."
+
+
+def test_a_bad_text_in_between_loses_no_setting():
+    app = type_text(open_page(), EXAMPLES["en"][2])
+    app.get_by_key("masked_mask").set_value("2").run()
+    app.slider(key="masked_temperature").set_value(0.5).run()
+    app.number_input(key="masked_top_k").set_value(17).run()
+    app.number_input(key="masked_seed").set_value(0).run()
+    app.slider(key="masked_shown").set_value(4).run()
+    for bad in ("", "no mask at all", "word " * 500):
+        type_text(app, bad)
+        app.run()
+    type_text(app, EXAMPLES["en"][2])
+    assert app.get_by_key("masked_mask").value == "2"
+    assert app.slider(key="masked_temperature").value == 0.5
+    assert app.number_input(key="masked_top_k").value == 17
+    assert app.number_input(key="masked_seed").value == 0
+    assert app.slider(key="masked_shown").value == 4

@@ -105,8 +105,17 @@ def test_temperature_changes_the_picture_and_a_reload_keeps_everything(
     expect(text_box(page)).to_have_value(DEFAULT)
 
 
-def test_an_emptied_text_box_stays_empty_after_a_reload(page: Page, server_url: str):
-    open_page(page, server_url)
+def test_an_emptied_text_box_loses_no_setting_and_stays_empty_after_a_reload(
+    page: Page, server_url: str
+):
+    open_page(page, server_url, "?masked_top_k=4")
+    text_box(page).fill("")
+    text_box(page).press("Control+Enter")
+    expect(page.get_by_text("There is no text yet")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(text_box(page)).to_have_value(DEFAULT)
+    wait_for_figures(page, 3)
+    expect(page.locator(".st-key-masked_top_k input")).to_have_value("4")
     text_box(page).fill("")
     text_box(page).press("Control+Enter")
     expect(page.get_by_text("There is no text yet")).to_be_visible()

@@ -78,8 +78,8 @@ def _badges(tokenized: TokenizedText) -> list[str]:
             colour, sign = "blue", ":material/visibility_off: "
         elif tokenized.is_unknown[index]:
             colour, sign = "red", ":material/question_mark: "
-        number = f":small[{tokenized.input_ids[index]}]"
-        badges.append(f":{colour}-badge[{sign}**{escape(token, 40)}** {number}]")
+        token_id = tokenized.input_ids[index]
+        badges.append(f":{colour}-badge[{sign}**{escape(token, 40)}** {token_id}]")
     return badges
 
 
