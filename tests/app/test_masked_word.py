@@ -401,7 +401,8 @@ def test_what_was_cut_is_quoted_with_its_masks():
     app = type_text(open_page(), "[MASK] " + "cat and dog " * 50 + "[MASK] end")
     app.toggle(key="masked_cut").set_value(True).run()
     assert "and dog cat and" in app.warning[0].value
-    assert "1 masks" in app.warning[0].value
+    assert "Masks among them: 1" in app.warning[0].value
+    assert "128 of 128 tokens" in said(app)
 
 
 def test_ten_thousand_words_get_a_sentence_and_lose_nothing():

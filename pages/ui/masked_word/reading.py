@@ -33,8 +33,7 @@ def show_reading(model: str, text: str) -> TokenizedText | None:
     limit = describe_model(model).config["max_position_embeddings"]
     if tokenized.was_cut and not _offer_cut(tokenized, limit):
         return None
-    count = tokenized.num_tokens_uncut
-    st.markdown(t("masked_word.counter", count=count, limit=limit))
+    st.markdown(t("masked_word.counter", count=tokenized.num_tokens, limit=limit))
     with st.container(height=220 if tokenized.num_tokens > _MANY else "content"):
         st.markdown(" ".join(_badges(tokenized)))
     st.caption(t("masked_word.tokens_legend"))
