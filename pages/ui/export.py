@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from pages.ui.language import plain, t
+from pages.ui.markdown import spoken
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -72,7 +73,9 @@ def show_figure(
     """
     image = st.session_state.get(f"{name}_image") or "svg"
     config = _config(image, name)
-    st.plotly_chart(figure, key=f"{name}_figure", config=config, alt=description)
+    st.plotly_chart(
+        figure, key=f"{name}_figure", config=config, alt=spoken(description)
+    )
     st.caption(description)
     with st.popover(t("app.download"), icon=":material/download:"):
         download_csv(columns, name)

@@ -69,6 +69,12 @@ def literal(line: str) -> Markdown:
     return Markdown(_PUNCTUATION.sub(r"\\\1", line))
 
 
+def spoken(markdown: str) -> str:
+    """A sentence of Markdown as a screen reader should read it out."""
+    without_marks = re.sub(r"(?<!\\)[*`]", "", markdown).replace(_JOINER, "")
+    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", without_marks)
+
+
 def table(header: list[str], rows: list[list[str]]) -> Markdown:
     """Writes a Markdown table; every cell is shown as text."""
     lines = [[escape(cell) for cell in row] for row in [header, *rows]]

@@ -4,7 +4,15 @@ import re
 
 import pytest
 
-from pages.ui.markdown import MAX_CHARACTERS, Markdown, escape, literal, table, tidy
+from pages.ui.markdown import (
+    MAX_CHARACTERS,
+    Markdown,
+    escape,
+    literal,
+    spoken,
+    table,
+    tidy,
+)
 
 JOINER = "\u2060"
 
@@ -102,3 +110,7 @@ def test_literal_keeps_spaces_at_the_ends():
 def test_a_table_cell_cannot_leave_its_cell():
     written = table(["a|b", "c"], [["x\ny", "| z"]])
     assert written.splitlines() == [r"| a\|b | c |", "| --- | --- |", r"| x y | \| z |"]
+
+
+def test_a_screen_reader_gets_the_letters_alone():
+    assert spoken(f"**Best:** {escape('a*b `c` http://x')}") == "Best: a*b `c` http://x"

@@ -1,0 +1,83 @@
+"""The server process holds one engine, whoever asks first."""
+
+import threading
+import time
+
+import pytest
+
+import bertviz_core.engine
+from bertviz_core.errors import EngineError
+from pages.ui import engine
+
+
+class Recorder:
+    """Stands for a client and remembers what happened to it."""
+
+    def __init__(self):
+        self.happened = []
+
+    def warm_up(self, model):
+        self.happened.append(("warm_up", model))
+
+    def close(self):
+        self.happened.append(("close",))
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The clients that were made; making one takes a moment."""
+    clients = []
+
+    def connect():
+        time.sleep(0.05)
+        clients.append(Recorder())
+        return clients[-1]
+
+    monkeypatch.setattr(bertviz_core.engine, "connect", connect)
+    engine.close()
+    engine.warm_up.cache_clear()
+    yield clients
+    engine._connected.cache_clear()
+    engine.warm_up.cache_clear()
+
+
+def test_visitors_who_come_together_share_one_engine(made):
+    got = []
+    threads = [
+        threading.Thread(target=lambda: got.append(engine.client())) for _ in range(7)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1
+    assert got == [made[0]] * 7
+
+
+def test_the_warm_up_loads_the_default_model_once(made):
+    for _ in range(3):
+        engine.warm_up().join()
+    assert made[0].happened == [("warm_up", "starter-en")]
+
+
+def test_an_engine_that_cannot_start_does_not_stop_the_server(made, monkeypatch):
+    def refuse():
+        raise EngineError("The processes that run the models are gone.")
+
+    monkeypatch.setattr(bertviz_core.engine, "connect", refuse)
+    engine.warm_up().join()
+    with pytest.raises(EngineError, match="gone"):
+        engine.client()
+
+
+def test_closing_ends_the_engine_and_the_next_call_makes_another(made):
+    first = engine.client()
+    engine.close()
+    engine.close()
+    assert first.happened == [("close",)]
+    assert engine.client() is not first
+
+
+def test_nothing_is_started_in_order_to_be_closed(made):
+    engine.close()
+    assert made == []

@@ -1,0 +1,63 @@
+"""Every page, in both languages, with the real engine and the bundled model."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# In a process of its own: other tests of this run import Keras.
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from streamlit.testing.v1 import AppTest
+
+if __name__ == "__main__":
+    runs = []
+    for locale in ("en-GB", "zh-CN"):
+        for path in sorted(Path("pages/views").glob("*.py")):
+            app = AppTest.from_file("app.py", default_timeout=150)
+            app.context = {"locale": locale}
+            app.switch_page(str(path)).run()
+            errors = [e.value for e in (*app.exception, *app.error)]
+            runs.append([path.stem, locale, app.title[0].value, errors])
+    app.switch_page("pages/views/home.py").run()
+    guesses = [bar.text for bar in app.progress]
+    heavy = {"keras", "tensorflow", "tokenizers", "safetensors", "torch"}
+    print(json.dumps([runs, guesses, sorted(heavy & sys.modules.keys())]))
+"""
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    variables = {"BERTVIZ_ENGINE": "cluster", "BERTVIZ_SCHEDULER": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_every_page_runs_without_an_error(outcome):
+    runs = outcome[0]
+    assert {run[0] for run in runs} >= {"home", "masked_word", "models"}
+    assert len(runs) == 2 * len(list((ROOT / "pages" / "views").glob("*.py")))
+    assert [run for run in runs if run[3]] == []
+
+
+def test_the_bundled_model_knows_the_capital(outcome):
+    assert outcome[1][0].startswith("**france**")
+
+
+def test_the_streamlit_process_loads_no_model_framework(outcome):
+    assert outcome[2] == []

@@ -1,0 +1,220 @@
+"""A real server and a real browser. Fixtures: `server`, `server_url`, `page`, `visit`.
+
+Every page that a test opens is watched: an error in the browser's console, or a
+request to another machine, fails the test at its end.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Error as PlaywrightError
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+START_SECONDS = 60
+# A click that waits for an answer of the engine on a busy machine.
+ANSWER_SECONDS = 60
+
+# On a deep link, Streamlit first looks for itself below the page's own address.
+PROBE = re.compile(r"/[a-z_]+/_stcore/(health|host-config)$")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@dataclass
+class Server:
+    """A running server: its address and its process."""
+
+    url: str
+    process: subprocess.Popen
+
+
+@contextlib.contextmanager
+def running_server(cache, log, entry="app.py", **variables):
+    """Starts the app on a free port and stops it at the end.
+
+    Args:
+        cache: folder for models that tests add.
+        log: file for what the server says.
+        entry: "app.py" or "server.py".
+        variables: of its environment.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("BERTVIZ_", "STREAMLIT_"))
+    }
+    command = [sys.executable, "-m", "streamlit", "run", entry]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*command, "--server.port", str(port)],
+            cwd=ROOT,
+            env={**environment, "BERTVIZ_CACHE": str(cache), **variables},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        _wait_until_healthy(url, process, log)
+        yield Server(url, process)
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_until_healthy(url, process, log):
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        assert process.poll() is None, log.read_text()[-2000:]
+        try:
+            urllib.request.urlopen(f"{url}/_stcore/health", timeout=5).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise AssertionError(log.read_text()[-2000:])
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """The app as `streamlit run app.py` serves it, for the whole session."""
+    folder = tmp_path_factory.mktemp("server")
+    with running_server(folder / "cache", folder / "log.txt") as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def server_url(server):
+    """The address of the session's server."""
+    return server.url
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """The system's Chromium or Chrome, else Playwright's own."""
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    with sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        except PlaywrightError as error:
+            _no_browser(error)
+        yield browser
+        browser.close()
+
+
+def _no_browser(error):
+    reason = (
+        "The browser tests need Chromium or Chrome. Install one (on Debian: apt-get "
+        "install chromium), or Playwright's own: python -m playwright install "
+        f"chromium. Playwright says: {str(error).splitlines()[0]}"
+    )
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+class Watched:
+    """Notes what a page should not do."""
+
+    def __init__(self, page, url):
+        self.faults = []
+        page.on("console", self._on_console)
+        page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        page.on("request", lambda request: self._on_request(request.url, url))
+
+    def _on_console(self, message):
+        is_probe = PROBE.search(message.location.get("url", ""))
+        if message.type == "error" and not is_probe:
+            self.faults.append(f"console: {message.text}")
+
+    def _on_request(self, asked, url):
+        own = (url, url.replace("http", "ws", 1), "data:", "blob:", "file:")
+        if not asked.startswith(own):
+            self.faults.append(f"request: {asked}")
+
+
+@pytest.fixture
+def new_page(request, browser):
+    """Makes an empty page in a browser of its own: language, theme, width."""
+    contexts, watched = [], []
+
+    def make(locale="en-US", color_scheme="light", width=1280, base=None):
+        context = browser.new_context(
+            locale=locale,
+            color_scheme=color_scheme,
+            viewport={"width": width, "height": 900},
+            accept_downloads=True,
+        )
+        contexts.append(context)
+        context.set_default_timeout(ANSWER_SECONDS * 1000)
+        page = context.new_page()
+        watched.append(Watched(page, base or request.getfixturevalue("server_url")))
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert [fault for watcher in watched for fault in watcher.faults] == []
+
+
+@pytest.fixture
+def page(new_page):
+    """An empty page, English."""
+    return new_page()
+
+
+@pytest.fixture
+def visit(new_page, request):
+    """Opens an address and waits until the page is at rest."""
+
+    def open_address(address, base=None, **browser):
+        page = new_page(base=base, **browser)
+        page.goto((base or request.getfixturevalue("server_url")) + address)
+        settle(page)
+        return page
+
+    return open_address
+
+
+@pytest.fixture
+def home(visit):
+    """The first page in English, at rest."""
+    return visit("/")
+
+
+def settle(page):
+    """Waits until the page has a title and its script has come to its end."""
+    page.wait_for_selector("h1")
+    page.wait_for_selector('[data-test-script-state="notRunning"]')

@@ -1,0 +1,114 @@
+"""The frame in a real browser: deep links, language, reload, themes, phones."""
+
+import psutil
+import pytest
+
+from tests.browser.conftest import running_server, settle
+
+SENTENCE = "The cat drank a glass of [MASK]."
+
+
+def first_guess(page):
+    return page.get_by_test_id("stProgress").first.inner_text()
+
+
+def type_sentence(page, sentence):
+    before = first_guess(page)
+    page.locator(".st-key-home_text_en input").fill(sentence)
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        "before => document.querySelector('[data-testid=stProgress]')?.innerText"
+        " !== before",
+        arg=before,
+    )
+    settle(page)
+
+
+def test_a_cold_server_answers_a_deep_link_first(tmp_path, visit):
+    with running_server(tmp_path / "cache", tmp_path / "log.txt") as server:
+        page = visit("/models?lang=中文", base=server.url)
+        assert page.locator("h1").inner_text() == "模型"
+        # The navigation is there: app.py ran, not the page alone.
+        assert page.get_by_role("link", name="开始").first.is_visible()
+        page.get_by_text("遮词预测头").first.wait_for()
+        page.context.close()
+
+
+def test_the_home_page_predicts_without_any_input(home):
+    assert first_guess(home).startswith("france")
+    assert home.title() == "Start · BERT Explorer"
+
+
+def test_a_typed_sentence_is_predicted(home):
+    type_sentence(home, SENTENCE)
+    assert "%" in first_guess(home)
+    assert not first_guess(home).startswith("france")
+
+
+def test_a_reload_keeps_language_and_sentence(home):
+    type_sentence(home, SENTENCE)
+    home.get_by_role("radio", name="中文").click()
+    home.get_by_role("heading", name="试一试").wait_for()
+    guess = first_guess(home)
+    assert "lang=" in home.url
+    home.reload()
+    settle(home)
+    home.get_by_role("heading", name="试一试").wait_for()
+    assert home.locator(".st-key-home_text_en input").input_value() == SENTENCE
+    assert first_guess(home) == guess
+
+
+def test_the_browsers_language_is_the_first_choice(visit):
+    page = visit("/", locale="zh-CN")
+    assert page.get_by_role("heading", name="试一试").is_visible()
+    assert "lang=" not in page.url
+
+
+def test_the_language_goes_along_to_the_next_page(home):
+    home.get_by_role("radio", name="中文").click()
+    home.get_by_role("heading", name="试一试").wait_for()
+    home.get_by_role("link", name="模型").first.click()
+    home.get_by_role("heading", name="模型", exact=True).wait_for()
+
+
+@pytest.mark.parametrize("address", ["/", "/masked_word", "/models"])
+def test_no_page_scrolls_sideways_on_a_phone(visit, address):
+    page = visit(address, width=390)
+    width = page.evaluate("document.scrollingElement.scrollWidth")
+    assert width <= 390
+
+
+@pytest.mark.parametrize(
+    ("scheme", "background"),
+    [("light", "rgb(255, 255, 255)"), ("dark", "rgb(18, 22, 29)")],
+)
+def test_the_theme_follows_the_system(visit, scheme, background):
+    page = visit("/", color_scheme=scheme)
+    shown = page.get_by_test_id("stApp").evaluate(
+        "app => getComputedStyle(app).backgroundColor"
+    )
+    assert shown == background
+
+
+def test_every_control_of_the_home_page_is_reached_by_keyboard(home):
+    focused = set()
+    for _ in range(40):
+        home.keyboard.press("Tab")
+        focused.add(
+            home.evaluate(
+                "(document.activeElement.getAttribute('aria-label') || '') + '|' +"
+                "document.activeElement.innerText"
+            )
+        )
+    reached = "\n".join(focused)
+    for name in ("Masked words", "Models", "English", "[MASK]", "Another example"):
+        assert name in reached
+
+
+def test_the_streamlit_process_maps_no_model_framework(server, visit):
+    for address in ("/", "/masked_word", "/models"):
+        visit(address)
+    maps = psutil.Process(server.process.pid).memory_maps()
+    files = "\n".join(mapped.path for mapped in maps)
+    assert "python" in files
+    assert not any(name in files for name in ("tensorflow", "libtorch", "tokenizers"))

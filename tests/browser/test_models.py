@@ -1,0 +1,56 @@
+"""Models in a real browser: bring one along, by zip file and by path."""
+
+import io
+import zipfile
+
+from tests.browser.conftest import ROOT, settle
+
+TINY = ROOT / "tests" / "data" / "checkpoints" / "hf_tiny"
+
+
+def zipped(folder, prefix=""):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for path in folder.iterdir():
+            archive.write(path, f"{prefix}{path.name}")
+    return data.getvalue()
+
+
+def upload(page, name, data):
+    file = {"name": name, "mimeType": "application/zip", "buffer": data}
+    page.locator("input[type=file]").set_input_files(file)
+    page.get_by_role("button", name="Add this model").click()
+
+
+def test_an_uploaded_model_is_opened_and_survives_a_reload(visit):
+    page = visit("/models")
+    upload(page, "tiny.zip", zipped(TINY))
+    page.get_by_role("heading", name="The chosen model: upload:").wait_for()
+    assert "model=upload" in page.url
+    page.reload()
+    settle(page)
+    page.get_by_role("heading", name="The chosen model: upload:").wait_for()
+
+
+def test_a_hostile_zip_is_a_sentence_and_the_model_stays(visit):
+    page = visit("/models")
+    upload(page, "evil.zip", zipped(TINY, prefix="../../"))
+    alert = page.get_by_test_id("stAlertContentError")
+    alert.wait_for()
+    assert "outside its folder" in alert.inner_text()
+    assert page.get_by_role("heading", name="The chosen model: starter-en").is_visible()
+
+
+def test_a_path_is_opened_and_a_wrong_one_offers_the_default(visit):
+    page = visit("/models")
+    page.get_by_role("tab", name="Folder or zip").click()
+    page.locator(".st-key-model_path input").fill(str(TINY))
+    page.get_by_role("button", name="Open it").click()
+    page.get_by_role("heading", name=f"The chosen model: {TINY}").wait_for()
+
+    page.goto(page.url.replace("hf_tiny", "nowhere"))
+    settle(page)
+    page.get_by_test_id("stAlertContentError").wait_for()
+    page.get_by_role("button", name="Use starter-en instead").click()
+    page.get_by_role("heading", name="The chosen model: starter-en").wait_for()
+    assert "model=" not in page.url

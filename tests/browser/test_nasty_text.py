@@ -1,0 +1,46 @@
+"""What a visitor types is shown letter for letter, by the browser itself."""
+
+from urllib.parse import quote
+
+from tests.app.test_markdown import NASTY
+from tests.browser.conftest import settle
+
+# Elements that Markdown, HTML or Streamlit's extras would make of the text.
+MADE = (
+    "a, strong, em, del, code, img, script, h1, h2, ul, ol, blockquote, table, "
+    ".katex, [role=img], [data-testid=stIconMaterial]"
+)
+STRANGE = [
+    "\u0001[MASK]\u0002",
+    "שלום [MASK] עולם",
+    "🙂 [MASK]",
+    "你好[MASK]",
+    "<b>[MASK]",
+]
+
+
+def test_an_error_shows_nasty_text_as_text(page, server_url):
+    for text in NASTY:
+        # A path, so that nobody takes it for the name of a model on the hub.
+        page.goto(f"{server_url}/models?model={quote('/' + text, safe='')}")
+        settle(page)
+        alert = page.locator("[data-testid=stAlertContentError] p").first
+        alert.wait_for()
+        shown = alert.evaluate("p => p.textContent").replace("\u2060", "")
+        assert " ".join(("/" + text).split()) in shown
+        assert alert.locator(MADE).count() == 0, text
+
+
+def test_a_strange_text_gets_an_answer(home):
+    box = home.locator(".st-key-home_text_en input")
+    for text in STRANGE:
+        before = home.get_by_test_id("stProgress").all_inner_texts()
+        box.fill(text)
+        home.keyboard.press("Enter")
+        home.wait_for_function(
+            "before => { const bars = [...document.querySelectorAll("
+            "'[data-testid=stProgress]')].map(bar => bar.innerText);"
+            "return bars.length === 5 && bars.join() !== before.join() }",
+            arg=before,
+        )
+        assert home.get_by_test_id("stException").count() == 0
