@@ -19,7 +19,9 @@ class BoundedCache(Generic[Key, Value]):
     while those who waited for the same attempt get its error.
 
     Args:
-        limit: on the sum of weights.
+        limit: on the sum of weights; 0 keeps nothing. The newest value stays even
+            if it is heavier than that alone: the next question is mostly about
+            the same.
         weight_of: of a value, at least 0. `None` gives every value the weight 1
             and makes room *before* a value is made, so that no more than
             `limit` values exist while one caller at a time is making one.
@@ -84,10 +86,9 @@ class BoundedCache(Generic[Key, Value]):
                 del self._pending[key]
             pending.set_exception(error)
             raise
-        if weight <= self._limit:
-            self._make_room(weight)
+        self._make_room(weight)
         with self._lock:
-            if weight <= self._limit:
+            if self._limit > 0:
                 self._kept[key] = (value, weight)
             del self._pending[key]
         pending.set_result(value)

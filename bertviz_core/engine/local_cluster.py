@@ -21,6 +21,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ PRELOAD = "bertviz_core.engine.worker"
 STOP_SECONDS = 10.0
 # A worker that is restarted needs some seconds; one that is away for longer will
 # not come back.
-WORKER_LOST_SECONDS = 60.0
+WORKER_LOST_SECONDS = 30.0
 
 # What Dask does for batch work and what costs an idle server processor time.
 DASK_CONFIG = {
@@ -126,11 +127,17 @@ async def _serve() -> None:
     """Runs scheduler and workers until standard input ends."""
     import dask
     from distributed import Scheduler
+    from distributed import scheduler as scheduler_module
 
     dask.config.set(DASK_CONFIG)
     input_ended = _watch_input(asyncio.get_running_loop())
-    ports: dict[str, Any] = {"dashboard": False, "dashboard_address": f"{HOST}:0"}
-    async with Scheduler(host=HOST, port=0, **ports) as scheduler:
+    async with Scheduler(
+        host=HOST,
+        port=0,
+        dashboard=False,
+        dashboard_address=f"{HOST}:0",
+        extensions=_without_spans(scheduler_module.DEFAULT_EXTENSIONS),
+    ) as scheduler:
         _announce(scheduler.address)
         async with contextlib.AsyncExitStack() as stack:
             nannies = [
@@ -138,6 +145,11 @@ async def _serve() -> None:
                 for spec in worker_specs(dask.system.CPU_COUNT)
             ]
             await _until(input_ended, nannies)
+
+
+def _without_spans(extensions: Mapping[str, Any]) -> dict[str, Any]:
+    """Dask's extensions but for the one that never forgets: 500 bytes a call."""
+    return {name: kind for name, kind in extensions.items() if name != "spans"}
 
 
 def _watch_input(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
@@ -164,7 +176,7 @@ def _announce(address: str) -> None:
 
 def _nanny(scheduler_address: str, spec: WorkerSpec) -> Any:
     import dask
-    from distributed import Nanny
+    from distributed import Nanny, worker
 
     # The nanny reads this when it is made, and sets it before the worker starts.
     with dask.config.set({"distributed.nanny.pre-spawn-environ": spec.environment}):
@@ -177,6 +189,7 @@ def _nanny(scheduler_address: str, spec: WorkerSpec) -> Any:
             host=HOST,
             dashboard=False,
             dashboard_address=f"{HOST}:0",
+            extensions=_without_spans(worker.DEFAULT_EXTENSIONS),
         )
 
 

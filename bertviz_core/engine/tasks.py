@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 # Models in memory: two, so that they can be compared. BERT-base takes 440 MB.
 MAX_MODELS = "BERTVIZ_MAX_MODELS"
 DEFAULT_MAX_MODELS = 2
-# Answers in memory. The attention of BERT-base on 512 tokens takes 171 MB, that of
-# the bundled model on its longest text 4 MB.
+# Answers in memory. That of BERT-base on 512 tokens takes 171 MB and is kept alone,
+# that of the bundled model on its longest text 4 MB.
 MAX_TRACE_MEGABYTES = "BERTVIZ_MAX_TRACE_MB"
-DEFAULT_MAX_TRACE_MEGABYTES = 192
+DEFAULT_MAX_TRACE_MEGABYTES = 128
 
 WARM_UP_TEXT = "Ready?"
 

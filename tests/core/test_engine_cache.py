@@ -51,14 +51,23 @@ def test_weights_add_up_to_the_limit_and_no_further():
     assert cache.values() == ["bbbb", "ccc", "d"]
 
 
-def test_a_value_heavier_than_the_limit_is_given_but_not_kept():
+def test_the_newest_value_stays_however_heavy_and_alone():
     log = []
     cache = BoundedCache(3, weight_of=len)
-    cache.get("aa", made("aa", log))
-    assert cache.get("long", made("long", log)) == "long"
-    assert cache.get("long", made("long", log)) == "long"
-    assert cache.values() == ["aa"]
-    assert log == ["aa", "long", "long"]
+    for text in ("aa", "long", "long"):
+        assert cache.get(text, made(text, log)) == text
+    assert cache.values() == ["long"]
+    cache.get("b", made("b", log))
+    assert cache.values() == ["b"]
+    assert log == ["aa", "long", "b"]
+
+
+def test_a_limit_of_nothing_keeps_nothing():
+    log = []
+    cache = BoundedCache(0, weight_of=len)
+    assert [cache.get("aa", made("aa", log)) for _ in range(3)] == ["aa"] * 3
+    assert cache.values() == []
+    assert log == ["aa"] * 3
 
 
 def test_a_failure_is_not_kept():

@@ -6,6 +6,7 @@ The tasks are small functions; `test_engine_models.py` runs the real ones.
 import os
 import signal
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
@@ -137,10 +138,14 @@ def test_a_cluster_that_is_killed_is_noticed_and_replaced(engine, tmp_path):
         "run_for_ever", started=str(started), stopped=str(tmp_path / "stopped")
     )
     wait_until(started.exists)
-    os.kill(cluster_of(engine).pid, signal.SIGKILL)
+    with ThreadPoolExecutor() as pool:
+        never = pool.submit(engine.call, "wait_for", path=str(tmp_path / "never"))
+        assert engine.call("echo", value=3) == 3
+        os.kill(cluster_of(engine).pid, signal.SIGKILL)
+        with pytest.raises(EngineError, match="connection"):
+            never.result()
     status = ended(engine, job_id)
     assert status.state == "failed"
-    assert isinstance(status.error, EngineError)
     assert "connection" in str(status.error)
     _, alive = psutil.wait_procs(old, timeout=30)
     assert not alive

@@ -1,0 +1,184 @@
+"""The storeys and the sizes of CONTRIBUTING.md, held by reading the source."""
+
+import ast
+import functools
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CORE, PAGES = "bertviz_core", "pages"
+FACE = {"streamlit", PAGES, "app", "server"}
+HEAVY = {"keras", "tensorflow", "tokenizers", "safetensors", "torch", "transformers"}
+# What a page may import of the core; a name that ends in a dot means all below.
+LIGHT = (
+    "bertviz_core.errors",
+    "bertviz_core.config",
+    "bertviz_core.trace",
+    "bertviz_core.mask_text",
+    "bertviz_core.analysis.",
+    "bertviz_core.figures.",
+    "bertviz_core.engine",
+    "bertviz_core.engine.client",
+    "bertviz_core.engine.jobs",
+)
+FORBIDDEN_NAMES = {"utils", "common", "helpers", "misc"}
+MAX_FILE_LINES, MAX_VIEW_LINES, MAX_FUNCTION_LINES = 300, 120, 40
+
+CORE_FILES = sorted((ROOT / CORE).rglob("*.py"))
+FACE_FILES = sorted(
+    [*(ROOT / PAGES).rglob("*.py"), *(ROOT.glob("app.py")), *(ROOT.glob("server.py"))]
+)
+
+
+def of_each(files):
+    return pytest.mark.parametrize(
+        "path", [pytest.param(file, id=str(file.relative_to(ROOT))) for file in files]
+    )
+
+
+@functools.cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def is_for_types_only(node):
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def nodes_that_run(node):
+    """Every node below, without what only a type checker reads."""
+    for child in ast.iter_child_nodes(node):
+        if is_for_types_only(child):
+            continue
+        yield child
+        yield from nodes_that_run(child)
+
+
+@functools.cache
+def imports_of(path):
+    """Full names of all that a file imports, in functions too.
+
+    `from a import b` gives both `a` and `a.b`, as `b` may be a module.
+    """
+    names = set()
+    for node in nodes_that_run(tree_of(path)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: say the whole name of what you import"
+            names.add(node.module)
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return frozenset(names)
+
+
+def file_of(module):
+    """The file of a module of ours, or `None`."""
+    path = ROOT.joinpath(*module.split("."))
+    for candidate in (path.with_suffix(".py"), path / "__init__.py"):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+def modules_loaded_by(module):
+    """The module and the packages around it, which Python runs first."""
+    parts = module.split(".")
+    return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+
+
+def reached_from(path):
+    """Every module that a file imports, and those that these import."""
+    seen, waiting = {}, [(path, ())]
+    while waiting:
+        file, way = waiting.pop()
+        for name in imports_of(file):
+            for module in modules_loaded_by(name):
+                if module in seen:
+                    continue
+                seen[module] = (*way, module)
+                if target := file_of(module):
+                    waiting.append((target, seen[module]))
+    return seen
+
+
+def packages(names):
+    return {name.split(".")[0] for name in names}
+
+
+def is_light(module):
+    return any(
+        module == name or (name.endswith(".") and f"{module}.".startswith(name))
+        for name in LIGHT
+    )
+
+
+def module_of(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def light_files():
+    return [file for file in CORE_FILES if is_light(module_of(file))]
+
+
+@of_each(CORE_FILES)
+def test_the_core_does_not_know_that_a_page_exists(path):
+    assert not packages(imports_of(path)) & FACE
+
+
+@of_each(FACE_FILES)
+def test_a_page_imports_no_framework_and_of_the_core_only_what_is_light(path):
+    names = imports_of(path)
+    assert not packages(names) & HEAVY
+    modules = {
+        name for name in names if name.startswith(f"{CORE}.") and file_of(name)
+    } | {name for name in names if name == CORE}
+    assert not {module for module in modules if not is_light(module)}
+
+
+@of_each(light_files() + FACE_FILES)
+def test_nothing_light_reaches_a_framework(path):
+    ways = reached_from(path)
+    heavy = [" -> ".join(way) for module, way in ways.items() if module in HEAVY]
+    assert not heavy
+
+
+def test_a_way_to_a_framework_would_be_found():
+    assert "keras" in reached_from(ROOT / CORE / "engine" / "tasks.py")
+    assert "tokenizers" in reached_from(ROOT / CORE / "explorer.py")
+    assert len(light_files()) > 8
+
+
+@of_each([*CORE_FILES, *FACE_FILES])
+def test_a_file_fits_in_the_head(path):
+    lines = path.read_text(encoding="utf-8").count("\n")
+    is_view = (ROOT / PAGES / "views") in path.parents
+    assert lines <= (MAX_VIEW_LINES if is_view else MAX_FILE_LINES)
+    assert path.stem not in FORBIDDEN_NAMES
+
+
+@of_each([*CORE_FILES, *FACE_FILES])
+def test_a_function_fits_on_a_screen(path):
+    long = {
+        node.name: size
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (size := lines_of_code(node)) > MAX_FUNCTION_LINES
+    }
+    assert not long
+
+
+def lines_of_code(function):
+    """Lines of the body, without the docstring."""
+    body = function.body
+    if ast.get_docstring(function) is not None:
+        body = body[1:]
+    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
+
+
+@of_each([*CORE_FILES, *FACE_FILES])
+def test_nothing_points_outside_the_repository(path):
+    text = path.read_text(encoding="utf-8")
+    assert "../shared" not in text
+    assert "/work/" not in text
