@@ -8,6 +8,7 @@ from pages.ui.errors import shown_to_user
 from pages.ui.guesses import best_guesses
 from pages.ui.head import model_at_work, page_head
 from pages.ui.language import t
+from pages.ui.masked_word.state import TEXT
 from pages.ui.models import language_of, model_picker
 
 NUM_GUESSES = 5
@@ -65,6 +66,12 @@ else:
                 )
         count = info.config["vocab_size"]
         st.caption(t("home.how_to_read_guesses", count=count))
+        st.page_link(
+            "pages/views/masked_word.py",
+            label=t("home.go_on"),
+            icon=":material/arrow_forward:",
+            query_params={**st.query_params, TEXT: sentence},
+        )
 
 st.header(t("home.what_happens"), anchor=False)
 st.markdown(t("home.what_happens_text"))

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-CONFIG = tomllib.loads(
-    (Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text("utf-8")
-)
+ROOT = Path(__file__).parents[2]
+CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
 THEMES = ["light", "dark"]
 
 # Streamlit shows captions with 60 % of the text's colour.
@@ -91,6 +90,15 @@ def test_black_on_white_has_the_greatest_contrast():
 def test_text_can_be_read(theme, name):
     color = rgb(CONFIG["theme"][theme][name])
     assert min(contrast(color, ground) for ground in grounds(theme)) >= 4.5
+
+
+def test_no_page_writes_white_on_the_primary_color():
+    # Streamlit's primary buttons and multiselect tags do; in the dark theme the
+    # primary colour is light, so that it can be read as text.
+    for path in (ROOT / "pages").rglob("*.py"):
+        code = path.read_text("utf-8")
+        assert 'type="primary"' not in code, path
+        assert "multiselect(" not in code, path
 
 
 @pytest.mark.parametrize("theme", THEMES)

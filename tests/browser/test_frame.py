@@ -112,3 +112,17 @@ def test_the_streamlit_process_maps_no_model_framework(server, visit):
     files = "\n".join(mapped.path for mapped in maps)
     assert "python" in files
     assert not any(name in files for name in ("tensorflow", "libtorch", "tokenizers"))
+
+
+def test_the_sentence_goes_along_to_the_masked_word_page(home):
+    for sentence in (SENTENCE, "A cat is a small [MASK]."):
+        type_sentence(home, sentence)
+        home.get_by_role("link", name="Go on with this sentence").click()
+        home.get_by_role("heading", name="Masked words", exact=True).wait_for()
+        box = home.locator(".st-key-masked_text textarea")
+        box.wait_for()
+        settle(home)
+        assert box.input_value() == sentence
+        home.get_by_role("link", name="Start").first.click()
+        home.get_by_role("heading", name="Try it").wait_for()
+        settle(home)

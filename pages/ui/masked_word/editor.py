@@ -50,7 +50,11 @@ def edit_text(model: str) -> MaskedText:
 def _draw_buttons(language: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # Leaving the text box is what sends the text; a button gives a place to go.
-        st.button(t("masked_word.predict"), type="primary", key="masked_predict")
+        st.button(
+            t("masked_word.predict"),
+            icon=":material/play_arrow:",
+            key="masked_predict",
+        )
         st.button(
             t("masked_word.undo"),
             icon=":material/undo:",
