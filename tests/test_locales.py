@@ -274,8 +274,12 @@ def test_every_error_template_is_a_literal():
 
 def test_every_error_has_a_chinese_sentence_with_the_same_places():
     translations = error_translations()
-    missing = [t for t, _ in all_raised() if t is not None and t not in translations]
-    assert missing == []
+    missing = {
+        template: str(path)
+        for template, path in all_raised()
+        if template is not None and template not in translations
+    }
+    assert missing == {}
     for template, chinese in translations.items():
         assert places(template) == places(chinese), template
         assert CHINESE.search(chinese), template
