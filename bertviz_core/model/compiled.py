@@ -78,6 +78,10 @@ class CompiledForward:
         self, names: frozenset[str], outputs: tuple[str, ...] | None
     ) -> Callable[[Arrays], dict[str, Any]]:
         key = (names, outputs)
+        # Without the lock first: a graph that is being made for other outputs must
+        # not hold up one that is ready.
+        if (ready := self._functions.get(key)) is not None:
+            return ready
         with self._lock:
             if key not in self._functions:
                 self._functions[key] = _compile(self.model, names, outputs)
