@@ -193,6 +193,17 @@ def test_training_mode_drops_and_inference_mode_does_not(post_norm_model):
     assert np.abs(noisy["sequence_output"] - quiet["sequence_output"]).max() > 0.1
 
 
+def test_in_training_the_classifier_drops_and_the_next_sentence_head_does_not(
+    post_norm_model,
+):
+    model, weights = post_norm_model
+    noisy = as_numpy(model(**random_inputs(), training=True))
+    pooled = noisy["pooled_output"].astype("float64")
+    agree(noisy["nsp_logits"], oracle.dense(pooled, *weights["nsp"]))
+    undropped = oracle.dense(pooled, *weights["classifier"])
+    assert np.abs(noisy["class_logits"] - undropped).max() > 0.1
+
+
 @pytest.mark.parametrize(
     ("heads", "absent"),
     [
