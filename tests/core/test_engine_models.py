@@ -204,6 +204,29 @@ def test_dropped_models_stay_in_the_count(tmp_path):
     client.close()
 
 
+def test_the_weight_of_an_answer_is_that_of_its_arrays(inline):
+    from bertviz_core.engine import tasks
+
+    parts = ("hidden_states", "attention_probs")
+    small, large = (
+        inline.trace(MODEL, text, parts=parts) for text in ("ab", "ab ba be bi bo")
+    )
+    for trace, size in ((small, 4), (large, 8)):
+        assert trace.attention_probs.shape == (3, 6, size, size)
+        arrays = 4 * (3 * 6 * size * size + 4 * size * 30)
+        assert 0 <= tasks._num_bytes(trace) - arrays < 50 * size
+
+
+@pytest.mark.parametrize("received", ["two", "-1", "1.5", ""])
+def test_a_setting_that_is_no_number_is_a_sentence(monkeypatch, received):
+    from bertviz_core.engine import tasks
+
+    monkeypatch.setenv(tasks.MAX_MODELS, received)
+    with pytest.raises(EngineError) as caught:
+        tasks._setting(tasks.MAX_MODELS, 2)
+    assert caught.value.details == {"name": tasks.MAX_MODELS, "received": received}
+
+
 def test_the_environment_chooses_the_engine(monkeypatch):
     monkeypatch.setenv("BERTVIZ_ENGINE", "inline")
     client = connect()
