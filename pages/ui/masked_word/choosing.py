@@ -163,7 +163,8 @@ def _show_table(mask: Mask, settings: Settings, after: np.ndarray) -> None:
         st.caption(t("masked_word.table_help"))
 
 
-def _show_draws(mask: Mask, after: np.ndarray) -> None:
+def _choose_draws() -> tuple[int, int]:
+    """How many draws, and the seed."""
     count_box, seed_box = st.columns(2)
     num_draws = count_box.number_input(
         t("masked_word.num_draws"),
@@ -183,7 +184,12 @@ def _show_draws(mask: Mask, after: np.ndarray) -> None:
         help=t("masked_word.seed_help"),
         bind="query-params",
     )
-    draws = draw_tokens(after, int(num_draws), int(seed))
+    return int(num_draws), int(seed)
+
+
+def _show_draws(mask: Mask, after: np.ndarray) -> None:
+    num_draws, seed = _choose_draws()
+    draws = draw_tokens(after, num_draws, seed)
     first = Markdown(
         t("masked_word.list_comma").join(
             escape(mask.vocabulary[token_id]) for token_id in draws[:_FIRST_DRAWS]
