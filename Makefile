@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .PHONY: app serve test check fix bench setup peers clean
 
 app: $(APP_READY)  ## Run the app on this machine
-	$(BIN)/streamlit run app.py
+	$(BIN)/streamlit run app.py --server.headless=false --server.showEmailPrompt=false
 
 serve: $(APP_READY)  ## Run the app as a host does: security headers, engine warm at start
 	$(BIN)/streamlit run server.py
