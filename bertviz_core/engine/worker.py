@@ -17,6 +17,7 @@ from typing import Any
 from bertviz_core.engine import dispatch
 from bertviz_core.engine.dispatch import Outcome, Request
 from bertviz_core.engine.jobs import JobCancelled
+from bertviz_core.quiet import import_keras
 
 HEAVY_MODULE = "bertviz_core.explorer"
 # Reports that follow each other faster than this are dropped, unless they say
@@ -106,6 +107,7 @@ def _import_heavy() -> None:
     # not looked at again later either.
     gc.disable()
     try:
+        import_keras()
         importlib.import_module(HEAVY_MODULE)
         gc.freeze()
     except Exception:
