@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bertviz_core.errors import BertVizError, TextError
+from bertviz_core.pretrain.commands import evaluate_mlm, pretrain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -226,3 +227,7 @@ def _text_inputs(
         "attention_mask": np.ones_like(tokenized.input_ids)[None],
         "token_type_ids": tokenized.token_type_ids[None],
     }
+
+
+main.add_command(pretrain)
+main.add_command(evaluate_mlm)

@@ -34,6 +34,7 @@ _POSITIVE = (
     "max_position_embeddings",
     "type_vocab_size",
 )
+_SPARSE = ("sparse_window", "sparse_stride", "sparse_global")
 _RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
 _LARGEST_SIZE = 2**31 - 1  # ids and positions are int32
 
@@ -49,7 +50,8 @@ class BertConfig:
 
     Source:
         google-research/bert, `modeling.py`, `BertConfig`. `layer_norm_eps` is
-        Hugging Face's name for a constant of Google's code; `pre_norm` is ours.
+        Hugging Face's name for a constant of Google's code; `pre_norm` and the
+        `sparse_` fields are ours: all 0 is full attention, see `model/sparse.py`.
     """
 
     vocab_size: int
@@ -65,6 +67,10 @@ class BertConfig:
     initializer_range: float = 0.02  # standard deviation
     layer_norm_eps: float = 1e-12
     pre_norm: bool = False  # True: norm before each block, and one at the end
+    sparse_block: int = 1  # tokens that count as one place in the pattern below
+    sparse_window: int = 0  # blocks to each side that a token sees
+    sparse_stride: int = 0  # it also sees every n-th block; 0: none
+    sparse_global: int = 0  # first blocks, which see all and are seen by all
 
     def __post_init__(self) -> None:
         for name in _POSITIVE:
@@ -79,6 +85,10 @@ class BertConfig:
                 "Received: pre_norm={received}. Check config.json.",
                 received=_short(self.pre_norm),
             )
+        _require_size("sparse_block", self.sparse_block)
+        for name in _SPARSE:
+            if getattr(self, name) != 0:
+                _require_size(name, getattr(self, name))
         object.__setattr__(self, "hidden_act", _activation(self.hidden_act))
         if self.hidden_size % self.num_attention_heads:
             raise ConfigError(
@@ -94,6 +104,11 @@ class BertConfig:
     def head_size(self) -> int:
         """Width of one attention head, D = H / N."""
         return self.hidden_size // self.num_attention_heads
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether a token sees some of the others only."""
+        return any(getattr(self, name) for name in _SPARSE)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON holds them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from tokenizers import (
     normalizers,
     pre_tokenizers,
 )
+from tokenizers.trainers import Trainer
 
 from bertviz_core.errors import TokenizerError, require_positions
 from bertviz_core.tokenizer_files import (
@@ -147,6 +148,32 @@ class BertTokenizer:
                 require_positions(uncut, max_tokens)
             _shorten(parts, max(max_tokens - num_added, 0))
         return self._assemble(text, pair, parts, uncut)
+
+    def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
+        """Piece ids of many texts at once, without special tokens around them."""
+        encodings = self._tokenizer.encode_batch_fast(
+            list(texts), add_special_tokens=False
+        )
+        return [encoding.ids for encoding in encodings]
+
+    def learn_vocabulary(
+        self, texts: Iterable[str], trainer: Trainer
+    ) -> tuple[str, ...]:
+        """Learns word pieces from texts normalised and cut as by this tokenizer.
+
+        Args:
+            texts: read once.
+            trainer: how many pieces, and which special tokens come first.
+
+        Returns:
+            The pieces by id. The tokenizer itself stays as it is.
+        """
+        student = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        student.normalizer = self._tokenizer.normalizer
+        student.pre_tokenizer = self._tokenizer.pre_tokenizer
+        student.train_from_iterator(texts, trainer)
+        ids = student.get_vocab()
+        return tuple(sorted(ids, key=ids.__getitem__))
 
     def save(self, folder: Path) -> None:
         """Writes `vocab.txt` and `tokenizer_config.json` as Hugging Face does."""

@@ -40,7 +40,9 @@ class SelfAttention(keras.layers.Layer):
 
     Call arguments:
         hidden_states: float `[B, T, H]`.
-        attention_mask: int `[B, T]`; 1 marks a token, 0 marks padding.
+        attention_mask: int `[B, T]`; 1 marks a token, 0 marks padding. Or
+            `[B, Q, K]`: 1 where a row may look. `None`: all tokens, and no
+            pass over the scores.
         head_mask: float `[B or 1, N]` or `None`; multiplies what a head passes
             on: 1 leaves it, 0 switches it off.
         edge_mask: int `[B or 1, N or 1, Q, K]` or `None`; 0 cuts the edge
@@ -72,7 +74,7 @@ class SelfAttention(keras.layers.Layer):
     def call(
         self,
         hidden_states: Tensor,
-        attention_mask: Tensor,
+        attention_mask: Tensor | None = None,
         head_mask: Tensor | None = None,
         edge_mask: Tensor | None = None,
         training: bool | None = None,
@@ -81,9 +83,11 @@ class SelfAttention(keras.layers.Layer):
         key = self._split_heads(self.key(hidden_states))  # [B, N, K, D]
         value = self._split_heads(self.value(hidden_states))  # [B, N, K, D]
 
+        # Scaled before the product: there are fewer queries than scores.
+        query = query / math.sqrt(self.config.head_size)
         scores = ops.matmul(query, ops.swapaxes(key, -1, -2))  # [B, N, Q, K]
-        scores = scores / math.sqrt(self.config.head_size)
-        scores = scores + _penalty(attention_mask[:, None, None, :], scores.dtype)
+        if attention_mask is not None:
+            scores = scores + _penalty(_per_head(attention_mask), scores.dtype)
         if edge_mask is not None:
             scores = scores + _penalty(edge_mask, scores.dtype)
         probs = ops.softmax(scores, axis=-1)  # [B, N, Q, K]
@@ -107,6 +111,13 @@ class SelfAttention(keras.layers.Layer):
         x = ops.transpose(x, (0, 2, 1, 3))  # [B, T, N, D]
         batch, tokens = ops.shape(x)[:2]
         return ops.reshape(x, (batch, tokens, self.config.hidden_size))
+
+
+def _per_head(attention_mask: Tensor) -> Tensor:
+    """`[B, T]` to `[B, 1, 1, K]`, or `[B, Q, K]` to `[B, 1, Q, K]`."""
+    if len(attention_mask.shape) == 2:
+        return attention_mask[:, None, None, :]
+    return attention_mask[:, None, :, :]
 
 
 def _penalty(keep: Tensor, dtype: Any) -> Tensor:

@@ -18,6 +18,7 @@ from bertviz_core.model.heads import (
     Pooler,
 )
 from bertviz_core.model.layers import LayerNorm, Tensor
+from bertviz_core.model.sparse import pattern_edges
 
 # Parts that a checkpoint may lack. A part that it lacks is not built, so the
 # model has no output for it, rather than the noise of random weights.
@@ -119,10 +120,13 @@ class Bert(keras.Model):
     ) -> dict[str, Tensor]:
         if input_ids.shape[1] is not None:  # open in a compiled graph
             require_positions(input_ids.shape[1], self.config.max_position_embeddings)
-        if attention_mask is None:
-            attention_mask = ops.ones_like(input_ids)
         if token_type_ids is None:
             token_type_ids = ops.zeros_like(input_ids)
+        positions = ops.arange(ops.shape(input_ids)[1], dtype="int32")[None]  # [1, T]
+        edges = pattern_edges(self.config, positions)
+        if edges is not None and attention_mask is not None:
+            edges = attention_mask[:, None, :] * edges
+        attention_mask = attention_mask if edges is None else edges  # or [B, Q, K]
 
         x = self.embeddings(input_ids, token_type_ids, training=training)
         x = _replaced(x, 0, replace_mask, replacement)

@@ -20,6 +20,7 @@ class Embeddings(keras.layers.Layer):
     Call arguments:
         input_ids: int `[B, T]`, T at most `max_position_embeddings`.
         token_type_ids: int `[B, T]`; 0 first segment, 1 second.
+        position_ids: int `[B, T]` or `None`; by default 0 to T - 1.
         training: turns dropout on.
 
     Returns:
@@ -49,11 +50,18 @@ class Embeddings(keras.layers.Layer):
         self.layer_norm.build()
 
     def call(
-        self, input_ids: Tensor, token_type_ids: Tensor, training: bool | None = None
+        self,
+        input_ids: Tensor,
+        token_type_ids: Tensor,
+        position_ids: Tensor | None = None,
+        training: bool | None = None,
     ) -> Tensor:
         words = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, T, H]
-        num_tokens = ops.shape(input_ids)[1]
-        positions = self.position_embeddings[:num_tokens]  # [T, H]
+        if position_ids is None:
+            num_tokens = ops.shape(input_ids)[1]
+            positions = self.position_embeddings[:num_tokens]  # [T, H]
+        else:
+            positions = ops.take(self.position_embeddings, position_ids, axis=0)
         segments = ops.take(self.token_type_embeddings, token_type_ids, axis=0)
         embedded = self.layer_norm(words + positions + segments)  # [B, T, H]
         return self.dropout(embedded, training=training)

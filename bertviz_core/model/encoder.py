@@ -67,6 +67,7 @@ class EncoderBlock(keras.layers.Layer):
         hidden_states, attention_mask, head_mask, edge_mask, training: see
             `SelfAttention`.
         neuron_mask: see `FeedForward`.
+        update_scale: a number or `None`; multiplies what either half adds.
 
     Returns:
         `(hidden_states, attention)`: float `[B, T, H]` and `AttentionOutput`.
@@ -102,10 +103,11 @@ class EncoderBlock(keras.layers.Layer):
     def call(
         self,
         hidden_states: Tensor,
-        attention_mask: Tensor,
+        attention_mask: Tensor | None = None,
         head_mask: Tensor | None = None,
         edge_mask: Tensor | None = None,
         neuron_mask: Tensor | None = None,
+        update_scale: Tensor | None = None,
         training: bool | None = None,
     ) -> tuple[Tensor, AttentionOutput]:
         x = hidden_states
@@ -116,7 +118,7 @@ class EncoderBlock(keras.layers.Layer):
             edge_mask=edge_mask,
             training=training,
         )
-        update = self.attention_output(attention.context)
+        update = _scaled(self.attention_output(attention.context), update_scale)
         x = x + self.dropout(update, training=training)
         if not self.pre_norm:
             x = self.attention_norm(x)
@@ -124,7 +126,12 @@ class EncoderBlock(keras.layers.Layer):
         update = self.feed_forward(
             self.output_norm(x) if self.pre_norm else x, neuron_mask
         )
+        update = _scaled(update, update_scale)
         x = x + self.dropout(update, training=training)
         if not self.pre_norm:
             x = self.output_norm(x)
         return x, attention
+
+
+def _scaled(update: Tensor, scale: Tensor | None) -> Tensor:
+    return update if scale is None else update * ops.cast(scale, update.dtype)

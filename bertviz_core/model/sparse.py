@@ -1,0 +1,42 @@
+"""Sparse attention as a pattern of edges: near tokens, every n-th, a few for all."""
+
+from __future__ import annotations
+
+from keras import ops
+
+from bertviz_core.config import BertConfig
+from bertviz_core.model.layers import Tensor
+
+
+def pattern_edges(config: BertConfig, position_ids: Tensor) -> Tensor | None:
+    """Says which token may look at which, by their positions.
+
+    An edge is there if the two tokens' blocks are at most `sparse_window` apart,
+    or a multiple of `sparse_stride` apart, or one of the two blocks is among the
+    first `sparse_global`. Scores are computed for all edges and then masked: the
+    pattern shows what sparse attention sees, not how it saves time.
+
+    Args:
+        config: its four `sparse_` fields.
+        position_ids: int `[B or 1, T]`.
+
+    Returns:
+        int `[B or 1, Q, K]`, 1 where a row may look; `None` for full attention.
+
+    Source:
+        Child et al. 2019 (arXiv:1904.10509), "strided"; Beltagy et al. 2020
+        (arXiv:2004.05150), window and global tokens; blocks as in DeepSpeed's
+        `sparsity_config.py`.
+    """
+    if not config.is_sparse:
+        return None
+    blocks = position_ids // config.sparse_block
+    looking, looked_at = blocks[:, :, None], blocks[:, None, :]
+    distance = ops.abs(looking - looked_at)  # [B, Q, K]
+    edges = distance <= config.sparse_window
+    if config.sparse_stride:
+        edges = ops.logical_or(edges, distance % config.sparse_stride == 0)
+    if config.sparse_global:
+        nearest_to_start = ops.minimum(looking, looked_at)
+        edges = ops.logical_or(edges, nearest_to_start < config.sparse_global)
+    return ops.cast(edges, "int32")

@@ -1,0 +1,229 @@
+"""The batch of any step, as a pure function of the seed, the phase and the step.
+
+So a resumed run sees what an uninterrupted one sees, and nothing about the data
+needs saving. NumPy only.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.pretrain.chunks import Sequences, draw_sequences
+from bertviz_core.pretrain.corpus import EncodedCorpus
+from bertviz_core.pretrain.masking import TokenKinds, choose_positions, hide
+from bertviz_core.pretrain.packing import pack_rows
+from bertviz_core.pretrain.schedule import layer_scales
+from bertviz_core.pretrain.settings import Phase, PretrainSettings
+
+Batch = tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
+
+# Room in a row for sequences: one for so many tokens.
+_TOKENS_PER_SEQUENCE = 8
+_PLANNING, _MASKING, _LAYERS = range(3)  # what a stream of random numbers is for
+
+
+@dataclass(frozen=True)
+class EpochPlan:
+    """The rows of one pass over the text.
+
+    Args:
+        sequences: all of them.
+        rows: int64 `[R, S]`, which sequences stand in each row; -1 where none.
+    """
+
+    sequences: Sequences
+    rows: np.ndarray
+
+
+class Batches:
+    """Serves batches of the training documents. Safe to share between threads.
+
+    Args:
+        corpus: encoded text; held-out documents are left out.
+        kinds: of its vocabulary.
+        settings: phases, masking, sequences, weights, seed.
+    """
+
+    def __init__(
+        self, corpus: EncodedCorpus, kinds: TokenKinds, settings: PretrainSettings
+    ) -> None:
+        self.corpus = corpus
+        self.kinds = kinds
+        self.settings = settings
+        self.weights = _document_weights(corpus, settings.corpus.weights)
+        self._plans: dict[tuple[int, int], EpochPlan] = {}
+        self._lock = threading.Lock()
+
+    def steps_per_epoch(self, phase_index: int) -> int:
+        """Optimiser steps until every document was read as often as it weighs."""
+        phase = self.settings.phases[phase_index]
+        num_tokens = float(self.weights @ self.corpus.document_tokens)
+        return max(1, int(num_tokens) // (phase.num_rows * phase.max_tokens))
+
+    def batch(self, phase_index: int, step: int, part: int = 0) -> Batch:
+        """Makes the batch of a step, or one part of it under accumulation.
+
+        Args:
+            phase_index: which phase.
+            step: optimiser step within the phase, from 0.
+            part: from 0 to `accumulation` - 1.
+
+        Returns:
+            `(inputs, labels)` of `PretrainingModel`, B rows divided by
+            `accumulation`.
+        """
+        settings = self.settings
+        phase, parts = settings.phases[phase_index], settings.optimizer.accumulation
+        epoch, step_in_epoch = divmod(step, self.steps_per_epoch(phase_index))
+        plan = self._plan(phase_index, epoch)
+        num_rows = phase.num_rows // parts
+        first = step_in_epoch * phase.num_rows + part * num_rows
+        # An epoch that came out a little shorter than planned begins anew.
+        rows = plan.rows[np.arange(first, first + num_rows) % len(plan.rows)]
+        arrays = assemble(
+            self.corpus.tokens, plan.sequences, rows, phase.max_tokens, self.kinds
+        )
+        nsp = {name: arrays.pop(name) for name in ("nsp_labels", "nsp_weights")}
+        rng = self._rng(_MASKING, phase_index, step, part)
+        positions, weights = choose_positions(
+            arrays["input_ids"], self.kinds, settings.masking, rng
+        )
+        arrays["input_ids"], mlm_labels = hide(
+            arrays["input_ids"], positions, weights, self.kinds, settings.masking, rng
+        )
+        arrays["mlm_positions"] = positions
+        if settings.layer_keep_rate < 1:
+            scales = self._layer_scales(phase_index, step)
+            arrays["layer_scales"] = np.tile(scales, (num_rows, 1))
+        return arrays, {"mlm_labels": mlm_labels, "mlm_weights": weights, **nsp}
+
+    def _layer_scales(self, phase_index: int, step: int) -> np.ndarray:
+        done = sum(phase.num_steps for phase in self.settings.phases[:phase_index])
+        rng = self._rng(_LAYERS, phase_index, step)
+        return layer_scales(self.settings, done + step, rng)
+
+    def _plan(self, phase_index: int, epoch: int) -> EpochPlan:
+        with self._lock:
+            key = (phase_index, epoch)
+            if key not in self._plans:
+                while len(self._plans) > 1:  # the one before may still be in use
+                    del self._plans[next(iter(self._plans))]
+                self._plans[key] = self._make_plan(phase_index, epoch)
+            return self._plans[key]
+
+    def _make_plan(self, phase_index: int, epoch: int) -> EpochPlan:
+        phase = self.settings.phases[phase_index]
+        rng = self._rng(_PLANNING, phase_index, epoch)
+        times = np.floor(self.weights + rng.random(len(self.weights))).astype("int64")
+        if not times.any():  # a handful of documents of little weight
+            times = (self.weights > 0).astype("int64")
+        return plan_epoch(self.corpus, times, phase, self.settings, rng)
+
+    def _rng(self, purpose: int, *numbers: int) -> np.random.Generator:
+        return np.random.default_rng([self.settings.seed, purpose, *numbers])
+
+
+def plan_epoch(
+    corpus: EncodedCorpus,
+    times: np.ndarray,
+    phase: Phase,
+    settings: PretrainSettings,
+    rng: np.random.Generator,
+) -> EpochPlan:
+    """Cuts the text into sequences and packs them into rows.
+
+    Args:
+        corpus: the text.
+        times: int `[num_documents]`, how often to read each document.
+        phase: its length.
+        settings: reads `sequences`.
+        rng: decides all that is random.
+    """
+    sequences = draw_sequences(corpus, times, phase.max_tokens, settings.sequences, rng)
+    most = max(phase.max_tokens // _TOKENS_PER_SEQUENCE, 1)
+    rows = pack_rows(sequences.lengths, phase.max_tokens, most, rng)
+    return EpochPlan(sequences, rows)
+
+
+def assemble(
+    tokens: np.ndarray,
+    sequences: Sequences,
+    rows: np.ndarray,
+    max_tokens: int,
+    kinds: TokenKinds,
+) -> dict[str, np.ndarray]:
+    """Fills rows with tokens.
+
+    Args:
+        tokens: ids of the corpus.
+        sequences: by place in `tokens`.
+        rows: int `[B, S]`, indices of sequences; -1 where none.
+        max_tokens: T.
+        kinds: ids of the special tokens.
+
+    Returns:
+        int32 arrays: `input_ids`, `token_type_ids`, `position_ids` (from 0 in
+        each sequence) and `sequence_ids` (from 1 in each row; 0 is padding), all
+        `[B, T]`; `cls_positions` and `nsp_labels` `[B, S]`; and float32
+        `nsp_weights` `[B, S]`.
+    """
+    is_used = rows >= 0  # [B, S]
+    chosen = rows[is_used]  # [C], sequences one after the other
+    a_lengths, b_lengths = sequences.a_lengths[chosen], sequences.b_lengths[chosen]
+    lengths = sequences.lengths[chosen]
+    spread = np.zeros(rows.shape, "int64")
+    spread[is_used] = lengths
+    before = np.cumsum(spread, axis=1) - spread  # [B, S], first place in the row
+    row_of, column_of = np.nonzero(is_used)
+    first = row_of * max_tokens + before[is_used]  # [C], in the flattened batch
+    b_first = first + a_lengths + 2
+
+    size = (len(rows), max_tokens)
+    flat = np.full(len(rows) * max_tokens, kinds.pad_token_id, "int32")
+    _copy(flat, first + 1, tokens, sequences.a_starts[chosen], a_lengths)
+    _copy(flat, b_first, tokens, sequences.b_starts[chosen], b_lengths)
+    flat[first] = kinds.cls_token_id
+    flat[b_first - 1] = kinds.sep_token_id
+    flat[first + lengths - 1] = kinds.sep_token_id
+
+    everywhere = _places(first, lengths)
+    types, positions, owners = (np.zeros(flat.shape, "int32") for _ in range(3))
+    has_b = b_lengths > 0
+    types[_places(b_first[has_b], b_lengths[has_b] + 1)] = 1
+    positions[everywhere] = everywhere - np.repeat(first, lengths)
+    owners[everywhere] = np.repeat(column_of + 1, lengths)
+    return {
+        "input_ids": flat.reshape(size),
+        "token_type_ids": types.reshape(size),
+        "position_ids": positions.reshape(size),
+        "sequence_ids": owners.reshape(size),
+        "cls_positions": np.where(is_used, before, 0).astype("int32"),
+        "nsp_labels": np.where(is_used, sequences.nsp_labels[rows], 0).astype("int32"),
+        "nsp_weights": (is_used * sequences.nsp_weights[rows]).astype("float32"),
+    }
+
+
+def _copy(
+    target: np.ndarray,
+    target_starts: np.ndarray,
+    source: np.ndarray,
+    source_starts: np.ndarray,
+    lengths: np.ndarray,
+) -> None:
+    """Copies many stretches at once."""
+    target[_places(target_starts, lengths)] = source[_places(source_starts, lengths)]
+
+
+def _places(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Every index of stretches that begin at `starts`."""
+    offsets = np.cumsum(lengths) - lengths
+    return np.arange(lengths.sum()) + np.repeat(starts - offsets, lengths)
+
+
+def _document_weights(corpus: EncodedCorpus, by_file: dict[str, float]) -> np.ndarray:
+    """How often an epoch reads each document; held-out ones never."""
+    of_files = np.array([by_file.get(name, 1.0) for name in corpus.file_names] or [1.0])
+    return np.where(corpus.is_held_out, 0.0, of_files[corpus.document_files])

@@ -1,0 +1,116 @@
+"""The state of a run on the disk: all of it or nothing, and the one before."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from bertviz_core.errors import TrainingError
+
+_NAME = re.compile(r"step-(\d{9})")
+_STATE, _INFO = "state.safetensors", "checkpoint.json"
+_NUM_KEPT = 2
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A moment of a run.
+
+    Args:
+        step: optimiser steps that were done.
+        fingerprint: of the settings and the text.
+        state: every number that the next step depends on, by name.
+    """
+
+    step: int
+    fingerprint: str
+    state: dict[str, np.ndarray]
+
+
+def save_checkpoint(checkpoint: Checkpoint, root: Path) -> Path:
+    """Writes a checkpoint beside the others and then removes the oldest.
+
+    It appears under its name when it is complete; until then, and when it fails,
+    the others stay as they are.
+
+    Args:
+        checkpoint: what to write.
+        root: folder of the run's checkpoints.
+
+    Returns:
+        Its folder.
+
+    Raises:
+        TrainingError: no room on the disk, or no right to write there.
+    """
+    folder = root / f"step-{checkpoint.step:09}"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".step-", dir=root))
+        try:
+            _write(checkpoint, scratch)
+            shutil.rmtree(folder, ignore_errors=True)
+            scratch.rename(folder)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    except (OSError, SafetensorError) as error:
+        raise TrainingError(
+            "The checkpoint of step {step} cannot be saved. Received: {reason}. Make "
+            "room on the disk and start again: the run goes on from the checkpoint "
+            "before.",
+            step=checkpoint.step,
+            reason=getattr(error, "strerror", None) or str(error)[:120],
+        ) from error
+    for old in _folders(root)[:-_NUM_KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+    return folder
+
+
+def read_latest(root: Path) -> Checkpoint | None:
+    """Reads the newest checkpoint of a run; `None` where there is none.
+
+    Raises:
+        TrainingError: it is damaged.
+    """
+    folders = _folders(root)
+    if not folders:
+        return None
+    folder = folders[-1]
+    try:
+        info = json.loads((folder / _INFO).read_text(encoding="utf-8"))
+        state = load_file(folder / _STATE)
+        return Checkpoint(int(info["step"]), str(info["fingerprint"]), state)
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise TrainingError(
+            "The checkpoint {name} is damaged. Remove its folder; the run then goes on "
+            "from the one before.",
+            name=folder.name,
+        ) from error
+
+
+def _write(checkpoint: Checkpoint, folder: Path) -> None:
+    save_file(
+        {name: np.ascontiguousarray(a) for name, a in checkpoint.state.items()},
+        folder / _STATE,
+    )
+    info = {"step": checkpoint.step, "fingerprint": checkpoint.fingerprint}
+    (folder / _INFO).write_text(json.dumps(info), encoding="utf-8")
+    for path in folder.iterdir():  # on the disk before the name says so
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def _folders(root: Path) -> list[Path]:
+    """Complete checkpoints, the oldest first."""
+    if not root.is_dir():
+        return []
+    return sorted(path for path in root.iterdir() if _NAME.fullmatch(path.name))

@@ -1,0 +1,100 @@
+"""Everyday sentences with a gap, and words that a person would put there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bertviz_core.errors import DatasetError
+from bertviz_core.model.compiled import CompiledForward
+from bertviz_core.tokenizer import BertTokenizer
+
+
+@dataclass(frozen=True)
+class ClozeItem:
+    """One sentence.
+
+    Args:
+        text: with one `[MASK]`.
+        answers: whole words that make sense there.
+    """
+
+    text: str
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ClozeScores:
+    """How often a sensible word is guessed.
+
+    Args:
+        top1, top5: share of the sentences with one of their answers first, or
+            among the first five.
+        guesses: the first five words for each sentence.
+    """
+
+    top1: float
+    top5: float
+    guesses: tuple[tuple[str, ...], ...]
+
+
+def read_cloze(path: Path) -> tuple[ClozeItem, ...]:
+    """Reads sentences from JSON: a list of {"text": …, "answers": […]}.
+
+    Raises:
+        DatasetError: not such a file, or a sentence without exactly one `[MASK]`.
+    """
+    try:
+        items = tuple(
+            ClozeItem(str(row["text"]), tuple(map(str, row["answers"])))
+            for row in json.loads(path.read_text(encoding="utf-8"))
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DatasetError(
+            "The file {name} does not hold cloze sentences. Write a JSON list of "
+            'objects with "text" and "answers".',
+            name=path.name,
+        ) from error
+    for item in items:
+        if item.text.count("[MASK]") != 1 or not item.answers:
+            raise DatasetError(
+                "A cloze sentence needs one [MASK] and at least one answer. Received: "
+                "{text}. Mend it in the file.",
+                text=item.text[:80],
+            )
+    return items
+
+
+def score_cloze(
+    forward: CompiledForward, tokenizer: BertTokenizer, items: tuple[ClozeItem, ...]
+) -> ClozeScores:
+    """Lets a model fill the gaps; punctuation and word pieces compete, too.
+
+    Args:
+        forward: of a model with the head "mlm".
+        tokenizer: of the model.
+        items: at least one sentence.
+    """
+    texts = [tokenizer.encode(item.text) for item in items]
+    max_tokens = max(text.num_tokens for text in texts)
+    ids = np.full((len(texts), max_tokens), tokenizer.pad_token_id, "int32")
+    mask = np.zeros_like(ids)
+    for row, text in enumerate(texts):
+        ids[row, : text.num_tokens] = text.input_ids
+        mask[row, : text.num_tokens] = 1
+    places = np.flatnonzero(ids == tokenizer.mask_token_id)
+    inputs = {"input_ids": ids, "attention_mask": mask, "mlm_positions": places}
+    logits = forward(inputs, ("mlm_logits",))["mlm_logits"]
+    best = np.argsort(-logits, axis=1, kind="stable")[:, :5]
+    guesses = tuple(tuple(tokenizer.vocabulary[i] for i in row) for row in best)
+    first = [
+        words[0] in item.answers for words, item in zip(guesses, items, strict=True)
+    ]
+    among = [
+        not set(words).isdisjoint(item.answers)
+        for words, item in zip(guesses, items, strict=True)
+    ]
+    return ClozeScores(float(np.mean(first)), float(np.mean(among)), guesses)

@@ -1,0 +1,155 @@
+"""The commands `pretrain` and `evaluate-mlm`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.option(
+    "--config",
+    "config_path",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The settings, a JSON file.",
+)
+@click.option(
+    "--corpus",
+    required=True,
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A text file, plain or .xz; repeat it for more. "
+    "Or the folder of an encoded corpus.",
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Folder of the run. If a run lies there, it goes on.",
+)
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path),
+    help="Folder for encoded corpora. Default: `corpus` in the folder of the run.",
+)
+@click.option("--devices", default=1, show_default=True, type=click.IntRange(min=1))
+@click.option(
+    "--stop-after-minutes",
+    type=click.FloatRange(min=0),
+    help="Save and stop then; the same command goes on.",
+)
+@click.option("--prepare-only", is_flag=True, help="Encode the text and stop.")
+def pretrain(
+    config_path: Path,
+    corpus: tuple[Path, ...],
+    out: Path,
+    cache: Path | None,
+    devices: int,
+    stop_after_minutes: float | None,
+    prepare_only: bool,
+) -> None:
+    """Pre-train a BERT on text files, or go on with it.
+
+    Ctrl-C and SIGTERM save a checkpoint and stop after the step that is running.
+    """
+    from bertviz_core.pretrain.settings import PretrainSettings
+
+    settings = PretrainSettings.from_json_file(config_path)
+    if prepare_only:
+        from bertviz_core.pretrain.prepare import prepare_corpus
+
+        click.echo(
+            prepare_corpus(corpus, settings, cache or out / "corpus", click.echo)
+        )
+        return
+    _import_keras()
+    from bertviz_core.pretrain import run
+
+    seconds = None if stop_after_minutes is None else stop_after_minutes * 60
+    plan = run.RunPlan(settings, corpus, out, cache, devices, seconds)
+    with _stop_on_signal() as should_stop:
+        run.pretrain(plan, click.echo, should_stop)
+
+
+@click.command("evaluate-mlm")
+@click.option("--model", "model_id", metavar="M", help="As for `predict`.")
+@click.option(
+    "--text",
+    "text_path",
+    type=click.Path(path_type=Path),
+    help="Text that the model never saw, plain or .xz; a blank line between documents.",
+)
+@click.option(
+    "--cloze",
+    "cloze_path",
+    type=click.Path(path_type=Path),
+    help='Sentences: a JSON list of {"text": "… [MASK] …", "answers": […]}.',
+)
+@click.option(
+    "--window",
+    default=128,
+    show_default=True,
+    type=click.IntRange(min=8),
+    help="Tokens in a window, special tokens counted.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+def evaluate_mlm(
+    model_id: str | None,
+    text_path: Path | None,
+    cloze_path: Path | None,
+    window: int,
+    as_json: bool,
+) -> None:
+    """Measure how well a model guesses hidden words and next sentences.
+
+    15 % of the words of each window are hidden, all behind [MASK], always the same.
+    """
+    if text_path is None and cloze_path is None:
+        raise click.UsageError("Give --text or --cloze.")
+    _import_keras()
+    from bertviz_core.checkpoints.library import DEFAULT_MODEL
+    from bertviz_core.pretrain.report import evaluate_model
+
+    scores = evaluate_model(model_id or DEFAULT_MODEL, text_path, cloze_path, window)
+    if as_json:
+        click.echo(json.dumps(scores, ensure_ascii=False))
+        return
+    for name, value in scores.items():
+        click.echo(
+            f"{name:>16}  {value:.4f}"
+            if isinstance(value, float)
+            else f"{name:>16}  {value}"
+        )
+
+
+def _import_keras() -> None:
+    from bertviz_core.quiet import import_keras
+
+    import_keras()
+
+
+@contextmanager
+def _stop_on_signal() -> Iterator[Callable[[], bool]]:
+    """Turns the first Ctrl-C or SIGTERM into a wish to stop; a second one kills."""
+    asked = threading.Event()
+    before: dict[int, Any] = {}
+
+    def ask(number: int, _: Any) -> None:
+        asked.set()
+        signal.signal(number, before[number])
+
+    for number in (int(signal.SIGINT), int(signal.SIGTERM)):
+        before[number] = signal.signal(number, ask)
+    try:
+        yield asked.is_set
+    finally:
+        for number in before:
+            signal.signal(number, before[number])

@@ -1,0 +1,176 @@
+"""How a run went: a table (CSV) and a picture (SVG), rewritten as it goes on."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Means over the steps since the point before; `None` where not measured.
+
+    Args:
+        step: optimiser steps done.
+        tokens: token places seen, padding counted.
+        max_tokens: length of the rows.
+        learning_rate: of the last step.
+        loss: of both tasks.
+        mlm_loss, mlm_accuracy, nsp_loss, nsp_accuracy: in training.
+        tokens_per_second: speed.
+        waiting_rate: share of the time that a batch was not ready.
+        held_out_loss, held_out_top1, held_out_top5, held_out_nsp: see `evaluate`.
+    """
+
+    step: int
+    tokens: int
+    max_tokens: int
+    learning_rate: float
+    loss: float
+    mlm_loss: float
+    mlm_accuracy: float
+    nsp_loss: float
+    nsp_accuracy: float
+    tokens_per_second: float
+    waiting_rate: float
+    held_out_loss: float | None = None
+    held_out_top1: float | None = None
+    held_out_top5: float | None = None
+    held_out_nsp: float | None = None
+
+
+def read_curve(path: Path, last_step: int) -> list[CurvePoint]:
+    """Reads the table up to a step; what a run did beyond its checkpoint is undone."""
+    if not path.is_file():
+        return []
+    points = []
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            values = {
+                field.name: _number(row.get(field.name), field.name)
+                for field in fields(CurvePoint)
+            }
+            point = CurvePoint(**values)  # type: ignore[arg-type]
+            if point.step <= last_step:
+                points.append(point)
+    return points
+
+
+def write_curve(points: Sequence[CurvePoint], folder: Path) -> None:
+    """Writes `curve.csv` and `curve.svg`, each at once."""
+    names = [field.name for field in fields(CurvePoint)]
+    scratch = folder / ".curve.csv"
+    with scratch.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, names)
+        table.writeheader()
+        for point in points:
+            table.writerow({k: _short(v) for k, v in asdict(point).items()})
+    os.replace(scratch, folder / "curve.csv")
+    scratch = folder / ".curve.svg"
+    scratch.write_text(draw_curve(points), encoding="utf-8")
+    os.replace(scratch, folder / "curve.svg")
+
+
+def with_held_out(
+    point: CurvePoint, loss: float, top1: float, top5: float, nsp: float | None
+) -> CurvePoint:
+    """The same point with what was measured on held-out text."""
+    return replace(
+        point,
+        held_out_loss=loss,
+        held_out_top1=top1,
+        held_out_top5=top5,
+        held_out_nsp=nsp,
+    )
+
+
+_WIDTH, _HEIGHT, _LEFT, _TOP = 640, 200, 56, 28
+_PANELS: tuple[tuple[str, float, tuple[tuple[str, str, str], ...]], ...] = (
+    (
+        "Loss of masked words",
+        0.0,
+        (("mlm_loss", "#0072b2", "training"), ("held_out_loss", "#d55e00", "held out")),
+    ),
+    (
+        "Share that is right",
+        1.0,
+        (
+            ("mlm_accuracy", "#0072b2", "masked words, training"),
+            ("held_out_top1", "#d55e00", "masked words, held out"),
+            ("nsp_accuracy", "#009e73", "next sentence, training"),
+        ),
+    ),
+)
+
+
+def draw_curve(points: Sequence[CurvePoint]) -> str:
+    """Draws loss and accuracy over tokens, as SVG without scripts or fonts.
+
+    The colours are Okabe and Ito's, told apart by colour-blind people.
+    """
+    panels = [
+        _panel(points, title, top, series, (_HEIGHT + 64) * index)
+        for index, (title, top, series) in enumerate(_PANELS)
+    ]
+    size = (_WIDTH + _LEFT + 24, (_HEIGHT + 64) * len(_PANELS))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" '
+        'font-family="sans-serif" font-size="12">\n'
+        f'<rect width="{size[0]}" height="{size[1]}" fill="white"/>\n'
+        + "".join(panels)
+        + "</svg>\n"
+    )
+
+
+def _panel(
+    points: Sequence[CurvePoint],
+    title: str,
+    top: float,
+    series: tuple[tuple[str, str, str], ...],
+    offset: int,
+) -> str:
+    most_tokens = max([point.tokens for point in points] or [1])
+    named = [name for name, _, _ in series]
+    known = [getattr(p, n) for p in points for n in named if getattr(p, n) is not None]
+    top = top or max([*known, 1.0])
+    parts = [f'<g transform="translate({_LEFT},{offset + _TOP})">\n']
+    parts.append(f'<text x="0" y="-10" font-weight="bold">{title}</text>\n')
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        y, x = _HEIGHT * (1 - share), _WIDTH * share
+        parts.append(
+            f'<path d="M0 {y:.0f}H{_WIDTH}" stroke="#ddd"/>'
+            f'<text x="-8" y="{y + 4:.0f}" text-anchor="end">{top * share:.3g}</text>'
+            f'<text x="{x:.0f}" y="{_HEIGHT + 18}" text-anchor="middle">'
+            f"{most_tokens * share / 1e6:.3g} M</text>\n"
+        )
+    for place, (name, colour, label) in enumerate(series):
+        dots = [
+            f"{_WIDTH * p.tokens / most_tokens:.1f},"
+            f"{_HEIGHT * (1 - min(getattr(p, name) / top, 1.0)):.1f}"
+            for p in points
+            if getattr(p, name) is not None
+        ]
+        parts.append(
+            f'<polyline fill="none" stroke="{colour}" stroke-width="1.5" '
+            f'points="{" ".join(dots)}"/>'
+            f'<text x="{_WIDTH - 4}" y="{14 + 15 * place + (top == 1.0) * 120}" '
+            f'text-anchor="end" fill="{colour}">{label}</text>\n'
+        )
+    parts.append(f'<text x="{_WIDTH}" y="{_HEIGHT + 32}" text-anchor="end">')
+    parts.append("tokens seen</text></g>\n")
+    return "".join(parts)
+
+
+def _number(text: str | None, name: str) -> float | int | None:
+    if not text:
+        return None
+    return int(text) if name in ("step", "tokens", "max_tokens") else float(text)
+
+
+def _short(value: float | int | None) -> str:
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int) else f"{value:.6g}"

@@ -1,0 +1,98 @@
+"""Settings of what a model reads: words, sequences, masks."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass, field
+
+from bertviz_core.pretrain.settings_json import Checked
+
+
+@dataclass(frozen=True)
+class CorpusSettings(Checked):
+    """Which words the model knows, and how much of each text it reads.
+
+    Args:
+        lower_case: folds case and accents.
+        vocabulary_file: a `vocab.txt` to take; `None` learns one.
+        max_characters: see `train_vocabulary`.
+        held_out_rate: share of the documents kept for evaluation.
+        weights: how often an epoch reads each document of a file, by file name;
+            1 where nothing is said.
+    """
+
+    lower_case: bool = True
+    vocabulary_file: str | None = None
+    max_characters: int | None = None
+    held_out_rate: float = 0.005
+    weights: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.require("held_out_rate", 0 <= self.held_out_rate <= 0.5, "0 … 0.5")
+        fits = all(0 <= weight < math.inf for weight in self.weights.values())
+        self.require("weights", fits, "≥ 0")
+
+    def identity(self) -> str:
+        """All that decides the token ids, as text."""
+        known = dataclasses.asdict(self)
+        del known["weights"], known["vocabulary_file"]
+        return json.dumps(known, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class MaskingSettings(Checked):
+    """Which tokens are to be guessed.
+
+    Args:
+        rate: share of the tokens to guess.
+        unit: "token"; "word", whole words; or "span", whole words in Latin
+            letters and runs of 1 to 4 Chinese characters.
+        mask_rate: share of them that becomes [MASK].
+        random_rate: share of them that becomes any word; the rest stays.
+
+    Source:
+        Devlin et al. 2019, appendix A.1; whole words: google-research/bert,
+        README, May 2019; spans: Cui et al. 2020 (arXiv:2004.13922), section 3.
+    """
+
+    rate: float = 0.15
+    unit: str = "token"
+    mask_rate: float = 0.8
+    random_rate: float = 0.1
+
+    def __post_init__(self) -> None:
+        self.require("rate", 0 < self.rate < 1, "> 0, < 1")
+        known = ("token", "word", "span")
+        self.require("unit", self.unit in known, " | ".join(known))
+        fits = min(self.mask_rate, self.random_rate) >= 0
+        fits = fits and self.mask_rate + self.random_rate <= 1 + 1e-9
+        self.require("mask_rate", fits, "≥ 0, mask_rate + random_rate ≤ 1")
+
+
+@dataclass(frozen=True)
+class SequenceSettings(Checked):
+    """How documents become sequences.
+
+    Args:
+        pair_rate: share of the sequences with two segments; others have one.
+        random_next_rate: share of the pairs whose B is of another document.
+        short_rate: share of the sequences that end early, after any sentence.
+        join_rate: share of the documents that run on into the next one.
+
+    Source:
+        Devlin et al. 2019, appendix A.2; google-research/bert,
+        `create_pretraining_data.py`. Differs from it: there every sequence is a
+        pair and none leaves its document; for running text Liu et al. 2019
+        (arXiv:1907.11692), "full sentences".
+    """
+
+    pair_rate: float = 0.5
+    random_next_rate: float = 0.5
+    short_rate: float = 0.1
+    join_rate: float = 0.2
+
+    def __post_init__(self) -> None:
+        for name in ("pair_rate", "random_next_rate", "short_rate", "join_rate"):
+            self.require(name, 0 <= getattr(self, name) <= 1, "0 … 1")

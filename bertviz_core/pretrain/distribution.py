@@ -1,0 +1,90 @@
+"""One device or many, on one machine or more, by what Keras' backend offers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import keras
+
+from bertviz_core.errors import TrainingError
+
+
+@contextmanager
+def on_devices(num_devices: int) -> Iterator[None]:
+    """Copies what is built inside onto several devices; each takes part of a batch.
+
+    TensorFlow: `tf.distribute`, and over several machines when `TF_CONFIG` says
+    so. JAX: Keras' `DataParallel`.
+
+    Args:
+        num_devices: of this machine; 1 leaves everything as it is.
+
+    Raises:
+        TrainingError: there are fewer devices, or the backend cannot do it.
+    """
+    backend = keras.backend.backend()
+    if backend == "tensorflow" and ("TF_CONFIG" in os.environ or num_devices > 1):
+        with _tensorflow_strategy(num_devices).scope():
+            yield
+    elif num_devices == 1:
+        yield
+    elif backend == "jax":
+        devices = _first(keras.distribution.list_devices(), num_devices)
+        before = keras.distribution.distribution()
+        keras.distribution.set_distribution(
+            keras.distribution.DataParallel(devices=devices)
+        )
+        try:
+            yield
+        finally:
+            keras.distribution.set_distribution(before)
+    else:
+        raise TrainingError(
+            "Several devices need Keras on TensorFlow or JAX. Received: "
+            "KERAS_BACKEND={backend}. Choose another backend, or one device.",
+            backend=backend,
+        )
+
+
+def _tensorflow_strategy(num_devices: int) -> Any:
+    import tensorflow as tf
+
+    if "TF_CONFIG" in os.environ:
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    devices = tf.config.list_logical_devices("GPU")
+    devices = devices or tf.config.list_logical_devices("CPU")
+    names = _first([device.name for device in devices], num_devices)
+    return tf.distribute.MirroredStrategy(names)
+
+
+def _first(devices: list[str], num_devices: int) -> list[str]:
+    if len(devices) < num_devices:
+        raise TrainingError(
+            "There are not that many devices. Received: {asked}; the backend sees "
+            "{found}. Ask for fewer.",
+            asked=num_devices,
+            found=len(devices),
+        )
+    return devices[:num_devices]
+
+
+def writes_files() -> bool:
+    """Whether this process is the one that saves, of those on several machines."""
+    backend = keras.backend.backend()
+    if backend == "jax":
+        import jax
+
+        return jax.process_index() == 0
+    if backend == "tensorflow" and "TF_CONFIG" in os.environ:
+        import tensorflow as tf
+
+        resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+        return resolver.task_type in (None, "chief") or (
+            resolver.task_type == "worker"
+            and resolver.task_id == 0
+            and "chief" not in resolver.cluster_spec().jobs
+        )
+    return True

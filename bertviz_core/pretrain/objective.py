@@ -1,0 +1,186 @@
+"""The two tasks of pre-training: guess hidden words, tell the next sentence.
+
+Shapes in comments: B rows, T tokens, P places to guess in a row, S room for
+sequences in a row, L layers, H hidden size, V vocabulary; Q and K tokens.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from bertviz_core.model.bert import Bert
+from bertviz_core.model.encoder import EncoderBlock
+from bertviz_core.model.layers import Tensor
+from bertviz_core.model.sparse import pattern_edges
+
+
+class PretrainingModel(keras.Model):
+    """A BERT with the losses of both tasks, for `fit`.
+
+    Differs from `Bert.call`: a row holds several sequences that do not see each
+    other, words are scored at the places to guess alone, and no attention is
+    kept.
+
+    Args:
+        bert: to train, with the heads "pooler", "mlm" and "nsp".
+        remat: computes each block anew for its gradient instead of keeping what
+            it computed.
+
+    Call arguments:
+        inputs: dict of int32 arrays, see `batches.assemble`: `input_ids`,
+            `token_type_ids`, `position_ids`, `sequence_ids` `[B, T]`,
+            `cls_positions` `[B, S]`; `mlm_positions` `[B, P]`; and optional
+            `layer_scales` float `[B, L]`, the same in every row, 0 to leave a
+            block out.
+        training: turns dropout on.
+
+    Returns:
+        A dict: `mlm_logits` float32 `[B, P, V]`, `nsp_logits` float32
+        `[B, S, 2]`.
+
+    Source:
+        Devlin et al. 2019, section 3.1. Decoder at the hidden places only:
+        google-research/bert, `run_pretraining.py`, `gather_indexes`. Several
+        sequences in a row: Krell et al. 2021 (arXiv:2107.02027), section 3.3.
+    """
+
+    def __init__(self, bert: Bert, remat: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.bert = bert
+        self.remat = remat
+        names = ("mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy")
+        self.means = {name: keras.metrics.Mean(name=name) for name in names}
+        self.built = True  # a Bert builds itself
+
+    def call(
+        self, inputs: dict[str, Tensor], training: bool | None = None
+    ) -> dict[str, Tensor]:
+        states = self.encode(inputs, training)  # [B, T, H]
+        hidden = ops.reshape(
+            _gathered(states, inputs["mlm_positions"]),
+            (-1, self.bert.config.hidden_size),
+        )  # [B * P, H]
+        logits = self.bert.mlm(hidden, self.bert.embeddings.word_embeddings)
+        shape = (*ops.shape(inputs["mlm_positions"]), self.bert.config.vocab_size)
+        firsts = _gathered(states, inputs["cls_positions"])  # [B, S, H]
+        pooled = ops.tanh(self.bert.pooler.dense(firsts))
+        nsp_logits = self.bert.nsp(pooled, training=training)  # [B, S, 2]
+        return {
+            "mlm_logits": ops.cast(ops.reshape(logits, shape), "float32"),
+            "nsp_logits": ops.cast(nsp_logits, "float32"),
+        }
+
+    def encode(self, inputs: dict[str, Tensor], training: bool | None) -> Tensor:
+        """Runs embeddings and blocks; `inputs` as in the class.
+
+        Returns:
+            float `[B, T, H]`, the last hidden state.
+        """
+        mask = _same_sequence(inputs["sequence_ids"])  # [B, Q, K]
+        edges = pattern_edges(self.bert.config, inputs["position_ids"])
+        if edges is not None:
+            mask = mask * edges
+        states = self.bert.embeddings(
+            inputs["input_ids"],
+            inputs["token_type_ids"],
+            inputs["position_ids"],
+            training=training,
+        )
+        scales = inputs.get("layer_scales")
+        for index, block in enumerate(self.bert.blocks):
+            scale = None if scales is None or not training else scales[0, index]
+            states = self._block(block, states, mask, scale, training)
+        if self.bert.final_norm is not None:
+            states = self.bert.final_norm(states)
+        return states
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Tensor:
+        """Mean over the places to guess plus mean over the pairs.
+
+        Divides by the room for them, filled or not, so that the parts of a batch,
+        on several devices or one after the other, add up to the whole. What is
+        reported is the mean over the filled ones.
+
+        Args:
+            x: the inputs.
+            y: `mlm_labels` int, `mlm_weights` float `[B, P]`, `nsp_labels` int,
+                `nsp_weights` float `[B, S]`.
+            y_pred: what `call` returned.
+            sample_weight: not used.
+            training: not used.
+        """
+        mlm = self._task("mlm", y, y_pred)
+        nsp = self._task("nsp", y, y_pred)
+        # A row counts once for its sentence pairs: room for more is a makeshift.
+        return (ops.mean(mlm) + ops.mean(ops.sum(nsp, axis=-1))) / _num_replicas()
+
+    def _task(self, name: str, y: Any, y_pred: Any) -> Tensor:
+        """Weighed losses of one task; counts them for the report."""
+        logits, labels = y_pred[f"{name}_logits"], y[f"{name}_labels"]
+        weights = y[f"{name}_weights"]
+        losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        # `argmax` takes four passes over the scores with Keras on TensorFlow.
+        is_right = ops.cast(ops.top_k(logits, 1)[1][..., 0], "int32") == labels
+        self.means[f"{name}_loss"].update_state(losses, weights)
+        self.means[f"{name}_accuracy"].update_state(
+            ops.cast(is_right, "float32"), weights
+        )
+        return losses * weights
+
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Tensor]:
+        """Means since the last report, by name; `compute_loss` counted them."""
+        return self.get_metrics_result()
+
+    def _block(
+        self,
+        block: EncoderBlock,
+        states: Tensor,
+        mask: Tensor,
+        scale: Tensor | None,
+        training: bool | None,
+    ) -> Tensor:
+        def through(states: Tensor) -> Tensor:
+            return block(states, mask, update_scale=scale, training=training)[0]
+
+        run = keras.remat(through) if self.remat and training else through
+        if scale is None:
+            return run(states)
+        return ops.cond(scale > 0, lambda: run(states), lambda: states)
+
+
+def _same_sequence(sequence_ids: Tensor) -> Tensor:
+    """Int `[B, Q, K]`: 1 where two tokens are of one sequence, not padding."""
+    same = sequence_ids[:, :, None] == sequence_ids[:, None, :]
+    return ops.cast(ops.logical_and(same, sequence_ids[:, None, :] > 0), "int32")
+
+
+def _gathered(states: Tensor, positions: Tensor) -> Tensor:
+    """`[B, T, H]` at `[B, P]` to `[B, P, H]`."""
+    batch, tokens, size = ops.shape(states)
+    first = ops.arange(batch, dtype="int32")[:, None] * tokens  # [B, 1]
+    flat = ops.reshape(states, (-1, size))
+    return ops.take(flat, positions + first, axis=0)
+
+
+def _num_replicas() -> int:
+    """Copies of the model whose gradients are summed.
+
+    `tf.distribute` leaves this division to the loss; JAX sees one big batch.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return 1
+    import tensorflow as tf
+
+    return tf.distribute.get_strategy().num_replicas_in_sync

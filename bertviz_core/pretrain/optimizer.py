@@ -1,0 +1,97 @@
+"""AdamW as BERT uses it, on the schedule of the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from bertviz_core.model.layers import Tensor
+from bertviz_core.pretrain.schedule import learning_rate
+from bertviz_core.pretrain.settings import OptimizerSettings, PretrainSettings
+
+# Source: google-research/bert, `optimization.py`, `exclude_from_weight_decay`.
+_NOT_DECAYED = ("bias", "gamma", "beta")
+
+
+class RunSchedule(keras.optimizers.schedules.LearningRateSchedule):
+    """`schedule.learning_rate` as Keras asks for it."""
+
+    def __init__(self, settings: OptimizerSettings, num_steps: int) -> None:
+        self.settings = settings
+        self.num_steps = num_steps
+
+    def __call__(self, step: Tensor) -> Tensor:
+        # Keras counts every part of an accumulated batch.
+        step = ops.cast(step // self.settings.accumulation, "float32")
+        return learning_rate(step, self.num_steps, self.settings, ops)
+
+
+class _DenseGradients:
+    """Adds up the gradients of a row that was looked up more than once.
+
+    TensorFlow gives the gradient of a lookup as a list of rows, with repeats. Keras
+    squares them one by one where it clips and where it averages squares: the sum
+    of squares in place of the square of the sum.
+    """
+
+    _trainable_variables: list[Any]
+
+    def apply(self, grads: list[Any], trainable_variables: Any = None) -> None:
+        variables = trainable_variables or self._trainable_variables
+        dense = [
+            ops.segment_sum(g.values, g.indices, num_segments=v.shape[0])
+            if hasattr(g, "dense_shape")
+            else g
+            for g, v in zip(grads, variables, strict=True)
+        ]
+        super().apply(dense, trainable_variables)  # type: ignore[misc]
+
+
+class AdamW(_DenseGradients, keras.optimizers.AdamW):
+    """AdamW that squares whole gradients."""
+
+
+class Muon(_DenseGradients, keras.optimizers.Muon):
+    """Muon that squares whole gradients."""
+
+
+def make_optimizer(
+    settings: PretrainSettings, variables: list[Any]
+) -> keras.optimizers.Optimizer:
+    """Makes the optimiser of a run, with its averages at zero.
+
+    Args:
+        settings: reads `optimizer` and the number of steps.
+        variables: all trainable weights, in the order of the model.
+
+    Returns:
+        A built optimiser: AdamW, or Keras' Muon, which turns the matrices inside
+        the blocks and leaves the rest to AdamW. Norms and biases do not decay.
+    """
+    asked = settings.optimizer
+    shared: dict[str, Any] = {
+        "learning_rate": RunSchedule(asked, settings.num_steps),
+        "weight_decay": asked.weight_decay,
+        "epsilon": asked.epsilon,
+        "global_clipnorm": asked.clip_norm or None,
+        "gradient_accumulation_steps": (
+            asked.accumulation if asked.accumulation > 1 else None
+        ),
+    }
+    if asked.name == "muon":
+        optimizer: keras.optimizers.Optimizer = Muon(
+            adam_beta_1=asked.beta_1,
+            adam_beta_2=asked.beta_2,
+            adam_weight_decay=asked.weight_decay,
+            exclude_layers=["embeddings/", "mlm/", "nsp/", "pooler/"],
+            **shared,
+        )
+    else:
+        optimizer = AdamW(beta_1=asked.beta_1, beta_2=asked.beta_2, **shared)
+    optimizer.exclude_from_weight_decay(
+        [v for v in variables if v.path.rsplit("/", 1)[-1] in _NOT_DECAYED]
+    )
+    optimizer.build(variables)
+    return optimizer

@@ -1,0 +1,122 @@
+"""From text files to an encoded corpus in a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from bertviz_core.errors import TrainingError
+from bertviz_core.pretrain.corpus import (
+    INDEX_FILE,
+    EncodedCorpus,
+    corpus_key,
+    open_corpus,
+    write_corpus,
+)
+from bertviz_core.pretrain.settings import PretrainSettings
+from bertviz_core.pretrain.text_files import read_documents, split_sentences
+from bertviz_core.pretrain.vocabulary import train_vocabulary
+from bertviz_core.tokenizer import BertTokenizer
+
+Say = Callable[[str], None]  # told in a line what is being done
+
+
+def prepare_corpus(
+    paths: Sequence[Path], settings: PretrainSettings, cache: Path, say: Say
+) -> Path:
+    """Encodes text files, or finds what an earlier call encoded.
+
+    Args:
+        paths: text files; or one folder that an earlier call returned.
+        settings: reads `corpus` and `model.vocab_size`.
+        cache: folder for encoded corpora, each under a name made of its content.
+        say: told what is being done.
+
+    Returns:
+        The folder of the encoded corpus, its `vocab.txt` inside.
+
+    Raises:
+        TrainingError: a file is absent, no text, empty; a single document; the
+            vocabulary does not fit the config; no room on the disk.
+        TokenizerError: a vocabulary file that is none.
+    """
+    if len(paths) == 1 and (paths[0] / INDEX_FILE).is_file():
+        return paths[0]
+    key = corpus_key(paths, settings.corpus, settings.model.vocab_size)
+    folder = cache / key
+    if not (folder / INDEX_FILE).is_file():
+        tokenizer = _tokenizer(paths, settings, say)
+        say(f"Encoding with {tokenizer.vocab_size} word pieces")
+        write_corpus(
+            _documents(paths, say),
+            [path.name for path in paths],
+            tokenizer,
+            settings.corpus.held_out_rate,
+            folder,
+        )
+    return folder
+
+
+def open_prepared(
+    folder: Path, settings: PretrainSettings
+) -> tuple[EncodedCorpus, BertTokenizer]:
+    """Opens what `prepare_corpus` returned.
+
+    Raises:
+        TrainingError: it is damaged, or has more words or other files than the
+            settings say.
+    """
+    corpus = open_corpus(folder)
+    tokenizer = BertTokenizer.from_folder(folder)
+    if tokenizer.vocab_size > settings.model.vocab_size:
+        raise _vocabulary_misfit(tokenizer, settings)
+    for name in settings.corpus.weights:
+        if name not in corpus.file_names:
+            raise TrainingError(
+                "The settings weigh a text file that is not in the corpus. Received: "
+                "{name}. In the corpus: {known}.",
+                name=name[:60],
+                known=", ".join(corpus.file_names),
+            )
+    return corpus, tokenizer
+
+
+def _tokenizer(
+    paths: Sequence[Path], settings: PretrainSettings, say: Say
+) -> BertTokenizer:
+    asked = settings.corpus
+    if asked.vocabulary_file:
+        tokenizer = BertTokenizer.from_vocab_file(
+            Path(asked.vocabulary_file), lower_case=asked.lower_case
+        )
+        if tokenizer.vocab_size != settings.model.vocab_size:
+            raise _vocabulary_misfit(tokenizer, settings)
+        return tokenizer
+    say("Learning word pieces")
+    paragraphs = (
+        p for path in paths for document in read_documents(path) for p in document
+    )
+    vocabulary = train_vocabulary(
+        paragraphs, settings.model.vocab_size, asked.lower_case, asked.max_characters
+    )
+    return BertTokenizer(vocabulary, lower_case=asked.lower_case)
+
+
+def _documents(paths: Sequence[Path], say: Say) -> Iterator[tuple[int, list[str]]]:
+    for index, path in enumerate(paths):
+        say(f"Reading {path.name}")
+        for paragraphs in read_documents(path):
+            sentences = [s for p in paragraphs for s in split_sentences(p)]
+            yield index, sentences
+
+
+def _vocabulary_misfit(
+    tokenizer: BertTokenizer, settings: PretrainSettings
+) -> TrainingError:
+    return TrainingError(
+        "The vocabulary does not fit the model. Received: {pieces} word pieces; "
+        "vocab_size={vocab_size}. Set vocab_size to the number of pieces, or use the "
+        "vocabulary that belongs to these settings.",
+        pieces=tokenizer.vocab_size,
+        vocab_size=settings.model.vocab_size,
+    )

@@ -1,0 +1,254 @@
+"""A pre-training run from its first step to the finished model, in any number of goes.
+
+Everything lies in one folder: `settings.json`, `corpus/`, `checkpoints/`,
+`curve.csv`, `curve.svg` and, at the end, `model/`. The same call on the
+same folder goes on where the last one stopped.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bertviz_core.errors import TrainingError
+from bertviz_core.pretrain.batches import Batches
+from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_checkpoint
+from bertviz_core.pretrain.curve import (
+    CurvePoint,
+    read_curve,
+    with_held_out,
+    write_curve,
+)
+from bertviz_core.pretrain.distribution import writes_files
+from bertviz_core.pretrain.finish import save_model_of
+from bertviz_core.pretrain.held_out import HeldOut
+from bertviz_core.pretrain.masking import TokenKinds
+from bertviz_core.pretrain.prepare import open_prepared, prepare_corpus
+from bertviz_core.pretrain.run_folder import claim_folder, require_same_run
+from bertviz_core.pretrain.schedule import learning_rate
+from bertviz_core.pretrain.settings import PretrainSettings
+from bertviz_core.pretrain.trainer import StretchReport, Trainer
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What one go of a run is to do.
+
+    Args:
+        settings: of the run.
+        corpus: text files, or one folder of an encoded corpus.
+        out: folder of the run.
+        cache: folder for encoded corpora; `None` for `corpus` in `out`.
+        num_devices: of this machine to use.
+        stop_after_seconds: saves and stops then; `None` runs to the end.
+    """
+
+    settings: PretrainSettings
+    corpus: Sequence[Path]
+    out: Path
+    cache: Path | None = None
+    num_devices: int = 1
+    stop_after_seconds: float | None = None
+
+
+def pretrain(
+    plan: RunPlan,
+    say: Callable[[str], None],
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Path | None:
+    """Starts a run, or goes on with it.
+
+    Args:
+        plan: what to do.
+        say: told in a line how it goes.
+        should_stop: asked after each step; true saves and stops.
+
+    Returns:
+        The folder of the finished model; `None` if there is still something to do.
+
+    Raises:
+        TrainingError: text, vocabulary and settings do not fit each other or the
+            run in `out`; a loss is not a number; no room on the disk.
+        ConfigError, TokenizerError: see `prepare_corpus`.
+    """
+    began_at = time.monotonic()
+    is_over = should_stop
+    if plan.stop_after_seconds is not None:
+        deadline = began_at + plan.stop_after_seconds
+
+        def is_over() -> bool:
+            return should_stop() or time.monotonic() > deadline
+
+    claim_folder(plan.out, plan.settings)
+    folder = prepare_corpus(
+        plan.corpus, plan.settings, plan.cache or plan.out / "corpus", say
+    )
+    return _Run(plan, folder, say, is_over).finish()
+
+
+class _Run:
+    """A run that is under way; one object for each go."""
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        folder: Path,
+        say: Callable[[str], None],
+        is_over: Callable[[], bool],
+    ) -> None:
+        self.plan, self.settings = plan, plan.settings
+        self.say, self.is_over = say, is_over
+        self.corpus, self.tokenizer = open_prepared(folder, self.settings)
+        self.kinds = TokenKinds.of(self.tokenizer.vocabulary)
+        self.fingerprint = f"{self.settings.fingerprint()} {folder.name}"
+        checkpoint = read_latest(plan.out / "checkpoints")
+        if checkpoint is not None:
+            require_same_run(checkpoint, self.fingerprint)
+        self.batches = Batches(self.corpus, self.kinds, self.settings)
+        self.trainer = Trainer(
+            self.settings, self.tokenizer.vocab_size, plan.num_devices
+        )
+        self.step = self.saved_step = 0
+        if checkpoint is not None:
+            self.trainer.set_state(checkpoint.state)
+            self.step = self.saved_step = checkpoint.step
+            say(f"Going on after step {self.step}")
+        self.points = read_curve(plan.out / "curve.csv", self.step)
+        self.is_writer = writes_files()
+        self._held_out: HeldOut | None = None
+        if checkpoint is None:  # from here on there is always one to go back to
+            self._save()
+
+    def finish(self) -> Path | None:
+        """Runs until the end or until it is told to stop."""
+        settings = self.settings
+        while self.step < settings.num_steps and not self.is_over():
+            point = self._stretch()
+            at_end = self.step == settings.num_steps
+            if at_end or self.step % settings.evaluation_steps == 0:
+                point = self._evaluated(point)
+            self.points.append(point)
+            if self.is_writer:
+                write_curve(self.points, self.plan.out)
+            if at_end or self.step % settings.checkpoint_steps == 0:
+                self._save()
+        if self.step > self.saved_step:
+            self._save()
+        if self.step < settings.num_steps:
+            self.say(f"Stopped after step {self.step} of {settings.num_steps}; saved")
+            return None
+        return self._export()
+
+    def _stretch(self) -> CurvePoint:
+        """Runs to the next step at which something is due."""
+        phase_index, in_phase = locate(self.settings, self.step)
+        phase = self.settings.phases[phase_index]
+        count = min(
+            phase.num_steps - in_phase,
+            *(
+                every - self.step % every
+                for every in (
+                    self.settings.report_steps,
+                    self.settings.evaluation_steps,
+                    self.settings.checkpoint_steps,
+                )
+            ),
+        )
+        report = self.trainer.run(
+            self.batches, phase_index, in_phase, count, self.is_over
+        )
+        if not math.isfinite(report.means["loss"]):
+            raise TrainingError(
+                "The loss is no longer a number, so the run has stopped between steps "
+                "{first} and {last}. The checkpoint of step {saved} is good. Lower the "
+                "learning rate or lengthen the warm-up, and start a new run.",
+                first=self.step,
+                last=self.step + report.num_steps,
+                saved=self.saved_step,
+            )
+        self.step += report.num_steps
+        point = self._point(report)
+        self._tell(point, report)
+        return point
+
+    def _point(self, report: StretchReport) -> CurvePoint:
+        settings = self.settings
+        phase = settings.phases[locate(settings, self.step - 1)[0]]
+        rows_tokens = phase.num_rows * phase.max_tokens
+        seconds = max(report.seconds, 1e-9)
+        rate = learning_rate(
+            self.step - 1.0, settings.num_steps, settings.optimizer, np
+        )
+        return CurvePoint(
+            step=self.step,
+            tokens=tokens_seen(settings, self.step),
+            max_tokens=phase.max_tokens,
+            learning_rate=float(rate),
+            tokens_per_second=report.num_steps * rows_tokens / seconds,
+            waiting_rate=report.waiting_seconds / seconds,
+            **report.means,
+        )
+
+    def _tell(self, point: CurvePoint, report: StretchReport) -> None:
+        left = self.settings.num_tokens - point.tokens
+        seconds_left = left / max(point.tokens_per_second, 1e-9)
+        self.say(
+            f"step {point.step}/{self.settings.num_steps}  length {point.max_tokens}  "
+            f"loss {point.mlm_loss:.3f}  words {point.mlm_accuracy:.3f}  "
+            f"pairs {point.nsp_accuracy:.3f}  {point.tokens_per_second:,.0f} tokens/s  "
+            f"waiting {point.waiting_rate:.1%}  "
+            f"{seconds_left / 3600:.1f} h left"
+        )
+
+    def _evaluated(self, point: CurvePoint) -> CurvePoint:
+        if self._held_out is None:
+            self._held_out = HeldOut(self.trainer.bert, self.corpus, self.kinds)
+        mlm, nsp = self._held_out.scores()
+        accuracy = None if nsp is None else nsp.accuracy
+        pairs = "" if accuracy is None else f"  pairs {accuracy:.3f}"
+        self.say(
+            f"held out: loss {mlm.loss:.3f}  first {mlm.top1:.3f}  "
+            f"among five {mlm.top5:.3f}{pairs}"
+        )
+        return with_held_out(point, mlm.loss, mlm.top1, mlm.top5, accuracy)
+
+    def _save(self) -> None:
+        if self.is_writer:
+            checkpoint = Checkpoint(self.step, self.fingerprint, self.trainer.state())
+            save_checkpoint(checkpoint, self.plan.out / "checkpoints")
+        self.saved_step = self.step
+
+    def _export(self) -> Path:
+        folder = self.plan.out / "model"
+        if self.is_writer:
+            save_model_of(self.trainer, self.settings, self.tokenizer, folder)
+        self.say(f"Finished: {folder}")
+        return folder
+
+
+def locate(settings: PretrainSettings, step: int) -> tuple[int, int]:
+    """Finds the phase of a step.
+
+    Returns:
+        `(phase_index, step within it)`.
+    """
+    for index, phase in enumerate(settings.phases):
+        if step < phase.num_steps:
+            return index, step
+        step -= phase.num_steps
+    raise ValueError(f"`step` must be below {settings.num_steps}.")
+
+
+def tokens_seen(settings: PretrainSettings, num_steps: int) -> int:
+    """Token places in the first steps of a run, padding counted."""
+    total = 0
+    for phase in settings.phases:
+        steps = min(num_steps, phase.num_steps)
+        total += steps * phase.num_rows * phase.max_tokens
+        num_steps -= steps
+    return total

@@ -1,0 +1,60 @@
+"""Which run lies in a folder, and whether this is it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from bertviz_core.errors import TrainingError
+from bertviz_core.pretrain.checkpoint import Checkpoint
+from bertviz_core.pretrain.settings import MAY_CHANGE, PretrainSettings
+
+
+def claim_folder(out: Path, settings: PretrainSettings) -> None:
+    """Writes the settings into a new folder, or compares them with those there.
+
+    Raises:
+        TrainingError: another run lies there, or the folder cannot be written.
+    """
+    path = out / "settings.json"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            text = json.dumps(settings.to_dict(), indent=2, ensure_ascii=False)
+            scratch = out / ".settings.json"
+            scratch.write_text(text + "\n", encoding="utf-8")
+            os.replace(scratch, path)
+            return
+    except OSError as error:
+        raise TrainingError(
+            "The folder {folder} cannot be written. Received: {reason}. Choose a "
+            "folder on a disk with room.",
+            folder=out.name,
+            reason=error.strerror or type(error).__name__,
+        ) from error
+    there = PretrainSettings.from_json_file(path).to_dict()
+    asked = settings.to_dict()
+    changed = [k for k in asked if asked[k] != there[k] and k not in MAY_CHANGE]
+    if changed:
+        raise TrainingError(
+            "The folder {folder} holds a run with other settings. Received: other "
+            "values of {keys}. Take the settings.json of that folder, or another "
+            "folder.",
+            folder=out.name,
+            keys=", ".join(changed),
+        )
+
+
+def require_same_run(checkpoint: Checkpoint, fingerprint: str) -> None:
+    """Refuses a checkpoint of other text or other settings.
+
+    Raises:
+        TrainingError: it is one.
+    """
+    if checkpoint.fingerprint != fingerprint:
+        raise TrainingError(
+            "The checkpoint of step {step} belongs to other text or other settings. "
+            "Give the text files that the run began with, or another folder.",
+            step=checkpoint.step,
+        )

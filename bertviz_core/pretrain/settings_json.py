@@ -1,0 +1,124 @@
+"""From a JSON object to frozen dataclasses: known keys, right kinds, or a sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Mapping
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from bertviz_core.config import BertConfig
+from bertviz_core.errors import TrainingError
+
+Kind = TypeVar("Kind")
+
+
+class Checked:
+    """A dataclass whose values must keep to bounds."""
+
+    def require(self, name: str, fits: bool, expected: str) -> None:
+        """Refuses a value.
+
+        Args:
+            name: of the field.
+            fits: whether the value is within its bounds.
+            expected: the bounds, in signs that need no translation.
+
+        Raises:
+            TrainingError: it does not fit.
+        """
+        if not fits:
+            raise TrainingError(
+                "The setting {name} is out of bounds. Expected: {expected}. "
+                "Received: {name}={received}. Change it in the settings file.",
+                name=name,
+                expected=expected,
+                received=str(getattr(self, name))[:60],
+            )
+
+
+def build(cls: type[Kind], raw: Any, where: str) -> Kind:
+    """Makes a dataclass from a JSON object, nested ones included.
+
+    Args:
+        cls: the dataclass; its annotations say which kinds are allowed.
+        raw: parsed JSON.
+        where: key of the object in its file, for messages; "" is the file itself.
+
+    Raises:
+        TrainingError: not an object, an unknown or missing key, a wrong kind.
+        ConfigError: a model configuration that is none.
+    """
+    if not isinstance(raw, Mapping):
+        raise _wrong_kind(where, raw, "object")
+    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    for key in raw:
+        if key not in fields:
+            raise TrainingError(
+                "The settings file has a key that is not known. Received: {key}. "
+                "Known here: {known}.",
+                key=_inside(where, str(key)[:60]),
+                known=", ".join(fields),
+            )
+    for name, field in fields.items():
+        is_optional = field.default is not dataclasses.MISSING
+        is_optional = is_optional or field.default_factory is not dataclasses.MISSING
+        if name not in raw and not is_optional:
+            raise TrainingError(
+                "The settings file lacks a key. Expected: {key}. Add it.",
+                key=_inside(where, name),
+            )
+    hints = get_type_hints(cls)
+    return cls(
+        **{key: _value(hints[key], raw[key], _inside(where, key)) for key in raw}
+    )
+
+
+def _value(hint: Any, raw: Any, where: str) -> Any:
+    if dataclasses.is_dataclass(hint):
+        if hint is BertConfig and isinstance(raw, Mapping):
+            unknown = set(raw) - {field.name for field in dataclasses.fields(hint)}
+            if not unknown:
+                return BertConfig.from_dict(raw, where)
+        return build(hint, raw, where)  # type: ignore[arg-type]
+    if get_origin(hint) is tuple:
+        if not isinstance(raw, list):
+            raise _wrong_kind(where, raw, "array")
+        return tuple(_value(get_args(hint)[0], item, where) for item in raw)
+    if get_origin(hint) is dict:
+        if not isinstance(raw, Mapping):
+            raise _wrong_kind(where, raw, "object")
+        kind = get_args(hint)[1]
+        return {str(key): _value(kind, raw[key], _inside(where, key)) for key in raw}
+    if isinstance(hint, types.UnionType):
+        if raw is None:
+            return None
+        hint = get_args(hint)[0]
+    return _plain(hint, raw, where)
+
+
+def _plain(kind: type, raw: Any, where: str) -> Any:
+    """A bool, int, float or str; JSON's 1 serves for 1.0, and 1e6 for 1000000."""
+    is_number = isinstance(raw, int | float) and not isinstance(raw, bool)
+    if kind is float and is_number:
+        return float(raw)
+    if kind is int and is_number and raw == raw // 1:
+        return int(raw)
+    if kind in (bool, str) and isinstance(raw, kind):
+        return raw
+    names = {bool: "boolean", int: "integer", float: "number", str: "string"}
+    raise _wrong_kind(where, raw, names[kind])
+
+
+def _inside(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key
+
+
+def _wrong_kind(where: str, raw: Any, expected: str) -> TrainingError:
+    return TrainingError(
+        "The setting {key} is of the wrong kind. Expected: {expected}. Received: "
+        "{received}. Change it in the settings file.",
+        key=where or "settings",
+        expected=expected,
+        received=str(raw)[:60],
+    )

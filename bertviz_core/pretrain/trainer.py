@@ -1,0 +1,224 @@
+"""The model in training: builds it, runs steps, gives and takes its state."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+
+from bertviz_core.config import BertConfig
+from bertviz_core.model.bert import PRETRAINING_HEADS, Bert
+from bertviz_core.pretrain.batches import Batch, Batches
+from bertviz_core.pretrain.distribution import on_devices
+from bertviz_core.pretrain.objective import PretrainingModel
+from bertviz_core.pretrain.optimizer import make_optimizer
+from bertviz_core.pretrain.settings import PretrainSettings
+
+Arrays = dict[str, np.ndarray]
+_INITIALISING = 3  # stream of random numbers; 0 to 2 are those of `Batches`
+
+
+@dataclass(frozen=True)
+class StretchReport:
+    """What some steps in a row came to.
+
+    Args:
+        num_steps: optimiser steps that were run; fewer than asked after a stop.
+        means: "loss", "mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy".
+        seconds: from the first step to the last.
+        waiting_seconds: of these, how long a batch was not ready in time.
+    """
+
+    num_steps: int
+    means: dict[str, float]
+    seconds: float
+    waiting_seconds: float
+
+
+class Trainer:
+    """A model and its optimiser.
+
+    Args:
+        settings: of the run.
+        vocab_size: word pieces that there are, at most `settings.model.vocab_size`.
+        num_devices: of this machine to use.
+
+    Raises:
+        TrainingError: there are fewer devices.
+    """
+
+    def __init__(
+        self, settings: PretrainSettings, vocab_size: int, num_devices: int = 1
+    ) -> None:
+        self.settings = settings
+        self.config = training_config(settings, vocab_size)
+        policy = "float32"
+        if settings.precision == "bfloat16":
+            policy = "mixed_bfloat16"
+        with on_devices(num_devices):
+            self.bert = Bert(self.config, PRETRAINING_HEADS, dtype=policy)
+            self.model = PretrainingModel(self.bert, settings.remat, dtype=policy)
+            _initialise(self.model, self.config, settings.seed)
+            optimizer = make_optimizer(settings, self.model.trainable_variables)
+            # XLA is what JAX is; TensorFlow's products on a CPU are faster
+            # without it.
+            is_jax = keras.backend.backend() == "jax"
+            self.model.compile(optimizer, jit_compile="auto" if is_jax else False)
+        self.optimizer = optimizer
+        self._phase_index = -1
+
+    def run(
+        self,
+        batches: Batches,
+        phase_index: int,
+        first_step: int,
+        num_steps: int,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> StretchReport:
+        """Runs optimiser steps.
+
+        Args:
+            batches: where the batches come from.
+            phase_index: which phase.
+            first_step: within the phase, from 0.
+            num_steps: to run.
+            should_stop: asked after each step; true ends the stretch there.
+        """
+        if phase_index != self._phase_index:
+            # Another length: compile for it, rather than for any length.
+            self.model.make_train_function(force=True)
+            self._phase_index = phase_index
+        data = StepBatches(batches, phase_index, first_step, num_steps)
+        watch = _Watch(data, should_stop)
+        history = self.model.fit(
+            data, epochs=1, shuffle=False, verbose=0, callbacks=[watch]
+        )
+        means = {name: float(values[-1]) for name, values in history.history.items()}
+        return StretchReport(
+            watch.num_steps, means, watch.seconds, watch.waiting_seconds
+        )
+
+    def state(self) -> Arrays:
+        """All that the next step depends on, by names that no backend changes."""
+        return {name: variable.numpy() for name, variable in self._variables().items()}
+
+    def set_state(self, state: Arrays) -> None:
+        """Takes what `state` gave.
+
+        Raises:
+            ValueError: another set of names or shapes.
+        """
+        variables = self._variables()
+        if set(state) != set(variables):
+            raise ValueError(
+                "`state` must hold the names of this trainer. Received: "
+                f"{sorted(set(state) ^ set(variables))[:3]} too many or too few."
+            )
+        for name, variable in variables.items():
+            variable.assign(state[name])
+
+    def _variables(self) -> dict[str, Any]:
+        trained = {f"weights/{v.path}": v for v in self.model.trainable_variables}
+        # Optimiser variables and states of dropout are numbered, not named alike.
+        return (
+            trained
+            | _numbered("random", self.model.non_trainable_variables)
+            | _numbered("optimizer", self.optimizer.variables)
+        )
+
+
+class StepBatches(keras.utils.PyDataset):
+    """Batches of some steps in a row, made ahead by two threads.
+
+    Args:
+        batches, phase_index, first_step, num_steps: see `Trainer.run`.
+    """
+
+    def __init__(
+        self, batches: Batches, phase_index: int, first_step: int, num_steps: int
+    ) -> None:
+        super().__init__(workers=2, use_multiprocessing=False, max_queue_size=8)
+        self.batches = batches
+        self.phase_index = phase_index
+        self.first_step = first_step
+        self.parts = batches.settings.optimizer.accumulation
+        self.num_parts = num_steps * self.parts
+        self.ready_at: dict[int, float] = {}
+
+    def __len__(self) -> int:
+        return self.num_parts
+
+    def __getitem__(self, index: int) -> Batch:
+        step, part = divmod(index, self.parts)
+        batch = self.batches.batch(self.phase_index, self.first_step + step, part)
+        self.ready_at[index] = time.perf_counter()
+        return batch
+
+
+class _Watch(keras.callbacks.Callback):
+    """Times steps, and ends the stretch when asked to."""
+
+    def __init__(self, data: StepBatches, should_stop: Callable[[], bool]) -> None:
+        super().__init__()
+        self.data = data
+        self.should_stop = should_stop
+        self.num_steps = 0
+        self.waiting_seconds = 0.0
+        self.began_at = self.ended_at = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return self.ended_at - self.began_at
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        if batch == 0:
+            self.began_at = self.ended_at = time.perf_counter()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        # A batch that was ready only after the step before it had ended made the
+        # trainer wait, wherever in the backend it waited.
+        if batch > 0:
+            late = self.data.ready_at.get(batch, 0.0) - self.ended_at
+            self.waiting_seconds += max(late, 0.0)
+        self.ended_at = time.perf_counter()
+        if (batch + 1) % self.data.parts == 0:
+            self.num_steps += 1
+            if self.should_stop():
+                self.model.stop_training = True
+
+
+def training_config(settings: PretrainSettings, vocab_size: int) -> BertConfig:
+    """The model's config while it is trained: its real vocabulary and dropout."""
+    return dataclasses.replace(
+        settings.model,
+        vocab_size=vocab_size,
+        hidden_dropout_prob=settings.dropout,
+        attention_probs_dropout_prob=settings.dropout,
+    )
+
+
+def _initialise(model: keras.Model, config: BertConfig, seed: int) -> None:
+    """Draws weights with NumPy, so that every backend starts alike.
+
+    Source: google-research/bert, `modeling.py`, `create_initializer`: normal, drawn
+    again beyond two standard deviations. Biases are 0 and gains 1 already.
+    """
+    rng = np.random.default_rng([seed, _INITIALISING])
+    for variable in model.trainable_variables:
+        name = variable.path.rsplit("/", 1)[-1]
+        if name == "kernel" or name.endswith("_embeddings"):
+            values = rng.normal(size=variable.shape)
+            while (beyond := np.abs(values) > 2.0).any():
+                values[beyond] = rng.normal(size=int(beyond.sum()))
+            variable.assign((values * config.initializer_range).astype("float32"))
+    for variable in model.non_trainable_variables:  # states of dropout
+        variable.assign(rng.integers(2**31, size=variable.shape).astype("uint32"))
+
+
+def _numbered(kind: str, variables: list[Any]) -> dict[str, Any]:
+    return {f"{kind}/{index:04}": v for index, v in enumerate(variables)}

@@ -1,0 +1,85 @@
+"""A made-up language, a small corpus in it, and settings for a tiny model."""
+
+import numpy as np
+
+from bertviz_core.pretrain.batches import Batches
+from bertviz_core.pretrain.corpus import encode_documents
+from bertviz_core.pretrain.masking import TokenKinds
+from bertviz_core.pretrain.settings import PretrainSettings
+from bertviz_core.tokenizer import SPECIAL_TOKENS, BertTokenizer
+
+# Each noun is always followed by a verb of its own: something to learn.
+NOUNS = ("cat", "dog", "bird", "fish", "horse")
+VERBS = ("purr", "bark", "sing", "swim", "gallop")
+VOCABULARY = (*SPECIAL_TOKENS, *NOUNS, *VERBS, "##s", "the", "a", "old", "red", ".")
+LENGTHS = (16, 24)
+
+
+def settings(**changes):
+    raw = {
+        "model": {
+            "vocab_size": len(VOCABULARY),
+            "hidden_size": 12,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 3,
+            "intermediate_size": 20,
+            "max_position_embeddings": 32,
+        },
+        "phases": [
+            {"max_tokens": 16, "num_tokens": 16 * 6 * 8, "batch_tokens": 16 * 6},
+            {"max_tokens": 24, "num_tokens": 24 * 4 * 5, "batch_tokens": 24 * 4},
+        ],
+        "optimizer": {"learning_rate": 0.01},
+        "precision": "float32",
+        "seed": 3,
+        "report_steps": 4,
+        "checkpoint_steps": 6,
+        "evaluation_steps": 100,
+        "model_name": "tiny",
+    }
+    return PretrainSettings.from_dict(raw | changes)
+
+
+def sentence(rng):
+    which = rng.integers(len(NOUNS))
+    words = [rng.choice(["the", "a"])]
+    words += list(rng.choice(["old", "red"], rng.integers(0, 3)))
+    words += [NOUNS[which], f"{VERBS[which]}s"]
+    return " ".join(words) + "."
+
+
+def documents(count=60, seed=1, most_sentences=9):
+    rng = np.random.default_rng(seed)
+    return [
+        [sentence(rng) for _ in range(rng.integers(1, most_sentences + 1))]
+        for _ in range(count)
+    ]
+
+
+def write_text(path, count=60, seed=1):
+    """Paragraphs of two sentences, a blank line between documents."""
+    texts = []
+    for sentences in documents(count, seed):
+        pairs = [sentences[i : i + 2] for i in range(0, len(sentences), 2)]
+        texts.append("\n".join(" ".join(pair) for pair in pairs))
+    path.write_text("\n\n".join(texts) + "\n", encoding="utf-8")
+    return path
+
+
+def tokenizer():
+    return BertTokenizer(VOCABULARY)
+
+
+def kinds():
+    return TokenKinds.of(VOCABULARY)
+
+
+def corpus(count=60, seed=1, **sizes):
+    return encode_documents(
+        ((0, sentences) for sentences in documents(count, seed, **sizes)), tokenizer()
+    )
+
+
+def batches(asked=None, **changes):
+    asked = asked or settings(**changes)
+    return Batches(corpus(), kinds(), asked)

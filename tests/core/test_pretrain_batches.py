@@ -1,0 +1,392 @@
+"""From documents to batches: nothing lost, nothing mixed up, nothing twice the same."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from bertviz_core.pretrain.batches import Batches, assemble
+from bertviz_core.pretrain.chunks import IS_NEXT, IS_RANDOM, draw_sequences
+from bertviz_core.pretrain.data_settings import MaskingSettings, SequenceSettings
+from bertviz_core.pretrain.masking import (
+    SPAN_SHARES,
+    TokenKinds,
+    choose_positions,
+    hide,
+    num_predictions,
+)
+from bertviz_core.pretrain.packing import pack_rows
+from bertviz_core.tokenizer import SPECIAL_TOKENS
+from tests.core import pretrain_samples as samples
+
+MAX_TOKENS = 24
+KINDS = samples.kinds()
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return samples.corpus(150)
+
+
+def drawn(corpus, seed=0, times=None, **changes):
+    times = np.ones(corpus.num_documents, "int64") if times is None else times
+    asked = SequenceSettings(**changes)
+    rng = np.random.default_rng(seed)
+    return draw_sequences(corpus, times, MAX_TOKENS, asked, rng)
+
+
+def document_of(corpus, places):
+    bounds = corpus.sentence_starts[corpus.document_starts]
+    return np.searchsorted(bounds, places, "right") - 1
+
+
+def covered(corpus, starts, lengths):
+    seen = np.zeros(len(corpus.tokens), int)
+    for start, length in zip(starts, lengths, strict=True):
+        seen[start : start + length] += 1
+    return seen
+
+
+def test_every_word_is_read_and_no_sequence_is_too_long(corpus):
+    sequences = drawn(corpus, join_rate=0.3)
+    assert sequences.lengths.max() == MAX_TOKENS
+    starts = np.concatenate([sequences.a_starts, sequences.b_starts])
+    lengths = np.concatenate([sequences.a_lengths, sequences.b_lengths])
+    # The one B that had to be cut may lose a few words.
+    assert (covered(corpus, starts, lengths) == 0).sum() < MAX_TOKENS
+
+
+def test_every_sequence_begins_with_a_sentence(corpus):
+    sequences = drawn(corpus, short_rate=0.4)
+    starts = np.concatenate(
+        [sequences.a_starts, sequences.b_starts[sequences.b_lengths > 0]]
+    )
+    assert np.isin(starts, corpus.sentence_starts).all()
+
+
+def test_a_short_sequence_ends_with_a_sentence(corpus):
+    sequences = drawn(corpus, pair_rate=0.0, short_rate=1.0)
+    ends = sequences.a_starts + sequences.a_lengths
+    is_cut = ~np.isin(ends, corpus.sentence_starts)
+    assert (sequences.lengths[is_cut] == MAX_TOKENS).all()
+    assert is_cut.mean() < 0.3
+    assert (sequences.lengths < MAX_TOKENS // 2).mean() > 0.1
+
+
+def test_a_sentence_longer_than_a_row_is_read_on_in_the_next_one():
+    long = ["the " + "old " * 60 + "cat.", "a dog."]
+    corpus = samples.encode_documents(iter([(0, long), (0, long)]), samples.tokenizer())
+    sequences = drawn(corpus, pair_rate=0.0, short_rate=0.0, join_rate=0.0)
+    seen = covered(corpus, sequences.a_starts, sequences.a_lengths)
+    assert seen.min() == 1
+    assert sequences.a_lengths[:3].tolist() == [22, 22, 22]
+
+
+def test_a_next_sentence_follows_and_a_random_one_is_of_another_document(corpus):
+    sequences = drawn(corpus, pair_rate=1.0, join_rate=0.2)
+    asked = sequences.nsp_weights > 0
+    follows = sequences.a_starts + sequences.a_lengths == sequences.b_starts
+    a_ends = sequences.a_starts + sequences.a_lengths - 1
+    same = document_of(corpus, a_ends) == document_of(corpus, sequences.b_starts)
+    is_next = asked & (sequences.nsp_labels == IS_NEXT)
+    is_random = asked & (sequences.nsp_labels == IS_RANDOM)
+    assert is_next.sum() > 50
+    assert (follows & same)[is_next].all()
+    assert not same[is_random].any()
+    share = is_random.sum() / asked.sum()
+    assert 0.4 < share < 0.6
+
+
+def test_a_random_sentence_is_of_the_same_kind_of_text(corpus):
+    files = (np.arange(corpus.num_documents) % 2).astype("uint8")
+    mixed = dataclasses.replace(corpus, document_files=files)
+    sequences = drawn(mixed, pair_rate=1.0, random_next_rate=1.0, join_rate=0.0)
+    pairs = sequences.b_lengths > 0
+    a_files = files[document_of(mixed, sequences.a_starts[pairs])]
+    b_files = files[document_of(mixed, sequences.b_starts[pairs])]
+    assert (a_files != b_files).sum() <= 2
+
+
+def test_a_pair_within_one_document_by_chance_is_not_asked_about():
+    corpus = samples.corpus(2, most_sentences=40)
+    sequences = drawn(corpus, pair_rate=1.0, random_next_rate=1.0, join_rate=0.0)
+    a_ends = sequences.a_starts + sequences.a_lengths - 1
+    same = document_of(corpus, a_ends) == document_of(corpus, sequences.b_starts)
+    is_pair = sequences.b_lengths > 0
+    assert (same & is_pair).any()
+    assert (sequences.nsp_weights[same & is_pair] == 0).all()
+
+
+def test_the_share_of_pairs_is_as_asked(corpus):
+    assert (drawn(corpus, pair_rate=0.0).b_lengths == 0).all()
+    long = (corpus.document_tokens > 2 * MAX_TOKENS).astype("int64")
+    shares = [
+        (drawn(corpus, seed, long, pair_rate=0.5).b_lengths > 0).mean()
+        for seed in range(5)
+    ]
+    assert 0.35 < np.mean(shares) < 0.55
+
+
+def test_documents_are_joined_only_when_asked_and_only_with_their_neighbour(corpus):
+    def crossing(rate):
+        sequences = drawn(corpus, pair_rate=0.0, join_rate=rate)
+        ends = sequences.a_starts + sequences.a_lengths - 1
+        return document_of(corpus, ends) - document_of(corpus, sequences.a_starts)
+
+    assert (crossing(0.0) == 0).all()
+    assert (crossing(1.0) > 0).mean() > 0.3
+
+
+def test_documents_of_two_files_are_never_joined(corpus):
+    files = (np.arange(corpus.num_documents) % 2).astype("uint8")
+    mixed = dataclasses.replace(corpus, document_files=files)
+    sequences = drawn(mixed, pair_rate=0.0, join_rate=1.0)
+    ends = sequences.a_starts + sequences.a_lengths - 1
+    assert (document_of(mixed, ends) == document_of(mixed, sequences.a_starts)).all()
+
+
+def test_a_document_is_read_as_often_as_it_is_weighed(corpus):
+    times = np.arange(corpus.num_documents) % 3
+    sequences = drawn(corpus, 0, times, pair_rate=0.0, short_rate=0.0, join_rate=0.0)
+    begins = corpus.sentence_starts[corpus.document_starts[:-1]]
+    counts = [(sequences.a_starts == begin).sum() for begin in begins]
+    assert counts == times.tolist()
+
+
+def test_each_sequence_lies_in_one_row_and_no_row_overflows():
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(3, 33, 500)
+    rows = pack_rows(lengths, 32, 5, rng)
+    used = rows[rows >= 0]
+    assert sorted(used) == list(range(500))
+    filled = np.where(rows >= 0, lengths[rows], 0).sum(axis=1)
+    assert filled.max() <= 32
+    assert filled.sum() / (32 * len(rows)) > 0.95
+
+
+def test_no_sequence_makes_no_row():
+    rng = np.random.default_rng(0)
+    assert pack_rows(np.zeros(0, "int64"), 9, 4, rng).shape == (0, 4)
+
+
+def test_a_row_holds_its_sequences_one_after_the_other(corpus):
+    sequences = drawn(corpus, pair_rate=0.6)
+    rows = pack_rows(sequences.lengths, MAX_TOKENS, 3, np.random.default_rng(1))[:7]
+    made = assemble(corpus.tokens, sequences, rows, MAX_TOKENS, KINDS)
+    for row in range(7):
+        ids, types, positions, owners = [], [], [], []
+        for place, index in enumerate(rows[row][rows[row] >= 0]):
+            a, b = (
+                corpus.tokens[start : start + length].tolist()
+                for start, length in (
+                    (sequences.a_starts[index], sequences.a_lengths[index]),
+                    (sequences.b_starts[index], sequences.b_lengths[index]),
+                )
+            )
+            assert made["cls_positions"][row, place] == len(ids)
+            assert made["nsp_labels"][row, place] == sequences.nsp_labels[index]
+            assert made["nsp_weights"][row, place] == sequences.nsp_weights[index]
+            second = [*b, 3] if b else []
+            ids += [2, *a, 3, *second]
+            types += [0] * (len(a) + 2) + [1] * len(second)
+            positions += range(len(a) + 2 + len(second))
+            owners += [place + 1] * (len(a) + 2 + len(second))
+        padding = [0] * (MAX_TOKENS - len(ids))
+        assert made["input_ids"][row].tolist() == ids + padding
+        assert made["token_type_ids"][row].tolist() == types + padding
+        assert made["position_ids"][row].tolist() == positions + padding
+        assert made["sequence_ids"][row].tolist() == owners + padding
+        unused = rows[row] < 0
+        assert (made["nsp_weights"][row][unused] == 0).all()
+
+
+def random_rows(seed=0, rows=200, tokens=30):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, len(samples.VOCABULARY), (rows, tokens)).astype("int32")
+
+
+@pytest.mark.parametrize("unit", ["token", "word", "span"])
+def test_the_share_of_hidden_words_is_as_asked_and_no_special_token_is_hidden(unit):
+    ids = random_rows()
+    asked = MaskingSettings(rate=0.25, unit=unit)
+    rng = np.random.default_rng(0)
+    positions, weights = choose_positions(ids, KINDS, asked, rng)
+    assert positions.shape == weights.shape == (200, num_predictions(30, 0.25))
+    labels = np.take_along_axis(ids, positions, axis=1)
+    assert not KINDS.is_special[labels[weights > 0]].any()
+    for row in range(200):
+        chosen = positions[row][weights[row] > 0]
+        assert len(set(chosen)) == len(chosen)
+    share = weights.sum() / (~KINDS.is_special[ids]).sum()
+    assert 0.2 < share < 0.27
+    if unit == "token":
+        counts = (~KINDS.is_special[ids]).sum(axis=1)
+        expected = np.minimum(np.rint(counts * 0.25), positions.shape[1])
+        assert (weights.sum(axis=1) == expected).all()
+
+
+def test_whole_words_are_hidden_whole():
+    continuation = samples.VOCABULARY.index("##s")
+    noun = samples.VOCABULARY.index("cat")
+    ids = np.tile(np.array([2, *[noun, continuation, continuation] * 6, 3]), (99, 1))
+    asked = MaskingSettings(rate=0.4, unit="word")
+    positions, weights = choose_positions(ids, KINDS, asked, np.random.default_rng(0))
+    for row in range(99):
+        chosen = set(positions[row][weights[row] > 0])
+        words = {(place - 1) // 3 for place in chosen}
+        assert chosen == {1 + 3 * word + part for word in words for part in range(3)}
+        assert len(words) == 2  # 7 of 18 tokens: two words and a third that is cut
+
+
+def test_a_lone_word_longer_than_its_share_is_hidden_in_part_rather_than_none():
+    continuation = samples.VOCABULARY.index("##s")
+    ids = np.array([[2, 5, *[continuation] * 11, 3]])
+    asked = MaskingSettings(rate=0.25, unit="word")
+    _, weights = choose_positions(ids, KINDS, asked, np.random.default_rng(0))
+    assert weights.sum() == 3
+
+
+def test_chinese_is_hidden_in_spans_of_one_to_four_characters():
+    vocabulary = (*SPECIAL_TOKENS, *"天地玄黄宇宙洪荒", "at", "##om", "。")
+    kinds = TokenKinds.of(vocabulary)
+    rng = np.random.default_rng(0)
+    ids = rng.integers(5, 13, (400, 200))
+    asked = MaskingSettings(rate=0.1, unit="span")
+    positions, weights = choose_positions(ids, kinds, asked, rng)
+    sizes = []
+    for row in range(400):
+        chosen = np.sort(positions[row][weights[row] > 0])
+        breaks = np.flatnonzero(np.diff(chosen) > 1) + 1
+        sizes += [len(run) for run in np.split(chosen, breaks)]
+    # Neighbouring spans look like one, so a few are longer than four.
+    shares = np.bincount(sizes, minlength=9)[1:5] / len(sizes)
+    assert np.allclose(shares, SPAN_SHARES, atol=0.06)
+
+
+def test_latin_words_between_chinese_ones_are_hidden_whole():
+    vocabulary = (*SPECIAL_TOKENS, "天", "地", "at", "##om", "。")
+    kinds = TokenKinds.of(vocabulary)
+    ids = np.tile(np.array([2, *[5, 6, 7, 8, 9] * 5, 3]), (99, 1))
+    asked = MaskingSettings(rate=0.3, unit="span")
+    positions, weights = choose_positions(ids, kinds, asked, np.random.default_rng(0))
+    hidden = np.zeros(ids.shape, bool)
+    np.put_along_axis(hidden, positions, weights > 0, axis=1)
+    assert (hidden[ids == 7] == hidden[ids == 8]).all()
+    assert (hidden[ids == 9] != hidden[ids == 8]).any()
+
+
+def test_hidden_words_become_mask_any_word_or_stay_as_in_the_paper():
+    ids = np.full((300, 40), samples.VOCABULARY.index("cat"), "int32")
+    asked = MaskingSettings(rate=0.5)
+    rng = np.random.default_rng(0)
+    positions, weights = choose_positions(ids, KINDS, asked, rng)
+    hidden, labels = hide(ids, positions, weights, KINDS, asked, rng)
+    shown = np.take_along_axis(hidden, positions, axis=1)
+    assert (labels == samples.VOCABULARY.index("cat")).all()
+    assert abs((shown == KINDS.mask_token_id).mean() - 0.8) < 0.02
+    others = 1 - 1 / len(KINDS.ordinary_ids)  # a draw may be the word itself
+    is_other = (shown != labels) & (shown != KINDS.mask_token_id)
+    assert abs(is_other.mean() - 0.1 * others) < 0.02
+    assert not KINDS.is_special[shown[is_other]].any()
+    untouched = np.ones(ids.shape, bool)
+    np.put_along_axis(untouched, positions, False, axis=1)
+    assert (hidden[untouched] == ids[untouched]).all()
+
+
+def test_a_place_without_weight_keeps_its_word():
+    ids = np.array([[2, 5, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0]], "int32")
+    asked = MaskingSettings(rate=0.5, mask_rate=1.0, random_rate=0.0)
+    rng = np.random.default_rng(0)
+    positions, weights = choose_positions(ids, KINDS, asked, rng)
+    hidden, _ = hide(ids, positions, weights, KINDS, asked, rng)
+    assert weights.sum() == 1
+    assert hidden[0].tolist() == [2, 4, 3] + [0] * 9
+
+
+def same(first, second):
+    arrays = [{**inputs, **labels} for inputs, labels in (first, second)]
+    return all((arrays[0][name] == arrays[1][name]).all() for name in arrays[0])
+
+
+def test_a_batch_depends_on_seed_phase_and_step_alone():
+    one, other = samples.batches(), samples.batches()
+    for phase, step in ((1, 4), (0, 3), (0, 700), (1, 0)):
+        assert same(one.batch(phase, step), other.batch(phase, step))
+    assert not same(one.batch(0, 3), one.batch(0, 4))
+    assert not same(one.batch(0, 3), samples.batches(seed=4).batch(0, 3))
+
+
+def test_words_are_hidden_afresh_in_every_epoch():
+    batches = samples.batches()
+    steps = batches.steps_per_epoch(0)
+    first, later = (
+        [batches.batch(0, epoch * steps + i)[0] for i in range(steps)]
+        for epoch in (0, 1)
+    )
+    assert not same((first[0], {}), (later[0], {}))
+
+    def hidden_texts(batch):
+        return {row.tobytes() for inputs in batch for row in inputs["input_ids"]}
+
+    assert len(hidden_texts(first) & hidden_texts(later)) < 0.2 * len(
+        hidden_texts(first)
+    )
+
+
+def test_the_parts_of_a_batch_are_its_rows():
+    whole = samples.batches().batch(0, 2)[0]
+    asked = samples.settings(optimizer={"learning_rate": 0.01, "accumulation": 2})
+    parts = [samples.batches(asked).batch(0, 2, part)[0] for part in range(2)]
+    for name in ("sequence_ids", "token_type_ids", "position_ids", "cls_positions"):
+        joined = np.concatenate([part[name] for part in parts])
+        assert (joined == whole[name]).all()
+
+
+def test_held_out_documents_are_never_trained_on():
+    corpus = samples.corpus(40)
+    marker = samples.VOCABULARY.index("red")
+    held_out = np.zeros(40, bool)
+    held_out[7] = True
+    bounds = corpus.sentence_starts[corpus.document_starts]
+    tokens = np.full(len(corpus.tokens), samples.VOCABULARY.index("old"), "int32")
+    tokens[bounds[7] : bounds[8]] = marker
+    corpus = dataclasses.replace(corpus, tokens=tokens, is_held_out=held_out)
+    asked = samples.settings(masking={"mask_rate": 1.0, "random_rate": 0.0})
+    batches = Batches(corpus, KINDS, asked)
+    for step in range(2 * batches.steps_per_epoch(0)):
+        inputs, labels = batches.batch(0, step)
+        assert marker not in inputs["input_ids"]
+        assert marker not in labels["mlm_labels"]
+
+
+def test_a_file_of_weight_two_is_read_twice_as_often():
+    corpus = samples.corpus(80)
+    files = (np.arange(80) >= 40).astype("uint8")
+    corpus = dataclasses.replace(
+        corpus, document_files=files, file_names=("a.txt", "b.txt")
+    )
+    weights = {"weights": {"a.txt": 2.0, "b.txt": 0.5}}
+    batches = Batches(corpus, KINDS, samples.settings(corpus=weights))
+    plan = batches._make_plan(0, 0)
+    owner = document_of(corpus, plan.sequences.a_starts)
+    of_a = plan.sequences.lengths[owner < 40].sum()
+    of_b = plan.sequences.lengths[owner >= 40].sum()
+    size = corpus.document_tokens
+    expected = 4 * size[:40].sum() / size[40:].sum()
+    assert 0.6 * expected < of_a / of_b < 1.7 * expected
+
+
+def test_little_of_a_batch_is_padding():
+    batches = samples.batches()
+    shares = [
+        (batches.batch(1, step)[0]["sequence_ids"] == 0).mean()
+        for step in range(batches.steps_per_epoch(1))
+    ]
+    assert np.mean(shares) < 0.05
+
+
+def test_a_text_smaller_than_a_batch_fills_it_by_repeating():
+    asked = samples.settings()
+    batches = Batches(samples.corpus(2), KINDS, asked)
+    assert batches.steps_per_epoch(0) == 1
+    assert (batches.batch(0, 5)[0]["sequence_ids"][:, 0] == 1).all()

@@ -1,0 +1,152 @@
+"""The settings file: what it may hold, and what follows from it."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bertviz_core import pretrain
+from bertviz_core.errors import BertVizError, ConfigError, TrainingError
+from bertviz_core.pretrain.schedule import keep_rate, layer_scales, learning_rate
+from bertviz_core.pretrain.settings import (
+    OptimizerSettings,
+    Phase,
+    PretrainSettings,
+)
+from tests.core.pretrain_samples import settings
+
+CONFIGS = sorted((Path(pretrain.__file__).parent / "configs").glob("*.json"))
+
+
+def test_settings_survive_the_way_through_json(tmp_path):
+    asked = settings(
+        dropout=0.25, corpus={"weights": {"a.txt": 2}, "lower_case": False}
+    )
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps(asked.to_dict()))
+    assert PretrainSettings.from_json_file(path) == asked
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_a_bundled_configuration_can_be_run_and_trains_every_position(path):
+    asked = PretrainSettings.from_json_file(path)
+    assert asked.model_name == path.stem
+    lengths = [phase.max_tokens for phase in asked.phases]
+    assert lengths == sorted(lengths)
+    assert lengths[-1] == asked.model.max_position_embeddings == 512
+
+
+def test_steps_follow_from_the_tokens_of_each_phase():
+    asked = settings()
+    assert [phase.num_steps for phase in asked.phases] == [8, 5]
+    assert asked.num_steps == 13
+    assert asked.num_tokens == 8 * 96 + 5 * 96
+    uneven = Phase(max_tokens=10, num_tokens=1000, batch_tokens=39)
+    assert (uneven.num_rows, uneven.num_steps) == (3, 33)
+
+
+def test_whole_numbers_may_be_written_with_an_exponent():
+    phase = {"max_tokens": 16, "num_tokens": 1e4, "batch_tokens": 32}
+    assert settings(phases=[phase]).phases[0].num_tokens == 10_000
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dropuot": 0.1}, "not known. Received: dropuot"),
+        ({"masking": {"share": 0.2}}, "Received: masking.share"),
+        ({"seed": "one"}, "setting seed is of the wrong kind"),
+        ({"seed": True}, "Expected: integer. Received: True"),
+        ({"seed": 1.5}, "Expected: integer. Received: 1.5"),
+        ({"dropout": None}, "Expected: number. Received: None"),
+        ({"phases": {}}, "phases is of the wrong kind. Expected: array"),
+        ({"phases": []}, "phases is out of bounds"),
+        ({"phases": [{"max_tokens": 16}]}, "lacks a key. Expected: phases.num_tokens"),
+        ({"masking": 3}, "masking is of the wrong kind. Expected: object"),
+        ({"masking": {"rate": 0}}, "rate=0"),
+        ({"masking": {"unit": "letter"}}, "token | word | span"),
+        ({"masking": {"mask_rate": 0.8, "random_rate": 0.3}}, "random_rate ≤ 1"),
+        ({"optimizer": {"name": "sgd"}}, "adamw | muon"),
+        ({"optimizer": {"learning_rate": float("nan")}}, "learning_rate=nan"),
+        ({"optimizer": {"decay": "exponential"}}, "> 0 (exponential)"),
+        ({"optimizer": {"accumulation": 0}}, "accumulation=0"),
+        ({"optimizer": {"accumulation": 5}}, "equal parts. Received: 6 rows"),
+        ({"remat": True, "dropout": 0.1}, "Dropout does not go together"),
+        ({"layer_keep_rate": 0.5, "dropout": 0.1}, "Dropout does not go together"),
+        ({"layer_keep_rate": 0}, "layer_keep_rate=0"),
+        ({"precision": "float16"}, "float32 | bfloat16"),
+        ({"corpus": {"weights": {"a": -1}}}, "Expected: ≥ 0"),
+        ({"corpus": {"weights": {"a": "much"}}}, "corpus.weights.a is of"),
+        ({"corpus": {"vocabulary_file": 3}}, "Expected: string"),
+        ({"model": {"vocab_size": 9, "hiden_size": 3}}, "model.hiden_size"),
+    ],
+)  # fmt: skip
+def test_a_wrong_setting_is_named(changes, message):
+    with pytest.raises(TrainingError) as caught:
+        settings(**changes)
+    assert message in str(caught.value)
+
+
+def test_a_phase_longer_than_the_model_is_refused_with_both_numbers():
+    phase = {"max_tokens": 33, "num_tokens": 99, "batch_tokens": 33}
+    with pytest.raises(
+        TrainingError, match=r"max_tokens=33, max_position_embeddings=32"
+    ):
+        settings(phases=[phase])
+
+
+@pytest.mark.parametrize("content", ["", "[1]", "{"])
+def test_a_file_that_is_no_object_is_refused(tmp_path, content):
+    path = tmp_path / "settings.json"
+    path.write_text(content)
+    with pytest.raises(BertVizError, match=r"settings\.json"):
+        PretrainSettings.from_json_file(path)
+
+
+def test_a_model_that_cannot_be_is_refused():
+    with pytest.raises(ConfigError, match="multiple"):
+        settings(model={"vocab_size": 9, "hidden_size": 10, "num_attention_heads": 3})
+
+
+def test_the_fingerprint_changes_with_all_that_changes_the_model():
+    asked = settings()
+    for name, value in (("seed", 4), ("dropout", 0.1), ("precision", "bfloat16")):
+        assert settings(**{name: value}).fingerprint() != asked.fingerprint()
+    other = settings(optimizer={"learning_rate": 0.02})
+    assert other.fingerprint() != asked.fingerprint()
+    for name in ("report_steps", "checkpoint_steps", "evaluation_steps"):
+        assert settings(**{name: 77}).fingerprint() == asked.fingerprint()
+
+
+def test_the_learning_rate_rises_to_its_peak_and_falls_in_a_straight_line():
+    asked = OptimizerSettings(learning_rate=3.0, warmup_rate=0.2, final_rate=0.1)
+    rates = [learning_rate(float(step), 50, asked, np) for step in range(50)]
+    assert np.allclose(rates[:10], 0.3 * np.arange(1, 11))
+    assert rates[9] == max(rates) == 3.0
+    assert np.allclose(np.diff(rates[9:]), -2.7 / 40)
+    assert np.isclose(rates[-1], 0.3)
+
+
+def test_an_exponential_decay_falls_by_the_same_share_at_every_step():
+    asked = OptimizerSettings(
+        learning_rate=2.0, warmup_rate=0.0, decay="exponential", final_rate=0.01
+    )
+    rates = np.array([learning_rate(float(s), 30, asked, np) for s in range(30)])
+    assert np.allclose(rates[1:] / rates[:-1], 0.01 ** (1 / 29))
+    assert np.isclose(rates[-1], 0.02)
+
+
+def test_every_block_is_kept_at_first_and_the_last_one_rarest_in_the_end():
+    assert keep_rate(0, 500, 0.4) == 1.0
+    assert np.isclose(keep_rate(500, 500, 0.4), 0.4)
+    asked = dataclasses.replace(settings(), layer_keep_rate=0.4)
+    rng = np.random.default_rng(0)
+    assert (layer_scales(asked, 0, rng) == 1.0).all()
+    end = np.array([layer_scales(asked, asked.num_steps, rng) for _ in range(9000)])
+    # Of two blocks the first is kept in 1 - 0.5 * 0.6 = 0.7 of the steps, the last
+    # in 0.4: 1.1 blocks on average.
+    assert np.allclose((end > 0).mean(0), [0.7, 0.4], atol=0.02)
+    assert np.isclose((end > 0).sum(1).mean(), 1.1, atol=0.03)
+    assert np.allclose(end.mean(0), 1.0, atol=0.04)  # nothing gained, nothing lost
