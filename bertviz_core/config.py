@@ -35,6 +35,7 @@ _POSITIVE = (
     "type_vocab_size",
 )
 _SPARSE = ("sparse_window", "sparse_stride", "sparse_global")
+_OWN = ("pre_norm", "sparse_block", *_SPARSE)
 _RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
 _LARGEST_SIZE = 2**31 - 1  # ids and positions are int32
 
@@ -106,13 +107,29 @@ class BertConfig:
         return self.hidden_size // self.num_attention_heads
 
     @property
+    def own_fields(self) -> dict[str, Any]:
+        """What makes this another computation than BERT's; empty for a plain BERT."""
+        plain = {
+            field.name: field.default
+            for field in dataclasses.fields(self)
+            if field.name in _OWN
+        }
+        return {
+            name: getattr(self, name)
+            for name, default in plain.items()
+            if getattr(self, name) != default
+        }
+
+    @property
     def is_sparse(self) -> bool:
         """Whether a token sees some of the others only."""
         return any(getattr(self, name) for name in _SPARSE)
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON holds them."""
-        return dataclasses.asdict(self)
+        """The fields as JSON holds them: BERT's all, ours where they say something."""
+        fields = dataclasses.asdict(self)
+        own = self.own_fields
+        return {k: v for k, v in fields.items() if k not in _OWN or k in own}
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], source: str) -> BertConfig:

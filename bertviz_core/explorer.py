@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -60,7 +61,7 @@ class Explorer:
         model = self.loaded.model
         return ModelInfo(
             model_id=self.model_id,
-            config=self.config.to_dict(),
+            config=dataclasses.asdict(self.config),
             heads=model.heads,
             labels=tuple(self.loaded.labels),
             lower_case=self.tokenizer.lower_case,

@@ -40,15 +40,17 @@ def save_huggingface(loaded: LoadedModel, folder: Path, half: bool = False) -> N
 
     Raises:
         CheckpointError: the folder has something in it or cannot be written;
-            the model is pre-norm, which `transformers` does not compute; or a
-            weight is too large for float16.
+            the model is pre-norm or sparse, which `transformers` does not compute;
+            or a weight is too large for float16.
     """
-    if loaded.model.config.pre_norm:
+    own_fields = loaded.model.config.own_fields
+    if own_fields:
         raise CheckpointError(
-            "The model {model} norms before each block, which Hugging Face's BERT "
-            "does not compute: loaded there, it would answer wrongly. Save it in "
+            "The model {model} computes something else than Hugging Face's BERT: "
+            "loaded there, it would answer wrongly. Received: {settings}. Save it in "
             "BERT Explorer's own layout.",
             model=loaded.model_id,
+            settings=", ".join(f"{name}={value}" for name, value in own_fields.items()),
         )
     save_model(loaded, folder, half)
 
@@ -56,8 +58,8 @@ def save_huggingface(loaded: LoadedModel, folder: Path, half: bool = False) -> N
 def save_model(loaded: LoadedModel, folder: Path, half: bool = False) -> None:
     """Writes a folder that `open_model` loads; plain Hugging Face for a plain BERT.
 
-    A pre-norm model gets our own names `bert.final_norm.weight` and `.bias`, and
-    `pre_norm` instead of a model type in its config.
+    A pre-norm model gets our own names `bert.final_norm.weight` and `.bias`; it and a
+    sparse one have our own fields instead of a model type in their config.
 
     Args:
         loaded: model and tokenizer.
@@ -137,9 +139,8 @@ def _as_half(array: np.ndarray, name: str) -> np.ndarray:
 def _config(loaded: LoadedModel, half: bool) -> dict[str, Any]:
     model = loaded.model
     config = model.config.to_dict()
-    is_pre_norm = config.pop("pre_norm")
-    # Without a model type `transformers` does not take a pre-norm model for BERT.
-    kind = {"pre_norm": True} if is_pre_norm else {"model_type": "bert"}
+    # Without a model type `transformers` does not take another model for BERT.
+    kind = {} if model.config.own_fields else {"model_type": "bert"}
     labels = {str(index): label for index, label in enumerate(loaded.labels)}
     classes = {
         "id2label": labels,

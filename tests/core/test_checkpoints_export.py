@@ -128,7 +128,7 @@ def test_the_heads_decide_the_class_and_come_back(tmp_path, heads, architecture)
 
 
 def test_plain_hugging_face_refuses_pre_norm(tmp_path, pre_norm_model):
-    with pytest.raises(CheckpointError, match="norms before each block"):
+    with pytest.raises(CheckpointError, match="pre_norm=True"):
         save_huggingface(loaded_from(pre_norm_model[0]), tmp_path / "saved")
     assert not (tmp_path / "saved").exists()
 
