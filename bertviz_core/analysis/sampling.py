@@ -88,8 +88,11 @@ def sampling_distribution(
         raise ValueError(f"`top_k` must be at least 1. Received: top_k={top_k}.")
     if not 0 < top_p <= 1:
         raise ValueError(f"`top_p` must be in (0, 1]. Received: top_p={top_p}.")
+    probs = softmax(logits, temperature)
+    if top_k is None and top_p == 1:
+        return probs
     order = rank_order(logits)
-    ordered = softmax(logits, temperature)[order]
+    ordered = probs[order]
     if top_k is not None:
         ordered[top_k:] = 0.0
         ordered /= ordered.sum()

@@ -1,6 +1,7 @@
 """Figures of masked-word prediction: what stands where, in any script."""
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.analysis.sampling import count_interval
@@ -44,6 +45,18 @@ def test_bars_carry_rank_probability_and_logit():
     assert [row[1] for row in bar.customdata] == LOGITS.tolist()
     ticks = [visible(tick) for tick in figure.layout.yaxis.ticktext]
     assert ticks == ["paris  1", "首都  2", "the  3", "the  4", "##ing  5"]
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        candidates_figure(TOKENS, PROBS, LOGITS),
+        distribution_figure(TOKENS, PROBS, AFTER),
+        draws_figure(TOKENS, np.array([6, 3, 1, 0, 0]), AFTER, 10),
+    ],
+)
+def test_plotly_knows_every_name_and_value(figure):
+    go.Figure(figure.to_dict())
 
 
 def test_equal_words_keep_their_own_rows():
