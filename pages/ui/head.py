@@ -36,8 +36,16 @@ def page_head(
 
 
 @contextmanager
-def model_at_work() -> Iterator[None]:
-    """Says that the model starts, or thinks, while the block runs."""
+def model_at_work(at_start_only: bool = False) -> Iterator[None]:
+    """Says that the model starts, or thinks, while the block runs.
+
+    Args:
+        at_start_only: the block is quick once the engine runs; then there is no
+            spinner, which costs a thread.
+    """
+    if at_start_only and has_answered():
+        yield
+        return
     busy = t("app.thinking") if has_answered() else t("app.starting")
     with st.spinner(busy):
         yield

@@ -51,7 +51,7 @@ def model_picker() -> str:
     Returns:
         The id of a model that is open.
     """
-    with shown_to_user(), model_at_work():
+    with shown_to_user(), model_at_work(at_start_only=True):
         entries = known_models()
     if _NEXT in st.session_state:
         choose(st.session_state.pop(_NEXT))

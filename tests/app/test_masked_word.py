@@ -319,6 +319,8 @@ def test_the_same_seed_draws_the_same():
 
 def test_the_table_holds_rank_logit_and_probability_of_a_hundred_words():
     app = open_page()
+    assert not app.dataframe
+    app.session_state["masked_table"] = True  # opened
     app.slider(key="masked_shown").set_value(100).run()
     table = app.dataframe[0].value
     assert len(table) == 100

@@ -158,7 +158,16 @@ def _show_table(mask: Mask, settings: Settings, after: np.ndarray) -> None:
         plain("masked_word.column_probability"): mask.probs[ids],
         plain("masked_word.column_after"): after[ids],
     }
-    with st.expander(t("masked_word.table"), icon=":material/table:"):
+    # Made when it is opened: a table is a tenth of the work of the whole page.
+    table = st.expander(
+        t("masked_word.table"),
+        icon=":material/table:",
+        key="masked_table",
+        on_change="rerun",
+    )
+    if not table.open:
+        return
+    with table:
         st.dataframe(columns, hide_index=True, alt=t("masked_word.table"))
         st.caption(t("masked_word.table_help"))
 
