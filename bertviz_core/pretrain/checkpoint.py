@@ -98,10 +98,9 @@ def read_latest(root: Path) -> Checkpoint | None:
 
 
 def _write(checkpoint: Checkpoint, folder: Path) -> None:
-    save_file(
-        {name: np.ascontiguousarray(a) for name, a in checkpoint.state.items()},
-        folder / _STATE,
-    )
+    # Numbers as they lie in memory; `ascontiguousarray` would give scalars an axis.
+    state = {name: np.array(a, order="C") for name, a in checkpoint.state.items()}
+    save_file(state, folder / _STATE)
     info = {"step": checkpoint.step, "fingerprint": checkpoint.fingerprint}
     (folder / _INFO).write_text(json.dumps(info), encoding="utf-8")
     for path in folder.iterdir():  # on the disk before the name says so

@@ -75,7 +75,7 @@ def pretrain(
 
     seconds = None if stop_after_minutes is None else stop_after_minutes * 60
     plan = run.RunPlan(settings, corpus, out, cache, devices, seconds)
-    with _stop_on_signal() as should_stop:
+    with stop_on_signal() as should_stop:
         run.pretrain(plan, click.echo, should_stop)
 
 
@@ -137,7 +137,7 @@ def _import_keras() -> None:
 
 
 @contextmanager
-def _stop_on_signal() -> Iterator[Callable[[], bool]]:
+def stop_on_signal() -> Iterator[Callable[[], bool]]:
     """Turns the first Ctrl-C or SIGTERM into a wish to stop; a second one kills."""
     asked = threading.Event()
     before: dict[int, Any] = {}

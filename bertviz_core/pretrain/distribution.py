@@ -49,6 +49,18 @@ def on_devices(num_devices: int) -> Iterator[None]:
         )
 
 
+def num_replicas() -> int:
+    """Copies of the model whose losses are summed, seen from inside one of them.
+
+    `tf.distribute` leaves the division to the loss; to JAX it is one big batch.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return 1
+    import tensorflow as tf
+
+    return tf.distribute.get_strategy().num_replicas_in_sync
+
+
 def _tensorflow_strategy(num_devices: int) -> Any:
     import tensorflow as tf
 

@@ -15,6 +15,7 @@ from bertviz_core.model.bert import Bert
 from bertviz_core.model.encoder import EncoderBlock
 from bertviz_core.model.layers import Tensor
 from bertviz_core.model.sparse import pattern_edges
+from bertviz_core.pretrain.distribution import num_replicas
 
 
 class PretrainingModel(keras.Model):
@@ -122,7 +123,7 @@ class PretrainingModel(keras.Model):
         mlm = self._task("mlm", y, y_pred)
         nsp = self._task("nsp", y, y_pred)
         # A row counts once for its sentence pairs: room for more is a makeshift.
-        return (ops.mean(mlm) + ops.mean(ops.sum(nsp, axis=-1))) / _num_replicas()
+        return (ops.mean(mlm) + ops.mean(ops.sum(nsp, axis=-1))) / num_replicas()
 
     def _task(self, name: str, y: Any, y_pred: Any) -> Tensor:
         """Weighed losses of one task; counts them for the report."""
@@ -172,15 +173,3 @@ def _gathered(states: Tensor, positions: Tensor) -> Tensor:
     first = ops.arange(batch, dtype="int32")[:, None] * tokens  # [B, 1]
     flat = ops.reshape(states, (-1, size))
     return ops.take(flat, positions + first, axis=0)
-
-
-def _num_replicas() -> int:
-    """Copies of the model whose gradients are summed.
-
-    `tf.distribute` leaves this division to the loss; JAX sees one big batch.
-    """
-    if keras.backend.backend() != "tensorflow":
-        return 1
-    import tensorflow as tf
-
-    return tf.distribute.get_strategy().num_replicas_in_sync

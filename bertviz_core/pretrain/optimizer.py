@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from bertviz_core.model.layers import Tensor
+from bertviz_core.pretrain.distribution import num_replicas
 from bertviz_core.pretrain.schedule import learning_rate
 from bertviz_core.pretrain.settings import OptimizerSettings, PretrainSettings
 
@@ -28,32 +29,41 @@ class RunSchedule(keras.optimizers.schedules.LearningRateSchedule):
         return learning_rate(step, self.num_steps, self.settings, ops)
 
 
-class _DenseGradients:
-    """Adds up the gradients of a row that was looked up more than once.
+class _WholeGradients:
+    """Adds gradients up before anything is squared.
 
-    TensorFlow gives the gradient of a lookup as a list of rows, with repeats. Keras
-    squares them one by one where it clips and where it averages squares: the sum
-    of squares in place of the square of the sum.
+    Keras on TensorFlow squares too early, where it clips and where it averages
+    squares, in two cases. The gradient of a lookup is a list of rows with repeats,
+    squared one by one. And with several devices each clips its own part of the
+    gradient, before they are summed.
     """
 
     _trainable_variables: list[Any]
 
     def apply(self, grads: list[Any], trainable_variables: Any = None) -> None:
         variables = trainable_variables or self._trainable_variables
-        dense = [
+        whole = [
             ops.segment_sum(g.values, g.indices, num_segments=v.shape[0])
             if hasattr(g, "dense_shape")
             else g
             for g, v in zip(grads, variables, strict=True)
         ]
-        super().apply(dense, trainable_variables)  # type: ignore[misc]
+        if num_replicas() > 1:
+            import tensorflow as tf
+
+            replica = tf.distribute.get_replica_context()
+            whole = replica.all_reduce(tf.distribute.ReduceOp.SUM, whole)
+        super().apply(whole, trainable_variables)  # type: ignore[misc]
+
+    def _all_reduce_sum_gradients(self, grads_and_vars: Any) -> Any:
+        return grads_and_vars  # `apply` did
 
 
-class AdamW(_DenseGradients, keras.optimizers.AdamW):
+class AdamW(_WholeGradients, keras.optimizers.AdamW):
     """AdamW that squares whole gradients."""
 
 
-class Muon(_DenseGradients, keras.optimizers.Muon):
+class Muon(_WholeGradients, keras.optimizers.Muon):
     """Muon that squares whole gradients."""
 
 

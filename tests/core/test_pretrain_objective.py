@@ -1,0 +1,313 @@
+"""The model in training: what it computes, what its options keep, how it is moved."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from bertviz_core.config import BertConfig
+from bertviz_core.errors import ConfigError
+from bertviz_core.model.bert import PRETRAINING_HEADS, Bert
+from bertviz_core.model.encoder import EncoderBlock
+from bertviz_core.model.sparse import pattern_edges
+from bertviz_core.pretrain.objective import PretrainingModel
+from bertviz_core.pretrain.optimizer import make_optimizer
+from bertviz_core.pretrain.schedule import learning_rate
+from bertviz_core.pretrain.trainer import Trainer, training_config
+from tests.core import pretrain_samples as samples
+
+CONFIG = training_config(samples.settings(), len(samples.VOCABULARY))
+SPARSE = {"sparse_block": 2, "sparse_window": 1, "sparse_stride": 3, "sparse_global": 1}
+
+
+def randomise(model, seed=0):
+    """Every weight is random, norms and biases included."""
+    rng = np.random.default_rng(seed)
+    for variable in model.trainable_variables:
+        variable.assign(rng.normal(0, 0.3, variable.shape).astype("float32"))
+    return model
+
+
+def model_of(config=CONFIG, **options):
+    return randomise(PretrainingModel(Bert(config, PRETRAINING_HEADS), **options))
+
+
+@pytest.fixture(scope="module")
+def batch():
+    return samples.batches().batch(0, 0)
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"pre_norm": True}, SPARSE], ids=["post-norm", "pre-norm", "sparse"]
+)
+def test_a_packed_sequence_is_scored_as_it_would_be_alone(batch, changes):
+    inputs, _ = batch
+    model = model_of(dataclasses.replace(CONFIG, **changes))
+    together = model(inputs)
+    checked = 0
+    for row in range(len(inputs["input_ids"])):
+        for index in range(1, inputs["sequence_ids"][row].max() + 1):
+            places = np.flatnonzero(inputs["sequence_ids"][row] == index)
+            asked = inputs["mlm_positions"][row]
+            is_here = np.isin(asked, places)
+            alone = model.bert(
+                inputs["input_ids"][row : row + 1, places],
+                token_type_ids=inputs["token_type_ids"][row : row + 1, places],
+                mlm_positions=asked[is_here] - places[0],
+            )
+            np.testing.assert_allclose(
+                together["mlm_logits"][row][is_here], alone["mlm_logits"], atol=1e-5
+            )
+            np.testing.assert_allclose(
+                together["nsp_logits"][row, index - 1],
+                alone["nsp_logits"][0],
+                atol=1e-5,
+            )
+            checked += 1
+    assert checked > len(inputs["input_ids"])  # some rows do hold several
+
+
+def test_the_loss_is_the_sum_of_both_tasks(batch):
+    inputs, labels = batch
+    model = model_of()
+    scores = model(inputs)
+    loss = float(model.compute_loss(inputs, labels, scores))
+    means = model.get_metrics_result()
+    expected = 0.0
+    for task in ("mlm", "nsp"):
+        logits = np.asarray(scores[f"{task}_logits"], "float64")
+        right, weights = labels[f"{task}_labels"], labels[f"{task}_weights"]
+        chosen = np.take_along_axis(logits, right[..., None], -1)[..., 0]
+        losses = np.log(np.exp(logits).sum(-1)) - chosen
+        room = weights.size if task == "mlm" else len(weights)
+        expected += (losses * weights).sum() / room
+        mean = (losses * weights).sum() / weights.sum()
+        assert np.isclose(float(means[f"{task}_loss"]), mean, atol=1e-5)
+        share = ((logits.argmax(-1) == right) * weights).sum() / weights.sum()
+        assert np.isclose(float(means[f"{task}_accuracy"]), share, atol=1e-6)
+    assert np.isclose(loss, expected, atol=1e-5)
+
+
+def gradients(model, batch):
+    inputs, labels = batch
+    variables = [v.value for v in model.trainable_variables]
+    with tf.GradientTape() as tape:
+        loss = model.compute_loss(inputs, labels, model(inputs, training=True))
+    found = tape.gradient(loss, variables)
+    return float(loss), [tf.convert_to_tensor(g).numpy() for g in found]
+
+
+def test_computing_blocks_anew_gives_the_same_loss_and_gradients(batch, monkeypatch):
+    calls = []
+    call = EncoderBlock.call
+
+    def counted(self, *args, **kwargs):
+        calls.append(self.name)
+        return call(self, *args, **kwargs)
+
+    monkeypatch.setattr(EncoderBlock, "call", counted)
+    loss, expected = gradients(model_of(), batch)
+    assert len(calls) == CONFIG.num_hidden_layers
+    same_loss, found = gradients(model_of(remat=True), batch)
+    assert len(calls) == 3 * CONFIG.num_hidden_layers  # once more for the gradient
+    assert abs(loss - same_loss) < 1e-5
+    for first, second in zip(expected, found, strict=True):
+        np.testing.assert_allclose(first, second, atol=1e-5)
+
+
+def test_a_dropped_block_passes_its_input_on(batch):
+    inputs, _ = batch
+    model = model_of()
+    rows, layers = len(inputs["input_ids"]), CONFIG.num_hidden_layers
+
+    def encoded(scales, training=True):
+        given = np.tile(np.array(scales, "float32"), (rows, 1))
+        return np.asarray(model.encode({**inputs, "layer_scales": given}, training))
+
+    whole = np.asarray(model.encode(inputs, True))
+    np.testing.assert_allclose(encoded([1.0] * layers), whole, atol=1e-6)
+    embedded = model.bert.embeddings(
+        inputs["input_ids"], inputs["token_type_ids"], inputs["position_ids"]
+    )
+    np.testing.assert_allclose(encoded([0.0] * layers), embedded, atol=1e-6)
+    assert np.abs(encoded([1.0, 0.0]) - whole).max() > 0.1
+    np.testing.assert_allclose(encoded([0.0, 0.0], training=False), whole, atol=1e-6)
+
+
+def test_what_a_kept_block_adds_is_scaled():
+    config = dataclasses.replace(CONFIG, pre_norm=True)
+    block = EncoderBlock(config, name="block")
+    block.build()
+    randomise(block)
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(2, 5, CONFIG.hidden_size)).astype("float32")
+    mask = np.ones((2, 5), "int32")
+    # Twice what attention adds, then twice what the second half adds to that.
+    attention = block.attention(block.attention_norm(states), mask)
+    half = states + 2 * block.attention_output(attention.context)
+    expected = half + 2 * block.feed_forward(block.output_norm(half))
+    found, _ = block(states, mask, update_scale=2.0)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_batches_say_which_blocks_to_keep_only_when_some_are_dropped():
+    assert "layer_scales" not in samples.batches().batch(0, 3)[0]
+    batches = samples.batches(layer_keep_rate=0.3)
+    seen = {tuple(batches.batch(0, s)[0]["layer_scales"][0]) for s in range(1, 8)}
+    assert len(seen) > 1
+    inputs, _ = batches.batch(1, 2)
+    assert (inputs["layer_scales"] == inputs["layer_scales"][0]).all()
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"sparse_window": 1}, ["11000", "11100", "01110", "00111", "00011"]),
+        ({"sparse_stride": 3}, ["10010", "01001", "00100", "10010", "01001"]),
+        ({"sparse_global": 1}, ["11111", "11000", "10100", "10010", "10001"]),
+        (
+            {"sparse_window": 1, "sparse_block": 2},
+            ["11110", "11110", "11111", "11111", "00111"],
+        ),
+    ],
+    ids=["window", "stride", "global", "blocks"],
+)
+def test_a_pattern_has_the_edges_of_its_picture(fields, expected):
+    config = dataclasses.replace(CONFIG, **fields)
+    edges = np.asarray(pattern_edges(config, np.arange(5)[None]))[0]
+    assert ["".join(map(str, row)) for row in edges] == expected
+
+
+def test_full_attention_has_no_pattern():
+    assert not CONFIG.is_sparse
+    assert pattern_edges(CONFIG, np.arange(5)[None]) is None
+
+
+@pytest.mark.parametrize("changes", [{"sparse_window": -1}, {"sparse_block": 0}])
+def test_a_pattern_that_cannot_be_is_refused(changes):
+    with pytest.raises(ConfigError, match=next(iter(changes))):
+        BertConfig(vocab_size=7, **changes)
+
+
+def test_a_sparse_model_is_a_full_one_with_edges_cut():
+    sparse = randomise(Bert(dataclasses.replace(CONFIG, **SPARSE)))
+    full = randomise(Bert(CONFIG))
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, CONFIG.vocab_size, (3, 11))
+    mask = np.ones((3, 11), "int32")
+    mask[1, 7:] = 0
+    edges = pattern_edges(sparse.config, np.arange(11)[None])
+    expected = full(ids, mask, edge_mask=np.asarray(edges)[:, None, None])
+    found = sparse(ids, mask)
+    for name in ("sequence_output", "attention_probs", "nsp_logits"):
+        np.testing.assert_allclose(found[name], expected[name], atol=1e-5)
+
+
+def small_weights():
+    model = model_of()
+    return model.trainable_variables
+
+
+@pytest.mark.parametrize("name", ["adamw", "muon"])
+def test_norms_and_biases_do_not_decay_and_all_else_does(name):
+    variables = small_weights()
+    asked = samples.settings(optimizer={"name": name, "weight_decay": 0.5})
+    optimizer = make_optimizer(asked, variables)
+    before = [v.numpy() for v in variables]
+    optimizer.apply([np.zeros(v.shape, "float32") for v in variables])
+    rate = learning_rate(0.0, asked.num_steps, asked.optimizer, np)
+    for variable, old in zip(variables, before, strict=True):
+        is_kept = variable.path.endswith(("bias", "gamma", "beta"))
+        expected = old if is_kept else old * (1 - 0.5 * rate)
+        np.testing.assert_allclose(variable.numpy(), expected, rtol=1e-5)
+
+
+def test_a_row_looked_up_twice_moves_as_its_summed_gradient_says():
+    asked = samples.settings(optimizer={"clip_norm": 0.7})
+    rng = np.random.default_rng(0)
+    start = rng.normal(size=(5, 3)).astype("float32")
+    rows, places = rng.normal(size=(4, 3)).astype("float32"), [2, 0, 2, 2]
+    dense = np.zeros((5, 3), "float32")
+    np.add.at(dense, places, rows)
+    sparse = tf.IndexedSlices(tf.constant(rows), tf.constant(places), (5, 3))
+    moved = []
+    for gradient in (sparse, tf.constant(dense)):
+        variable = keras.Variable(start, name="kernel")
+        optimizer = make_optimizer(asked, [variable])
+        for _ in range(3):
+            optimizer.apply([gradient])
+        moved.append(variable.numpy())
+    assert np.abs(moved[0] - start).max() > 1e-3
+    np.testing.assert_allclose(moved[0], moved[1], atol=1e-6)
+
+
+def test_a_gradient_is_clipped_with_all_weights_together():
+    asked = samples.settings(optimizer={"clip_norm": 0.5, "epsilon": 1.0})
+    rng = np.random.default_rng(0)
+    starts = [rng.normal(size=s).astype("float32") for s in ((3, 2), (4,))]
+    whole = [rng.normal(size=s.shape).astype("float32") for s in starts]
+    norm = np.sqrt(sum((g**2).sum() for g in whole))
+    moved = []
+    for gradient in (whole, [g * 0.5 / norm for g in whole]):
+        variables = [keras.Variable(s, name="kernel") for s in starts]
+        make_optimizer(asked, variables).apply([tf.constant(g) for g in gradient])
+        moved.append([v.numpy() for v in variables])
+    for first, second in zip(*moved, strict=True):
+        np.testing.assert_allclose(first, second, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["adamw", "muon"])
+def test_parts_of_a_batch_move_the_weights_as_their_mean_does(name):
+    rng = np.random.default_rng(0)
+    start = rng.normal(size=(4, 3)).astype("float32")
+    parts = [rng.normal(size=(4, 3)).astype("float32") for _ in range(4)]
+    moved, rates = [], []
+    for accumulation in (2, 1):
+        wanted = {"name": name, "accumulation": accumulation, "learning_rate": 0.1}
+        variable = keras.Variable(start, name="kernel")
+        optimizer = make_optimizer(samples.settings(optimizer=wanted), [variable])
+        pairs = [parts[:2], parts[2:]]
+        for pair in pairs:
+            given = pair if accumulation == 2 else [sum(pair) / 2]
+            for gradient in given:
+                optimizer.apply([tf.constant(gradient)])
+        rates.append(float(ops.convert_to_numpy(optimizer.learning_rate)))
+        moved.append(variable.numpy())
+    np.testing.assert_allclose(moved[0], moved[1], atol=1e-5)
+    assert np.isclose(rates[0], rates[1])
+
+
+def test_weights_start_alike_for_a_seed_and_as_the_paper_says():
+    first, second, other = (
+        Trainer(samples.settings(seed=seed), len(samples.VOCABULARY)).state()
+        for seed in (3, 3, 4)
+    )
+    spread = []
+    for name, values in first.items():
+        assert (values == second[name]).all(), name
+        if name.startswith("weights/") and name.endswith(("kernel", "embeddings")):
+            assert (values != other[name]).any()
+            assert np.abs(values).max() <= 0.04
+            spread.append(values.reshape(-1))
+    # Cutting a normal at two standard deviations leaves 0.88 of its spread.
+    assert abs(np.concatenate(spread).std() / 0.02 - 0.88) < 0.02
+
+
+def test_a_tiny_model_learns_which_verb_belongs_to_which_noun():
+    phase = {"max_tokens": 16, "num_tokens": 16 * 24 * 120, "batch_tokens": 16 * 24}
+    asked = samples.settings(
+        phases=[phase], masking={"unit": "word"}, optimizer={"learning_rate": 0.02}
+    )
+    batches = samples.batches(asked)
+    trainer = Trainer(asked, len(samples.VOCABULARY))
+    start = trainer.run(batches, 0, 0, 10)
+    trainer.run(batches, 0, 10, 90)
+    end = trainer.run(batches, 0, 100, 20)
+    assert (start.num_steps, end.num_steps) == (10, 20)
+    assert start.means["mlm_loss"] > 2.5
+    assert end.means["mlm_loss"] < 1.6
+    assert end.means["mlm_accuracy"] > start.means["mlm_accuracy"] + 0.2
+    assert 0.0 <= end.waiting_seconds <= end.seconds

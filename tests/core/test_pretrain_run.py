@@ -1,0 +1,264 @@
+"""A run in one go and in several: the same steps, and nothing lost on the way."""
+
+import csv
+import json
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bertviz_core.checkpoints.library import open_model
+from bertviz_core.cli import main
+from bertviz_core.errors import TrainingError
+from bertviz_core.pretrain import checkpoint as checkpoints
+from bertviz_core.pretrain import commands, run
+from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_checkpoint
+from bertviz_core.pretrain.curve import CurvePoint, draw_curve, read_curve, write_curve
+from tests.core import pretrain_samples as samples
+
+# 8 steps of 16 tokens, then 5 of 24; a checkpoint every 6, a report every 4.
+CHANGES = {"corpus": {"held_out_rate": 0.2}}
+
+
+def plan(folder, asked, name, **more):
+    return run.RunPlan(asked, [folder / "text.txt"], folder / name, **more)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Text, settings and a run that nobody interrupted."""
+    folder = tmp_path_factory.mktemp("run")
+    samples.write_text(folder / "text.txt")
+    (folder / "vocab.txt").write_text("\n".join(samples.VOCABULARY))
+    given = {"vocabulary_file": str(folder / "vocab.txt"), "held_out_rate": 0.2}
+    asked = samples.settings(corpus=given)
+    said = []
+    model = run.pretrain(plan(folder, asked, "whole"), said.append)
+    return folder, asked, model, said
+
+
+def rows_of(folder):
+    with (folder / "curve.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_run_tells_how_it_goes_and_leaves_a_curve(world):
+    folder, asked, model, said = world
+    rows = rows_of(folder / "whole")
+    assert [int(row["step"]) for row in rows] == [4, 6, 8, 12, 13]
+    assert [int(row["max_tokens"]) for row in rows] == [16, 16, 16, 24, 24]
+    assert [int(row["tokens"]) for row in rows][-1] == asked.num_tokens
+    assert float(rows[-1]["held_out_loss"]) > 0
+    assert all(row["held_out_loss"] == "" for row in rows[:-1])
+    assert sum(line.startswith("step ") for line in said) == 5
+    assert "tokens/s" in said[-3]
+    assert said[-2].startswith("held out: loss")
+    assert said[-1] == f"Finished: {model}"
+    picture = (folder / "whole" / "curve.svg").read_text()
+    assert picture.count("<polyline") == 5
+    assert "script" not in picture
+
+
+def test_the_finished_model_opens_like_any_other_and_knows_its_words(world):
+    folder, asked, model, _ = world
+    loaded = open_model(str(model))
+    assert set(loaded.model.heads) == {"pooler", "mlm", "nsp"}
+    assert loaded.tokenizer.vocabulary == samples.VOCABULARY
+    assert loaded.model.config == asked.model
+    state = read_latest(folder / "whole" / "checkpoints").state
+    for variable in loaded.model.trainable_variables:
+        trained = state[f"weights/{variable.path}"]
+        np.testing.assert_allclose(variable.numpy(), trained, atol=1e-3)
+
+
+def test_two_checkpoints_are_kept(world):
+    folder = world[0] / "whole" / "checkpoints"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "step-000000012",
+        "step-000000013",
+    ]
+
+
+def test_a_run_stopped_by_a_signal_goes_on_to_the_same_weights(world):
+    """SIGTERM in the first phase; the second go crosses into the other length."""
+    folder, asked, _, _ = world
+    said = []
+
+    def say(line):
+        said.append(line)
+        if line.startswith("step 4/"):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with commands.stop_on_signal() as should_stop:
+        stopped = run.pretrain(plan(folder, asked, "parts"), say, should_stop)
+    assert stopped is None
+    assert said[-1] == "Stopped after step 4 of 13; saved"
+    assert read_latest(folder / "parts" / "checkpoints").step == 4
+
+    said.clear()
+    assert run.pretrain(plan(folder, asked, "parts"), said.append) is not None
+    assert said[0] == "Going on after step 4"
+    whole, parts = (
+        read_latest(folder / name / "checkpoints") for name in ("whole", "parts")
+    )
+    assert whole.step == parts.step == 13
+    assert set(whole.state) == set(parts.state)
+    for name, values in whole.state.items():
+        np.testing.assert_allclose(parts.state[name], values, atol=1e-6, err_msg=name)
+    last = [rows_of(folder / name)[-1] for name in ("whole", "parts")]
+    assert np.isclose(float(last[0]["mlm_loss"]), float(last[1]["mlm_loss"]), atol=1e-5)
+
+
+def test_a_finished_run_has_nothing_to_do_but_to_save_its_model(world):
+    folder, asked, model, _ = world
+    said = []
+    assert run.pretrain(plan(folder, asked, "whole"), said.append) == model
+    assert said == ["Going on after step 13", f"Finished: {model}"]
+
+
+def test_a_run_out_of_time_saves_and_stops_after_its_step(world):
+    folder, asked, _, _ = world
+    said = []
+    short = plan(folder, asked, "short", stop_after_seconds=0.0)
+    assert run.pretrain(short, said.append) is None
+    assert said[-1] == "Stopped after step 0 of 13; saved"
+    assert read_latest(folder / "short" / "checkpoints").step == 0
+
+
+def test_a_loss_that_is_no_number_stops_and_the_last_good_state_stays(world):
+    folder, asked, _, _ = world
+    wild = samples.settings(
+        corpus=asked.to_dict()["corpus"],
+        optimizer={"learning_rate": 1e30, "clip_norm": 0, "warmup_rate": 0},
+    )
+    with pytest.raises(TrainingError, match="checkpoint of step 0 is good"):
+        run.pretrain(plan(folder, wild, "wild"), str)
+    kept = read_latest(folder / "wild" / "checkpoints")
+    assert kept.step == 0
+    assert all(np.isfinite(values).all() for values in kept.state.values())
+
+
+def test_a_run_with_other_settings_is_refused_by_their_names(world):
+    folder, asked, _, _ = world
+    corpus = asked.to_dict()["corpus"]
+    other = samples.settings(corpus=corpus, seed=4, dropout=0.1)
+    with pytest.raises(TrainingError, match="other values of dropout, seed"):
+        run.pretrain(plan(folder, other, "whole"), str)
+    quiet = samples.settings(corpus=corpus, report_steps=9)
+    assert run.pretrain(plan(folder, quiet, "whole"), str) is not None
+
+
+def test_a_run_with_other_text_is_refused(world):
+    folder, asked, _, _ = world
+    before = read_latest(folder / "whole" / "checkpoints")
+    samples.write_text(folder / "other.txt", seed=5)
+    other = run.RunPlan(asked, [folder / "other.txt"], folder / "whole")
+    with pytest.raises(TrainingError, match="step 13 belongs to other text"):
+        run.pretrain(other, str)
+    assert read_latest(folder / "whole" / "checkpoints").step == before.step
+
+
+def test_a_folder_that_cannot_be_written_is_refused(world):
+    folder, asked, _, _ = world
+    (folder / "file").write_text("")
+    with pytest.raises(TrainingError, match="folder file cannot be written"):
+        run.pretrain(plan(folder, asked, "file"), str)
+
+
+def test_the_command_ends_in_one_sentence_for_bad_input(world):
+    folder, asked, _, _ = world
+    (folder / "settings.json").write_text(json.dumps(asked.to_dict()))
+    (folder / "empty.txt").write_text("\n\n")
+    command = [
+        "pretrain",
+        "--config",
+        f"{folder}/settings.json",
+        "--out",
+        f"{folder}/no",
+    ]
+    for name, part in (
+        ("empty.txt", "no text in the corpus"),
+        ("absent.txt", "absent.txt cannot be read"),
+    ):
+        result = CliRunner().invoke(main, [*command, "--corpus", f"{folder}/{name}"])
+        assert result.exit_code == 2
+        assert part in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+def test_the_command_can_stop_after_encoding(world):
+    folder, asked, _, _ = world
+    (folder / "settings.json").write_text(json.dumps(asked.to_dict()))
+    result = CliRunner().invoke(
+        main,
+        [
+            *("pretrain", "--config", f"{folder}/settings.json", "--prepare-only"),
+            *("--corpus", f"{folder}/text.txt", "--out", f"{folder}/new"),
+            *("--cache", f"{folder}/whole/corpus"),
+        ],
+    )
+    assert Path(result.stdout.strip()).parent == folder / "whole" / "corpus"
+    assert result.exit_code == 0
+    assert not (folder / "new").exists()
+
+
+def checkpoint(step):
+    rng = np.random.default_rng(step)
+    state = {"weights/a": rng.normal(size=(2, 3)), "optimizer/0": np.array(step)}
+    return Checkpoint(step, "f", state)
+
+
+def test_a_checkpoint_is_read_as_it_was_saved(tmp_path):
+    assert read_latest(tmp_path / "none") is None
+    save_checkpoint(checkpoint(7), tmp_path)
+    read = read_latest(tmp_path)
+    assert (read.step, read.fingerprint) == (7, "f")
+    for name, values in checkpoint(7).state.items():
+        assert (read.state[name] == values).all()
+        assert read.state[name].shape == values.shape
+
+
+def test_a_full_disk_leaves_the_checkpoints_before(tmp_path, monkeypatch):
+    save_checkpoint(checkpoint(3), tmp_path)
+    save_checkpoint(checkpoint(5), tmp_path)
+
+    def full(arrays, path):
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoints, "save_file", full)
+    with pytest.raises(TrainingError, match=r"step 8 cannot be saved.*No space left"):
+        save_checkpoint(checkpoint(8), tmp_path)
+    assert read_latest(tmp_path).step == 5
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_damaged_checkpoint_is_refused_by_name(tmp_path):
+    folder = save_checkpoint(checkpoint(5), tmp_path)
+    content = (folder / "state.safetensors").read_bytes()
+    (folder / "state.safetensors").write_bytes(content[:-9])
+    with pytest.raises(TrainingError, match="step-000000005 is damaged"):
+        read_latest(tmp_path)
+
+
+def point(step, **more):
+    means = dict.fromkeys(
+        ("learning_rate", "loss", "mlm_loss", "mlm_accuracy", "nsp_loss"), 0.25
+    )
+    speed = {"nsp_accuracy": 0.5, "tokens_per_second": 99.0, "waiting_rate": 0.0}
+    return CurvePoint(step, step * 10, 16, **means, **speed, **more)
+
+
+def test_a_curve_is_read_back_up_to_the_step_of_the_checkpoint(tmp_path):
+    points = [point(4), point(8, held_out_loss=1.5, held_out_top1=0.1), point(12)]
+    write_curve(points, tmp_path)
+    assert read_curve(tmp_path / "curve.csv", 12) == points
+    assert read_curve(tmp_path / "curve.csv", 9) == points[:2]
+    assert read_curve(tmp_path / "absent.csv", 9) == []
+
+
+def test_a_curve_without_points_can_be_drawn():
+    assert draw_curve([]).startswith("<svg")
