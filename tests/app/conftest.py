@@ -1,15 +1,31 @@
 """The app in tests: run by AppTest, with an engine that answers from a script."""
 
+import gc
 from pathlib import Path
 
 import pytest
 import streamlit as st
+from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import engine
 from tests.app.fake_client import FakeClient
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def without_keras_in_the_way():
+    """Runs scripts as in the app's process, which never has Keras.
+
+    Tests of the core load it into this one. Streamlit then clears Keras' state after
+    every script run, and every collection of garbage looks at all of TensorFlow.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(script_runner, "_clean_problem_modules", lambda: None)
+        gc.freeze()
+        yield
+        gc.unfreeze()
 
 
 @pytest.fixture
