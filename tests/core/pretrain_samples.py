@@ -15,7 +15,10 @@ VOCABULARY = (*SPECIAL_TOKENS, *NOUNS, *VERBS, "##s", "the", "a", "old", "red", 
 LENGTHS = (16, 24)
 
 
-def settings(**changes):
+ONE_LAYER = {"num_hidden_layers": 1}  # where more would only take longer
+
+
+def settings(sizes=None, **changes):
     raw = {
         "model": {
             "vocab_size": len(VOCABULARY),
@@ -37,6 +40,7 @@ def settings(**changes):
         "evaluation_steps": 100,
         "model_name": "tiny",
     }
+    raw["model"] |= sizes or {}
     return PretrainSettings.from_dict(raw | changes)
 
 

@@ -26,8 +26,7 @@ if {backend!r} == "tensorflow":
 from bertviz_core.pretrain.trainer import Trainer
 from tests.core import pretrain_samples as samples
 phase = {{"max_tokens": 16, "num_tokens": 16 * 6 * 4, "batch_tokens": 16 * 6}}
-model = samples.settings().model.to_dict() | {{"num_hidden_layers": 1}}
-settings = samples.settings(phases=[phase], model=model)
+settings = samples.settings(samples.ONE_LAYER, phases=[phase])
 batches = samples.batches(settings)
 losses = []
 for devices in (1, 2):

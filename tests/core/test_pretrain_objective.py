@@ -299,7 +299,10 @@ def test_weights_start_alike_for_a_seed_and_as_the_paper_says():
 def test_a_tiny_model_learns_which_verb_belongs_to_which_noun():
     phase = {"max_tokens": 16, "num_tokens": 16 * 24 * 120, "batch_tokens": 16 * 24}
     asked = samples.settings(
-        phases=[phase], masking={"unit": "word"}, optimizer={"learning_rate": 0.02}
+        samples.ONE_LAYER,
+        phases=[phase],
+        masking={"unit": "word"},
+        optimizer={"learning_rate": 0.02},
     )
     batches = samples.batches(asked)
     trainer = Trainer(asked, len(samples.VOCABULARY))

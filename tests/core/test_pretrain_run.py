@@ -19,9 +19,6 @@ from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_check
 from bertviz_core.pretrain.curve import CurvePoint, draw_curve, read_curve, write_curve
 from tests.core import pretrain_samples as samples
 
-# 8 steps of 16 tokens, then 5 of 24; a checkpoint every 6, a report every 4.
-CHANGES = {"corpus": {"held_out_rate": 0.2}}
-
 
 def plan(folder, asked, name, **more):
     return run.RunPlan(asked, [folder / "text.txt"], folder / name, **more)
@@ -29,12 +26,15 @@ def plan(folder, asked, name, **more):
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """Text, settings and a run that nobody interrupted."""
+    """Text, settings and a run that nobody interrupted.
+
+    8 steps of 16 tokens, then 5 of 24; a checkpoint every 6, a report every 4.
+    """
     folder = tmp_path_factory.mktemp("run")
     samples.write_text(folder / "text.txt")
     (folder / "vocab.txt").write_text("\n".join(samples.VOCABULARY))
     given = {"vocabulary_file": str(folder / "vocab.txt"), "held_out_rate": 0.2}
-    asked = samples.settings(corpus=given)
+    asked = samples.settings(samples.ONE_LAYER, corpus=given)
     said = []
     model = run.pretrain(plan(folder, asked, "whole"), said.append)
     return folder, asked, model, said
@@ -131,6 +131,7 @@ def test_a_run_out_of_time_saves_and_stops_after_its_step(world):
 def test_a_loss_that_is_no_number_stops_and_the_last_good_state_stays(world):
     folder, asked, _, _ = world
     wild = samples.settings(
+        samples.ONE_LAYER,
         corpus=asked.to_dict()["corpus"],
         optimizer={"learning_rate": 1e30, "clip_norm": 0, "warmup_rate": 0},
     )
@@ -144,10 +145,10 @@ def test_a_loss_that_is_no_number_stops_and_the_last_good_state_stays(world):
 def test_a_run_with_other_settings_is_refused_by_their_names(world):
     folder, asked, _, _ = world
     corpus = asked.to_dict()["corpus"]
-    other = samples.settings(corpus=corpus, seed=4, dropout=0.1)
+    other = samples.settings(samples.ONE_LAYER, corpus=corpus, seed=4, dropout=0.1)
     with pytest.raises(TrainingError, match="other values of dropout, seed"):
         run.pretrain(plan(folder, other, "whole"), str)
-    quiet = samples.settings(corpus=corpus, report_steps=9)
+    quiet = samples.settings(samples.ONE_LAYER, corpus=corpus, report_steps=9)
     assert run.pretrain(plan(folder, quiet, "whole"), str) is not None
 
 
