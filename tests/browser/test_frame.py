@@ -6,10 +6,14 @@ import pytest
 from tests.browser.conftest import running_server, settle
 
 SENTENCE = "The cat drank a glass of [MASK]."
+NUM_GUESSES = 5
 
 
 def first_guess(page):
-    return page.get_by_test_id("stProgress").first.inner_text()
+    guesses = page.get_by_test_id("stProgress")
+    # The script has ended a moment before all of its bars are drawn.
+    guesses.nth(NUM_GUESSES - 1).wait_for()
+    return guesses.first.inner_text()
 
 
 def type_sentence(page, sentence):
