@@ -112,11 +112,13 @@ def _let_others_read(folder: Path) -> None:
 
 
 def _weights(loaded: LoadedModel, half: bool) -> dict[str, np.ndarray]:
+    from bertviz_core.model.weights import as_numpy
+
     model = loaded.model
     variables = {variable.path: variable for variable in model.weights}
     result = {}
     for weight in weights_of(model.config, model.heads, HUGGINGFACE, model.num_labels):
-        array = np.asarray(variables[weight.ours].numpy(), "float32")
+        array = as_numpy(variables[weight.ours]).astype("float32")
         if half:
             array = _as_half(array, weight.stored)
         # The file format takes the bytes as they lie.

@@ -9,6 +9,7 @@ from pathlib import Path
 from bertviz_core.checkpoints.export import save_model
 from bertviz_core.checkpoints.library import LoadedModel
 from bertviz_core.model.bert import PRETRAINING_HEADS, Bert
+from bertviz_core.model.weights import as_numpy
 from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.pretrain.trainer import Trainer
 from bertviz_core.tokenizer import BertTokenizer
@@ -36,7 +37,7 @@ def save_model_of(
     bert = Bert(config, PRETRAINING_HEADS)
     pairs = zip(bert.trainable_variables, trainer.bert.trainable_variables, strict=True)
     for target, source in pairs:
-        target.assign(source.numpy())
+        target.assign(as_numpy(source))
     report = LoadReport("huggingface", (), (), (), 0, ())
     loaded = LoadedModel(settings.model_name, bert, tokenizer, (), report)
     shutil.rmtree(folder, ignore_errors=True)

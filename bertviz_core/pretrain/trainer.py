@@ -13,6 +13,7 @@ import numpy as np
 
 from bertviz_core.config import BertConfig
 from bertviz_core.model.bert import PRETRAINING_HEADS, Bert
+from bertviz_core.model.weights import as_numpy
 from bertviz_core.pretrain.batches import Batch, Batches
 from bertviz_core.pretrain.distribution import on_devices
 from bertviz_core.pretrain.objective import PretrainingModel
@@ -105,7 +106,7 @@ class Trainer:
 
     def state(self) -> Arrays:
         """All that the next step depends on, by names that no backend changes."""
-        return {name: variable.numpy() for name, variable in self._variables().items()}
+        return {name: as_numpy(v) for name, v in self._variables().items()}
 
     def set_state(self, state: Arrays) -> None:
         """Takes what `state` gave.
