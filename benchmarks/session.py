@@ -1,0 +1,214 @@
+"""A visitor without a browser: Streamlit's own messages over a WebSocket.
+
+Costs a hundredth of a browser tab, so that thirty visitors leave the machine to the
+server. It answers as the browser does: it keeps the state of every widget that the
+page shows and sends all of it with each change.
+
+Source: streamlit 1.67, `proto/BackMsg.proto`, `proto/ForwardMsg.proto`; which field
+of `WidgetState` a widget uses is its `value_type` in `elements/widgets/`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from streamlit.proto.Alert_pb2 import Alert
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Element_pb2 import Element
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.NumberInput_pb2 import NumberInput
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection, connect
+
+# No rerun takes as long; what does is stuck.
+ANSWER_SECONDS = 120.0
+
+_DONE = (
+    ForwardMsg.FINISHED_SUCCESSFULLY,
+    ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY,
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one run of the page sent.
+
+    Args:
+        seconds: from the message that asked to the last one of the answer.
+        num_bytes: of the answer.
+        kinds: of its elements, such as "plotly_chart".
+        complaints: texts of error boxes; a good run has none.
+    """
+
+    seconds: float
+    num_bytes: int
+    kinds: tuple[str, ...]
+    complaints: tuple[str, ...]
+
+
+class Session:
+    """One visitor. Make it with `await Session.open(...)`; `await close()` it."""
+
+    def __init__(self, socket: ClientConnection, url: str, page: str) -> None:
+        self._socket = socket
+        self._url = f"{url}/{page}"
+        self._page = page
+        self._page_hash = ""
+        self._query_string = ""
+        self._states: dict[str, WidgetState] = {}
+        self._fragments: dict[str, str] = {}
+
+    @classmethod
+    async def open(cls, url: str, page: str) -> tuple[Session, Answer]:
+        """Connects and runs a page for the first time.
+
+        Args:
+            url: of the server, "http://127.0.0.1:8501".
+            page: its name in the address; "" is the home page.
+        """
+        socket = await connect(
+            f"ws://{urlsplit(url).netloc}/_stcore/stream",
+            subprotocols=["streamlit"],  # type: ignore[list-item]
+            max_size=None,
+        )
+        session = cls(socket, url, page)
+        return session, await session._run("")
+
+    async def close(self) -> None:
+        """Leaves, like a closed tab."""
+        await self._socket.close()
+
+    async def change(self, key: str, value: Any) -> Answer:
+        """Changes a widget and waits until the page has been drawn again.
+
+        Args:
+            key: of the widget, as the page's script names it.
+            value: of the kind that the widget's state has.
+
+        Raises:
+            KeyError: the page does not show such a widget.
+        """
+        # An id ends in the widget's key: "$$ID-<hash>-<key>".
+        ids = [name for name in self._states if name.endswith(f"-{key}")]
+        if not ids:
+            raise KeyError(f"No widget {key}. Shown: {sorted(self._states)}.")
+        state = self._states[ids[0]]
+        self._states[ids[0]] = _state(ids[0], state.WhichOneof("value"), value)
+        return await self._run(self._fragments[ids[0]])
+
+    async def _run(self, fragment_id: str) -> Answer:
+        began = time.perf_counter()
+        await self._socket.send(self._request(fragment_id).SerializeToString())
+        num_bytes = 0
+        kinds: list[str] = []
+        complaints: list[str] = []
+        async with asyncio.timeout(ANSWER_SECONDS):
+            while True:
+                raw = await self._socket.recv()
+                num_bytes += len(raw)
+                message = ForwardMsg.FromString(raw)
+                kind = message.WhichOneof("type")
+                if kind == "script_finished" and message.script_finished in _DONE:
+                    seconds = time.perf_counter() - began
+                    return Answer(seconds, num_bytes, tuple(kinds), tuple(complaints))
+                if kind == "navigation":
+                    self._page_hash = message.navigation.page_script_hash
+                elif kind == "page_info_changed":
+                    self._query_string = message.page_info_changed.query_string
+                elif kind == "delta" and message.delta.HasField("new_element"):
+                    element = message.delta.new_element
+                    kinds.append(element.WhichOneof("type") or "")
+                    complaints += _complaints(element)
+                    self._take_widget(element, message.delta.fragment_id)
+
+    def _request(self, fragment_id: str) -> BackMsg:
+        request = BackMsg()
+        rerun = request.rerun_script
+        rerun.query_string = self._query_string
+        rerun.page_script_hash = self._page_hash
+        rerun.page_name = "" if self._page_hash else self._page
+        rerun.fragment_id = fragment_id
+        rerun.widget_states.widgets.extend(self._states.values())
+        rerun.context_info.timezone = "UTC"
+        rerun.context_info.locale = "en-US"
+        rerun.context_info.url = self._url
+        rerun.context_info.color_scheme = "light"
+        return request
+
+    def _take_widget(self, element: Element, fragment_id: str) -> None:
+        kind = element.WhichOneof("type")
+        read = _READ_STATE.get(kind or "")
+        if read is None:
+            return
+        widget = getattr(element, str(kind))
+        self._fragments[widget.id] = fragment_id
+        if widget.id not in self._states or widget.set_value:
+            self._states[widget.id] = _state(widget.id, *read(widget))
+
+
+def _complaints(element: Element) -> list[str]:
+    if element.WhichOneof("type") == "exception":
+        return [element.exception.message]
+    is_error = (
+        element.WhichOneof("type") == "alert" and element.alert.format == Alert.ERROR
+    )
+    return [element.alert.body] if is_error else []
+
+
+def _state(widget_id: str, field: str | None, value: Any) -> WidgetState:
+    state = WidgetState(id=widget_id)
+    if str(field).endswith("_array_value"):
+        array = getattr(state, str(field))
+        array.SetInParent()
+        array.data.extend(value)
+    elif value is not None:
+        setattr(state, str(field), value)
+    return state
+
+
+def _text(widget: Any) -> tuple[str, Any]:
+    return "string_value", widget.value if widget.set_value else widget.default
+
+
+def _slider(widget: Any) -> tuple[str, Any]:
+    return "double_array_value", widget.value if widget.set_value else widget.default
+
+
+def _number(widget: Any) -> tuple[str, Any]:
+    value = widget.value if widget.set_value else widget.default
+    if widget.data_type == NumberInput.INT:
+        return "int_value", int(value)
+    return "double_value", value
+
+
+def _selectbox(widget: Any) -> tuple[str, Any]:
+    if widget.set_value:
+        return "string_value", widget.raw_value or None
+    has_choice = widget.HasField("default")
+    return "string_value", widget.options[widget.default] if has_choice else None
+
+
+def _buttons(widget: Any) -> tuple[str, Any]:
+    if widget.set_value:
+        return "string_array_value", widget.raw_values
+    chosen = [widget.options[index].content for index in widget.default]
+    return "string_array_value", chosen
+
+
+def _checkbox(widget: Any) -> tuple[str, Any]:
+    return "bool_value", widget.value if widget.set_value else widget.default
+
+
+_READ_STATE = {
+    "text_area": _text,
+    "text_input": _text,
+    "slider": _slider,
+    "number_input": _number,
+    "selectbox": _selectbox,
+    "button_group": _buttons,
+    "checkbox": _checkbox,
+}
