@@ -122,11 +122,7 @@ class Bert(keras.Model):
             require_positions(input_ids.shape[1], self.config.max_position_embeddings)
         if token_type_ids is None:
             token_type_ids = ops.zeros_like(input_ids)
-        positions = ops.arange(ops.shape(input_ids)[1], dtype="int32")[None]  # [1, T]
-        edges = pattern_edges(self.config, positions)
-        if edges is not None and attention_mask is not None:
-            edges = attention_mask[:, None, :] * edges
-        attention_mask = attention_mask if edges is None else edges  # or [B, Q, K]
+        attention_mask = self._with_pattern(input_ids, attention_mask)
 
         x = self.embeddings(input_ids, token_type_ids, training=training)
         x = _replaced(x, 0, replace_mask, replacement)
@@ -150,6 +146,16 @@ class Bert(keras.Model):
         }
         self._add_heads(output, mlm_positions, training)
         return output
+
+    def _with_pattern(
+        self, input_ids: Tensor, attention_mask: Tensor | None
+    ) -> Tensor | None:
+        """Cuts the edges of a sparse model: `[B, T]` to `[B, Q, K]`."""
+        positions = ops.arange(ops.shape(input_ids)[1], dtype="int32")[None]  # [1, T]
+        edges = pattern_edges(self.config, positions)
+        if edges is None or attention_mask is None:
+            return attention_mask if edges is None else edges
+        return attention_mask[:, None, :] * edges
 
     def _add_heads(
         self, output: dict[str, Tensor], mlm_positions: Tensor | None, training: Any

@@ -181,7 +181,6 @@ def assemble(
     first = row_of * max_tokens + before[is_used]  # [C], in the flattened batch
     b_first = first + a_lengths + 2
 
-    size = (len(rows), max_tokens)
     flat = np.full(len(rows) * max_tokens, kinds.pad_token_id, "int32")
     _copy(flat, first + 1, tokens, sequences.a_starts[chosen], a_lengths)
     _copy(flat, b_first, tokens, sequences.b_starts[chosen], b_lengths)
@@ -191,10 +190,10 @@ def assemble(
 
     everywhere = _places(first, lengths)
     types, positions, owners = (np.zeros(flat.shape, "int32") for _ in range(3))
-    has_b = b_lengths > 0
-    types[_places(b_first[has_b], b_lengths[has_b] + 1)] = 1
+    types[_places(b_first, b_lengths + (b_lengths > 0))] = 1
     positions[everywhere] = everywhere - np.repeat(first, lengths)
     owners[everywhere] = np.repeat(column_of + 1, lengths)
+    size = (len(rows), max_tokens)
     return {
         "input_ids": flat.reshape(size),
         "token_type_ids": types.reshape(size),

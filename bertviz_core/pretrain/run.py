@@ -133,8 +133,7 @@ class _Run:
             if at_end or self.step % settings.evaluation_steps == 0:
                 point = self._evaluated(point)
             self.points.append(point)
-            if self.is_writer:
-                write_curve(self.points, self.plan.out)
+            self._draw()
             if at_end or self.step % settings.checkpoint_steps == 0:
                 self._save()
         if self.step > self.saved_step:
@@ -216,6 +215,14 @@ class _Run:
             f"among five {mlm.top5:.3f}{pairs}"
         )
         return with_held_out(point, mlm.loss, mlm.top1, mlm.top5, accuracy)
+
+    def _draw(self) -> None:
+        if not self.is_writer:
+            return
+        try:
+            write_curve(self.points, self.plan.out)
+        except OSError as error:  # no reason to end a run
+            self.say(f"The curve could not be written: {error.strerror}")
 
     def _save(self) -> None:
         if self.is_writer:
