@@ -64,7 +64,24 @@ class AdamW(_WholeGradients, keras.optimizers.AdamW):
 
 
 class Muon(_WholeGradients, keras.optimizers.Muon):
-    """Muon that squares whole gradients."""
+    """Muon that squares whole gradients, and turns in the precision of the run.
+
+    Source: Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural
+    networks", which iterates in bfloat16: the result is a direction and need
+    not be exact.
+    """
+
+    def __init__(self, precision: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.precision = precision
+
+    def zeropower_via_newtonschulz5(self, x: Tensor, steps: int) -> Tensor:
+        # A gradient of 1e-8 divided by its norm is safe only in float32.
+        scaled = x / (ops.norm(x) + 1e-7)
+        turned = super().zeropower_via_newtonschulz5(
+            ops.cast(scaled, self.precision), steps
+        )
+        return ops.cast(turned, x.dtype)
 
 
 def make_optimizer(
@@ -92,6 +109,7 @@ def make_optimizer(
     }
     if asked.name == "muon":
         optimizer: keras.optimizers.Optimizer = Muon(
+            settings.precision,
             adam_beta_1=asked.beta_1,
             adam_beta_2=asked.beta_2,
             adam_weight_decay=asked.weight_decay,
