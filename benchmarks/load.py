@@ -1,9 +1,10 @@
 """How long a rerun of the masked-word page takes, for one visitor and for thirty.
 
-Visitors are real WebSocket sessions from this process, see `session`. Three kinds of
-change: another number of bars (the whole page is drawn again from what is kept),
-another temperature (a fragment is), a new text (the network runs). Time runs from the
-visitor's message to the last message of the answer; a browser draws after that.
+Visitors are real WebSocket sessions from this process, see `session`. Four kinds of
+change: another number of bars or another temperature (a fragment is drawn again), a
+text that was there before (the whole page is, from what is kept), a new text (the
+network runs). Time runs from the visitor's message to the last message of the answer; a
+browser draws after that.
 """
 
 from __future__ import annotations
@@ -45,6 +46,10 @@ def _temperatures(visitor: int) -> Iterator[Any]:
         yield [tenths / 10]
 
 
+def _known_texts(visitor: int) -> Iterator[Any]:
+    return itertools.cycle(("Paris is a big [MASK].", "She drank the [MASK]."))
+
+
 def _texts(visitor: int) -> Iterator[Any]:
     for number in itertools.count(1):
         yield f"Visitor {visitor} saw {number} [MASK] in the garden of the old house."
@@ -53,6 +58,7 @@ def _texts(visitor: int) -> Iterator[Any]:
 CHANGES: dict[str, Change] = {
     "number of bars": ("masked_shown", _bars),
     "temperature": ("masked_temperature", _temperatures),
+    "known text": ("masked_text", _known_texts),
     "new text": ("masked_text", _texts),
 }
 NEEDS_NETWORK = ("new text",)

@@ -77,7 +77,16 @@ def show_figure(
         figure, key=f"{name}_figure", config=config, alt=spoken(description)
     )
     st.caption(description)
-    with st.popover(t("app.download"), icon=":material/download:"):
+    # Made when it is opened: its buttons cost as much as a small figure.
+    downloads = st.popover(
+        t("app.download"),
+        icon=":material/download:",
+        key=f"{name}_downloads",
+        on_change="rerun",
+    )
+    if not downloads.open:
+        return
+    with downloads:
         download_csv(columns, name)
         st.download_button(
             t("app.download_html"),
@@ -95,6 +104,7 @@ def show_figure(
             key=f"{name}_image",
             help=t("app.image_help"),
             format_func=str.upper,
+            persist_state="session",
         )
 
 

@@ -9,17 +9,13 @@ from pages.ui.language import t
 from pages.ui.masked_word.candidates import (
     choose_mask,
     compare_with_hidden,
-    offer_insertion,
-    show_candidates,
+    explore_candidates,
 )
 from pages.ui.masked_word.choosing import explore_choosing
 from pages.ui.masked_word.editor import edit_text
 from pages.ui.masked_word.reading import show_reading
 from pages.ui.masked_word.wording import explain_terms
 from pages.ui.models import model_picker
-
-# Candidates that are signs of the tokenizer, not words of a text.
-SPECIAL = frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
 
 page_head(
     t("masked_word.title"),
@@ -54,8 +50,7 @@ st.header(t("masked_word.candidates_title"), anchor=False)
 with shown_to_user():
     mask = choose_mask(predictions, vocabulary(model))
     compare_with_hidden(model, masked, mask)
-    show_candidates(mask)
-    offer_insertion(masked, mask, SPECIAL)
+explore_candidates(masked, mask)
 
 st.header(t("masked_word.choosing_title"), anchor=False)
 st.markdown(t("masked_word.choosing_intro"))

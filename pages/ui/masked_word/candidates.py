@@ -12,6 +12,7 @@ from bertviz_core.figures.masked_word import candidates_figure, percent
 from bertviz_core.mask_text import MASK, MaskedText
 from bertviz_core.trace import MaskPredictions, TokenizedText
 from pages.ui.answers import tokenize
+from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown, escape
@@ -19,6 +20,8 @@ from pages.ui.masked_word import state
 from pages.ui.masked_word.wording import figure_words
 
 MOST_SHOWN = 100
+# Candidates that are signs of the tokenizer, not words of a text.
+_SPECIAL = frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
 _AROUND = 40  # characters of the sentence on each side of the mask
 _FEW_MASKS = 12
 _ONE_ROW = 20  # candidates; more scroll sideways
@@ -34,7 +37,6 @@ class Mask:
         vocabulary: V word pieces, by id.
         order: token ids, most likely first, int64 `[V]`.
         probs: float64 `[V]`, at temperature 1.
-        num_shown: how many words the figures show.
     """
 
     index: int
@@ -42,7 +44,6 @@ class Mask:
     vocabulary: tuple[str, ...]
     order: np.ndarray
     probs: np.ndarray
-    num_shown: int
 
     def top(self, num_words: int) -> tuple[np.ndarray, list[str]]:
         """Ids and tokens of the most likely words."""
@@ -51,7 +52,7 @@ class Mask:
 
 
 def choose_mask(predictions: MaskPredictions, vocabulary: tuple[str, ...]) -> Mask:
-    """Draws the choice of a mask, where there are several, and of how many words.
+    """Draws the choice of a mask, where there are several.
 
     Args:
         predictions: with one mask at least.
@@ -64,27 +65,42 @@ def choose_mask(predictions: MaskPredictions, vocabulary: tuple[str, ...]) -> Ma
         t("masked_word.this_mask", number=mask_index + 1, count=num_masks, place=place)
     )
     logits = predictions.logits[mask_index]
-    num_shown = st.slider(
-        t("masked_word.num_shown"),
-        1,
-        MOST_SHOWN,
-        10,
-        key="masked_shown",
-        bind="query-params",
-    )
     return Mask(
         index=mask_index,
         logits=logits,
         vocabulary=vocabulary,
         order=rank_order(logits),
         probs=softmax(logits),
-        num_shown=min(num_shown, len(logits)),
     )
 
 
-def show_candidates(mask: Mask) -> None:
-    """Draws the bars of the most likely words."""
-    ids, tokens = mask.top(mask.num_shown)
+@st.fragment
+def explore_candidates(masked: MaskedText, mask: Mask) -> None:
+    """Draws the most likely words as bars, and a button to insert each.
+
+    A fragment: another number of words redraws this part of the page alone.
+
+    Args:
+        masked: the text.
+        mask: where the candidates belong.
+    """
+    with shown_to_user():
+        num_shown = st.slider(
+            t("masked_word.num_shown"),
+            1,
+            MOST_SHOWN,
+            10,
+            key="masked_shown",
+            bind="query-params",
+        )
+        _show_candidates(mask, num_shown)
+        _offer_insertion(masked, mask, num_shown)
+    if state.take_insertion():
+        st.rerun()  # the text has changed, and with it everything above
+
+
+def _show_candidates(mask: Mask, num_shown: int) -> None:
+    ids, tokens = mask.top(num_shown)
     probs, logits = mask.probs[ids], mask.logits[ids]
     best = Markdown(
         t("masked_word.list_comma").join(
@@ -111,16 +127,9 @@ def show_candidates(mask: Mask) -> None:
     )
 
 
-def offer_insertion(masked: MaskedText, mask: Mask, special: frozenset[str]) -> None:
-    """Draws a button for each candidate that writes it into the text.
-
-    Args:
-        masked: the text.
-        mask: where the candidates belong.
-        special: tokens that are no words.
-    """
-    _, tokens = mask.top(mask.num_shown)
-    words = tuple(token for token in dict.fromkeys(tokens) if token not in special)
+def _offer_insertion(masked: MaskedText, mask: Mask, num_shown: int) -> None:
+    _, tokens = mask.top(num_shown)
+    words = tuple(token for token in dict.fromkeys(tokens) if token not in _SPECIAL)
     if not words:
         return
     labels = [str(escape(word, 40)) for word in words]

@@ -23,12 +23,12 @@ from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown, escape
-from pages.ui.masked_word.candidates import Mask
+from pages.ui.masked_word.candidates import MOST_SHOWN, Mask
 from pages.ui.masked_word.wording import figure_words
 
 HOTTEST = 3.0
 MOST_DRAWS = 10_000
-_MOST_PAIRS = 20  # rows of two bars; more would not fit on any screen
+_NUM_PAIRS = 10  # rows of two bars; more would not fit on a screen
 _FIRST_DRAWS = 10
 
 # Widget keys, which are also the names in the address, and the neutral settings.
@@ -106,7 +106,7 @@ def _choose_settings(mask: Mask) -> Settings:
 
 
 def _show_distributions(mask: Mask, after: np.ndarray) -> None:
-    ids, tokens = mask.top(min(mask.num_shown, _MOST_PAIRS))
+    ids, tokens = mask.top(_NUM_PAIRS)
     show_figure(
         distribution_figure(tokens, mask.probs[ids], after[ids], figure_words()),
         name="masked_distribution",
@@ -143,7 +143,7 @@ def _show_uncertainty(mask: Mask, after: np.ndarray) -> None:
 
 
 def _show_table(mask: Mask, settings: Settings, after: np.ndarray) -> None:
-    ids, tokens = mask.top(mask.num_shown)
+    ids, tokens = mask.top(MOST_SHOWN)
     # At temperature 0 the quotient has no value; its limit is in the last column.
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = mask.logits[ids].astype(np.float64) / settings.temperature
@@ -209,7 +209,7 @@ def _show_draws(mask: Mask, after: np.ndarray) -> None:
     )
     # What can be drawn, not what was left out.
     kept = int((after[mask.order] > 0).sum())
-    ids, tokens = mask.top(min(mask.num_shown, _MOST_PAIRS, kept))
+    ids, tokens = mask.top(min(_NUM_PAIRS, kept))
     counts = np.bincount(draws, minlength=len(after))[ids]
     low, high = count_interval(after[ids], len(draws))
     outside = int(((counts < low) | (counts > high)).sum())

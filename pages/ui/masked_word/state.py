@@ -38,6 +38,7 @@ _MEMORY = "masked_memory"
 _HISTORY = "masked_history"
 _IS_BOUND = "masked_is_bound"
 _HIDES_NOTHING = "masked_hides_nothing"
+_INSERTED = "masked_inserted"
 
 EXAMPLES = {
     "en": (
@@ -170,6 +171,12 @@ def insert_token(shown: MaskedText, mask_index: int, tokens: tuple[str, ...]) ->
     if choice is None or read_text().text != shown.text:
         return
     _change_to(fill_mask(shown, mask_index, tokens[choice]))
+    st.session_state[_INSERTED] = True
+
+
+def take_insertion() -> bool:
+    """Whether a candidate was just inserted; says it once."""
+    return bool(st.session_state.pop(_INSERTED, False))
 
 
 def _from_address(text: str) -> MaskedText:
