@@ -22,6 +22,7 @@ DEFAULT_MODEL = "starter-en"
 logger = logging.getLogger(__name__)
 _LOCK = threading.Lock()
 _ANSWERED = threading.Event()
+_CLOSING = threading.Event()
 
 
 def client() -> Client:
@@ -39,6 +40,7 @@ def client() -> Client:
 def _connected() -> Client:
     from bertviz_core.engine import connect
 
+    _CLOSING.clear()
     return connect()
 
 
@@ -54,8 +56,10 @@ def _warm_up() -> None:
     try:
         client().warm_up(DEFAULT_MODEL)
     except BertVizError:
-        # The first page that asks meets the same error and shows it.
-        logger.exception("The engine did not warm up.")
+        # A server that is stopped while it starts has nothing to complain about. In
+        # any other case the first page that asks meets the same error and shows it.
+        if not _CLOSING.is_set():
+            logger.exception("The engine did not warm up.")
 
 
 def has_answered() -> bool:
@@ -70,6 +74,7 @@ def note_answer() -> None:
 
 def close() -> None:
     """Stops the engine, if it runs."""
+    _CLOSING.set()
     with _LOCK:
         if _connected.cache_info().currsize:
             _connected().close()

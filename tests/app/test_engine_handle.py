@@ -81,3 +81,17 @@ def test_closing_ends_the_engine_and_the_next_call_makes_another(made):
 def test_nothing_is_started_in_order_to_be_closed(made):
     engine.close()
     assert made == []
+
+
+@pytest.mark.parametrize(("is_closed_first", "is_said"), [(True, False), (False, True)])
+def test_only_an_engine_that_nobody_stopped_complains(
+    made, caplog, is_closed_first, is_said
+):
+    def fail(model):
+        if is_closed_first:
+            engine.close()
+        raise EngineError("The engine is closed.")
+
+    engine.client().warm_up = fail
+    engine.warm_up().join()
+    assert ("did not warm up" in caplog.text) == is_said
