@@ -1,0 +1,77 @@
+"""Rows of logits over the vocabulary: log-probabilities, best words, ranks.
+
+NumPy in and out, computed in float64. R is the number of rows, V the vocabulary.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    """Natural logarithms of the probabilities of each row.
+
+    Args:
+        logits: float `[..., V]`.
+
+    Returns:
+        float64 `[..., V]`; the exponentials of a row sum to 1.
+    """
+    shifted = np.asarray(logits, np.float64)
+    shifted = shifted - shifted.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+def top_words(logits: np.ndarray, count: int) -> np.ndarray:
+    """Ids of the best words of each row, best first; equals are ordered by id.
+
+    Args:
+        logits: float `[R, V]`; `-inf` for a word that may not be chosen.
+        count: how many; all of them where the row has fewer.
+
+    Returns:
+        int64 `[R, min(count, V)]`.
+    """
+    num_words = logits.shape[1]
+    if count >= num_words:
+        return np.argsort(-logits, axis=1, kind="stable")
+    # The smallest value that is still among the best: its equals compete by id.
+    least = -np.partition(-logits, count - 1, axis=1)[:, count - 1]
+    best = np.empty((len(logits), count), np.int64)
+    for row, floor in enumerate(least):
+        ids = np.flatnonzero(logits[row] >= floor)
+        best[row] = ids[np.argsort(-logits[row, ids], kind="stable")[:count]]
+    return best
+
+
+def ranks_of(logits: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Place of one word in each row, 1 for the best; equals are ordered by id.
+
+    Args:
+        logits: float `[R, V]`.
+        ids: int `[R]`.
+
+    Returns:
+        int64 `[R]`, from 1 to V.
+    """
+    value = np.take_along_axis(logits, ids[:, None], axis=1)  # [R, 1]
+    above = (logits > value).sum(axis=1)
+    ties = (logits == value) & (np.arange(logits.shape[1]) < ids[:, None])
+    return above + ties.sum(axis=1) + 1
+
+
+def entropy_bits_of(log_probs: np.ndarray) -> np.ndarray:
+    """Uncertainty of each row in bits.
+
+    Args:
+        log_probs: float `[..., V]`, natural logarithms.
+
+    Returns:
+        float64 `[...]`; 0 for a certain word, log2(V) for none better.
+
+    Source:
+        Shannon 1948, "A Mathematical Theory of Communication", section 6.
+    """
+    probs = np.exp(log_probs)
+    terms = np.where(probs > 0, probs * log_probs, 0.0)
+    return np.abs(terms.sum(axis=-1)) / np.log(2)

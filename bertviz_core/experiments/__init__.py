@@ -1,0 +1,1 @@
+"""What runs the network again: scores, fillings, chains, lenses, ablations."""

@@ -1,0 +1,165 @@
+"""What a Gibbs chain is and did, in plain values that can be kept and sent.
+
+C is the number of chains, S of steps, T of tokens, F of places that may change.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.trace import FrozenArrays
+
+ORDERS = ("random", "in_order")
+
+
+@dataclass(frozen=True)
+class GibbsSettings:
+    """How a chain draws.
+
+    Args:
+        temperature: at least 0, see `analysis.sampling.softmax`.
+        top_k: keep this many of the most likely words; `None` keeps all.
+        top_p: in (0, 1].
+        order: "random" picks any open place at each step, "in_order" goes from
+            left to right and begins again.
+        seed: at least 0.
+        num_chains: independent chains that run side by side.
+        burn_in: first steps that are not counted.
+
+    Raises:
+        ValueError: a value outside its range.
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float = 1.0
+    order: str = "random"
+    seed: int = 0
+    num_chains: int = 1
+    burn_in: int = 0
+
+    def __post_init__(self) -> None:
+        if self.order not in ORDERS:
+            raise ValueError(f"`order` must be among {ORDERS}. Received: {self.order}.")
+        if self.num_chains < 1 or self.seed < 0 or self.burn_in < 0:
+            raise ValueError(
+                "`num_chains` must be at least 1, `seed` and `burn_in` at least 0. "
+                f"Received: {self}."
+            )
+
+
+@dataclass(frozen=True)
+class GibbsState(FrozenArrays):
+    """Where chains stand: all that is needed to go on.
+
+    The random numbers of a step come from a generator of its own, seeded with
+    (seed, chain, step). So the seed and the step are its whole state, and a chain
+    is the same whatever the chunks that it runs in and whatever runs beside it.
+
+    Args:
+        model_id: which model.
+        settings: how it draws.
+        step: steps done so far.
+        input_ids: int32 `[C, T]`.
+        token_type_ids: int32 `[T]`.
+        open_positions: int `[F]`, token indices that may change.
+    """
+
+    model_id: str
+    settings: GibbsSettings
+    step: int
+    input_ids: np.ndarray
+    token_type_ids: np.ndarray
+    open_positions: np.ndarray
+
+
+@dataclass(frozen=True)
+class GibbsRun(FrozenArrays):
+    """What some steps of the chains did.
+
+    Args:
+        start, end: the states before and after.
+        positions: int32 `[S, C]`, token index that each step drew anew.
+        old_ids, new_ids: int32 `[S, C]`, what stood there and what was drawn.
+        log_probs: float64 `[S, C]`, of the drawn word under the distribution
+            that it was drawn from (temperature, top-k and top-p applied).
+        entropy_bits: float64 `[S, C]`, of that distribution.
+        words: piece of every id that occurs.
+    """
+
+    start: GibbsState
+    end: GibbsState
+    positions: np.ndarray
+    old_ids: np.ndarray
+    new_ids: np.ndarray
+    log_probs: np.ndarray
+    entropy_bits: np.ndarray
+    words: Mapping[int, str]
+
+    @property
+    def num_steps(self) -> int:
+        """S."""
+        return len(self.positions)
+
+    @property
+    def has_changed(self) -> np.ndarray:
+        """Whether a step put another word there, bool `[S, C]`."""
+        return self.old_ids != self.new_ids
+
+    @property
+    def is_burn_in(self) -> np.ndarray:
+        """Whether a step is among the first that do not count, bool `[S]`."""
+        steps = self.start.step + np.arange(self.num_steps)
+        return steps < self.start.settings.burn_in
+
+    @property
+    def change_rate(self) -> float:
+        """Share of the steps after burn-in that changed a word; NaN before any."""
+        counted = self.has_changed[~self.is_burn_in]
+        return float(counted.mean()) if counted.size else float("nan")
+
+    def sequences(self) -> np.ndarray:
+        """The chains from the start to the end, int32 `[S + 1, C, T]`."""
+        chain = np.repeat(self.start.input_ids[None], self.num_steps + 1, axis=0)
+        for step, (positions, ids) in enumerate(
+            zip(self.positions, self.new_ids, strict=True)
+        ):
+            chain[step + 1] = chain[step]
+            chain[step + 1, np.arange(len(ids)), positions] = ids
+        return chain
+
+    def tokens_after(self, step: int, chain: int = 0) -> tuple[str, ...]:
+        """The pieces of one chain after so many of these steps; 0 is the start."""
+        input_ids = self.start.input_ids[chain].copy()
+        for position, new_id in zip(
+            self.positions[:step, chain], self.new_ids[:step, chain], strict=True
+        ):
+            input_ids[position] = new_id
+        return tuple(self.words[int(index)] for index in input_ids)
+
+    def then(self, later: GibbsRun) -> GibbsRun:
+        """This run and the one that went on from its end, as one.
+
+        Raises:
+            ValueError: the other does not begin where this one ends.
+        """
+        if later.start.step != self.end.step or not np.array_equal(
+            later.start.input_ids, self.end.input_ids
+        ):
+            raise ValueError(
+                "The later run must begin where this one ends. Received: "
+                f"end.step={self.end.step}, start.step={later.start.step}."
+            )
+        joined = {
+            name: np.concatenate([getattr(self, name), getattr(later, name)])
+            for name in (
+                *("positions", "old_ids", "new_ids"),
+                *("log_probs", "entropy_bits"),
+            )
+        }
+        words = {**self.words, **later.words}
+        return dataclasses.replace(self, end=later.end, words=words, **joined)

@@ -1,0 +1,217 @@
+"""Gibbs sampling from BERT: hide a word, draw it anew, over and over.
+
+A masked-word model is no consistent joint model, so the chain has no exact target
+distribution; what it visits is still what the model finds plausible.
+
+Source: Wang and Cho 2019 (arXiv:1902.04094), section 3; Goyal et al. 2022
+(arXiv:2106.02736) for why the target is not exact.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.analysis.sampling import entropy_bits, sampling_distribution
+from bertviz_core.errors import TextError, require_positions
+from bertviz_core.experiments.chain_results import (
+    GibbsRun,
+    GibbsSettings,
+    GibbsState,
+)
+from bertviz_core.experiments.masked_rows import Progress, is_word_allowed
+from bertviz_core.explorer import Explorer
+
+# A picture of the chain need not be newer than this.
+STEPS_A_REPORT = 10
+
+
+def start_chain(
+    explorer: Explorer,
+    text: str,
+    settings: GibbsSettings,
+    pair: str | None = None,
+    positions: Sequence[int] | None = None,
+) -> GibbsState:
+    """Starts from a sentence.
+
+    Args:
+        explorer: of a model with the masked-word head.
+        text: masks in it are drawn like words.
+        settings: how to draw.
+        pair: the second text.
+        positions: token indices that may change; `None` for all but [CLS] and
+            [SEP].
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        TextError: see `Explorer.tokenize`.
+        ValueError: a position that is not in the text.
+    """
+    explorer.require_head("mlm")
+    tokenized = explorer.tokenize(text, pair)
+    words = np.flatnonzero(~tokenized.is_special)
+    chosen = words if positions is None else np.unique(positions)
+    if not len(chosen) or not np.isin(chosen, words).all():
+        raise ValueError(
+            f"`positions` must be among {words.tolist()}. Received: {positions}."
+        )
+    return GibbsState(
+        model_id=explorer.model_id,
+        settings=settings,
+        step=0,
+        input_ids=np.repeat(tokenized.input_ids[None], settings.num_chains, axis=0),
+        token_type_ids=tokenized.token_type_ids,
+        open_positions=chosen,
+    )
+
+
+def start_from_masks(
+    explorer: Explorer, num_masks: int, settings: GibbsSettings
+) -> GibbsState:
+    """Starts from nothing but masks between [CLS] and [SEP].
+
+    Args:
+        explorer: of a model with the masked-word head.
+        num_masks: words of the sentence to come.
+        settings: how to draw.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        TextError: fewer than one mask, or more than the model has positions.
+    """
+    if num_masks < 1:
+        raise TextError(
+            "A chain needs at least one mask to start from. Received: {num_masks}. "
+            "Choose a length of 1 or more.",
+            num_masks=num_masks,
+        )
+    require_positions(num_masks + 2, explorer.config.max_position_embeddings)
+    return start_chain(explorer, " ".join(["[MASK]"] * num_masks), settings)
+
+
+def run_chain(
+    explorer: Explorer,
+    state: GibbsState,
+    num_steps: int,
+    progress: Progress | None = None,
+) -> GibbsRun:
+    """Goes on from a state.
+
+    Each step picks a place, masks it, and draws a word from the model's
+    distribution there. Special tokens and [UNK] are never drawn. All chains take
+    their step in one pass.
+
+    Args:
+        explorer: of the model that the state was made with.
+        state: from `start_chain`, or the `end` of an earlier run.
+        num_steps: of each chain.
+        progress: told the fraction of these steps; may raise to cancel.
+
+    Raises:
+        ValueError: a state of another model.
+    """
+    if state.model_id != explorer.model_id:
+        raise ValueError(
+            f"The state is of the model {state.model_id}. Received: an explorer of "
+            f"{explorer.model_id}."
+        )
+    stepper = _Stepper(explorer, state)
+    steps: list[_Step] = []
+    for done in range(num_steps):
+        steps.append(stepper.step(state.step + done))
+        if progress is not None and (
+            done + 1 == num_steps or (done + 1) % STEPS_A_REPORT == 0
+        ):
+            progress((done + 1) / num_steps, "gibbs")
+    return _as_run(explorer, state, stepper.input_ids, steps)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What one step did to each chain, `[C]` each."""
+
+    positions: np.ndarray
+    old_ids: np.ndarray
+    new_ids: np.ndarray
+    log_probs: np.ndarray
+    entropy_bits: np.ndarray
+
+
+class _Stepper:
+    """Takes steps; holds the only array that changes."""
+
+    def __init__(self, explorer: Explorer, state: GibbsState) -> None:
+        self.explorer, self.state = explorer, state
+        self.input_ids = np.array(state.input_ids)
+        self.chains = np.arange(len(self.input_ids))
+        self.num_tokens = self.input_ids.shape[1]
+        self.types = np.repeat(state.token_type_ids[None], len(self.chains), axis=0)
+        self.allowed = np.flatnonzero(is_word_allowed(explorer))
+
+    def step(self, number: int) -> _Step:
+        draws = [self._random(int(chain), number) for chain in self.chains]
+        positions = np.array([position for position, _ in draws], "int32")
+        old_ids = self.input_ids[self.chains, positions]
+        self.input_ids[self.chains, positions] = self.explorer.tokenizer.mask_token_id
+        inputs = {
+            "input_ids": self.input_ids,
+            "token_type_ids": self.types,
+            "mlm_positions": self.chains * self.num_tokens + positions,
+        }
+        logits = self.explorer.forward(inputs, ("mlm_logits",))["mlm_logits"]
+        drawn = [
+            self._draw(row, uniform)
+            for row, (_, uniform) in zip(logits, draws, strict=True)
+        ]
+        new_ids, log_probs, entropies = (np.array(c) for c in zip(*drawn, strict=True))
+        self.input_ids[self.chains, positions] = new_ids
+        return _Step(positions, old_ids, new_ids.astype("int32"), log_probs, entropies)
+
+    def _random(self, chain: int, number: int) -> tuple[int, float]:
+        """The place and the uniform number of one step of one chain."""
+        rng = np.random.default_rng((self.state.settings.seed, chain, number))
+        places = self.state.open_positions
+        index = int(rng.integers(len(places)))
+        if self.state.settings.order == "in_order":
+            index = number % len(places)
+        return int(places[index]), float(rng.random())
+
+    def _draw(self, logits: np.ndarray, uniform: float) -> tuple[int, float, float]:
+        """A word, its log-probability, and the entropy of what it was drawn from."""
+        settings = self.state.settings
+        probs = sampling_distribution(
+            logits[self.allowed], settings.temperature, settings.top_k, settings.top_p
+        )
+        cumulative = np.cumsum(probs)
+        place = np.searchsorted(cumulative, uniform * cumulative[-1], side="right")
+        # Rounding can lift a product to the total itself, past the last word.
+        index = min(int(place), int(np.flatnonzero(probs)[-1]))
+        word = int(self.allowed[index])
+        return word, float(np.log(probs[index])), entropy_bits(probs)
+
+
+def _as_run(
+    explorer: Explorer, start: GibbsState, input_ids: np.ndarray, steps: list[_Step]
+) -> GibbsRun:
+    def stacked(name: str, dtype: str) -> np.ndarray:
+        rows = [getattr(step, name) for step in steps]
+        return np.array(rows, dtype).reshape(len(steps), len(start.input_ids))
+
+    new_ids = stacked("new_ids", "int32")
+    occurring = np.union1d(start.input_ids, new_ids)
+    return GibbsRun(
+        start=start,
+        end=dataclasses.replace(
+            start, step=start.step + len(steps), input_ids=input_ids
+        ),
+        positions=stacked("positions", "int32"),
+        old_ids=stacked("old_ids", "int32"),
+        new_ids=new_ids,
+        log_probs=stacked("log_probs", "float64"),
+        entropy_bits=stacked("entropy_bits", "float64"),
+        words={int(i): explorer.tokenizer.vocabulary[i] for i in occurring},
+    )

@@ -1,0 +1,229 @@
+"""Several masks filled together: greedily in an order, or as exact pairs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from bertviz_core.analysis.logit_rows import log_softmax, top_words
+from bertviz_core.errors import TextError
+from bertviz_core.experiments.masked_rows import (
+    Progress,
+    Row,
+    is_word_allowed,
+    logits_at,
+    require_masks,
+    word_logits,
+)
+from bertviz_core.experiments.word_results import (
+    FillStep,
+    JointFilling,
+    PairFilling,
+)
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import TokenizedText
+
+MODES = ("independent", "left_to_right", "most_confident_first")
+
+
+def fill_masks(
+    explorer: Explorer,
+    text: str,
+    mode: str,
+    pair: str | None = None,
+    top_k: int = 10,
+    progress: Progress | None = None,
+) -> JointFilling:
+    """Fills every mask with its best word; special tokens are never chosen.
+
+    Args:
+        explorer: of a model with the masked-word head.
+        text: with at least one mask.
+        mode: "independent" predicts all masks at once and fills from the left;
+            "left_to_right" reads the text anew after each fill;
+            "most_confident_first" too, and takes the mask with the likeliest
+            best word next, the leftmost where several are alike.
+        pair: the second text.
+        top_k: candidates kept of each step.
+        progress: told after each step; may raise to cancel.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        TextError: no mask, or see `Explorer.tokenize`.
+        ValueError: an unknown mode.
+
+    Source:
+        Ghazvininejad et al. 2019 (arXiv:1904.09324), section 4, for the order
+        by confidence, here one word at a time.
+    """
+    if mode not in MODES:
+        raise ValueError(f"`mode` must be among {MODES}. Received: mode={mode}.")
+    current = tokenized = require_masks(explorer, text, pair)
+    positions = tokenized.mask_positions
+    allowed = is_word_allowed(explorer)
+    choices = np.full((len(positions), len(allowed)), -np.inf)  # [P, V]
+    still_open = list(range(len(positions)))
+    steps: list[FillStep] = []
+    while still_open:
+        if not steps or mode != "independent":
+            logits = logits_at(explorer, current, positions[still_open])
+            choices[still_open] = np.where(allowed, log_softmax(logits), -np.inf)
+        best = choices[still_open].max(axis=1)
+        next_one = best.argmax() if mode == "most_confident_first" else 0
+        step = _fill(
+            explorer, current, choices, still_open, still_open[next_one], top_k
+        )
+        steps.append(step)
+        still_open.remove(step.mask_index)
+        current = dataclasses.replace(tokenized, input_ids=step.input_ids)
+        if progress is not None:
+            progress(len(steps) / len(positions), "fill")
+    return JointFilling(explorer.model_id, tokenized, mode, positions, tuple(steps))
+
+
+def best_pairs(
+    explorer: Explorer,
+    text: str,
+    pair: str | None = None,
+    top_k: int = 20,
+    num_pairs: int = 20,
+    progress: Progress | None = None,
+) -> PairFilling:
+    """Finds the best pairs of words for two masks, in both orders of filling.
+
+    Each of the `top_k` best words of one mask is written there and the text read
+    again, all in one batch, which gives the other mask's exact distribution.
+    Pairs that only one order found are then measured in the other order too.
+
+    Args:
+        explorer: of a model with the masked-word head.
+        text: with exactly two masks.
+        pair: the second text.
+        top_k: words of each mask that are tried.
+        num_pairs: best pairs of each order to keep; those of both are shown.
+        progress: told after each pass; may raise to cancel.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        TextError: not two masks, or see `Explorer.tokenize`.
+
+    Source:
+        The chain rule of probability, p(a, b) = p(a) p(b | a) = p(b) p(a | b);
+        a masked-word model satisfies only one side at a time
+        (Goyal et al. 2022, arXiv:2106.02736).
+    """
+    tokenized = require_masks(explorer, text, pair)
+    if len(tokenized.mask_positions) != 2:
+        raise TextError(
+            "Pairs of words need exactly two masks. Received: {num_masks} in the "
+            "text. Add or take away a [MASK].",
+            num_masks=len(tokenized.mask_positions),
+        )
+    search = _PairSearch(explorer, tokenized, progress)
+    found = [search.best(side, top_k, num_pairs) for side in (0, 1)]
+    pairs = np.unique(np.concatenate(found), axis=0)  # [M, 2]
+    forward, backward = (search.scores(side, pairs) for side in (0, 1))
+    order = np.argsort(-(forward + backward), kind="stable")
+    pairs = pairs[order]
+    words = explorer.tokenizer.vocabulary
+    return PairFilling(
+        model_id=explorer.model_id,
+        tokenized=tokenized,
+        positions=tokenized.mask_positions,
+        ids=pairs,
+        tokens=tuple((words[a], words[b]) for a, b in pairs),
+        log_prob_forward=forward[order],
+        log_prob_backward=backward[order],
+        log_prob_independent=search.alone[0, pairs[:, 0]]
+        + search.alone[1, pairs[:, 1]],
+        bound_forward=search.bound(0, top_k),
+        bound_backward=search.bound(1, top_k),
+    )
+
+
+class _PairSearch:
+    """Remembers which words of which mask were tried, and what they gave."""
+
+    def __init__(
+        self, explorer: Explorer, tokenized: TokenizedText, progress: Progress | None
+    ) -> None:
+        self.explorer, self.tokenized, self.progress = explorer, tokenized, progress
+        self.positions = tokenized.mask_positions
+        self.alone = log_softmax(logits_at(explorer, tokenized, self.positions))
+        self.allowed = is_word_allowed(explorer)
+        self.ranked = top_words(
+            np.where(self.allowed, self.alone, -np.inf), len(self.allowed)
+        )
+        self.given: tuple[dict[int, np.ndarray], ...] = ({}, {})
+
+    def best(self, side: int, top_k: int, num_pairs: int) -> np.ndarray:
+        """Best pairs, int `[m, 2]`, when the mask of this side is filled first."""
+        tried = self.ranked[side, : min(top_k, self.allowed.sum())]
+        self._try(side, tried)
+        joint = np.stack([self.alone[side, a] + self.given[side][a] for a in tried])
+        joint[:, ~self.allowed] = -np.inf
+        chosen = top_words(joint.reshape(1, -1), num_pairs)[0]
+        chosen = chosen[np.isfinite(joint.ravel()[chosen])]
+        first, second = np.divmod(chosen, joint.shape[1])
+        ids = np.stack([tried[first], second], axis=1)
+        return ids[:, ::-1] if side else ids
+
+    def scores(self, side: int, pairs: np.ndarray) -> np.ndarray:
+        """Log-probability of each pair when this side is filled first, `[M]`."""
+        first, second = pairs[:, side], pairs[:, 1 - side]
+        self._try(side, np.unique(first))
+        given = [self.given[side][a][b] for a, b in zip(first, second, strict=True)]
+        return self.alone[side, first] + np.array(given)
+
+    def bound(self, side: int, top_k: int) -> float:
+        """Log-probability of the best word of a mask that was not tried."""
+        if top_k >= self.allowed.sum():
+            return -np.inf
+        return float(self.alone[side, self.ranked[side, top_k]])
+
+    def _try(self, side: int, ids: np.ndarray) -> None:
+        new = [int(index) for index in ids if int(index) not in self.given[side]]
+        rows = []
+        for index in new:
+            filled = self.tokenized.input_ids.copy()
+            filled[self.positions[side]] = index
+            other = int(self.positions[1 - side])
+            rows.append(Row(filled, self.tokenized.token_type_ids, other))
+        for chunk, logits in word_logits(self.explorer, rows, self.progress, "pairs"):
+            for index, given in zip(new[chunk], log_softmax(logits), strict=True):
+                self.given[side][index] = given
+
+
+def _fill(
+    explorer: Explorer,
+    current: TokenizedText,
+    choices: np.ndarray,
+    still_open: list[int],
+    mask_index: int,
+    top_k: int,
+) -> FillStep:
+    """Writes the best word at one mask; `choices` `[P, V]`, `-inf` if forbidden."""
+    row = choices[mask_index]
+    top_ids = top_words(row[None], top_k)[0]
+    top_ids = top_ids[np.isfinite(row[top_ids])]
+    confidences = np.full(len(choices), np.nan)
+    confidences[still_open] = np.exp(choices[still_open].max(axis=1))
+    # The first mask that is left is not mask 0 of the text once one was filled.
+    open_positions = np.flatnonzero(current.input_ids == current.mask_token_id)
+    position = int(open_positions[still_open.index(mask_index)])
+    input_ids = current.input_ids.copy()
+    input_ids[position] = top_ids[0]
+    words = explorer.tokenizer.vocabulary
+    return FillStep(
+        mask_index=mask_index,
+        position=position,
+        token_id=int(top_ids[0]),
+        token=words[top_ids[0]],
+        log_prob=float(row[top_ids[0]]),
+        top_ids=top_ids,
+        top_tokens=tuple(words[index] for index in top_ids),
+        top_log_probs=row[top_ids],
+        confidences=confidences,
+        input_ids=input_ids,
+    )

@@ -1,0 +1,168 @@
+"""Many variants of a text through the network, chunk by chunk.
+
+R is the number of rows (variants), T tokens, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.errors import TextError, require_positions
+from bertviz_core.explorer import Explorer
+from bertviz_core.tokenizer import SPECIAL_TOKENS
+from bertviz_core.trace import TokenizedText
+
+Progress = Callable[[float, str], None]
+
+# Rows times tokens of one pass: 64 texts of 64 tokens. More only takes memory.
+TOKENS_A_PASS = 4096
+
+
+@dataclass(frozen=True)
+class Row:
+    """One variant of a text, with the place to predict a word at.
+
+    Args:
+        input_ids: int `[T]`.
+        token_type_ids: int `[T]`.
+        position: token index of the prediction.
+    """
+
+    input_ids: np.ndarray
+    token_type_ids: np.ndarray
+    position: int
+
+
+def word_logits(
+    explorer: Explorer,
+    rows: Sequence[Row],
+    progress: Progress | None = None,
+    done: str = "",
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Predicts one word in each row; yields as chunks are ready.
+
+    Rows of several lengths are padded; padding takes no attention.
+
+    Args:
+        explorer: of a model with the masked-word head.
+        rows: the variants.
+        progress: told after each chunk; may raise to cancel.
+        done: what progress says is going on.
+
+    Yields:
+        Which rows, and their logits, float32 `[r, V]`.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        TextError: a row has more tokens than the model has positions.
+    """
+    explorer.require_head("mlm")
+    if not rows:
+        return
+    longest = max(len(row.input_ids) for row in rows)
+    require_positions(longest, explorer.config.max_position_embeddings)
+    size = max(1, TOKENS_A_PASS // longest)
+    for start in range(0, len(rows), size):
+        chunk = rows[start : start + size]
+        inputs = _batch(chunk, explorer.tokenizer.pad_token_id)
+        logits = explorer.forward(inputs, ("mlm_logits",))["mlm_logits"]
+        yield slice(start, start + len(chunk)), logits
+        if progress is not None:
+            progress((start + len(chunk)) / len(rows), done)
+
+
+def all_word_logits(
+    explorer: Explorer, rows: Sequence[Row], progress: Progress | None = None
+) -> np.ndarray:
+    """The logits of every row at once, float32 `[R, V]`; see `word_logits`."""
+    chunks = [logits for _, logits in word_logits(explorer, rows, progress)]
+    if not chunks:
+        return np.zeros((0, explorer.config.vocab_size), "float32")
+    return np.concatenate(chunks)
+
+
+def logits_at(
+    explorer: Explorer, tokenized: TokenizedText, positions: np.ndarray
+) -> np.ndarray:
+    """The logits at several places of one text, in one pass, float32 `[P, V]`.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+    """
+    explorer.require_head("mlm")
+    inputs = {
+        "input_ids": tokenized.input_ids[None],
+        "token_type_ids": tokenized.token_type_ids[None],
+        "mlm_positions": positions,
+    }
+    return explorer.forward(inputs, ("mlm_logits",))["mlm_logits"]
+
+
+def require_masks(explorer: Explorer, text: str, pair: str | None) -> TokenizedText:
+    """Splits a text that must have a mask.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        TextError: no mask, or see `Explorer.tokenize`.
+    """
+    explorer.require_head("mlm")
+    tokenized = explorer.tokenize(text, pair)
+    if not len(tokenized.mask_positions):
+        raise TextError(
+            "There is no [MASK] in the text, so there is nothing to guess. "
+            "Click a word, or write [MASK] in its place."
+        )
+    return tokenized
+
+
+def mask_position(tokenized: TokenizedText, mask_index: int) -> int:
+    """Token index of a mask, counted from the left.
+
+    Raises:
+        ValueError: there is no such mask.
+    """
+    positions = tokenized.mask_positions
+    if not 0 <= mask_index < len(positions):
+        raise ValueError(
+            f"`mask_index` must be below the number of masks, {len(positions)}. "
+            f"Received: mask_index={mask_index}."
+        )
+    return int(positions[mask_index])
+
+
+def is_word_allowed(explorer: Explorer) -> np.ndarray:
+    """Which ids are words that a text can hold, bool `[V]`.
+
+    Left out are the special tokens, [UNK] among them, the unused places that
+    Google's vocabularies keep free, and rows of the embeddings without a word.
+    """
+    allowed = np.zeros(explorer.config.vocab_size, bool)
+    for index, token in enumerate(explorer.tokenizer.vocabulary):
+        reserved = token.startswith("[unused") and token.endswith("]")
+        allowed[index] = token not in SPECIAL_TOKENS and not reserved
+    return allowed
+
+
+def _batch(rows: Sequence[Row], pad_token_id: int) -> dict[str, np.ndarray]:
+    lengths = [len(row.input_ids) for row in rows]
+    longest = max(lengths)
+    input_ids = np.full((len(rows), longest), pad_token_id, "int32")
+    token_type_ids = np.zeros_like(input_ids)
+    attention_mask = np.zeros_like(input_ids)
+    for index, row in enumerate(rows):
+        input_ids[index, : lengths[index]] = row.input_ids
+        token_type_ids[index, : lengths[index]] = row.token_type_ids
+        attention_mask[index, : lengths[index]] = 1
+    positions = [index * longest + row.position for index, row in enumerate(rows)]
+    inputs = {
+        "input_ids": input_ids,
+        "token_type_ids": token_type_ids,
+        "mlm_positions": np.array(positions, "int32"),
+    }
+    # Without padding the same graph serves as for a single text.
+    return inputs | (
+        {"attention_mask": attention_mask} if min(lengths) < longest else {}
+    )

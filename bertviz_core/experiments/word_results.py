@@ -1,0 +1,299 @@
+"""What experiments on masked words find: frozen dataclasses of NumPy arrays.
+
+T is the number of tokens, P of masks, S of scored places, M of candidates, V the
+vocabulary. Logarithms are natural unless a name says bits. Rank 1 is the best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.trace import FrozenArrays, TokenizedText
+
+
+@dataclass(frozen=True)
+class FillStep(FrozenArrays):
+    """One mask filled.
+
+    Args:
+        mask_index: which mask of the text, left to right.
+        position: its token index.
+        token_id, token: the word that was put there.
+        log_prob: of that word, given all that stood there before this step.
+        top_ids: int `[k]`, best words at this mask in this step, best first.
+        top_tokens: their pieces.
+        top_log_probs: float64 `[k]`.
+        confidences: float64 `[P]`, probability of the best word at each mask
+            still open in this step; NaN at a mask filled before.
+        input_ids: int32 `[T]`, the text after this step.
+    """
+
+    mask_index: int
+    position: int
+    token_id: int
+    token: str
+    log_prob: float
+    top_ids: np.ndarray
+    top_tokens: tuple[str, ...]
+    top_log_probs: np.ndarray
+    confidences: np.ndarray
+    input_ids: np.ndarray
+
+
+@dataclass(frozen=True)
+class JointFilling(FrozenArrays):
+    """Several masks filled, step by step.
+
+    Args:
+        model_id: which model.
+        tokenized: the text with its masks.
+        mode: "independent", "left_to_right" or "most_confident_first".
+        positions: int `[P]`, token indices of the masks.
+        steps: P of them, in the order of filling.
+    """
+
+    model_id: str
+    tokenized: TokenizedText
+    mode: str
+    positions: np.ndarray
+    steps: tuple[FillStep, ...]
+
+    @property
+    def log_prob(self) -> float:
+        """Sum over the steps: of the fill as a whole, in this order of filling."""
+        return float(sum(step.log_prob for step in self.steps))
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The words chosen, by mask from left to right."""
+        return tuple(
+            step.token for step in sorted(self.steps, key=lambda s: s.mask_index)
+        )
+
+
+@dataclass(frozen=True)
+class PairFilling(FrozenArrays):
+    """The best pairs of words for two masks, most likely first.
+
+    A masked-word model is no consistent joint model: filling the first mask
+    first gives another probability than filling the second first. Both are
+    exact for every pair shown.
+
+    Args:
+        model_id: which model.
+        tokenized: the text with its two masks.
+        positions: int `[2]`, token indices.
+        ids: int `[M, 2]`, the pairs, by the mean of both orders.
+        tokens: M pairs of pieces.
+        log_prob_forward: float64 `[M]`, log p(a) + log p(b | a).
+        log_prob_backward: float64 `[M]`, log p(b) + log p(a | b).
+        log_prob_independent: float64 `[M]`, log p(a) + log p(b).
+        bound_forward: log p of the best first word that was not tried; every
+            pair above it is certainly among the best in that order. `-inf`:
+            all words were tried.
+        bound_backward: the same for the second mask.
+    """
+
+    model_id: str
+    tokenized: TokenizedText
+    positions: np.ndarray
+    ids: np.ndarray
+    tokens: tuple[tuple[str, str], ...]
+    log_prob_forward: np.ndarray
+    log_prob_backward: np.ndarray
+    log_prob_independent: np.ndarray
+    bound_forward: float
+    bound_backward: float
+
+
+@dataclass(frozen=True)
+class WordScore(FrozenArrays):
+    """How well a word fits at a mask.
+
+    Args:
+        word: as it was typed.
+        token_ids: int `[n]`, its pieces.
+        tokens: the pieces.
+        log_probs: float64 `[n]`, each given the pieces before it; those after
+            it are masked.
+        ranks: int `[n]`, among the whole vocabulary.
+    """
+
+    word: str
+    token_ids: np.ndarray
+    tokens: tuple[str, ...]
+    log_probs: np.ndarray
+    ranks: np.ndarray
+
+    @property
+    def log_prob(self) -> float:
+        """Of the whole word: the sum over its pieces."""
+        return float(self.log_probs.sum())
+
+
+@dataclass(frozen=True)
+class SentenceScore(FrozenArrays):
+    """Pseudo-log-likelihood of a text, token by token.
+
+    Args:
+        model_id: which model.
+        tokenized: the text. Masks in it stay, and are not scored.
+        variant: "naive" or "within_word".
+        positions: int `[S]`, token indices scored.
+        log_probs: float64 `[S]`, of the token that stands there.
+        ranks: int `[S]`.
+    """
+
+    model_id: str
+    tokenized: TokenizedText
+    variant: str
+    positions: np.ndarray
+    log_probs: np.ndarray
+    ranks: np.ndarray
+
+    @property
+    def log_prob(self) -> float:
+        """The score: the sum over all tokens."""
+        return float(self.log_probs.sum())
+
+    @property
+    def perplexity(self) -> float:
+        """Exponential of the mean surprise a token; 1 is perfect, lower is better."""
+        return float(np.exp(-self.log_probs.mean()))
+
+
+@dataclass(frozen=True)
+class MinimalPair(FrozenArrays):
+    """Two sentences that differ little, scored side by side.
+
+    Args:
+        first, second: their scores, of one variant.
+        aligned: int `[A, 2]`, places in `first.positions` and
+            `second.positions` that belong side by side; -1 for none.
+    """
+
+    first: SentenceScore
+    second: SentenceScore
+    aligned: np.ndarray
+
+    @property
+    def difference(self) -> float:
+        """Score of the first less that of the second; above 0 it prefers the first."""
+        return self.first.log_prob - self.second.log_prob
+
+
+@dataclass(frozen=True)
+class EveryPosition(FrozenArrays):
+    """What the model would write at every place of a text.
+
+    Args:
+        model_id: which model.
+        tokenized: the text.
+        masked: true if each place was hidden in turn; false if the model saw
+            the word that it predicts.
+        positions: int `[S]`, token indices; special tokens are left out.
+        top_ids: int `[S, k]`, best words.
+        top_tokens: their pieces.
+        top_log_probs: float64 `[S, k]`.
+        entropy_bits: float64 `[S]`, of the whole distribution.
+        surprisal_bits: float64 `[S]`, -log2 p of the word that stands there;
+            NaN at a mask.
+        ranks: int `[S]`, of that word; 0 at a mask.
+    """
+
+    model_id: str
+    tokenized: TokenizedText
+    masked: bool
+    positions: np.ndarray
+    top_ids: np.ndarray
+    top_tokens: tuple[tuple[str, ...], ...]
+    top_log_probs: np.ndarray
+    entropy_bits: np.ndarray
+    surprisal_bits: np.ndarray
+    ranks: np.ndarray
+
+
+@dataclass(frozen=True)
+class WholeWords(FrozenArrays):
+    """Whole words of one number of pieces for one mask, most likely first.
+
+    Args:
+        model_id: which model.
+        tokenized: the text with the mask.
+        position: token index of the mask.
+        ids: int `[M, n]`, the pieces of each word.
+        tokens: M words of n pieces.
+        log_probs: float64 `[M, n]`, each piece given those before it.
+        is_exhaustive: true if no word of this length can have been missed.
+    """
+
+    model_id: str
+    tokenized: TokenizedText
+    position: int
+    ids: np.ndarray
+    tokens: tuple[tuple[str, ...], ...]
+    log_probs: np.ndarray
+    is_exhaustive: bool
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words as they are written."""
+        return tuple(
+            "".join(piece.removeprefix("##") for piece in pieces)
+            for pieces in self.tokens
+        )
+
+    @property
+    def log_prob(self) -> np.ndarray:
+        """Of each word as a whole, float64 `[M]`."""
+        return self.log_probs.sum(axis=1)
+
+
+@dataclass(frozen=True)
+class NextSentence:
+    """Whether the second text follows the first, and the other way round.
+
+    Args:
+        model_id: which model.
+        tokenized: the pair as given.
+        probability: P(is next), class 0 of the head.
+        probability_swapped: the same for (second, first).
+    """
+
+    model_id: str
+    tokenized: TokenizedText
+    probability: float
+    probability_swapped: float
+
+
+@dataclass(frozen=True)
+class ShuffledTest(FrozenArrays):
+    """How well the model tells true neighbours from shuffled ones.
+
+    Args:
+        model_id: which model.
+        num_pairs: of each kind.
+        probabilities: float64 `[num_pairs]`, P(is next) of the given pairs.
+        shuffled: float64 `[num_pairs]`, the same firsts with seconds of others.
+        partners: int `[num_pairs]`, which pair each shuffled second is from.
+        num_cut: pairs of either kind whose end was left out.
+    """
+
+    model_id: str
+    num_pairs: int
+    probabilities: np.ndarray
+    shuffled: np.ndarray
+    partners: np.ndarray
+    num_cut: int
+
+    @property
+    def num_right(self) -> int:
+        """Of 2 * num_pairs: true ones above one half, shuffled ones not above."""
+        return int((self.probabilities > 0.5).sum() + (self.shuffled <= 0.5).sum())
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right answers; guessing gives one half."""
+        return self.num_right / (2 * self.num_pairs)
