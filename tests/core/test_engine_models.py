@@ -157,7 +157,7 @@ def test_a_model_is_converted_by_a_job(client, tmp_path):
 
 
 def test_a_crowd_of_first_questions_loads_the_model_once(monkeypatch, tmp_path):
-    from bertviz_core.engine import tasks
+    from bertviz_core.engine import memory
     from bertviz_core.explorer import Explorer
 
     model = str(tmp_path / "linked")
@@ -180,7 +180,7 @@ def test_a_crowd_of_first_questions_loads_the_model_once(monkeypatch, tmp_path):
         thread.join()
     client.close()
     assert opened == [model]
-    assert model in {explorer.model_id for explorer in tasks._EXPLORERS.values()}
+    assert model in {explorer.model_id for explorer in memory.EXPLORERS.values()}
 
 
 def test_a_model_that_cannot_be_loaded_is_tried_again_when_it_can(client, tmp_path):
@@ -197,15 +197,15 @@ def test_dropped_models_stay_in_the_count(tmp_path):
     for name in ("a", "b", "c"):
         (tmp_path / name).symlink_to(HF)
         client.predict_masks(str(tmp_path / name), TEXT)
-    from bertviz_core.engine import tasks
+    from bertviz_core.engine import memory
 
-    assert len(tasks._EXPLORERS.values()) == tasks.DEFAULT_MAX_MODELS
+    assert len(memory.EXPLORERS.values()) == memory.DEFAULT_MAX_MODELS
     assert client.forward_count() == before + 3
     client.close()
 
 
 def test_the_weight_of_an_answer_is_that_of_its_arrays(inline):
-    from bertviz_core.engine import tasks
+    from bertviz_core.engine import memory
 
     parts = ("hidden_states", "attention_probs")
     small, large = (
@@ -214,17 +214,17 @@ def test_the_weight_of_an_answer_is_that_of_its_arrays(inline):
     for trace, size in ((small, 4), (large, 8)):
         assert trace.attention_probs.shape == (3, 6, size, size)
         arrays = 4 * (3 * 6 * size * size + 4 * size * 30)
-        assert 0 <= tasks._num_bytes(trace) - arrays < 50 * size
+        assert 0 <= memory.num_bytes(trace) - arrays < 50 * size
 
 
 @pytest.mark.parametrize("received", ["two", "-1", "1.5", ""])
 def test_a_setting_that_is_no_number_is_a_sentence(monkeypatch, received):
-    from bertviz_core.engine import tasks
+    from bertviz_core.engine import memory
 
-    monkeypatch.setenv(tasks.MAX_MODELS, received)
+    monkeypatch.setenv(memory.MAX_MODELS, received)
     with pytest.raises(EngineError) as caught:
-        tasks._setting(tasks.MAX_MODELS, 2)
-    assert caught.value.details == {"name": tasks.MAX_MODELS, "received": received}
+        memory._setting(memory.MAX_MODELS, 2)
+    assert caught.value.details == {"name": memory.MAX_MODELS, "received": received}
 
 
 def test_the_environment_chooses_the_engine(monkeypatch):
