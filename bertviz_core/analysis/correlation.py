@@ -1,0 +1,97 @@
+"""How alike two maps order the same things. NumPy in and out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class MapAgreement:
+    """Rank correlations of three maps of the same heads, each in [-1, 1].
+
+    `None` where one of the two maps has a single value, so no order.
+
+    Args:
+        exact_and_gradient: of the exact changes and their estimates, signs
+            counted.
+        exact_and_mass: of the size of the exact change and the attention mass:
+            do heads that look more also matter more?
+        gradient_and_mass: of the size of the estimate and the attention mass.
+    """
+
+    exact_and_gradient: float | None
+    exact_and_mass: float | None
+    gradient_and_mass: float | None
+
+
+def map_agreement(
+    exact: np.ndarray, gradient: np.ndarray, mass: np.ndarray
+) -> MapAgreement:
+    """Compares what heads do with where they look.
+
+    Args:
+        exact: float `[L, N]`, change of the target with a head off.
+        gradient: float `[L, N]`, the estimate of it.
+        mass: float `[L, N]`, attention mass of each head, at least 0.
+
+    Raises:
+        ValueError: see `spearman`.
+    """
+    return MapAgreement(
+        spearman(exact, gradient),
+        spearman(np.abs(exact), mass),
+        spearman(np.abs(gradient), mass),
+    )
+
+
+def spearman(first: np.ndarray, second: np.ndarray) -> float | None:
+    """Rank correlation: how far two lists of numbers have the same order.
+
+    Args:
+        first: float, any shape; its numbers count as one list.
+        second: float, the same shape.
+
+    Returns:
+        In [-1, 1]: 1 the same order, -1 the opposite. `None` where all numbers
+        of a list are equal: it has no order.
+
+    Raises:
+        ValueError: the shapes differ, or a number is not finite.
+
+    Source:
+        Spearman 1904; with ties, the Pearson correlation of the mean ranks, as
+        `scipy.stats.spearmanr` computes it.
+    """
+    first, second = np.asarray(first, "float64"), np.asarray(second, "float64")
+    if first.shape != second.shape:
+        raise ValueError(
+            "Both lists must have the same shape. "
+            f"Received: {first.shape} and {second.shape}."
+        )
+    x, y = (ranks(values) - (values.size + 1) / 2 for values in (first, second))
+    size = float(np.sqrt((x * x).sum() * (y * y).sum()))
+    if size == 0:
+        return None
+    return float(np.clip((x * y).sum() / size, -1.0, 1.0))
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks from 1, the smallest first; equal numbers share their mean rank.
+
+    Args:
+        values: float, any shape.
+
+    Returns:
+        float64, one axis.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
+    values = np.asarray(values, "float64").reshape(-1)
+    if not np.isfinite(values).all():
+        raise ValueError("All numbers must be finite.")
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)  # rank of the last of each group of equals
+    return (last - (counts - 1) / 2)[group]

@@ -1,0 +1,78 @@
+"""A quick estimate of the head ablation map, from one backward pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from bertviz_core.experiments.cause_results import GradientMap, Target
+from bertviz_core.experiments.compiled_step import compiled_step
+from bertviz_core.experiments.targets import LOGITS, ask
+from bertviz_core.explorer import Explorer
+from bertviz_core.model.compiled import INPUTS
+
+QUANTITIES = ("probability", "logit")
+
+
+def estimate_heads(
+    explorer: Explorer,
+    text: str,
+    target: Target,
+    pair: str | None = None,
+    cut: bool = False,
+    quantity: str = "probability",
+) -> GradientMap:
+    """The derivative of the target with respect to each head's mask, at 1.
+
+    Exact for a tiny change of a head; how far it says what happens when the head
+    is switched off whole is what `ablation.ablate_heads` measures.
+
+    Args:
+        explorer: whose model is asked.
+        text: the text, or the first of two.
+        target: what is watched.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+        quantity: "probability" or "logit", what is derived.
+
+    Raises:
+        CheckpointError: the model lacks the target's head.
+        TextError: see `targets.ask`.
+        ValueError: another quantity.
+
+    Source:
+        Michel et al. 2019 (arXiv:1905.10650), section 4.1. They take the mean
+        size of the loss's derivative over many texts; this is the derivative
+        itself, with its sign, for one text.
+    """
+    if quantity not in QUANTITIES:
+        raise ValueError(f"`quantity` must be one of {QUANTITIES}. Got: {quantity}.")
+    question = ask(explorer, text, target, pair, cut)
+    before, _ = question.run()
+    config = explorer.config
+    shape = (1, config.num_hidden_layers, config.num_attention_heads)
+    name = LOGITS[target.head]
+
+    def make_body(model: Any) -> Any:
+        def body(inputs: Any) -> dict[str, Any]:
+            inputs = dict(inputs)
+            index = inputs.pop("index")
+            logits = ops.cast(model(**inputs, training=False)[name], "float32")
+            values = ops.softmax(logits) if quantity == "probability" else logits
+            return {"slope": ops.take(values, index, axis=1)}
+
+        return body
+
+    arrays = question.inputs | {
+        "head_mask": np.ones(shape, "float32"),
+        "index": np.array([target.index], "int32"),
+    }
+    signature = {"index": ("int32", 1)} | {
+        key: INPUTS[key] for key in arrays if key in INPUTS
+    }
+    key = ("gradient", target.head, quantity)
+    step = compiled_step(explorer, key, signature, make_body, slope_of="head_mask")
+    slope = step(arrays)["slope"][0]
+    return GradientMap(target, question.tokenized, before, quantity, slope)

@@ -1,0 +1,94 @@
+"""Lay a sparse pattern on a model's attention and see what it loses."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import keras
+import numpy as np
+
+from bertviz_core.config import BertConfig
+from bertviz_core.experiments.cause_results import (
+    SparsePattern,
+    SparsePrediction,
+    Target,
+)
+from bertviz_core.experiments.targets import ask
+from bertviz_core.explorer import Explorer
+from bertviz_core.interventions import Interventions
+from bertviz_core.model.sparse import pattern_edges
+
+
+def predict_sparsely(
+    explorer: Explorer,
+    text: str,
+    target: Target,
+    pattern: SparsePattern,
+    pair: str | None = None,
+    cut: bool = False,
+) -> SparsePrediction:
+    """The prediction with full attention and under a pattern of edges.
+
+    The model was not trained under the pattern, so this is what it loses when
+    the pattern comes as a surprise; training with it can win much back.
+
+    Args:
+        explorer: whose model is asked. One that is sparse by itself keeps its
+            own pattern too.
+        text: the text, or the first of two.
+        target: what is watched.
+        pattern: cut in all layers and heads what it does not have.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        CheckpointError: the model lacks the target's head.
+        ConfigError: a number of the pattern is below 0, or its block below 1.
+        TextError: see `targets.ask`.
+
+    Source:
+        See `model.sparse.pattern_edges`.
+    """
+    question = ask(explorer, text, target, pair, cut)
+    num_tokens = question.tokenized.num_tokens
+    own = own_edges(explorer.config, num_tokens)
+    imposed = edges_of(pattern, explorer.config, num_tokens)
+    before, also = question.run(also=("attention_probs",))
+    mask = imposed.astype("int32")[None, None]  # [1, 1, Q, K]
+    after, _ = question.run(Interventions(edge_mask=mask))
+    cut_mass = (also["attention_probs"] * ~imposed).sum(axis=-1).mean(axis=-1)
+    return SparsePrediction(
+        target=target,
+        tokenized=question.tokenized,
+        pattern=pattern,
+        before=before,
+        after=after,
+        edges=own & imposed,
+        kept_share=float((own & imposed).sum() / own.sum()),
+        cut_mass=cut_mass,
+    )
+
+
+def edges_of(pattern: SparsePattern, config: BertConfig, num_tokens: int) -> np.ndarray:
+    """The edges that a pattern leaves, bool `[T, T]`; rows look.
+
+    Raises:
+        ConfigError: a number below 0, or a block below 1.
+    """
+    sparse = dataclasses.replace(
+        config,
+        sparse_block=pattern.block,
+        sparse_window=pattern.window,
+        sparse_stride=pattern.stride,
+        sparse_global=pattern.num_global,
+    )
+    return own_edges(sparse, num_tokens)
+
+
+def own_edges(config: BertConfig, num_tokens: int) -> np.ndarray:
+    """The edges that a model has by itself, bool `[T, T]`; rows look."""
+    positions = np.arange(num_tokens, dtype="int32")[None]
+    edges = pattern_edges(config, keras.ops.convert_to_tensor(positions))
+    if edges is None:
+        return np.ones((num_tokens, num_tokens), bool)
+    return keras.ops.convert_to_numpy(edges)[0].astype(bool)

@@ -1,0 +1,159 @@
+"""Switch parts of the network off and look at the prediction again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from bertviz_core.config import BertConfig
+from bertviz_core.errors import TextError
+from bertviz_core.experiments.cause_results import (
+    Edge,
+    SwitchedPrediction,
+    Switches,
+    Target,
+)
+from bertviz_core.experiments.sparsity import own_edges
+from bertviz_core.experiments.targets import ask
+from bertviz_core.explorer import Explorer
+from bertviz_core.interventions import Interventions
+from bertviz_core.trace import TokenizedText
+
+
+def switch_off(
+    explorer: Explorer,
+    text: str,
+    target: Target,
+    switches: Switches,
+    pair: str | None = None,
+    cut: bool = False,
+) -> SwitchedPrediction:
+    """The prediction with and without some parts of the network.
+
+    What is off adds nothing of its own, but a bias stays, because it is no part
+    of what was computed from the text: with all heads of a layer off, its
+    attention still adds the bias of its output projection; with all neurons off,
+    its feed-forward block still adds the bias of its second projection. The
+    residual and the norms stay as well.
+
+    Args:
+        explorer: whose model is asked.
+        text: the text, or the first of two.
+        target: what is watched.
+        switches: what to switch off, in any combination.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        CheckpointError: the model lacks the target's head.
+        TextError: a token is left with nothing to look at, or an edge names a
+            token that the text does not have, or see `targets.ask`.
+        ValueError: there is no such layer, head or neuron.
+
+    Source:
+        Michel et al. 2019 (arXiv:1905.10650) for heads; an edge is cut before
+        the softmax, as in Geva et al. 2023 (arXiv:2304.14767), "attention
+        knockout".
+    """
+    question = ask(explorer, text, target, pair, cut)
+    interventions = interventions_of(switches, explorer.config, question.tokenized)
+    before, _ = question.run()
+    after, _ = question.run(interventions)
+    return SwitchedPrediction(target, question.tokenized, before, after)
+
+
+def interventions_of(
+    switches: Switches, config: BertConfig, tokenized: TokenizedText
+) -> Interventions:
+    """The switches as masks of the forward pass.
+
+    Args:
+        switches: what to switch off.
+        config: of the model.
+        tokenized: the text, for its tokens.
+
+    Raises:
+        TextError: see `switch_off`.
+        ValueError: there is no such layer, head or neuron.
+    """
+    return Interventions(
+        head_mask=_head_mask(switches, config),
+        edge_mask=_edge_mask(switches.edges, config, tokenized),
+        neuron_mask=_neuron_mask(switches, config),
+    )
+
+
+def _head_mask(switches: Switches, config: BertConfig) -> np.ndarray | None:
+    if not switches.heads and not switches.attention:
+        return None
+    layers, heads = config.num_hidden_layers, config.num_attention_heads
+    mask = np.ones((layers, heads), "float32")
+    for layer, head in switches.heads:
+        mask[_checked("layer", layer, layers), _checked("head", head, heads)] = 0
+    for layer in switches.attention:
+        mask[_checked("layer", layer, layers)] = 0
+    return mask
+
+
+def _neuron_mask(switches: Switches, config: BertConfig) -> np.ndarray | None:
+    if not switches.neurons and not switches.feed_forward:
+        return None
+    layers, neurons = config.num_hidden_layers, config.intermediate_size
+    mask = np.ones((layers, neurons), "float32")
+    for layer, neuron in switches.neurons:
+        row = _checked("layer", layer, layers)
+        mask[row, _checked("neuron", neuron, neurons)] = 0
+    for layer in switches.feed_forward:
+        mask[_checked("layer", layer, layers)] = 0
+    return mask
+
+
+def _edge_mask(
+    edges: Iterable[Edge], config: BertConfig, tokenized: TokenizedText
+) -> np.ndarray | None:
+    """`[L or 1, N or 1, T, T]`, an axis only where edges differ along it."""
+    edges = tuple(edges)
+    if not edges:
+        return None
+    layers, heads = config.num_hidden_layers, config.num_attention_heads
+    num_tokens = tokenized.num_tokens
+    num_layers = 1 if all(edge.layer is None for edge in edges) else layers
+    num_heads = 1 if all(edge.head is None for edge in edges) else heads
+    mask = np.ones((num_layers, num_heads, num_tokens, num_tokens), "int32")
+    for edge in edges:
+        for token in (edge.from_token, edge.to_token):
+            _require_token(token, num_tokens)
+        layer = _all_or_one("layer", edge.layer, layers)
+        head = _all_or_one("head", edge.head, heads)
+        mask[layer, head, edge.from_token, edge.to_token] = 0
+    left = (mask * own_edges(config, num_tokens)).any(axis=-1)
+    if not left.all():
+        token = int(np.argwhere(~left)[0, -1])
+        raise TextError(
+            "The token {token} is left with nothing to look at: all its edges are "
+            "cut in one head. Received: {num_edges} cut edges. Keep one of them.",
+            token=tokenized.tokens[token],
+            num_edges=len(edges),
+        )
+    return mask
+
+
+def _require_token(index: int, num_tokens: int) -> None:
+    if not 0 <= index < num_tokens:
+        raise TextError(
+            "The text has no token number {position} to cut an edge at. "
+            "Received: {num_tokens} tokens. Choose a token of this text.",
+            position=index + 1,
+            num_tokens=num_tokens,
+        )
+
+
+def _all_or_one(name: str, index: int | None, size: int) -> slice | int:
+    return slice(None) if index is None else _checked(name, index, size)
+
+
+def _checked(name: str, index: int, size: int) -> int:
+    if not 0 <= index < size:
+        raise ValueError(f"`{name}` must be below {size}. Received: {index}.")
+    return index

@@ -1,0 +1,154 @@
+"""The answer that an experiment watches: found in a text, read from logits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.analysis.sampling import rank_order, softmax
+from bertviz_core.errors import TextError
+from bertviz_core.experiments.cause_results import Prediction, Target
+from bertviz_core.explorer import Explorer
+from bertviz_core.interventions import Interventions
+from bertviz_core.trace import TokenizedText
+
+# Where `Bert` puts the logits of a head.
+LOGITS = {"mlm": "mlm_logits", "nsp": "nsp_logits", "classifier": "class_logits"}
+NUM_TOP = 5
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A text, ready for the model, and what is asked of it.
+
+    Args:
+        explorer: whose model is asked.
+        target: what is watched.
+        tokenized: the text.
+        inputs: of `CompiledForward`, a batch of one.
+    """
+
+    explorer: Explorer
+    target: Target
+    tokenized: TokenizedText
+    inputs: Arrays
+
+    def run(
+        self, interventions: Interventions | None = None, also: tuple[str, ...] = ()
+    ) -> tuple[Prediction, Arrays]:
+        """One forward pass.
+
+        Args:
+            interventions: what to change on the way.
+            also: further outputs of `Bert` that are wanted.
+
+        Returns:
+            What the model says about the target, and the outputs in `also`,
+            each without its batch axis.
+        """
+        inputs = self.inputs
+        if interventions is not None:
+            explorer, num_tokens = self.explorer, self.tokenized.num_tokens
+            inputs = inputs | interventions.inputs(explorer.config, num_tokens)
+        name = LOGITS[self.target.head]
+        output = self.explorer.forward(inputs, (name, *also))
+        prediction = read_prediction(output[name][0], self.target)
+        return prediction, {name: output[name][0] for name in also}
+
+
+def ask(
+    explorer: Explorer,
+    text: str,
+    target: Target,
+    pair: str | None = None,
+    cut: bool = False,
+) -> Question:
+    """Checks that a text has the target, and makes it ready.
+
+    Raises:
+        CheckpointError: the model has no such head.
+        TextError: no such token in the text, or see `Explorer.tokenize`.
+        ValueError: `target.index` is beyond the head's outputs.
+    """
+    explorer.require_head(target.head)
+    model = explorer.loaded.model
+    sizes = {
+        "mlm": explorer.config.vocab_size,
+        "nsp": 2,
+        "classifier": model.num_labels,
+    }
+    if target.index >= sizes[target.head]:
+        raise ValueError(
+            f"`index` must be below {sizes[target.head]}. Received: {target}."
+        )
+    tokenized = explorer.tokenize(text, pair, cut)
+    if target.position >= tokenized.num_tokens:
+        raise TextError(
+            "The text has no token number {position}, which was to be watched. "
+            "Received: {num_tokens} tokens. Choose a token of this text.",
+            position=target.position + 1,
+            num_tokens=tokenized.num_tokens,
+        )
+    inputs = {
+        "input_ids": tokenized.input_ids[None],
+        "token_type_ids": tokenized.token_type_ids[None],
+    }
+    if target.head == "mlm":
+        inputs["mlm_positions"] = np.array([target.position], "int32")
+    return Question(explorer, target, tokenized, inputs)
+
+
+def likeliest_target(
+    explorer: Explorer,
+    text: str,
+    pair: str | None = None,
+    cut: bool = False,
+    head: str = "mlm",
+    position: int | None = None,
+) -> Target:
+    """The answer that the model itself prefers: a target to begin with.
+
+    Args:
+        explorer: whose model is asked.
+        text: the text, or the first of two.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+        head: "mlm", "nsp" or "classifier".
+        position: for "mlm" the token to predict; `None` for the first mask, or,
+            in a text without one, the first token of the text.
+
+    Raises:
+        CheckpointError: the model has no such head.
+        TextError: see `ask`.
+    """
+    if head == "mlm" and position is None:
+        tokenized = explorer.tokenize(text, pair, cut)
+        masks = tokenized.mask_positions
+        words = masks if len(masks) else np.flatnonzero(~tokenized.is_special)
+        position = int(words[0])
+    start = Target(head, 0, position or 0)
+    prediction, _ = ask(explorer, text, start, pair, cut).run()
+    return Target(head, int(prediction.top_ids[0]), start.position)
+
+
+def read_prediction(
+    logits: np.ndarray, target: Target, num_top: int = NUM_TOP
+) -> Prediction:
+    """What a head's logits say about a target.
+
+    Args:
+        logits: float `[C]`, all outputs of the head.
+        target: `index` is read.
+        num_top: how many of the likeliest answers to name.
+    """
+    probabilities, order = softmax(logits), rank_order(logits)
+    return Prediction(
+        logit=float(logits[target.index]),
+        probability=float(probabilities[target.index]),
+        rank=int(np.flatnonzero(order == target.index)[0]) + 1,
+        top_ids=order[:num_top].copy(),
+        top_probabilities=probabilities[order[:num_top]],
+    )

@@ -1,0 +1,44 @@
+"""Explorers that the tests of causes share, and the slow way to an answer."""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from bertviz_core.experiments.cause_results import Target
+from tests.core.random_models import CONFIG, PRE_NORM, explorer_of, random_model
+
+TEXT = "The cats [MASK] on a mat"  # 9 tokens with those that are added
+WORD = Target("mlm", 12, 4)
+TARGETS = (WORD, Target("nsp", 1), Target("classifier", 7))
+LAYERS, HEADS = CONFIG.num_hidden_layers, CONFIG.num_attention_heads
+NEURONS = CONFIG.intermediate_size
+
+CONFIGS = {
+    "post-norm": CONFIG,
+    "pre-norm": PRE_NORM,
+    "one head": dataclasses.replace(CONFIG, num_attention_heads=1),
+    "sparse": dataclasses.replace(PRE_NORM, sparse_window=1, sparse_stride=4),
+}
+
+
+@functools.cache
+def explorer_named(name):
+    if name == "headless":
+        return explorer_of(random_model(heads=())[0])
+    return explorer_of(random_model(CONFIGS[name])[0])
+
+
+def answer(explorer, target, interventions=None, text=TEXT, pair=None):
+    """Logit and probability of a target, from a whole pass and by hand."""
+    positions = [target.position] if target.head == "mlm" else []
+    trace = explorer.trace(
+        text, pair, mlm_positions=positions, interventions=interventions
+    )
+    logits = {
+        "mlm": trace.mlm_logits[0] if positions else None,
+        "nsp": trace.nsp_logits,
+        "classifier": trace.class_logits,
+    }[target.head].astype("float64")
+    powers = np.exp(logits)
+    return logits[target.index], powers[target.index] / powers.sum()

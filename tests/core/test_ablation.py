@@ -1,0 +1,145 @@
+"""The fast maps against one whole pass for each of their numbers."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.experiments import upper_layers
+from bertviz_core.experiments.ablation import ablate_heads, ablate_parts
+from bertviz_core.experiments.cause_results import ABLATED_PARTS, Target
+from bertviz_core.interventions import Interventions
+from tests.core.cause_models import (
+    CONFIGS,
+    HEADS,
+    LAYERS,
+    NEURONS,
+    TARGETS,
+    TEXT,
+    WORD,
+    answer,
+    explorer_named,
+)
+from tests.core.random_models import agree
+
+
+def slow_head_map(explorer, target, text=TEXT, pair=None):
+    heads = explorer.config.num_attention_heads
+    found = np.zeros((2, LAYERS, heads))
+    for layer in range(LAYERS):
+        for head in range(heads):
+            mask = np.ones((LAYERS, heads), "float32")
+            mask[layer, head] = 0
+            off = Interventions(head_mask=mask)
+            found[:, layer, head] = answer(explorer, target, off, text, pair)
+    return found
+
+
+def slow_part_map(explorer, target):
+    found = np.zeros((2, LAYERS, len(ABLATED_PARTS)))
+    for layer in range(LAYERS):
+        heads = np.ones((LAYERS, HEADS), "float32")
+        neurons = np.ones((LAYERS, NEURONS), "float32")
+        heads[layer] = neurons[layer] = 0
+        for column, off in enumerate(
+            (
+                Interventions(head_mask=heads),
+                Interventions(neuron_mask=neurons),
+                Interventions(head_mask=heads, neuron_mask=neurons),
+            )
+        ):
+            found[:, layer, column] = answer(explorer, target, off)
+    return found
+
+
+def agree_with(found, slow):
+    agree(found.logits, slow[0])
+    agree(found.probabilities, slow[1])
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.head)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_each_head_alone_is_off_as_in_a_whole_pass(name, target):
+    explorer = explorer_named(name)
+    found = ablate_heads(explorer, TEXT, target)
+    assert found.logits.shape == (LAYERS, explorer.config.num_attention_heads)
+    agree_with(found, slow_head_map(explorer, target))
+    logit, probability = answer(explorer, target)
+    agree([found.before.logit, found.before.probability], [logit, probability])
+    assert np.abs(found.delta_logits).min(axis=1).max() > 1e-4, "nothing was off"
+
+
+@pytest.mark.parametrize("name", ["post-norm", "pre-norm"])
+def test_each_half_of_a_layer_is_off_as_in_a_whole_pass(name):
+    explorer = explorer_named(name)
+    found = ablate_parts(explorer, TEXT, WORD)
+    agree_with(found, slow_part_map(explorer, WORD))
+    agree(found.delta_probabilities, found.probabilities - found.before.probability, 0)
+    agree(found.delta_logits, found.logits - found.before.logit, 0)
+
+
+@pytest.mark.parametrize("most_tokens", [1, 9, 45, 100])
+def test_the_size_of_a_batch_changes_no_number(monkeypatch, most_tokens):
+    explorer = explorer_named("pre-norm")
+    whole = ablate_heads(explorer, TEXT, WORD)
+    monkeypatch.setattr(upper_layers, "MOST_TOKENS", most_tokens)
+    agree(ablate_heads(explorer, TEXT, WORD).logits, whole.logits)
+
+
+def test_a_pair_keeps_its_segments():
+    explorer, target = explorer_named("post-norm"), Target("mlm", 9, 7)
+    found = ablate_heads(explorer, "the cats", target, "a [MASK] mat")
+    slow = slow_head_map(explorer, target, "the cats", "a [MASK] mat")
+    agree_with(found, slow)
+
+
+@pytest.mark.parametrize("name", ["post-norm", "one head", "sparse"])
+def test_a_text_of_one_token_has_a_map(name):
+    explorer, target = explorer_named(name), Target("mlm", 3, 1)
+    found = ablate_heads(explorer, "[MASK]", target)
+    agree_with(found, slow_head_map(explorer, target, "[MASK]"))
+
+
+def test_new_weights_count_at_once():
+    explorer = explorer_named("post-norm")
+    before = ablate_heads(explorer, TEXT, WORD)
+    kernel = explorer.loaded.model.blocks[1].feed_forward.intermediate.kernel
+    old = kernel.numpy()
+    kernel.assign(old * 1.5)
+    try:
+        after = ablate_heads(explorer, TEXT, WORD)
+        agree_with(after, slow_head_map(explorer, WORD))
+        assert np.abs(after.logits - before.logits).max() > 1e-3
+    finally:
+        kernel.assign(old)
+
+
+def test_progress_rises_and_can_stop_the_work():
+    told = []
+
+    def tell(done, what):
+        told.append((done, what))
+        if len(told) == 3:
+            raise KeyboardInterrupt
+
+    explorer = explorer_named("post-norm")
+    with pytest.raises(KeyboardInterrupt):
+        ablate_heads(explorer, TEXT, WORD, progress=tell)
+    shares = [done for done, _ in told]
+    assert shares == sorted(shares)
+    assert shares[0] == 0
+    assert 0 < shares[2] < 1
+
+
+def test_a_map_cannot_be_written_to():
+    found = ablate_heads(explorer_named("post-norm"), TEXT, WORD)
+    assert not found.logits.flags.writeable
+    assert not found.probabilities.flags.writeable
+
+
+def test_an_absent_head_and_an_absent_token_are_refused():
+    with pytest.raises(CheckpointError, match="has no MLM head"):
+        ablate_heads(explorer_named("headless"), TEXT, WORD)
+    with pytest.raises(TextError, match=r"no token number 10.*Received: 9 tokens"):
+        ablate_heads(explorer_named("post-norm"), TEXT, Target("mlm", 1, 9))
+    with pytest.raises(ValueError, match="below 23"):
+        ablate_heads(explorer_named("post-norm"), TEXT, Target("mlm", 23, 1))

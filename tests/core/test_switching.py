@@ -1,0 +1,179 @@
+"""Switches against masks written by hand."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.experiments.cause_results import Edge, Switches, Target
+from bertviz_core.experiments.switching import interventions_of, switch_off
+from bertviz_core.experiments.targets import likeliest_target, read_prediction
+from bertviz_core.interventions import Interventions
+from tests.core.cause_models import (
+    HEADS,
+    LAYERS,
+    NEURONS,
+    TARGETS,
+    TEXT,
+    WORD,
+    answer,
+    explorer_named,
+)
+from tests.core.random_models import CONFIG, agree
+
+NORMS = pytest.mark.parametrize("name", ["post-norm", "pre-norm"])
+
+
+@NORMS
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.head)
+def test_any_combination_is_what_its_masks_give(name, target):
+    heads = np.ones((LAYERS, HEADS), "float32")
+    heads[0, 2] = heads[2, 6] = 0
+    heads[1] = 0
+    neurons = np.ones((LAYERS, NEURONS), "float32")
+    neurons[0] = neurons[2, 11] = 0
+    edges = np.ones((LAYERS, HEADS, 9, 9), "int32")
+    edges[2, 5, 4, 1] = 0
+    edges[1, :, 0, 8] = 0
+    edges[:, 3, 4, 4] = 0
+    edges[:, :, 0, 4] = 0
+    by_hand = Interventions(head_mask=heads, edge_mask=edges, neuron_mask=neurons)
+    switches = Switches(
+        heads=((0, 2), (2, 6)),
+        attention=(1,),
+        feed_forward=(0,),
+        edges=(Edge(4, 1, 2, 5), Edge(0, 8, 1), Edge(4, 4, head=3), Edge(0, 4)),
+        neurons=((2, 11),),
+    )
+    explorer = explorer_named(name)
+    found = switch_off(explorer, TEXT, target, switches)
+    before, after = answer(explorer, target), answer(explorer, target, by_hand)
+    agree([found.before.logit, found.before.probability], before)
+    agree([found.after.logit, found.after.probability], after)
+    agree(found.delta_logit, after[0] - before[0])
+    agree(found.delta_probability, after[1] - before[1])
+    assert abs(found.delta_logit) > 1e-3
+
+
+@NORMS
+def test_a_cut_edge_carries_nothing_and_its_row_still_sums_to_one(name):
+    explorer = explorer_named(name)
+    tokenized = explorer.tokenize(TEXT)
+    switches = Switches(edges=(Edge(4, 2, layer=1, head=3),))
+    off = interventions_of(switches, CONFIG, tokenized)
+    probs = explorer.trace(TEXT, interventions=off).attention_probs
+    assert probs[1, 3, 4, 2] == 0
+    agree(probs.sum(-1), 1)
+    others = np.ones(probs.shape, bool)
+    others[1, 3, 4, 2] = False
+    assert probs[others].min() > 0
+
+
+@pytest.mark.parametrize("layers", [(0, 1, 2), ()])
+def test_nothing_but_biases_is_left_of_what_is_off(layers):
+    """With every layer off, no other token can reach the asked one."""
+    explorer = explorer_named("post-norm")
+    switches = Switches(attention=layers, feed_forward=layers)
+    texts = ("The cats [MASK] on a mat", "a mats [MASK] . e !")
+    found = [switch_off(explorer, text, WORD, switches).after for text in texts]
+    assert (abs(found[0].logit - found[1].logit) < 1e-5) == bool(layers)
+
+
+def test_no_switch_changes_nothing():
+    found = switch_off(explorer_named("pre-norm"), TEXT, WORD, Switches())
+    assert found.delta_logit == 0
+    assert found.delta_probability == 0
+
+
+def test_masks_are_no_larger_than_needed():
+    tokenized = explorer_named("post-norm").tokenize(TEXT)
+
+    def shape(*edges):
+        switches = Switches(edges=edges)
+        return interventions_of(switches, CONFIG, tokenized).edge_mask.shape
+
+    assert shape(Edge(0, 1)) == (1, 1, 9, 9)
+    assert shape(Edge(0, 1), Edge(0, 2, layer=2)) == (LAYERS, 1, 9, 9)
+    assert shape(Edge(0, 1), Edge(0, 2, head=6)) == (1, HEADS, 9, 9)
+    nothing = interventions_of(Switches(), CONFIG, tokenized)
+    assert nothing.head_mask is nothing.edge_mask is nothing.neuron_mask is None
+
+
+@pytest.mark.parametrize(("name", "seen"), [("post-norm", 9), ("sparse", 4)])
+def test_a_token_must_keep_something_to_look_at(name, seen):
+    """Token 1 of the sparse model sees 0, 1, 2 and 5."""
+    explorer = explorer_named(name)
+    places = [0, 1, 2, 5, 3, 4, 6, 7, 8][:seen]
+    edges = tuple(Edge(1, place, 0, 3) for place in places)
+    with pytest.raises(TextError, match=f"token the is left.*{seen} cut edges"):
+        switch_off(explorer, TEXT, WORD, Switches(edges=edges))
+    assert switch_off(explorer, TEXT, WORD, Switches(edges=edges[1:])).delta_logit
+
+
+@pytest.mark.parametrize("edge", [Edge(9, 0), Edge(0, 9), Edge(-1, 0)])
+def test_an_edge_of_another_text_is_refused(edge):
+    with pytest.raises(TextError, match=r"no token number .* to cut an edge at"):
+        switch_off(explorer_named("post-norm"), TEXT, WORD, Switches(edges=(edge,)))
+
+
+@pytest.mark.parametrize(
+    "switches",
+    [
+        Switches(heads=((3, 0),)),
+        Switches(heads=((0, 7),)),
+        Switches(attention=(-1,)),
+        Switches(feed_forward=(3,)),
+        Switches(neurons=((0, 13),)),
+        Switches(edges=(Edge(0, 1, layer=3),)),
+        Switches(edges=(Edge(0, 1, head=7),)),
+    ],
+)
+def test_a_part_that_the_model_lacks_is_a_mistake_of_the_caller(switches):
+    with pytest.raises(ValueError, match="must be below"):
+        switch_off(explorer_named("post-norm"), TEXT, WORD, switches)
+
+
+def test_an_absent_head_is_refused():
+    for target in TARGETS:
+        with pytest.raises(CheckpointError, match=f"no {target.head.upper()} head"):
+            switch_off(explorer_named("headless"), TEXT, target, Switches())
+
+
+@pytest.mark.parametrize(
+    "arguments", [("x", 0), ("mlm", -1), ("mlm", 1, -1), ("nsp", 1, 2)]
+)
+def test_a_target_that_cannot_be_is_refused(arguments):
+    with pytest.raises(ValueError, match=r"Received|negative"):
+        Target(*arguments)
+
+
+@pytest.mark.parametrize("text", ["[MASK]", "cat"])
+def test_a_text_of_one_token_and_a_model_of_one_head_can_be_switched(text):
+    explorer, target = explorer_named("one head"), Target("mlm", 5, 1)
+    found = switch_off(explorer, text, target, Switches(heads=((1, 0),)))
+    mask = np.array([[1], [0], [1]], "float32")
+    after = answer(explorer, target, Interventions(head_mask=mask), text)
+    agree([found.after.logit, found.after.probability], after)
+
+
+def test_a_prediction_says_what_the_logits_say():
+    logits = np.log(np.array([0.1, 0.4, 0.2, 0.3], "float32"))
+    found = read_prediction(logits, Target("mlm", 2, 3), num_top=3)
+    agree(found.probability, 0.2, 1e-7)
+    assert found.logit == pytest.approx(np.log(0.2), abs=1e-6)
+    assert found.rank == 3
+    assert found.top_ids.tolist() == [1, 3, 2]
+    agree(found.top_probabilities, [0.4, 0.3, 0.2], 1e-7)
+
+
+@pytest.mark.parametrize("head", ["mlm", "nsp", "classifier"])
+def test_the_likeliest_target_has_the_first_rank(head):
+    explorer = explorer_named("post-norm")
+    target = likeliest_target(explorer, TEXT, head=head)
+    assert target.position == (4 if head == "mlm" else 0)
+    assert switch_off(explorer, TEXT, target, Switches()).before.rank == 1
+
+
+def test_without_a_mask_the_first_token_of_the_text_is_watched():
+    explorer = explorer_named("post-norm")
+    assert likeliest_target(explorer, "cat sat").position == 1
+    assert likeliest_target(explorer, "cat sat", position=2).position == 2
