@@ -5,7 +5,6 @@ C is the number of chains, S of steps, T of tokens, F of places that may change.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -154,12 +153,17 @@ class GibbsRun(FrozenArrays):
                 "The later run must begin where this one ends. Received: "
                 f"end.step={self.end.step}, start.step={later.start.step}."
             )
-        joined = {
-            name: np.concatenate([getattr(self, name), getattr(later, name)])
-            for name in (
-                *("positions", "old_ids", "new_ids"),
-                *("log_probs", "entropy_bits"),
-            )
-        }
-        words = {**self.words, **later.words}
-        return dataclasses.replace(self, end=later.end, words=words, **joined)
+
+        def joined(name: str) -> np.ndarray:
+            return np.concatenate([getattr(self, name), getattr(later, name)])
+
+        return GibbsRun(
+            start=self.start,
+            end=later.end,
+            positions=joined("positions"),
+            old_ids=joined("old_ids"),
+            new_ids=joined("new_ids"),
+            log_probs=joined("log_probs"),
+            entropy_bits=joined("entropy_bits"),
+            words={**self.words, **later.words},
+        )

@@ -5,7 +5,7 @@ R is the number of rows (variants), T tokens, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -144,6 +144,12 @@ def is_word_allowed(explorer: Explorer) -> np.ndarray:
         reserved = token.startswith("[unused") and token.endswith("]")
         allowed[index] = token not in SPECIAL_TOKENS and not reserved
     return allowed
+
+
+def piece_names(explorer: Explorer, ids: Iterable[int]) -> tuple[str, ...]:
+    """The pieces of some ids; "" for a row of the embeddings without a word."""
+    words = explorer.tokenizer.vocabulary
+    return tuple(words[index] if index < len(words) else "" for index in ids)
 
 
 def _batch(rows: Sequence[Row], pad_token_id: int) -> dict[str, np.ndarray]:

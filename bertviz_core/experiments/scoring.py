@@ -1,0 +1,251 @@
+"""How well words and sentences fit, by hiding what is scored piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+import numpy as np
+
+from bertviz_core.analysis.logit_rows import log_softmax, ranks_of
+from bertviz_core.errors import TextError
+from bertviz_core.experiments.masked_rows import (
+    Progress,
+    Row,
+    mask_position,
+    require_masks,
+    word_logits,
+)
+from bertviz_core.experiments.word_results import (
+    MinimalPair,
+    SentenceScore,
+    WordScore,
+)
+from bertviz_core.explorer import Explorer
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.trace import TokenizedText
+
+VARIANTS = ("naive", "within_word")
+
+
+def score_words(
+    explorer: Explorer,
+    text: str,
+    words: Sequence[str],
+    mask_index: int = 0,
+    pair: str | None = None,
+    progress: Progress | None = None,
+) -> tuple[WordScore, ...]:
+    """Scores words that the user names at a mask.
+
+    The mask becomes as many masks as the word has pieces. A piece is predicted
+    with those before it written and those after it masked, so a word of one
+    piece gets its entry of the softmax.
+
+    Args:
+        explorer: of a model with the masked-word head.
+        text: with at least one mask; the other masks stay.
+        words: each any string; a piece of the vocabulary counts as itself
+            ("##ing").
+        mask_index: which mask, left to right.
+        pair: the second text.
+        progress: told after each batch; may raise to cancel.
+
+    Returns:
+        A score for each word, in their order.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        TextError: a word without pieces in the vocabulary, no mask, or a text
+            that gets too long.
+        ValueError: there is no such mask.
+
+    Source:
+        Kauf and Ivanova 2023 (arXiv:2305.10588), "within_word_l2r".
+    """
+    tokenized = require_masks(explorer, text, pair)
+    position = mask_position(tokenized, mask_index)
+    pieces = [pieces_of(explorer.tokenizer, word) for word in words]
+    rows = [row for ids in pieces for row in word_rows(tokenized, position, ids)]
+    asked = [index for ids in pieces for index in ids]
+    log_probs, ranks = _scores(explorer, rows, asked, progress)
+    bounds = np.cumsum([0, *map(len, pieces)])
+    vocabulary = explorer.tokenizer.vocabulary
+    return tuple(
+        WordScore(
+            word=word,
+            token_ids=np.array(ids),
+            tokens=tuple(vocabulary[index] for index in ids),
+            log_probs=log_probs[start:end].copy(),
+            ranks=ranks[start:end].copy(),
+        )
+        for word, ids, start, end in zip(
+            words, pieces, bounds[:-1], bounds[1:], strict=True
+        )
+    )
+
+
+def score_sentence(
+    explorer: Explorer,
+    text: str,
+    pair: str | None = None,
+    variant: str = "naive",
+    progress: Progress | None = None,
+) -> SentenceScore:
+    """Pseudo-log-likelihood: each token predicted from all others.
+
+    Args:
+        explorer: of a model with the masked-word head.
+        text: masks in it stay masked and are not scored.
+        pair: the second text.
+        variant: "naive" hides one token at a time. "within_word" also hides
+            the later pieces of the same word, which would give it away.
+        progress: told after each batch; may raise to cancel.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        TextError: nothing but masks, or see `Explorer.tokenize`.
+        ValueError: an unknown variant.
+
+    Source:
+        Salazar et al. 2020 (arXiv:1910.14659), equation 1, for "naive"; Kauf
+        and Ivanova 2023 (arXiv:2305.10588), "within_word_l2r".
+    """
+    if variant not in VARIANTS:
+        raise ValueError(f"`variant` must be among {VARIANTS}. Received: {variant}.")
+    explorer.require_head("mlm")
+    tokenized = explorer.tokenize(text, pair)
+    is_mask = tokenized.input_ids == tokenized.mask_token_id
+    positions = np.flatnonzero(~tokenized.is_special & ~is_mask)
+    if not len(positions):
+        raise TextError(
+            "There is nothing but masks in the text, so there is no word to score. "
+            "Type a sentence."
+        )
+    rows = []
+    for position in positions.tolist():
+        input_ids = tokenized.input_ids.copy()
+        input_ids[_hidden_with(tokenized, position, variant)] = tokenized.mask_token_id
+        rows.append(Row(input_ids, tokenized.token_type_ids, position))
+    log_probs, ranks = _scores(explorer, rows, tokenized.input_ids[positions], progress)
+    return SentenceScore(
+        explorer.model_id, tokenized, variant, positions, log_probs, ranks
+    )
+
+
+def score_minimal_pair(
+    explorer: Explorer,
+    first: str,
+    second: str,
+    variant: str = "within_word",
+    progress: Progress | None = None,
+) -> MinimalPair:
+    """Scores two sentences that differ little, side by side.
+
+    Args:
+        explorer: of a model with the masked-word head.
+        first: the one that is expected to be better.
+        second: the other.
+        variant: see `score_sentence`.
+        progress: told after each batch; may raise to cancel.
+
+    Raises:
+        CheckpointError, TextError, ValueError: see `score_sentence`.
+
+    Source:
+        Warstadt et al. 2020 (arXiv:1912.00582) for judging a model by pairs.
+    """
+
+    def half(start: float) -> Progress | None:
+        if progress is None:
+            return None
+        return lambda fraction, doing: progress(start + fraction / 2, doing)
+
+    scores = [
+        score_sentence(explorer, text, variant=variant, progress=half(start))
+        for text, start in ((first, 0.0), (second, 0.5))
+    ]
+    return MinimalPair(scores[0], scores[1], _aligned(scores[0], scores[1]))
+
+
+def pieces_of(tokenizer: BertTokenizer, word: str) -> list[int]:
+    """Ids of the pieces of a word that someone typed.
+
+    Raises:
+        TextError: nothing, or characters that the vocabulary lacks.
+    """
+    word = word.strip()
+    if word in tokenizer.vocabulary:
+        ids = [tokenizer.vocabulary.index(word)]
+    else:
+        ids = tokenizer.encode_many([word])[0]
+    if not ids or tokenizer.unk_token_id in ids or tokenizer.mask_token_id in ids:
+        raise TextError(
+            "The vocabulary has no pieces for this word, so it has no score. "
+            "Received: {word}. Try another word.",
+            word=word[:60],
+        )
+    return ids
+
+
+def word_rows(tokenized: TokenizedText, position: int, ids: Sequence[int]) -> list[Row]:
+    """A row for each piece of a word at a mask: earlier ones written, later hidden."""
+    size = len(ids)
+
+    def widened(values: np.ndarray, inside: np.ndarray) -> np.ndarray:
+        parts = [values[:position], inside, values[position + 1 :]]
+        return np.concatenate(parts).astype("int32")
+
+    types = widened(
+        tokenized.token_type_ids, np.repeat(tokenized.token_type_ids[position], size)
+    )
+    rows = []
+    for done in range(size):
+        inside = np.full(size, tokenized.mask_token_id)
+        inside[:done] = ids[:done]
+        rows.append(Row(widened(tokenized.input_ids, inside), types, position + done))
+    return rows
+
+
+def _hidden_with(tokenized: TokenizedText, position: int, variant: str) -> np.ndarray:
+    """Token indices that are masked while one is predicted."""
+    if variant == "naive":
+        return np.array([position])
+    same_word = tokenized.word_ids == tokenized.word_ids[position]
+    same_text = tokenized.token_type_ids == tokenized.token_type_ids[position]
+    later = np.arange(tokenized.num_tokens) >= position
+    return np.flatnonzero(same_word & same_text & later)
+
+
+def _scores(
+    explorer: Explorer,
+    rows: Sequence[Row],
+    asked: Sequence[int] | np.ndarray,
+    progress: Progress | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log-probability and rank of one word in each row, `[R]` each."""
+    ids = np.asarray(asked, np.int64)
+    log_probs = np.empty(len(rows))
+    ranks = np.empty(len(rows), np.int64)
+    for chunk, logits in word_logits(explorer, rows, progress, "score"):
+        found = log_softmax(logits)
+        log_probs[chunk] = np.take_along_axis(found, ids[chunk, None], 1)[:, 0]
+        ranks[chunk] = ranks_of(logits, ids[chunk])
+    return log_probs, ranks
+
+
+def _aligned(first: SentenceScore, second: SentenceScore) -> np.ndarray:
+    """Which scored places belong side by side, int `[A, 2]`; -1 for none."""
+    one, other = (
+        [score.tokenized.tokens[position] for position in score.positions]
+        for score in (first, second)
+    )
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    rows: list[tuple[int, int]] = []
+    for _, start, end, other_start, other_end in matcher.get_opcodes():
+        for step in range(max(end - start, other_end - other_start)):
+            left, right = start + step, other_start + step
+            rows.append(
+                (left if left < end else -1, right if right < other_end else -1)
+            )
+    return np.array(rows)
