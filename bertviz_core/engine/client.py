@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from bertviz_core.engine.cause_client import CauseClient
 from bertviz_core.engine.engine import Engine
 from bertviz_core.engine.jobs import JobStatus
 from bertviz_core.trace import (
@@ -19,7 +20,7 @@ from bertviz_core.trace import (
 )
 
 
-class Client:
+class Client(CauseClient):
     """Asks an engine. Safe to share between threads and sessions.
 
     Every method raises the `BertVizError` that the task raised, or an
@@ -142,8 +143,14 @@ class Client:
         """Starts a job and returns its id.
 
         Args:
-            task: `"download_model"` (`name`, `revision=None`; its result is a
-                `ModelEntry`) or `"convert"` (`source`, `destination`).
+            task: one of
+                `"download_model"` (`name`, `revision=None`), a `ModelEntry`;
+                `"convert"` (`source`, `destination`), the folder;
+                `"ablate_heads"` and `"ablate_parts"` (`model`, `text`, `target`,
+                `pair=None`, `cut=False`), an `AblationMap` and a `PartAblation`;
+                `"patch_hidden_states"` (`model`, `clean`, `corrupted`, `target`,
+                `minus=None`, `clean_pair=None`, `corrupted_pair=None`), a
+                `PatchingMap`.
             arguments: of the task.
 
         Raises:

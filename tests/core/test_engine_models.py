@@ -44,7 +44,7 @@ def test_client_and_tasks_have_the_same_names_and_arguments():
 
     methods = {
         name: method
-        for name, method in vars(Client).items()
+        for name, method in inspect.getmembers(Client, inspect.isfunction)
         if not name.startswith("_") and name not in CALLER_ONLY
     }
     assert methods.keys() == tasks.TASKS.keys()

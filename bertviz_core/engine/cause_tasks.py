@@ -1,0 +1,124 @@
+"""Tasks that run the network with something changed, see `tasks`."""
+
+from __future__ import annotations
+
+from bertviz_core.engine.jobs import Progress
+from bertviz_core.engine.memory import ANSWERS, explorer
+from bertviz_core.experiments.cause_results import (
+    AblationMap,
+    GradientMap,
+    PartAblation,
+    PatchingMap,
+    SparsePattern,
+    SparsePrediction,
+    SwitchedPrediction,
+    Switches,
+    Target,
+)
+
+
+def switch_off(
+    model: str,
+    text: str,
+    target: Target,
+    switches: Switches,
+    pair: str | None = None,
+    cut: bool = False,
+) -> SwitchedPrediction:
+    """Predicts with parts of the model switched off."""
+    from bertviz_core.experiments import switching
+
+    return switching.switch_off(explorer(model), text, target, switches, pair, cut)
+
+
+def estimate_heads(
+    model: str, text: str, target: Target, pair: str | None = None, cut: bool = False
+) -> GradientMap:
+    """Estimates from gradients what each head does for the target."""
+    from bertviz_core.experiments import gradients
+
+    return gradients.estimate_heads(explorer(model), text, target, pair, cut)
+
+
+def predict_sparsely(
+    model: str,
+    text: str,
+    target: Target,
+    pattern: SparsePattern,
+    pair: str | None = None,
+    cut: bool = False,
+) -> SparsePrediction:
+    """Predicts under a sparse attention pattern."""
+    from bertviz_core.experiments import sparsity
+
+    opened = explorer(model)
+    return sparsity.predict_sparsely(opened, text, target, pattern, pair, cut)
+
+
+def ablate_heads(
+    progress: Progress,
+    model: str,
+    text: str,
+    target: Target,
+    pair: str | None = None,
+    cut: bool = False,
+) -> AblationMap:
+    """Switches off each head alone."""
+    from bertviz_core.experiments import ablation
+
+    key = ("ablate_heads", model, text, target, pair, cut)
+    return ANSWERS.get(
+        key,
+        lambda: ablation.ablate_heads(
+            explorer(model), text, target, pair, cut, progress
+        ),
+    )
+
+
+def ablate_parts(
+    progress: Progress,
+    model: str,
+    text: str,
+    target: Target,
+    pair: str | None = None,
+    cut: bool = False,
+) -> PartAblation:
+    """Switches off each layer's attention, its feed-forward block, and both."""
+    from bertviz_core.experiments import ablation
+
+    key = ("ablate_parts", model, text, target, pair, cut)
+    return ANSWERS.get(
+        key,
+        lambda: ablation.ablate_parts(
+            explorer(model), text, target, pair, cut, progress
+        ),
+    )
+
+
+def patch_hidden_states(
+    progress: Progress,
+    model: str,
+    clean: str,
+    corrupted: str,
+    target: Target,
+    minus: int | None = None,
+    clean_pair: str | None = None,
+    corrupted_pair: str | None = None,
+) -> PatchingMap:
+    """Puts each hidden state of one text into another, one at a time."""
+    from bertviz_core.experiments import patching
+
+    return patching.patch_hidden_states(
+        explorer(model),
+        clean,
+        corrupted,
+        target,
+        minus,
+        clean_pair,
+        corrupted_pair,
+        progress,
+    )
+
+
+TASKS = (switch_off, estimate_heads, predict_sparsely)
+JOB_TASKS = (ablate_heads, ablate_parts, patch_hidden_states)

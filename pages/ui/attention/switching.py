@@ -1,0 +1,180 @@
+"""Switch parts of the network off, and see what the model says then."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.experiments.cause_results import (
+    Edge,
+    Prediction,
+    SwitchedPrediction,
+    Switches,
+)
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.trace import TokenizedText
+from pages.ui.answers import describe_model, vocabulary
+from pages.ui.attention.answers import switch_off
+from pages.ui.attention.target import Watched
+from pages.ui.attention.texts import Texts
+from pages.ui.errors import shown_to_user
+from pages.ui.language import plain, t
+from pages.ui.markdown import Markdown, escape
+
+_HEADS = "attention_off_heads"
+_ATTENTION = "attention_off_layers"
+_FEED_FORWARD = "attention_off_feed_forward"
+_CUT = "attention_cut_edge"
+
+
+@st.fragment
+def explore_switches(
+    model: str,
+    texts: Texts,
+    tokenized: TokenizedText,
+    watched: Watched,
+    layer: int,
+    head: int,
+) -> None:
+    """Draws the switches and the prediction before and after.
+
+    Args:
+        model: its id.
+        texts: what it reads.
+        tokenized: the same, in tokens.
+        watched: the answer to watch.
+        layer: that is looked at now, from 0.
+        head: likewise.
+    """
+    st.markdown(t("attention.switch_intro"))
+    with shown_to_user():
+        switches = _choose_switches(model, tokenized, layer, head)
+        result = switch_off(model, texts, watched.target, switches)
+        show_before_and_after(
+            result.before, result.after, watched.name, answer_names(model, watched)
+        )
+        _say_what_it_means(result, switches)
+
+
+def show_before_and_after(
+    before: Prediction, after: Prediction, name: str, names: tuple[str, ...]
+) -> None:
+    """Draws a prediction twice, with the difference.
+
+    Args:
+        before: of the model as it is.
+        after: of the model with something changed.
+        name: of the target, plain text.
+        names: of all answers, by index.
+    """
+    word = Markdown(escape(name, 40))
+    boxes = st.columns(3)
+    delta = after.probability - before.probability
+    boxes[0].metric(t("attention.before", word=word), percent(before.probability))
+    boxes[1].metric(t("attention.after", word=word), percent(after.probability))
+    boxes[2].metric(
+        t("attention.delta"),
+        t("attention.points", value=100 * delta),
+        t("attention.rank_from_to", before=before.rank, after=after.rank),
+        delta_color="off",
+        delta_arrow="off",
+    )
+    first, second = st.columns(2)
+    for box, title, prediction in (
+        (first, t("attention.best_before"), before),
+        (second, t("attention.best_after"), after),
+    ):
+        box.markdown(f"**{title}**")
+        for index, probability in zip(
+            prediction.top_ids, prediction.top_probabilities, strict=True
+        ):
+            shown = Markdown(escape(names[int(index)], 40))
+            share = Markdown(percent(float(probability)))
+            box.progress(
+                min(float(probability), 1.0),
+                t("attention.guess", word=shown, share=share),
+            )
+
+
+def answer_names(model: str, watched: Watched) -> tuple[str, ...]:
+    """What the answers of the target's head are called, by index."""
+    if watched.target.head == "mlm":
+        return vocabulary(model)
+    if watched.target.head == "nsp":
+        return plain("attention.is_next"), plain("attention.is_random")
+    return describe_model(model).labels
+
+
+def _choose_switches(
+    model: str, tokenized: TokenizedText, layer: int, head: int
+) -> Switches:
+    config = describe_model(model).config
+    num_layers = int(str(config["num_hidden_layers"]))
+    num_heads = int(str(config["num_attention_heads"]))
+    heads = st.multiselect(
+        t("attention.off_heads"),
+        [f"{i + 1}·{j + 1}" for i in range(num_layers) for j in range(num_heads)],
+        default=[f"{layer + 1}·{head + 1}"],
+        key=_HEADS,
+        help=t("attention.off_heads_help"),
+        placeholder=t("attention.none_off"),
+        bind="query-params",
+    )
+    first, second = st.columns(2)
+    layers = list(range(1, num_layers + 1))
+    attention = first.multiselect(
+        t("attention.off_attention"),
+        layers,
+        key=_ATTENTION,
+        placeholder=t("attention.none_off"),
+        bind="query-params",
+    )
+    feed_forward = second.multiselect(
+        t("attention.off_feed_forward"),
+        layers,
+        key=_FEED_FORWARD,
+        placeholder=t("attention.none_off"),
+        bind="query-params",
+    )
+    return Switches(
+        heads=tuple(_pair_of(name) for name in heads),
+        attention=tuple(number - 1 for number in attention),
+        feed_forward=tuple(number - 1 for number in feed_forward),
+        edges=_choose_edges(tokenized),
+    )
+
+
+def _choose_edges(tokenized: TokenizedText) -> tuple[Edge, ...]:
+    if not st.toggle(t("attention.cut_edge"), key=_CUT, bind="query-params"):
+        return ()
+    names = [f"{i + 1} {token}" for i, token in enumerate(tokenized.tokens)]
+    first, second = st.columns(2)
+    row = first.selectbox(
+        t("attention.edge_from"),
+        range(len(names)),
+        format_func=names.__getitem__,
+        key=f"{_CUT}_from",
+    )
+    column = second.selectbox(
+        t("attention.edge_to"),
+        range(len(names)),
+        index=len(names) - 1,
+        format_func=names.__getitem__,
+        key=f"{_CUT}_to",
+        help=t("attention.edge_help"),
+    )
+    return (Edge(row or 0, column or 0),)
+
+
+def _pair_of(name: str) -> tuple[int, int]:
+    layer, head = name.split("·")
+    return int(layer) - 1, int(head) - 1
+
+
+def _say_what_it_means(result: SwitchedPrediction, switches: Switches) -> None:
+    if switches == Switches():
+        st.info(t("attention.nothing_off"), icon=":material/toggle_on:")
+        return
+    smallest = 0.005  # half a point: nobody would see it in the bars
+    change = abs(result.delta_probability)
+    key = "small_change" if change < smallest else "large_change"
+    st.caption(t(f"attention.{key}", points=100 * change))

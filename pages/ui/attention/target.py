@@ -1,0 +1,125 @@
+"""Which answer of the model the experiments of the attention page watch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from bertviz_core.analysis.sampling import rank_order
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.trace import TokenizedText
+from pages.ui.answers import describe_model, predict_masks, vocabulary
+from pages.ui.attention.texts import Texts
+from pages.ui.language import plain, t
+
+_WHAT = "attention_target"
+_WORD = "attention_word"
+_NUM_OFFERED = 50  # likeliest words in the list; any other may be typed
+_IS_NEXT = 0  # google-research/bert, `create_pretraining_data.py`
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A target with its name.
+
+    Args:
+        target: for the experiments.
+        name: what it is called on the page, plain text.
+    """
+
+    target: Target
+    name: str
+
+
+def choose_target(model: str, texts: Texts, tokenized: TokenizedText) -> Watched | None:
+    """Draws the choice of an answer to watch.
+
+    Args:
+        model: its id.
+        texts: what it reads.
+        tokenized: the same, in tokens.
+
+    Returns:
+        The target; `None`, with a sentence on the page, if there is none.
+    """
+    heads = describe_model(model).heads
+    choices = _choices(heads, texts, tokenized, describe_model(model).labels)
+    if not choices:
+        missing = "attention.no_mlm" if "mlm" not in heads else "attention.no_target"
+        st.info(t(missing), icon=":material/touch_app:")
+        return None
+    what_box, word_box = st.columns(2)
+    what = what_box.selectbox(
+        t("attention.target"),
+        range(len(choices)),
+        format_func=lambda index: choices[index].name,
+        key=_WHAT,
+        help=t("attention.target_help"),
+    )
+    chosen = choices[what or 0]
+    if chosen.target.head != "mlm":
+        return chosen
+    with word_box:
+        return _choose_word(model, texts, chosen)
+
+
+def _choices(
+    heads: tuple[str, ...],
+    texts: Texts,
+    tokenized: TokenizedText,
+    labels: tuple[str, ...],
+) -> list[Watched]:
+    choices = []
+    if "mlm" in heads:
+        choices += [
+            Watched(
+                Target("mlm", 0, int(position)),
+                plain("attention.target_mask", number=number),
+            )
+            for number, position in enumerate(tokenized.mask_positions, start=1)
+        ]
+    if "nsp" in heads and texts.pair:
+        choices.append(Watched(Target("nsp", _IS_NEXT), plain("attention.target_nsp")))
+    if "classifier" in heads:
+        choices += [
+            Watched(
+                Target("classifier", index),
+                plain("attention.target_class", label=label),
+            )
+            for index, label in enumerate(labels)
+        ]
+    return choices
+
+
+def _choose_word(model: str, texts: Texts, chosen: Watched) -> Watched:
+    words = vocabulary(model)
+    predictions = predict_masks(model, texts.text, texts.pair, cut=True)
+    row = list(predictions.positions).index(chosen.target.position)
+    likely = [words[i] for i in rank_order(predictions.logits[row])[:_NUM_OFFERED]]
+    typed = st.session_state.get(_WORD)
+    options = list(dict.fromkeys([*filter(None, [typed]), *likely]))
+    word = st.selectbox(
+        t("attention.target_word"),
+        options,
+        index=options.index(likely[0]),
+        key=_WORD,
+        accept_new_options=True,
+        help=t("attention.target_word_help"),
+    )
+    index = _id_of(words, word or likely[0])
+    if index is None:
+        st.warning(
+            t("attention.unknown_word", word=word or "", instead=likely[0]),
+            icon=":material/question_mark:",
+        )
+        word, index = likely[0], words.index(likely[0])
+    target = Target("mlm", index, chosen.target.position)
+    return Watched(target, plain("attention.target_named", word=word or likely[0]))
+
+
+def _id_of(words: tuple[str, ...], word: str) -> int | None:
+    for spelling in (word, word.lower()):
+        if spelling in words:
+            return words.index(spelling)
+    return None

@@ -1,0 +1,116 @@
+"""Long work on a page: a button, how far it is, a way to stop, then the result.
+
+A result belongs to the question that it answers: another text or target asks anew,
+and coming back to a question finds its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.engine import JobStatus
+from bertviz_core.errors import BertVizError
+from pages.ui.engine import client
+from pages.ui.errors import shown_to_user
+from pages.ui.language import t
+
+_POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A job that was started, and how it ended.
+
+    Args:
+        question: what it answers.
+        job_id: of the engine.
+        ended: `None` while it runs.
+    """
+
+    question: Hashable
+    job_id: str
+    ended: JobStatus | None = None
+
+
+def ask_job(
+    name: str, label: str, task: str, *, at_once: bool = False, **arguments: Hashable
+) -> Any:
+    """Draws a job at whatever stage it is.
+
+    Args:
+        name: of the place on the page; unique.
+        label: on the button that starts it.
+        task: see `Client.start`.
+        at_once: starts without the button: the work is short.
+        arguments: of the task; they are the question.
+
+    Returns:
+        What the task returned; `None` until then.
+    """
+    key = f"job_{name}"
+    question = (task, tuple(sorted(arguments.items())))
+    job: _Job | None = st.session_state.get(key)
+    if job is not None and job.question != question:
+        _drop(key, job)
+        job = None
+    if job is None and at_once:
+        job = _start(key, question, task, arguments)
+    if job is not None and job.ended is None:
+        _watch(key, job)
+        return None
+    if job is not None and job.ended is not None and job.ended.state == "done":
+        return job.ended.result
+    if job is not None and job.ended is not None:
+        _explain(job.ended)
+    if st.button(label, key=f"{key}_start", icon=":material/play_arrow:"):
+        _start(key, question, task, arguments)
+        st.rerun()
+    return None
+
+
+def _start(
+    key: str, question: Hashable, task: str, arguments: dict[str, Hashable]
+) -> _Job:
+    with shown_to_user():
+        job = _Job(question, client().start(task, **arguments))
+    st.session_state[key] = job
+    return job
+
+
+def _drop(key: str, job: _Job) -> None:
+    """Nobody waits for the answer any more."""
+    if job.ended is None:
+        with shown_to_user(stop=False):
+            client().cancel(job.job_id)
+    del st.session_state[key]
+
+
+@st.fragment(run_every=_POLL_SECONDS)
+def _watch(key: str, job: _Job) -> None:
+    with shown_to_user():
+        status = _status(job.job_id)
+        if status.is_finished:
+            st.session_state[key] = _Job(job.question, job.job_id, status)
+            st.rerun()
+        st.progress(status.fraction, t("app.working", share=status.fraction))
+        if st.button(t("app.cancel"), key=f"{key}_cancel"):
+            client().cancel(job.job_id)
+
+
+def _status(job_id: str) -> JobStatus:
+    try:
+        return client().job(job_id)
+    except BertVizError as error:  # the server has started again since
+        return JobStatus(job_id, "failed", error=error)
+
+
+def _explain(ended: JobStatus) -> None:
+    if ended.state == "cancelled":
+        st.info(t("app.stopped"), icon=":material/cancel:")
+    with shown_to_user(stop=False):
+        if ended.error is not None:
+            raise ended.error
