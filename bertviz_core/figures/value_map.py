@@ -1,0 +1,133 @@
+"""A map of numbers, a coloured cell each: one value for every head, or place.
+
+Colours come from palettes that colour-blind readers can tell apart; every cell says
+its number under the pointer, and the strongest cells carry it in writing.
+
+R rows, C columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.masked_word import label
+
+_ROW_HEIGHT = 26  # pixels
+_FRAME_HEIGHT = 96  # pixels; labels and title of the columns
+_MOST_WRITTEN = 5  # cells that carry their number
+_WIDEST = 24  # columns; more labels than that stand upright
+
+# From ColorBrewer's PuOr, whose ends differ in lightness and in hue, also for
+# readers who do not see red or green. Source: Harrower and Brewer 2003.
+_DIVERGING = [[0.0, "#b35806"], [0.5, "#f7f7f7"], [1.0, "#542788"]]
+# From viridis, lightness rising all the way. Source: Smith and van der Walt 2015.
+_SEQUENTIAL = [
+    [0.0, "#440154"],
+    [0.25, "#3b528b"],
+    [0.5, "#21918c"],
+    [0.75, "#5ec962"],
+    [1.0, "#fde725"],
+]
+
+
+def value_map_figure(
+    values: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    title: str,
+    row_title: str,
+    column_title: str,
+    is_signed: bool,
+    digits: int = 4,
+) -> go.Figure:
+    """Draws a map.
+
+    Args:
+        values: float `[R, C]`; NaN leaves a cell empty.
+        rows: R labels, the first one on top.
+        columns: C labels.
+        title: of the scale, which says what the numbers are.
+        row_title: what a row is.
+        column_title: what a column is.
+        is_signed: has 0 in the middle of the scale and one hue on each side.
+        digits: of the numbers under the pointer.
+
+    Raises:
+        ValueError: labels and values do not fit each other.
+    """
+    if values.shape != (len(rows), len(columns)) or not values.size:
+        raise ValueError(
+            f"`values` must be {len(rows)} x {len(columns)}, not empty. "
+            f"Received: shape={values.shape}."
+        )
+    row_labels = [label(name) for name in rows]
+    column_labels = [label(name) for name in columns]
+    trace = {
+        "type": "heatmap",
+        # A cell without a value is null in JSON.
+        "z": [[None if np.isnan(v) else float(v) for v in row] for row in values],
+        "x": list(range(len(columns))),
+        "y": list(range(len(rows))),
+        "text": _written(values, digits),
+        "texttemplate": "%{text}",
+        "xgap": 1,
+        "ygap": 1,
+        "colorbar": {"title": {"text": title, "side": "right"}, "thickness": 12},
+        "customdata": [[f"{r} · {c}" for c in column_labels] for r in row_labels],
+        "hovertemplate": f"%{{customdata}}<br>%{{z:.{digits}f}}<extra></extra>",
+        **_colours(values, is_signed),
+    }
+    layout = _layout(row_labels, column_labels, row_title, column_title)
+    return go.Figure([trace], layout, _validate=False)
+
+
+def _colours(values: np.ndarray, is_signed: bool) -> dict[str, Any]:
+    known = values[~np.isnan(values)]
+    top = float(np.abs(known).max(initial=0.0)) or 1.0
+    if is_signed:
+        return {"colorscale": _DIVERGING, "zmin": -top, "zmax": top}
+    low = float(known.min(initial=0.0))
+    return {"colorscale": _SEQUENTIAL, "zmin": min(low, 0.0), "zmax": top}
+
+
+def _written(values: np.ndarray, digits: int) -> list[list[str]]:
+    """The strongest cells in figures, so that colour is not the only sign."""
+    strength = np.nan_to_num(np.abs(values))
+    order = np.argsort(-strength, axis=None, kind="stable")[:_MOST_WRITTEN]
+    texts = np.full(values.shape, "", dtype=object)
+    for index in order:
+        if strength.flat[index] > 0:
+            texts.flat[index] = f"{values.flat[index]:.{min(digits, 2)}g}"
+    return texts.tolist()
+
+
+def _layout(
+    rows: list[str], columns: list[str], row_title: str, column_title: str
+) -> dict[str, Any]:
+    return {
+        "height": _FRAME_HEIGHT + _ROW_HEIGHT * len(rows),
+        "margin": {"l": 0, "r": 0, "t": 8, "b": 0},
+        "xaxis": {
+            "title": {"text": column_title},
+            "tickvals": list(range(len(columns))),
+            "ticktext": columns,
+            "tickangle": 0 if len(columns) <= _WIDEST else -90,
+            "automargin": True,
+            "fixedrange": True,
+            "showgrid": False,
+        },
+        "yaxis": {
+            "title": {"text": row_title},
+            "tickvals": list(range(len(rows))),
+            "ticktext": rows,
+            "range": [len(rows) - 0.5, -0.5],
+            "automargin": True,
+            "fixedrange": True,
+            "showgrid": False,
+        },
+    }

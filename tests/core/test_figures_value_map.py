@@ -1,0 +1,74 @@
+"""Maps of values show every number, and say the strongest in writing."""
+
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from bertviz_core.figures.value_map import value_map_figure
+
+ROWS, COLUMNS = ("one", "two", "<b>three</b>"), ("a", "b", "c", "d", "e%{x}")
+
+
+def drawn(values, is_signed=True):
+    figure = value_map_figure(
+        values,
+        ROWS,
+        COLUMNS,
+        title="change",
+        row_title="layer",
+        column_title="head",
+        is_signed=is_signed,
+    )
+    return json.loads(figure.to_json())
+
+
+@pytest.fixture
+def values():
+    return np.random.default_rng(5).normal(size=(3, 5))
+
+
+def test_every_value_stands_in_its_row_and_column(values):
+    spec = drawn(values)
+    np.testing.assert_allclose(spec["data"][0]["z"], values)
+    assert spec["layout"]["yaxis"]["range"] == [2.5, -0.5]  # the first row on top
+
+
+def test_plotly_accepts_all_of_it(values):
+    go.Figure(drawn(values))
+
+
+def test_a_signed_scale_has_zero_in_the_middle(values):
+    trace = drawn(values)["data"][0]
+    assert trace["zmax"] == np.abs(values).max() == -trace["zmin"]
+
+
+def test_an_unsigned_scale_begins_at_zero(values):
+    trace = drawn(np.abs(values), is_signed=False)["data"][0]
+    assert (trace["zmin"], trace["zmax"]) == (0.0, np.abs(values).max())
+
+
+def test_the_five_strongest_cells_say_their_number(values):
+    texts = np.array(drawn(values)["data"][0]["text"])
+    written = np.abs(values[texts != ""])
+    assert len(written) == 5
+    assert written.min() >= np.abs(values[texts == ""]).max()
+
+
+def test_a_cell_without_a_value_stays_empty(values):
+    values[1, 2] = np.nan
+    trace = drawn(values)["data"][0]
+    assert trace["z"][1][2] is None
+    assert trace["text"][1][2] == ""
+
+
+def test_labels_are_shown_letter_for_letter(values):
+    spec = drawn(values)
+    assert "&lt;b&gt;" in spec["layout"]["yaxis"]["ticktext"][2]
+    assert "%{x}" not in json.dumps(spec["data"][0]["customdata"])
+
+
+def test_labels_that_do_not_fit_are_refused(values):
+    with pytest.raises(ValueError, match="3 x 5"):
+        drawn(values[:, :4])
