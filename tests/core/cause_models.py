@@ -23,10 +23,21 @@ CONFIGS = {
 
 
 @functools.cache
-def explorer_named(name):
+def _made(name):
     if name == "headless":
-        return explorer_of(random_model(heads=())[0])
-    return explorer_of(random_model(CONFIGS[name])[0])
+        return explorer_of(random_model(heads=())[0]), None
+    model, weights = random_model(CONFIGS[name])
+    return explorer_of(model), weights
+
+
+def explorer_named(name):
+    """One of `CONFIGS`, or "headless"."""
+    return _made(name)[0]
+
+
+def weights_named(name):
+    """The oracle's weights of the same model."""
+    return _made(name)[1]
 
 
 def answer(explorer, target, interventions=None, text=TEXT, pair=None):

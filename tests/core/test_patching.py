@@ -1,0 +1,142 @@
+"""Patches against one whole pass for each of them."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.experiments import upper_layers
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.patching import patch_hidden_states
+from bertviz_core.interventions import Interventions
+from tests.core.cause_models import (
+    CONFIGS,
+    LAYERS,
+    TARGETS,
+    TEXT,
+    WORD,
+    answer,
+    explorer_named,
+)
+from tests.core.random_models import CONFIG, agree
+
+CORRUPTED = "The mats [MASK] on red cat"
+MINUS = 9
+
+
+def slow_scores(explorer, target, minus, clean=TEXT, corrupted=CORRUPTED):
+    taken = explorer.trace(clean).hidden_states
+    levels, tokens = taken.shape[:2]
+    scores = np.zeros((levels, tokens))
+    for level, position in np.ndindex(levels, tokens):
+        mask = np.zeros((levels, tokens), "int32")
+        mask[level, position] = 1
+        patch = Interventions(replace_mask=mask, replacement=taken)
+        scores[level, position] = score(explorer, corrupted, target, minus, patch)
+    return scores
+
+
+def score(explorer, text, target, minus, patch=None):
+    logit, probability = answer(explorer, target, patch, text)
+    if minus is None:
+        return probability
+    other = Target(target.head, minus, target.position)
+    return logit - answer(explorer, other, patch, text)[0]
+
+
+@pytest.mark.parametrize("minus", [None, MINUS])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_each_patch_is_what_a_whole_pass_gives(name, minus):
+    explorer = explorer_named(name)
+    found = patch_hidden_states(explorer, TEXT, CORRUPTED, WORD, minus)
+    expected = slow_scores(explorer, WORD, minus)
+    assert found.scores.shape == (LAYERS + 1, 9)
+    agree(found.scores, expected)
+    clean = score(explorer, TEXT, WORD, minus)
+    corrupted = score(explorer, CORRUPTED, WORD, minus)
+    agree([found.clean_score, found.corrupted_score], [clean, corrupted])
+    # A share divides the error of a score by the difference of the two texts.
+    whole = clean - corrupted
+    agree(found.recovered * whole, expected - corrupted, 2e-5)
+    assert found.quantity == ("probability" if minus is None else "logit_difference")
+
+
+@pytest.mark.parametrize("target", TARGETS[1:], ids=lambda target: target.head)
+def test_patches_of_a_class_are_what_whole_passes_give(target):
+    explorer = explorer_named("post-norm")
+    found = patch_hidden_states(explorer, TEXT, CORRUPTED, target)
+    agree(found.scores, slow_scores(explorer, target, None))
+
+
+@pytest.mark.parametrize("name", ["post-norm", "pre-norm"])
+def test_the_last_state_at_the_asked_place_brings_all_back_and_no_other_any(name):
+    found = patch_hidden_states(explorer_named(name), TEXT, CORRUPTED, WORD, MINUS)
+    last = np.zeros(9)
+    last[WORD.position] = 1
+    agree(found.recovered[LAYERS], last, 1e-4)
+
+
+def test_equal_words_bring_nothing_back_before_the_first_block():
+    found = patch_hidden_states(explorer_named("pre-norm"), TEXT, CORRUPTED, WORD)
+    same = np.array(found.clean.tokens) == np.array(found.corrupted.tokens)
+    assert 0 < same.sum() < 9
+    agree(found.recovered[0, same], 0, 1e-4)
+    assert np.abs(found.recovered[0, ~same]).min() > 1e-3
+
+
+@pytest.mark.parametrize("most_tokens", [1, 30])
+def test_the_size_of_a_batch_changes_no_score(monkeypatch, most_tokens):
+    explorer = explorer_named("post-norm")
+    whole = patch_hidden_states(explorer, TEXT, CORRUPTED, WORD, MINUS)
+    monkeypatch.setattr(upper_layers, "MOST_TOKENS", most_tokens)
+    again = patch_hidden_states(explorer, TEXT, CORRUPTED, WORD, MINUS)
+    agree(again.scores, whole.scores)
+
+
+def test_texts_of_one_token_can_be_patched():
+    explorer, target = explorer_named("one head"), Target("mlm", 2, 1)
+    found = patch_hidden_states(explorer, "cat", "mat", target, 4)
+    agree(found.scores, slow_scores(explorer, target, 4, "cat", "mat"))
+
+
+def test_pairs_are_patched_with_pairs():
+    explorer, target = explorer_named("post-norm"), Target("nsp", 0)
+    found = patch_hidden_states(
+        explorer, "a cat", "a mat", target, None, "the cats", "the mats"
+    )
+    assert found.clean.token_type_ids.tolist() == [0] * 4 + [1] * 4
+    agree(found.corrupted_score, answer(explorer, target, None, "a mat", "the mats")[1])
+
+
+def test_texts_of_unequal_length_are_refused_with_their_tokens():
+    explorer = explorer_named("post-norm")
+    with pytest.raises(
+        TextError,
+        match=r"Received: 4 tokens \(\[CLS\] a cat \[SEP\]\) and 5 tokens "
+        r"\(\[CLS\] a cat ##s \[SEP\]\)",
+    ):
+        patch_hidden_states(explorer, "a cat", "a cats", Target("mlm", 1, 2))
+
+
+def test_long_texts_of_unequal_length_are_shown_in_part(monkeypatch):
+    monkeypatch.setattr(
+        "bertviz_core.experiments.patching.MOST_TOKENS_SHOWN", 3, raising=True
+    )
+    explorer = explorer_named("post-norm")
+    with pytest.raises(TextError, match=r"5 tokens \(\[CLS\] a cat …\)"):
+        patch_hidden_states(explorer, "a cat", "a cats", Target("mlm", 1, 2))
+
+
+def test_texts_that_lead_to_the_same_answer_are_refused():
+    with pytest.raises(TextError, match="Both texts lead to the same answer"):
+        patch_hidden_states(explorer_named("post-norm"), TEXT, TEXT, WORD, MINUS)
+
+
+@pytest.mark.parametrize("minus", [WORD.index, CONFIG.vocab_size])
+def test_a_contrast_that_cannot_be_is_refused(minus):
+    with pytest.raises(ValueError, match=r"minus|below 23"):
+        patch_hidden_states(explorer_named("post-norm"), TEXT, CORRUPTED, WORD, minus)
+
+
+def test_an_absent_head_is_refused():
+    with pytest.raises(CheckpointError, match="has no MLM head"):
+        patch_hidden_states(explorer_named("headless"), TEXT, CORRUPTED, WORD)
