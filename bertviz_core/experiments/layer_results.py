@@ -1,0 +1,145 @@
+"""What the lens, attribution and the GELU switch find: frozen NumPy dataclasses.
+
+L is the number of layers, T of tokens, S of places looked at, V the vocabulary.
+Logarithms are natural unless a name says bits. Rank 1 is the best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.trace import FrozenArrays, TokenizedText
+
+
+@dataclass(frozen=True)
+class LogitLens(FrozenArrays):
+    """Each layer's hidden states, read by the masked-word head.
+
+    The head was trained on the last layer only: what it reads in the middle is a
+    view through foreign glasses, not what the layer 'thinks'.
+
+    Args:
+        model_id: which model.
+        tokenized: the text.
+        positions: int `[S]`, token indices looked at.
+        top_ids: int `[L + 1, S, k]`, best words; index 0 is the embedding output,
+            L the last layer, which is the model's own answer.
+        top_tokens: their pieces.
+        top_log_probs: float64 `[L + 1, S, k]`.
+        entropy_bits: float64 `[L + 1, S]`.
+        word_ids: int `[W]`, words that were asked for.
+        word_tokens: their pieces.
+        word_log_probs: float64 `[W, L + 1, S]`.
+        word_ranks: int `[W, L + 1, S]`.
+    """
+
+    model_id: str
+    tokenized: TokenizedText
+    positions: np.ndarray
+    top_ids: np.ndarray
+    top_tokens: tuple[tuple[tuple[str, ...], ...], ...]
+    top_log_probs: np.ndarray
+    entropy_bits: np.ndarray
+    word_ids: np.ndarray
+    word_tokens: tuple[str, ...]
+    word_log_probs: np.ndarray
+    word_ranks: np.ndarray
+
+
+@dataclass(frozen=True)
+class Attribution(FrozenArrays):
+    """How much each token speaks for an answer, by several methods.
+
+    Args:
+        model_id: which model.
+        tokenized: the text.
+        target: the answer.
+        contrast: the answer that it is held against, or `None`.
+        value: log p of the target, less log p of the contrast.
+        methods: names of the rows of `scores`.
+        scores: float64 `[M, T]`; above 0 the token speaks for the target. NaN
+            where a method says nothing: occlusion of added tokens and of the
+            place that is predicted. "gradient_norm" has no sign.
+        baseline: what integrated gradients start from, "mask" or "pad".
+        baseline_value: `value` of the text with the baseline in every place of a
+            word.
+        num_steps: points on the way from the baseline; 0 without integrated
+            gradients.
+        compared: int `[S]`, token indices that the methods are compared on.
+        agreement: float64 `[M, M]`, Spearman correlation over those tokens; of
+            sizes where one of the two has no sign; NaN where there is no order.
+    """
+
+    model_id: str
+    tokenized: TokenizedText
+    target: Target
+    contrast: int | None
+    value: float
+    methods: tuple[str, ...]
+    scores: np.ndarray
+    baseline: str
+    baseline_value: float
+    num_steps: int
+    compared: np.ndarray
+    agreement: np.ndarray
+
+    @property
+    def completeness_gap(self) -> float | None:
+        """Sum of integrated gradients less the change from the baseline.
+
+        0 for an exact integral; `None` without integrated gradients.
+
+        Source: Sundararajan et al. 2017 (arXiv:1703.01365), proposition 1.
+        """
+        if "integrated_gradients" not in self.methods:
+            return None
+        row = self.scores[self.methods.index("integrated_gradients")]
+        return float(row.sum() - (self.value - self.baseline_value))
+
+    @property
+    def completeness_error(self) -> float | None:
+        """Size of the gap as a share of the change from the baseline."""
+        gap = self.completeness_gap
+        if gap is None:
+            return None
+        change = abs(self.value - self.baseline_value)
+        if change == 0:
+            return 0.0 if gap == 0 else float("inf")
+        return abs(gap) / change
+
+
+@dataclass(frozen=True)
+class GeluSwitch(FrozenArrays):
+    """One checkpoint run with both curves that are called GELU.
+
+    Args:
+        model_id: which model.
+        tokenized: the text.
+        own_activation: "gelu" (erf) or "gelu_new" (tanh): what the checkpoint
+            asks for.
+        other_activation: the one of the two that it does not ask for.
+        positions: int `[P]`, token indices predicted at.
+        own_logits, other_logits: float32 `[P, V]`.
+        divergence_bits: float64 `[P]`, Kullback-Leibler divergence of the other
+            prediction from the model's own; 0 = no difference.
+        largest_differences: float64 `[P]`, between logits of one word.
+        top_ids: int `[2, P, k]`, best words: own, other.
+        top_tokens: their pieces.
+        top_log_probs: float64 `[2, P, k]`.
+    """
+
+    model_id: str
+    tokenized: TokenizedText
+    own_activation: str
+    other_activation: str
+    positions: np.ndarray
+    own_logits: np.ndarray
+    other_logits: np.ndarray
+    divergence_bits: np.ndarray
+    largest_differences: np.ndarray
+    top_ids: np.ndarray
+    top_tokens: tuple[tuple[tuple[str, ...], ...], ...]
+    top_log_probs: np.ndarray

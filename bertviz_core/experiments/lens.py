@@ -1,0 +1,129 @@
+"""The logit lens: what each layer would answer if it were the last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bertviz_core.analysis.logit_rows import (
+    entropy_bits_of,
+    log_softmax,
+    ranks_of,
+    top_words,
+)
+from bertviz_core.experiments.compiled_step import Step, compiled_step
+from bertviz_core.experiments.layer_results import LogitLens
+from bertviz_core.experiments.masked_rows import Progress, piece_names
+from bertviz_core.explorer import Explorer
+
+
+def read_layers(
+    explorer: Explorer,
+    text: str,
+    pair: str | None = None,
+    word_ids: Sequence[int] = (),
+    positions: Sequence[int] | None = None,
+    top_k: int = 5,
+    cut: bool = False,
+    progress: Progress | None = None,
+) -> LogitLens:
+    """Reads every layer's hidden states with the masked-word head.
+
+    In a pre-norm model the final norm comes first, as it does at the last layer.
+
+    Args:
+        explorer: of a model with the masked-word head.
+        text: the text, or the first of two.
+        pair: the second text.
+        word_ids: words whose probability and rank to follow.
+        positions: token indices to look at; `None` for all but [CLS] and [SEP].
+        top_k: best words to keep.
+        cut: leaves out what is beyond the last position.
+        progress: told after each layer; may raise to cancel.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        TextError: see `Explorer.tokenize`.
+        ValueError: a position or a word that does not exist.
+
+    Source:
+        nostalgebraist 2020, "interpreting GPT: the logit lens". Its models have
+        no transform between the last layer and the embeddings; BERT's head has
+        one, trained for the last layer.
+    """
+    explorer.require_head("mlm")
+    tokenized = explorer.tokenize(text, pair, cut)
+    asked = np.flatnonzero(~tokenized.is_special) if positions is None else positions
+    places = np.asarray(asked, np.int64)
+    ids = np.asarray(word_ids, np.int64)
+    _require_below("positions", places, tokenized.num_tokens)
+    _require_below("word_ids", ids, explorer.config.vocab_size)
+    inputs = {
+        "input_ids": tokenized.input_ids[None],
+        "token_type_ids": tokenized.token_type_ids[None],
+    }
+    states = explorer.forward(inputs, ("hidden_states",))["hidden_states"][0]
+    read, layers = _head(explorer), []
+    for layer, vectors in enumerate(states):  # [T, H]
+        logits = read({"states": vectors[places]})["logits"]  # [S, V]
+        layers.append(_read(logits, ids, top_k))
+        if progress is not None:
+            progress((layer + 1) / len(states), "lens")
+    top_ids = np.stack([layer["top_ids"] for layer in layers])
+    return LogitLens(
+        model_id=explorer.model_id,
+        tokenized=tokenized,
+        positions=places,
+        top_ids=top_ids,
+        top_tokens=tuple(
+            tuple(piece_names(explorer, row) for row in rows) for rows in top_ids
+        ),
+        top_log_probs=np.stack([layer["top_log_probs"] for layer in layers]),
+        entropy_bits=np.stack([layer["entropy_bits"] for layer in layers]),
+        word_ids=ids,
+        word_tokens=piece_names(explorer, ids),
+        word_log_probs=np.stack([layer["word_log_probs"] for layer in layers], axis=1),
+        word_ranks=np.stack([layer["word_ranks"] for layer in layers], axis=1),
+    )
+
+
+def _head(explorer: Explorer) -> Step:
+    """Hidden states `[S, H]` to `logits` `[S, V]`."""
+
+    def make_body(model: Any) -> Callable[[Any], dict[str, Any]]:
+        def body(inputs: Any) -> dict[str, Any]:
+            states = inputs["states"]
+            if model.final_norm is not None:
+                states = model.final_norm(states)
+            words = model.embeddings.word_embeddings
+            return {"logits": model.mlm(states, words)}
+
+        return body
+
+    return compiled_step(explorer, "lens", {"states": ("float32", 2)}, make_body)
+
+
+def _read(
+    logits: np.ndarray, word_ids: np.ndarray, top_k: int
+) -> dict[str, np.ndarray]:
+    """What is kept of one layer."""
+    log_probs = log_softmax(logits)
+    top_ids = top_words(logits, top_k)
+    rows = len(logits)
+    ranks = [ranks_of(logits, np.full(rows, index)) for index in word_ids]
+    return {
+        "top_ids": top_ids,
+        "top_log_probs": np.take_along_axis(log_probs, top_ids, axis=1),
+        "entropy_bits": entropy_bits_of(log_probs),
+        "word_log_probs": log_probs[:, word_ids].T.copy(),
+        "word_ranks": np.array(ranks, np.int64).reshape(len(word_ids), rows),
+    }
+
+
+def _require_below(name: str, values: np.ndarray, limit: int) -> None:
+    if len(values) and not (values.min() >= 0 and values.max() < limit):
+        raise ValueError(
+            f"`{name}` must be from 0 to {limit - 1}. Received: {values.tolist()}."
+        )
