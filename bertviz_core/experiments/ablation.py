@@ -103,8 +103,8 @@ def _ablate(
     """
     explorer, target = question.explorer, question.target
     num_layers, num_variants = explorer.config.num_hidden_layers, len(head_strengths)
-    before, also = question.run(also=("hidden_states",))
-    states = also["hidden_states"]  # [L + 1, T, H]
+    before, found = question.run()
+    states = found["hidden_states"]  # [L + 1, T, H]
 
     def enter(level: int, rows: np.ndarray) -> np.ndarray:
         variants = rows % num_variants

@@ -7,7 +7,7 @@ import numpy as np
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.cause_results import PatchingMap, Target
-from bertviz_core.experiments.targets import LOGITS, Arrays, Question, ask
+from bertviz_core.experiments.targets import LOGITS, Question, ask
 from bertviz_core.experiments.upper_layers import Progress, run_upwards
 from bertviz_core.explorer import Explorer
 
@@ -92,9 +92,8 @@ def patch_hidden_states(
 
 def _run(question: Question) -> tuple[np.ndarray, np.ndarray]:
     """Hidden states `[L + 1, T, H]` and the logits `[C]` of the target's head."""
-    name = LOGITS[question.target.head]
-    output: Arrays = question.explorer.forward(question.inputs, (name, "hidden_states"))
-    return output["hidden_states"][0], output[name][0]
+    _, found = question.run()
+    return found["hidden_states"], found[LOGITS[question.target.head]]
 
 
 def _quantity(minus: int | None, logits: np.ndarray) -> str:

@@ -53,10 +53,10 @@ def predict_sparsely(
     num_tokens = question.tokenized.num_tokens
     own = own_edges(explorer.config, num_tokens)
     imposed = edges_of(pattern, explorer.config, num_tokens)
-    before, also = question.run(also=("attention_probs",))
+    before, found = question.run(also=("attention_probs",))
     mask = imposed.astype("int32")[None, None]  # [1, 1, Q, K]
     after, _ = question.run(Interventions(edge_mask=mask))
-    cut_mass = (also["attention_probs"] * ~imposed).sum(axis=-1).mean(axis=-1)
+    cut_mass = (found["attention_probs"] * ~imposed).sum(axis=-1).mean(axis=-1)
     return SparsePrediction(
         target=target,
         tokenized=question.tokenized,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.analysis.sampling import rank_order, softmax
+from bertviz_core.config import BertConfig
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.cause_results import Prediction, Target
 from bertviz_core.explorer import Explorer
@@ -42,21 +43,24 @@ class Question:
         """One forward pass.
 
         Args:
-            interventions: what to change on the way.
+            interventions: heads, edges and neurons to switch off on the way.
             also: further outputs of `Bert` that are wanted.
 
         Returns:
-            What the model says about the target, and the outputs in `also`,
-            each without its batch axis.
+            What the model says about the target; and, each without its batch
+            axis, the head's logits, `hidden_states` and the outputs in `also`.
         """
         inputs = self.inputs
         if interventions is not None:
-            explorer, num_tokens = self.explorer, self.tokenized.num_tokens
-            inputs = inputs | interventions.inputs(explorer.config, num_tokens)
+            config, num_tokens = self.explorer.config, self.tokenized.num_tokens
+            switched = interventions.inputs(config, num_tokens)
+            inputs = inputs | _nothing_off(config, num_tokens) | switched
         name = LOGITS[self.target.head]
-        output = self.explorer.forward(inputs, (name, *also))
-        prediction = read_prediction(output[name][0], self.target)
-        return prediction, {name: output[name][0] for name in also}
+        # The same outputs each time, asked for or not: another set would be
+        # another graph, which takes seconds to make for a large model.
+        outputs = self.explorer.forward(inputs, (name, "hidden_states", *also))
+        found = {key: array[0] for key, array in outputs.items()}
+        return read_prediction(found[name], self.target), found
 
 
 def ask(
@@ -152,3 +156,13 @@ def read_prediction(
         top_ids=order[:num_top].copy(),
         top_probabilities=probabilities[order[:num_top]],
     )
+
+
+def _nothing_off(config: BertConfig, num_tokens: int) -> Arrays:
+    """Masks that change nothing, so that one graph serves any set of switches."""
+    layers, heads = config.num_hidden_layers, config.num_attention_heads
+    return {
+        "head_mask": np.ones((1, layers, heads), "float32"),
+        "edge_mask": np.ones((1, 1, 1, num_tokens, num_tokens), "int32"),
+        "neuron_mask": np.ones((1, layers, config.intermediate_size), "float32"),
+    }
