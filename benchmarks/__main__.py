@@ -1,4 +1,4 @@
-"""Runs the benchmarks: `python -m benchmarks [forward] [start] [load] [memory]`."""
+"""Runs the benchmarks: `python -m benchmarks [name ...]`, all of `NAMES` or some."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 
 from benchmarks.machine import describe_machine
 
-NAMES = ("forward", "start", "load", "memory")
+NAMES = ("forward", "start", "load", "memory", "scoring")
 
 
 def main() -> None:

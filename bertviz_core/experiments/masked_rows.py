@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.errors import TextError, require_positions
+from bertviz_core.experiments.targets import LOGITS
 from bertviz_core.explorer import Explorer
 from bertviz_core.tokenizer import SPECIAL_TOKENS
 from bertviz_core.trace import TokenizedText
@@ -42,24 +43,36 @@ def word_logits(
     progress: Progress | None = None,
     done: str = "",
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Predicts one word in each row; yields as chunks are ready.
+    """Predicts one word in each row; see `head_logits`."""
+    return head_logits(explorer, "mlm", rows, progress, done)
+
+
+def head_logits(
+    explorer: Explorer,
+    head: str,
+    rows: Sequence[Row],
+    progress: Progress | None = None,
+    done: str = "",
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Asks one head about each row; yields as chunks are ready.
 
     Rows of several lengths are padded; padding takes no attention.
 
     Args:
-        explorer: of a model with the masked-word head.
+        explorer: of a model with the head.
+        head: "mlm", "nsp" or "classifier"; only "mlm" reads the row's position.
         rows: the variants.
         progress: told after each chunk; may raise to cancel.
         done: what progress says is going on.
 
     Yields:
-        Which rows, and their logits, float32 `[r, V]`.
+        Which rows, and their logits, float32 `[r, C]`; C is V for "mlm".
 
     Raises:
-        CheckpointError: the model has no masked-word head.
+        CheckpointError: the model has no such head.
         TextError: a row has more tokens than the model has positions.
     """
-    explorer.require_head("mlm")
+    explorer.require_head(head)
     if not rows:
         return
     longest = max(len(row.input_ids) for row in rows)
@@ -68,7 +81,10 @@ def word_logits(
     for start in range(0, len(rows), size):
         chunk = rows[start : start + size]
         inputs = _batch(chunk, explorer.tokenizer.pad_token_id)
-        logits = explorer.forward(inputs, ("mlm_logits",))["mlm_logits"]
+        if head != "mlm":
+            del inputs["mlm_positions"]
+        name = LOGITS[head]
+        logits = explorer.forward(inputs, (name,))[name]
         yield slice(start, start + len(chunk)), logits
         if progress is not None:
             progress((start + len(chunk)) / len(rows), done)

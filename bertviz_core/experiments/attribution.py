@@ -1,0 +1,255 @@
+"""Why this word? How much each token of the text speaks for an answer."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.analysis.correlation import spearman
+from bertviz_core.analysis.logit_rows import log_softmax
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.input_gradients import InputGradients
+from bertviz_core.experiments.layer_results import Attribution
+from bertviz_core.experiments.masked_rows import Progress, Row, head_logits
+from bertviz_core.experiments.targets import ask
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import TokenizedText
+
+METHODS = (
+    "integrated_gradients",
+    "gradient_x_input",
+    "gradient_norm",
+    "occlusion_mask",
+    "occlusion_delete",
+)
+UNSIGNED = ("gradient_norm",)
+BASELINES = ("mask", "pad")
+
+
+@dataclass(frozen=True)
+class AttributionSettings:
+    """How tokens are judged.
+
+    Args:
+        methods: of `METHODS`.
+        baseline: of `BASELINES`: what integrated gradients put in the place of
+            every word. The place that is predicted, [CLS] and [SEP] stay.
+        num_steps: points between the baseline and the text, at least 1.
+        max_steps: while the completeness error is above `tolerance`, the number
+            of points is doubled, up to this.
+        tolerance: error that is good enough, as a share.
+
+    Raises:
+        ValueError: an unknown method or baseline, or no steps.
+    """
+
+    methods: tuple[str, ...] = METHODS
+    baseline: str = "mask"
+    num_steps: int = 16
+    max_steps: int = 128
+    tolerance: float = 0.05
+
+    def __post_init__(self) -> None:
+        unknown = set(self.methods) - set(METHODS)
+        if unknown or not self.methods or self.baseline not in BASELINES:
+            raise ValueError(
+                f"`methods` must be among {METHODS}, `baseline` among {BASELINES}. "
+                f"Received: {self}."
+            )
+        if self.num_steps < 1:
+            raise ValueError(f"`num_steps` must be at least 1. Received: {self}.")
+
+
+def attribute(
+    explorer: Explorer,
+    text: str,
+    target: Target,
+    contrast: int | None = None,
+    pair: str | None = None,
+    settings: AttributionSettings | None = None,
+    cut: bool = False,
+    progress: Progress | None = None,
+) -> Attribution:
+    """Says how much each token speaks for an answer, or for A against B.
+
+    The value explained is log p of the answer; with a contrast log p(A) - log p(B),
+    which is the difference of the two logits.
+
+    Args:
+        explorer: whose model is asked.
+        text: the text, or the first of two.
+        target: the answer.
+        contrast: id of the answer of the same head to hold against it.
+        pair: the second text.
+        settings: methods, baseline, steps.
+        cut: leaves out what is beyond the last position.
+        progress: told as methods are done; may raise to cancel.
+
+    Raises:
+        CheckpointError: the model lacks the target's head.
+        TextError: see `targets.ask`.
+        ValueError: a contrast or a target beyond the head's outputs.
+
+    Source:
+        Sundararajan et al. 2017 (arXiv:1703.01365) for integrated gradients;
+        Shrikumar et al. 2017 (arXiv:1605.01713) for gradient x input; Li et al.
+        2016 (arXiv:1612.08220) for occlusion; Yin and Neubig 2022
+        (arXiv:2202.10419) for the contrast.
+    """
+    settings = settings or AttributionSettings()
+    question = ask(explorer, text, target, pair, cut)
+    if contrast is not None:
+        ask(explorer, text, dataclasses.replace(target, index=contrast), pair, cut)
+    work = _Work(explorer, question.tokenized, target, contrast, settings)
+    scores = []
+    for done, method in enumerate(settings.methods):
+        scores.append(work.run(method))
+        if progress is not None:
+            progress((done + 1) / len(settings.methods), method)
+    compared = work.compared()
+    return Attribution(
+        model_id=explorer.model_id,
+        tokenized=question.tokenized,
+        target=target,
+        contrast=contrast,
+        value=work.value,
+        methods=settings.methods,
+        scores=np.stack(scores),
+        baseline=settings.baseline,
+        baseline_value=work.baseline_value,
+        num_steps=work.num_steps,
+        compared=compared,
+        agreement=_agreement(settings.methods, np.stack(scores)[:, compared]),
+    )
+
+
+class _Work:
+    """One text and one answer, and what was already computed about them."""
+
+    def __init__(
+        self,
+        explorer: Explorer,
+        tokenized: TokenizedText,
+        target: Target,
+        contrast: int | None,
+        settings: AttributionSettings,
+    ) -> None:
+        self.explorer, self.tokenized = explorer, tokenized
+        self.target, self.contrast, self.settings = target, contrast, settings
+        self.is_word = ~tokenized.is_special
+        if target.head == "mlm":
+            self.is_word[target.position] = False
+        self.baseline_ids = np.where(
+            self.is_word, self._filler(settings.baseline), tokenized.input_ids
+        )
+        types = tokenized.token_type_ids
+        rows = [
+            Row(ids, types, target.position)
+            for ids in (tokenized.input_ids, self.baseline_ids)
+        ]
+        self.value, self.baseline_value = (float(v) for v in self._values(rows))
+        self.gradients = InputGradients(explorer, tokenized, target, contrast)
+        self.num_steps = 0
+
+    def run(self, method: str) -> np.ndarray:
+        """Scores of one method, float64 `[T]`."""
+        runs: dict[str, Callable[[], np.ndarray]] = {
+            "integrated_gradients": self._integrated,
+            "gradient_x_input": self._gradient_x_input,
+            "gradient_norm": self._gradient_norm,
+            "occlusion_mask": self._masked_away,
+            "occlusion_delete": self._deleted,
+        }
+        return runs[method]()
+
+    def compared(self) -> np.ndarray:
+        """Token indices about which every method says something."""
+        return np.flatnonzero(self.is_word)
+
+    def _integrated(self) -> np.ndarray:
+        text = self.gradients.vectors(self.tokenized.input_ids)  # [T, H]
+        start = self.gradients.vectors(self.baseline_ids)
+        change = self.value - self.baseline_value
+        self.num_steps = self.settings.num_steps
+        while True:
+            # Gauss-Legendre: far fewer points than a sum of equal slices.
+            nodes, weights = np.polynomial.legendre.leggauss(self.num_steps)
+            shares = (nodes + 1) / 2
+            points = start + shares[:, None, None] * (text - start)  # [steps, T, H]
+            slopes = self.gradients.slopes(points)
+            mean = np.tensordot(weights / 2, slopes, axes=1)  # [T, H]
+            scores = ((text - start) * mean).sum(axis=1)
+            error = abs(scores.sum() - change)
+            too_far = error > self.settings.tolerance * abs(change)
+            if not too_far or 2 * self.num_steps > self.settings.max_steps:
+                return scores
+            self.num_steps *= 2
+
+    def _gradient_x_input(self) -> np.ndarray:
+        text = self.gradients.vectors(self.tokenized.input_ids)
+        return (text * self.gradients.slopes(text[None])[0]).sum(axis=1)
+
+    def _gradient_norm(self) -> np.ndarray:
+        text = self.gradients.vectors(self.tokenized.input_ids)
+        return np.sqrt((self.gradients.slopes(text[None])[0] ** 2).sum(axis=1))
+
+    def _masked_away(self) -> np.ndarray:
+        rows = []
+        for index in self.compared():
+            input_ids = self.tokenized.input_ids.copy()
+            input_ids[index] = self.tokenized.mask_token_id
+            types = self.tokenized.token_type_ids
+            rows.append(Row(input_ids, types, self.target.position))
+        return self._occluded(rows)
+
+    def _deleted(self) -> np.ndarray:
+        rows = []
+        for index in self.compared():
+            rows.append(
+                Row(
+                    np.delete(self.tokenized.input_ids, index),
+                    np.delete(self.tokenized.token_type_ids, index),
+                    self.target.position - int(index < self.target.position),
+                )
+            )
+        return self._occluded(rows)
+
+    def _occluded(self, rows: Sequence[Row]) -> np.ndarray:
+        scores = np.full(self.tokenized.num_tokens, np.nan)
+        scores[self.compared()] = self.value - self._values(rows)
+        return scores
+
+    def _values(self, rows: Sequence[Row]) -> np.ndarray:
+        """What is explained, for other texts, float64 `[R]`."""
+        values = [np.empty(0)]
+        for _, logits in head_logits(self.explorer, self.target.head, rows):
+            log_probs = log_softmax(logits)
+            value = log_probs[:, self.target.index]
+            if self.contrast is not None:
+                value = value - log_probs[:, self.contrast]
+            values.append(value)
+        return np.concatenate(values)
+
+    def _filler(self, baseline: str) -> int:
+        tokenizer = self.explorer.tokenizer
+        return {"mask": tokenizer.mask_token_id, "pad": tokenizer.pad_token_id}[
+            baseline
+        ]
+
+
+def _agreement(methods: Sequence[str], scores: np.ndarray) -> np.ndarray:
+    """Spearman correlation of each two methods, `[M, M]`; scores `[M, S]`."""
+    table = np.full((len(methods), len(methods)), np.nan)
+    if scores.shape[1] < 2:
+        return table
+    for i, one in enumerate(methods):
+        for j, other in enumerate(methods):
+            pair = scores[[i, j]]
+            if one in UNSIGNED or other in UNSIGNED:
+                pair = np.abs(pair)
+            found = spearman(pair[0], pair[1])
+            table[i, j] = np.nan if found is None else found
+    return table

@@ -1,0 +1,269 @@
+"""Attribution against finite differences of the oracle, in float64."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.experiments import input_gradients
+from bertviz_core.experiments.attribution import (
+    METHODS,
+    AttributionSettings,
+    attribute,
+)
+from bertviz_core.experiments.cause_results import Target
+from tests.core import oracle
+from tests.core.brute_force import log_softmax, written
+from tests.core.random_models import VOCABULARY, explorer_of, random_model
+
+TEXT = "the [MASK] sat ."  # 6 tokens, the mask at 2
+CAT, MAT, HIDDEN = (VOCABULARY.index(token) for token in ("cat", "mat", "[MASK]"))
+STEP = 1e-4
+ANSWERS = [
+    pytest.param(Target("mlm", CAT, 2), None, id="word"),
+    pytest.param(Target("mlm", CAT, 2), MAT, id="word against word"),
+    pytest.param(Target("nsp", 1), None, id="next"),
+    pytest.param(Target("classifier", 4), 9, id="class against class"),
+]
+
+
+@pytest.fixture(scope="module")
+def explorer(any_norm_model):
+    return explorer_of(any_norm_model[0])
+
+
+class ByHand:
+    """The explained value by the oracle, from word vectors."""
+
+    def __init__(self, model_and_weights, tokenized, target, contrast):
+        model, self.weights = model_and_weights
+        self.config, self.tokenized = model.config, tokenized
+        self.target, self.contrast = target, contrast
+
+    def vectors(self, input_ids):
+        return self.weights["words"][np.asarray(input_ids)]
+
+    def value(self, vectors, types=None):
+        weights, config = self.weights, self.config
+        types = self.tokenized.token_type_ids if types is None else types
+        x = vectors + weights["positions"][: len(vectors)] + weights["segments"][types]
+        x = oracle.layer_norm(x, *weights["embedding_norm"], config.layer_norm_eps)
+        for layer in weights["layers"]:
+            x, _ = oracle.block(layer, config, x, np.ones(len(x), int))
+        if config.pre_norm:
+            x = oracle.layer_norm(x, *weights["final_norm"], config.layer_norm_eps)
+        log_probs = log_softmax(self.logits(x))
+        value = log_probs[self.target.index]
+        return value if self.contrast is None else value - log_probs[self.contrast]
+
+    def logits(self, x):
+        if self.target.head == "mlm":
+            return oracle.mlm(self.weights, self.config, x[self.target.position])
+        name = self.target.head
+        return oracle.dense(oracle.pooler(self.weights, x), *self.weights[name])
+
+    def slope(self, at, direction):
+        """Derivative of the value along a direction, both `[T, H]`."""
+        up, down = (self.value(at + sign * STEP * direction) for sign in (1, -1))
+        return (up - down) / (2 * STEP)
+
+    def along(self, at, directions):
+        """The derivative along each token's part of `directions`, `[T]`."""
+        parts = []
+        for token in range(len(at)):
+            one = np.zeros_like(at)
+            one[token] = directions[token]
+            parts.append(self.slope(at, one))
+        return np.array(parts)
+
+
+def only(*methods, **options):
+    return AttributionSettings(methods=methods, **options)
+
+
+@pytest.mark.parametrize(("target", "contrast"), ANSWERS)
+def test_gradient_x_input_equals_finite_differences(
+    any_norm_model, explorer, target, contrast
+):
+    found = attribute(
+        explorer, TEXT, target, contrast, settings=only("gradient_x_input")
+    )
+    hand = ByHand(any_norm_model, found.tokenized, target, contrast)
+    text = hand.vectors(found.tokenized.input_ids)
+    assert found.value == pytest.approx(hand.value(text), abs=1e-5)
+    np.testing.assert_allclose(found.scores[0], hand.along(text, text), atol=2e-5)
+
+
+def test_a_contrast_is_the_difference_of_two_logits(explorer):
+    target = Target("mlm", CAT, 2)
+    found = attribute(explorer, TEXT, target, MAT, settings=only("occlusion_mask"))
+    logits = explorer.predict_masks(TEXT).logits[0]
+    assert found.value == pytest.approx(logits[CAT] - logits[MAT], abs=1e-5)
+
+
+def test_the_gradient_norm_equals_finite_differences(any_norm_model, explorer):
+    target = Target("mlm", CAT, 2)
+    found = attribute(explorer, TEXT, target, settings=only("gradient_norm"))
+    hand = ByHand(any_norm_model, found.tokenized, target, None)
+    text = hand.vectors(found.tokenized.input_ids)
+    slopes = []
+    for dimension in range(text.shape[1]):
+        one = np.zeros_like(text)
+        one[3, dimension] = 1
+        slopes.append(hand.slope(text, one))
+    assert found.scores[0, 3] == pytest.approx(np.linalg.norm(slopes), rel=1e-4)
+
+
+@pytest.mark.parametrize(("target", "contrast"), ANSWERS[:3])
+def test_integrated_gradients_equal_the_sum_over_the_way(
+    any_norm_model, explorer, target, contrast
+):
+    settings = only("integrated_gradients", num_steps=3, max_steps=3)
+    found = attribute(explorer, TEXT, target, contrast, settings=settings)
+    hand = ByHand(any_norm_model, found.tokenized, target, contrast)
+    ids = found.tokenized.input_ids
+    words = [1, 3, 4] if target.head == "mlm" else [1, 2, 3, 4]
+    start = hand.vectors(written(ids, **{f"p{index}": HIDDEN for index in words}))
+    change = hand.vectors(ids) - start
+    # The three points and weights of Gauss and Legendre, from a table, on [0, 1].
+    far = np.sqrt(3 / 5) / 2
+    points = [(0.5 - far, 5 / 18), (0.5, 8 / 18), (0.5 + far, 5 / 18)]
+    expected = sum(
+        weight * hand.along(start + share * change, change) for share, weight in points
+    )
+    np.testing.assert_allclose(found.scores[0], expected, atol=5e-5)
+    assert found.baseline_value == pytest.approx(hand.value(start), abs=1e-5)
+    gap = expected.sum() - (hand.value(start + change) - hand.value(start))
+    assert found.completeness_gap == pytest.approx(gap, abs=1e-4)
+
+
+@pytest.mark.parametrize("baseline", ["mask", "pad"])
+def test_many_steps_make_integrated_gradients_complete(explorer, baseline):
+    settings = only(
+        "integrated_gradients", num_steps=64, max_steps=64, baseline=baseline
+    )
+    found = attribute(explorer, TEXT, Target("mlm", CAT, 2), settings=settings)
+    assert abs(found.completeness_gap) < 1e-3
+    assert abs(found.value - found.baseline_value) > 0.05
+    assert found.scores[0, [0, 2, 5]].tolist() == [0, 0, 0]
+
+
+def test_steps_are_doubled_until_the_error_is_small_or_the_limit_reached(explorer):
+    target = Target("mlm", CAT, 2)
+
+    def run(**options):
+        settings = only("integrated_gradients", num_steps=1, **options)
+        return attribute(explorer, TEXT, target, settings=settings)
+
+    loose, limited = run(tolerance=1e9), run(tolerance=0, max_steps=5)
+    assert [loose.num_steps, limited.num_steps] == [1, 4]
+    tolerance = loose.completeness_error / 2
+    tight = run(tolerance=tolerance)
+    assert tight.completeness_error <= tolerance
+    assert tight.num_steps > 1
+
+
+@pytest.mark.parametrize(("target", "contrast"), ANSWERS)
+@pytest.mark.parametrize("method", ["occlusion_mask", "occlusion_delete"])
+def test_occlusion_equals_changing_the_text(
+    any_norm_model, explorer, method, target, contrast
+):
+    found = attribute(explorer, TEXT, target, contrast, "a mat", only(method))
+    ids, types = found.tokenized.input_ids, found.tokenized.token_type_ids
+    for token, name in enumerate(found.tokenized.tokens):
+        if name in ("[CLS]", "[SEP]") or (target.head == "mlm" and token == 2):
+            assert np.isnan(found.scores[0, token])
+            continue
+        moved, other_ids, other_types = (
+            target,
+            written(ids, **{f"p{token}": HIDDEN}),
+            types,
+        )
+        if method == "occlusion_delete":
+            other_ids = np.array([*ids[:token], *ids[token + 1 :]])
+            other_types = np.array([*types[:token], *types[token + 1 :]])
+            if target.head == "mlm" and token < 2:
+                moved = Target("mlm", CAT, 1)
+        hand = ByHand(any_norm_model, found.tokenized, moved, contrast)
+        other = hand.value(hand.vectors(other_ids), other_types)
+        assert found.scores[0, token] == pytest.approx(found.value - other, abs=2e-5)
+
+
+def rank_correlation(one, other):
+    """Spearman without ties: Pearson's correlation of the ranks."""
+    ranks = [np.argsort(np.argsort(values)) for values in (one, other)]
+    return np.corrcoef(*ranks)[0, 1]
+
+
+def test_agreement_is_the_rank_correlation_over_the_words(explorer):
+    found = attribute(explorer, "the [MASK] sat on a mat", Target("mlm", CAT, 2))
+    assert found.methods == METHODS
+    assert found.compared.tolist() == [1, 3, 4, 5, 6]
+    scores = found.scores[:, found.compared]
+    for i, j in itertools.product(range(len(METHODS)), repeat=2):
+        pair = scores[[i, j]]
+        if "gradient_norm" in (METHODS[i], METHODS[j]):
+            pair = np.abs(pair)
+        assert found.agreement[i, j] == pytest.approx(rank_correlation(*pair))
+    assert np.diag(found.agreement) == pytest.approx(1)
+
+
+def test_a_single_word_has_no_order_to_agree_on(explorer):
+    settings = only("gradient_norm", "occlusion_mask")
+    found = attribute(explorer, "the [MASK]", Target("mlm", CAT, 2), settings=settings)
+    assert np.isnan(found.agreement).all()
+    assert found.completeness_gap is found.completeness_error is None
+
+
+def test_chunks_change_nothing(explorer, monkeypatch):
+    settings = only("integrated_gradients", num_steps=5, max_steps=5)
+    target = Target("mlm", CAT, 2)
+    whole = attribute(explorer, TEXT, target, settings=settings)
+    monkeypatch.setattr(input_gradients, "TOKENS_A_PASS", 13)
+    chunked = attribute(explorer, TEXT, target, settings=settings)
+    np.testing.assert_allclose(chunked.scores, whole.scores, atol=1e-5)
+
+
+def test_the_model_is_not_changed(any_norm_model, explorer):
+    before = [weight.numpy() for weight in any_norm_model[0].weights]
+    attribute(explorer, TEXT, Target("mlm", CAT, 2))
+    for weight, old in zip(any_norm_model[0].weights, before, strict=True):
+        np.testing.assert_array_equal(weight.numpy(), old)
+
+
+def test_progress_names_the_methods_and_may_cancel(explorer):
+    seen = []
+    attribute(
+        explorer, TEXT, Target("mlm", CAT, 2), progress=lambda *told: seen.append(told)
+    )
+    assert [name for _, name in seen] == list(METHODS)
+    assert seen[-1][0] == 1
+
+    def cancel(*_):
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        attribute(explorer, TEXT, Target("mlm", CAT, 2), progress=cancel)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"methods": ("guess",)}, {"methods": ()}, {"baseline": "x"}, {"num_steps": 0}],
+)
+def test_settings_that_mean_nothing_are_refused(wrong):
+    with pytest.raises(ValueError, match="Received"):
+        AttributionSettings(**wrong)
+
+
+def test_an_answer_that_does_not_exist_is_refused(explorer):
+    with pytest.raises(ValueError, match="index"):
+        attribute(explorer, TEXT, Target("nsp", 0), contrast=2)
+    with pytest.raises(TextError, match="no token"):
+        attribute(explorer, TEXT, Target("mlm", CAT, 6))
+
+
+def test_a_model_without_the_head_is_refused():
+    explorer = explorer_of(random_model(heads=("pooler",))[0])
+    with pytest.raises(CheckpointError, match="MLM"):
+        attribute(explorer, TEXT, Target("mlm", CAT, 2))
