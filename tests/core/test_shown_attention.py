@@ -1,0 +1,107 @@
+"""What is shown of an attention matrix is what the options say, and no more."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.analysis.shown_attention import (
+    MASK,
+    SPECIAL,
+    UNKNOWN,
+    WORD,
+    AttentionOptions,
+    show_attention,
+)
+from bertviz_core.trace import TokenizedText
+
+TOKENS = ("[CLS]", "play", "##ing", "[MASK]", "[SEP]", "[UNK]", "on", "[SEP]")
+SEGMENTS = np.array([0, 0, 0, 0, 0, 1, 1, 1])
+MERGED = ("[CLS]", "playing", "[MASK]", "[SEP]", "[UNK]", "on", "[SEP]")
+
+
+@pytest.fixture
+def tokenized():
+    return TokenizedText(
+        text="playing [MASK]",
+        pair="? on",
+        tokens=TOKENS,
+        input_ids=np.array([3, 9, 10, 5, 4, 2, 11, 4]),
+        token_type_ids=SEGMENTS,
+        offsets=np.zeros((8, 2), int),
+        word_ids=np.array([-1, 0, 0, 1, -1, 0, 1, -1]),
+        unk_token_id=2,
+        mask_token_id=5,
+        num_tokens_uncut=8,
+    )
+
+
+@pytest.fixture
+def matrix():
+    values = np.random.default_rng(3).random((8, 8))
+    return values / values.sum(axis=1, keepdims=True)
+
+
+def test_without_options_everything_is_shown_as_it_is(matrix, tokenized):
+    shown = show_attention(matrix, tokenized, AttentionOptions())
+    np.testing.assert_array_equal(shown.values, matrix)
+    assert shown.rows.labels == shown.columns.labels == TOKENS
+    assert shown.left_out == pytest.approx(0)
+
+
+def test_rows_and_columns_say_what_they_are(matrix, tokenized):
+    rows = show_attention(matrix, tokenized, AttentionOptions()).rows
+    assert rows.kinds == (
+        *(SPECIAL, WORD, WORD, MASK, SPECIAL),
+        *(UNKNOWN, WORD, SPECIAL),
+    )
+
+
+def test_merged_words_keep_rows_that_sum_to_one(matrix, tokenized):
+    shown = show_attention(matrix, tokenized, AttentionOptions(merge_words=True))
+    assert shown.rows.labels == MERGED
+    np.testing.assert_allclose(shown.values.sum(axis=1), 1)
+    assert shown.values[0, 1] == pytest.approx(matrix[0, 1] + matrix[0, 2])
+    assert shown.values[1, 0] == pytest.approx((matrix[1, 0] + matrix[2, 0]) / 2)
+
+
+def test_hidden_signs_take_their_weight_with_them(matrix, tokenized):
+    shown = show_attention(matrix, tokenized, AttentionOptions(hide_special=True))
+    kept = [1, 2, 3, 5, 6]
+    np.testing.assert_array_equal(shown.values, matrix[np.ix_(kept, kept)])
+    of_signs = matrix[kept][:, [0, 4, 7]].sum() / 5
+    assert shown.left_out == pytest.approx(of_signs)
+
+
+def test_renormalised_rows_sum_to_one_again(matrix, tokenized):
+    options = AttentionOptions(hide_special=True, renormalise=True)
+    shown = show_attention(matrix, tokenized, options)
+    np.testing.assert_allclose(shown.values.sum(axis=1), 1)
+    assert shown.left_out == 0
+
+
+def test_a_segment_filter_chooses_rows_and_columns(matrix, tokenized):
+    options = AttentionOptions(from_segment=1, to_segment=0)
+    shown = show_attention(matrix, tokenized, options)
+    np.testing.assert_array_equal(shown.values, matrix[5:, :5])
+    assert shown.rows.labels == TOKENS[5:]
+    assert shown.columns.labels == TOKENS[:5]
+
+
+def test_thresholds_leave_the_large_weights(matrix, tokenized):
+    shown = show_attention(matrix, tokenized, AttentionOptions(least_weight=0.1))
+    np.testing.assert_array_equal(shown.values, np.where(matrix >= 0.1, matrix, 0))
+    half = show_attention(matrix, tokenized, AttentionOptions(mass=0.5))
+    assert (half.values.sum(axis=1) >= 0.5).all()
+    assert ((half.values > 0).sum(axis=1) < 8).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "token", "place"),
+    [
+        (AttentionOptions(), 2, 2),
+        (AttentionOptions(merge_words=True), 2, 1),
+        (AttentionOptions(hide_special=True), 5, 3),
+        (AttentionOptions(hide_special=True), 4, None),
+    ],
+)
+def test_a_token_is_found_where_it_is_shown(matrix, tokenized, options, token, place):
+    assert show_attention(matrix, tokenized, options).rows.place_of(token) == place
