@@ -1,0 +1,146 @@
+// Part 8: the elements of the component, made once.
+
+/** Makes the elements of a component and gives them by name. */
+function buildParts(data) {
+  const parts = {
+    status: element('p', { className: 'status', role: 'status', 'aria-live': 'polite' }),
+    legendStrip: element('canvas', { className: 'strip', 'aria-hidden': 'true' }),
+    legendLow: element('span'),
+    legendHigh: element('span'),
+    legendName: element('span', { className: 'legend-name' }),
+    grid: focusableCanvas('grid'),
+    gridTable: element('table'),
+  }
+  parts.gridBox = element('div', { className: 'box grid-box' }, [parts.grid])
+  parts.gridTitle = element('h4')
+  parts.gridDetails = tableDetails(parts, 'gridSummary', parts.gridTable)
+  parts.save = element('button', { type: 'button', className: 'save' })
+  const legend = element('div', { className: 'legend' }, [
+    parts.legendLow, parts.legendStrip, parts.legendHigh, parts.legendName,
+  ])
+  const gridPart = section('grid-part', [parts.gridTitle, parts.gridBox, parts.gridDetails])
+  if (data.mode === 'map') {
+    parts.root = element('div', { className: 'attention' }, [
+      element('div', { className: 'bar' }, [legend, parts.save]), parts.status, gridPart,
+    ])
+    return parts
+  }
+  buildHeadParts(parts)
+  parts.root = element('div', { className: 'attention' }, [
+    element('div', { className: 'bar' }, [
+      parts.scaleLabel, parts.thresholdLabel, legend, parts.layout, parts.save,
+    ]),
+    parts.status,
+    element('div', { className: 'pair' }, [gridPart, parts.heatPart]),
+    parts.linesPart,
+  ])
+  return parts
+}
+
+function buildHeadParts(parts) {
+  parts.scaleText = element('span')
+  parts.scale = element('select')
+  parts.scaleLabel = element('label', {}, [parts.scaleText, parts.scale])
+  parts.thresholdText = element('span')
+  parts.threshold = element('input', { type: 'range', min: '0', max: '0.5', step: '0.005' })
+  parts.thresholdLabel = element('label', {}, [parts.thresholdText, parts.threshold])
+  parts.layout = element('button', { type: 'button', className: 'layout' })
+  Object.assign(parts, scrollingCanvas('heat'), scrollingCanvas('lines'))
+  parts.heatTitle = element('h4')
+  parts.linesTitle = element('h4')
+  parts.cellTable = element('table')
+  parts.cellDetails = tableDetails(parts, 'cellSummary', parts.cellTable)
+  parts.chips = element('div', { className: 'chips', role: 'group' })
+  parts.heatPart = section('heat-part', [parts.heatTitle, parts.heatBox, parts.cellDetails])
+  parts.linesPart = section('lines-part', [parts.linesTitle, parts.chips, parts.linesBox])
+}
+
+function section(className, children) {
+  return element('section', { className }, children)
+}
+
+function focusableCanvas(className) {
+  return element('canvas', { className, tabIndex: 0, role: 'application' })
+}
+
+/** A canvas that stays in sight while its box scrolls over a larger space. */
+function scrollingCanvas(name) {
+  const canvas = focusableCanvas(name)
+  const space = element('div', { className: 'space' })
+  const box = element('div', { className: `box ${name}-box` }, [canvas, space])
+  return { [name]: canvas, [`${name}Space`]: space, [`${name}Box`]: box }
+}
+
+function tableDetails(parts, summaryName, table) {
+  parts[summaryName] = element('summary')
+  const box = element('div', { className: 'box table-box' }, [table])
+  return element('details', {}, [parts[summaryName], box])
+}
+
+/** Writes the texts of the interface, in the language of the data. */
+function writeWords(app) {
+  const { data, parts } = app
+  const put = (name, key, places) => (parts[name].textContent = say(data, key, places))
+  const isMap = data.mode === 'map'
+  put('gridTitle', isMap ? 'map_title' : 'grid_title')
+  put('gridSummary', 'as_table')
+  put('save', 'save_png')
+  const gridLabel = say(data, isMap ? 'map_alt' : 'grid_alt', {
+    layers: data.numLayers, heads: data.numHeads,
+  })
+  parts.grid.setAttribute('aria-label', gridLabel)
+  if (isMap) return
+  put('scaleText', 'scale')
+  put('cellSummary', 'as_table')
+  put('heatTitle', 'heat_title', numbersOf(data))
+  put('linesTitle', 'lines_title', numbersOf(data))
+  const count = { count: data.numTokens, ...numbersOf(data) }
+  parts.heat.setAttribute('aria-label', say(data, 'heat_alt', count))
+  parts.lines.setAttribute('aria-label', say(data, 'lines_alt', count))
+  parts.chips.setAttribute('aria-label', say(data, 'heads_shown'))
+  writeScaleNames(app)
+  writeChips(app)
+}
+
+function writeScaleNames({ data, parts }) {
+  const options = ['linear', 'log', 'row'].map((value) =>
+    element('option', { value, textContent: say(data, `scale_${value}`) })
+  )
+  parts.scale.replaceChildren(...options)
+}
+
+/** A button for each head of the layer: its number on its colour. */
+function writeChips(app) {
+  const { data, parts } = app
+  const hasLinks = data.linksPerRow > 0 && data.numHeads > 1
+  const numbers = hasLinks ? Array.from({ length: data.numHeads }, (_, head) => head) : []
+  parts.chips.hidden = !hasLinks
+  if (parts.chips.childElementCount === numbers.length) return
+  const chips = numbers.map((head) => {
+    const name = say(data, 'head_chip', { head: head + 1 })
+    const chip = element('button', { type: 'button', className: 'chip' })
+    chip.textContent = String(head + 1)
+    chip.setAttribute('aria-label', name)
+    chip.onclick = () => toggleHead(app, head)
+    return chip
+  })
+  parts.chips.replaceChildren(...chips)
+}
+
+/** Controls show the state. */
+function showControls(app) {
+  const { data, parts, state } = app
+  if (data.mode === 'map') return
+  parts.scale.value = state.scale
+  parts.threshold.value = String(state.threshold)
+  parts.thresholdText.textContent = say(data, 'threshold', {
+    threshold: state.threshold.toFixed(3),
+  })
+  const isStanding = state.layout === 'standing'
+  parts.layout.textContent = say(data, isStanding ? 'lay_down' : 'stand_up')
+  const shown = shownHeads(app)
+  ;[...parts.chips.children].forEach((chip, head) => {
+    chip.setAttribute('aria-pressed', String(shown.includes(head)))
+    chip.style.setProperty('--hue', headStyle(app, head).color)
+  })
+}

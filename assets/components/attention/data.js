@@ -1,0 +1,119 @@
+// Part 1 of the attention component: what arrives, and the numbers in it.
+// The parts are joined in the order of `PARTS` (bertviz_core/figures/attention_files.py)
+// and share one scope.
+
+/**
+ * Reads a payload: length of the header, header (JSON), then arrays, each starting at
+ * a multiple of four bytes. See `pack` in bertviz_core/figures/attention_view.py.
+ * @param {Uint8Array} bytes
+ * @returns {object} the header with its arrays in `arrays`.
+ */
+function readPayload(bytes) {
+  const buffer = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength)
+  const length = new DataView(buffer).getUint32(0, true)
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)))
+  const types = { float32: Float32Array, uint8: Uint8Array, uint16: Uint16Array }
+  header.arrays = {}
+  for (const [name, part] of Object.entries(header.parts)) {
+    header.arrays[name] = new types[part.dtype](buffer, part.offset, part.length)
+  }
+  return header
+}
+
+/** One weight of the shown head. */
+function weightAt(data, from, to) {
+  return data.arrays.matrix[from * data.numTokens + to]
+}
+
+/** Sum and largest magnitude of a row of the shown head, kept once computed. */
+function rowFacts(data, from) {
+  data.rows ??= new Map()
+  if (!data.rows.has(from)) {
+    let sum = 0
+    let largest = 0
+    for (let to = 0; to < data.numTokens; to++) {
+      const weight = weightAt(data, from, to)
+      sum += weight
+      largest = Math.max(largest, Math.abs(weight))
+    }
+    data.rows.set(from, { sum, largest })
+  }
+  return data.rows.get(from)
+}
+
+/** 1 for the largest weight of its row; equals share a rank. Differences by size. */
+function rankInRow(data, from, to) {
+  const weight = Math.abs(weightAt(data, from, to))
+  let rank = 1
+  for (let other = 0; other < data.numTokens; other++) {
+    if (Math.abs(weightAt(data, from, other)) > weight) rank += 1
+  }
+  return rank
+}
+
+/** Largest magnitude in the shown head, which the diverging map reaches up to. */
+function largestMagnitude(data) {
+  data.largest ??= data.arrays.matrix.reduce((top, x) => Math.max(top, Math.abs(x)), 0)
+  return data.largest || 1
+}
+
+/** What a byte of a thumbnail stands for; see `grid_thumbnails`. */
+function thumbnailValue(data, byte) {
+  if (!data.isDifference) return (byte / 255) ** 2
+  const root = (byte - 128) / 127
+  return Math.sign(root) * root * root
+}
+
+/**
+ * The cells of the shown head worth naming: all of a row or column, or of the head,
+ * at or above the threshold, strongest first.
+ */
+function strongestCells(data, focus, threshold, limit) {
+  const cells = []
+  const { numTokens } = data
+  const add = (from, to) => {
+    const weight = weightAt(data, from, to)
+    if (weight !== 0 && Math.abs(weight) >= threshold) cells.push({ from, to, weight })
+  }
+  if (focus.from !== null && focus.to !== null) {
+    for (let to = 0; to < numTokens; to++) add(focus.from, to)
+  } else if (focus.from !== null) {
+    for (let to = 0; to < numTokens; to++) add(focus.from, to)
+  } else if (focus.to !== null) {
+    for (let from = 0; from < numTokens; from++) add(from, focus.to)
+  } else {
+    for (let from = 0; from < numTokens; from++) {
+      for (let to = 0; to < numTokens; to++) add(from, to)
+    }
+  }
+  cells.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight))
+  return cells.slice(0, limit)
+}
+
+/** Links of another head of the layer: its strongest per row, as they were sent. */
+function linksOfHead(data, head, focus, threshold) {
+  const { linkTargets, linkWeights } = data.arrays
+  const { numTokens, linksPerRow } = data
+  const cells = []
+  for (let from = 0; from < numTokens; from++) {
+    if (focus.from !== null && focus.from !== from) continue
+    for (let rank = 0; rank < linksPerRow; rank++) {
+      const index = (head * numTokens + from) * linksPerRow + rank
+      const to = linkTargets[index]
+      const weight = linkWeights[index]
+      if (focus.from === null && focus.to !== null && focus.to !== to) continue
+      if (weight !== 0 && Math.abs(weight) >= threshold) cells.push({ from, to, weight })
+    }
+  }
+  return cells
+}
+
+/** A template of the interface with its {places} filled. */
+function say(data, key, places = {}) {
+  return data.words[key].replace(/\{(\w+)\}/g, (whole, name) => places[name] ?? whole)
+}
+
+/** A token as it is named in a sentence, with the sign of its kind. */
+function nameOf(data, index) {
+  return index === null ? say(data, 'every_token') : data.labels[index]
+}

@@ -1,0 +1,188 @@
+// Part 6: tokens twice, with a line for every weight above the threshold. Standing,
+// they are two columns; lying, two rows, with Chinese characters upright.
+
+const LINES = { name: 130, row: 22, highest: 560, mostLines: 1500, depth: 150 }
+
+/** Where tokens stand: `step` apart along the axis, `near` and `far` across it. */
+function linesGeometry(app) {
+  const { data, parts, state } = app
+  const room = parts.linesBox.clientWidth
+  if (state.layout === 'standing') {
+    const width = Math.max(280, Math.min(room, 640))
+    const name = Math.min(LINES.name, width * 0.3)
+    const height = data.numTokens * LINES.row + 8
+    return { step: LINES.row, width, height, name, near: name, far: width - name }
+  }
+  const step = data.labels.some((label) => !CJK.test(label) && label.length > 2) ? 30 : 26
+  const name = 84
+  const width = Math.max(data.numTokens * step + 8, 40)
+  const far = name + LINES.depth
+  return { step, width, height: far + name, name, near: name, far }
+}
+
+function layOutLines(app) {
+  const { linesBox, linesSpace } = app.parts
+  const { width, height } = linesGeometry(app)
+  linesSpace.style.width = `${width}px`
+  linesSpace.style.height = `${height}px`
+  linesBox.style.height = `${Math.min(height + 16, LINES.highest)}px`
+  drawLines(app)
+}
+
+function linesView(app) {
+  const { linesBox } = app.parts
+  const { width, height } = linesGeometry(app)
+  return {
+    width: Math.min(linesBox.clientWidth, width),
+    height: Math.min(linesBox.clientHeight, height),
+    x: linesBox.scrollLeft,
+    y: linesBox.scrollTop,
+  }
+}
+
+/** The links to draw, weakest first, each with its head. */
+function linksToDraw(app) {
+  const { data, state } = app
+  const focus = focusOf(state)
+  const found = []
+  for (const head of shownHeads(app)) {
+    const cells = head === data.head
+      ? strongestCells(data, focus, state.threshold, LINES.mostLines)
+      : linksOfHead(data, head, focus, state.threshold)
+    for (const link of cells) {
+      if (focus.from !== null && focus.to !== null && link.to !== focus.to) continue
+      found.push({ ...link, head })
+    }
+  }
+  found.sort((a, b) => Math.abs(a.weight) - Math.abs(b.weight))
+  return found.slice(-LINES.mostLines)
+}
+
+function shownHeads(app) {
+  const { heads } = app.state
+  return heads.size ? [...heads].sort((a, b) => a - b) : [app.data.head]
+}
+
+function drawLines(app, canvas = app.parts.lines, view = linesView(app), ratio = undefined) {
+  const context = prepare(canvas, view.width, view.height, ratio)
+  context.fillStyle = app.theme.background
+  context.fillRect(0, 0, view.width, view.height)
+  context.translate(-view.x, -view.y)
+  const links = linksToDraw(app)
+  app.root.dataset.lines = links.length
+  const place = linesGeometry(app)
+  const isStanding = app.state.layout === 'standing'
+  for (const link of links) {
+    if (isInSight(link, place.step, view, isStanding)) drawLink(app, context, place, link)
+  }
+  context.setLineDash([])
+  context.globalAlpha = 1
+  writeTokens(app, context, place, view)
+}
+
+function isInSight({ from, to }, step, view, isStanding) {
+  const start = isStanding ? view.y : view.x
+  const end = start + (isStanding ? view.height : view.width)
+  return Math.max(from, to) * step + step >= start && Math.min(from, to) * step <= end
+}
+
+function drawLink(app, context, { step, near, far }, { from, to, weight, head }) {
+  const { color, dash } = headStyle(app, head)
+  const top = app.data.isDifference ? largestMagnitude(app.data) : 1
+  const size = Math.min(1, Math.abs(weight) / top)
+  const isNegative = weight < 0
+  context.strokeStyle = isNegative ? css(app.theme.diverging[20]) : color
+  context.globalAlpha = 0.12 + 0.88 * Math.sqrt(size)
+  context.lineWidth = 0.6 + 3 * size
+  context.setLineDash(isNegative ? [2, 3] : shownHeads(app).length > 1 ? dash : [])
+  const start = (from + 0.5) * step
+  const end = (to + 0.5) * step
+  const middle = (near + far) / 2
+  context.beginPath()
+  if (app.state.layout === 'standing') {
+    context.moveTo(near, start)
+    context.bezierCurveTo(middle, start, middle, end, far, end)
+  } else {
+    context.moveTo(start, near)
+    context.bezierCurveTo(start, middle, end, middle, end, far)
+  }
+  context.stroke()
+}
+
+function writeTokens(app, context, place, view) {
+  const { data, state, theme } = app
+  const focus = focusOf(state)
+  const isStanding = state.layout === 'standing'
+  const start = isStanding ? view.y : view.x
+  const room = isStanding ? view.height : view.width
+  const first = Math.max(0, Math.floor(start / place.step) - 1)
+  const last = Math.min(data.numTokens - 1, Math.ceil((start + room) / place.step) + 1)
+  for (let index = first; index <= last; index++) {
+    for (const side of ['from', 'to']) {
+      const isChosen = focus[side] === index
+      if (isChosen) markToken(app, context, place, index, side)
+      setFont(app, context, isChosen)
+      context.fillStyle = theme.text
+      if (isStanding) writeStanding(context, data.labels[index], place, index, side)
+      else writeLying(context, data.labels[index], place, index, side)
+    }
+    if (beginsSegment(data, index)) markSegment(app, context, place, index)
+  }
+}
+
+function writeStanding(context, text, { step, name, near, far }, index, side) {
+  context.textAlign = side === 'from' ? 'right' : 'left'
+  const x = side === 'from' ? near - 6 : far + 6
+  context.fillText(fitted(context, text, name - 10), x, (index + 0.5) * step)
+}
+
+function writeLying(context, text, { step, name, near, far }, index, side) {
+  const x = (index + 0.5) * step
+  if (side === 'from') writeColumnName(context, text, x, near - 5, name - 8)
+  else if (CJK.test(text)) writeUpright(context, text, x, far + 5, name - 8)
+  else {
+    const width = Math.min(name - 8, context.measureText(text).width)
+    writeColumnName(context, text, x, far + 6 + width, name - 8)
+  }
+}
+
+function markToken(app, context, { step, name, near, far }, index, side) {
+  const across = side === 'from' ? near - name : far
+  context.fillStyle = app.theme.panel
+  context.strokeStyle = app.state.locked ? app.theme.primary : app.theme.text
+  context.lineWidth = app.state.locked ? 2 : 1
+  const isStanding = app.state.layout === 'standing'
+  const [x, y] = isStanding ? [across + 2, index * step] : [index * step, across + 2]
+  const [width, height] = isStanding ? [name - 4, step] : [step, name - 4]
+  context.fillRect(x, y, width, height)
+  context.strokeRect(x + 1, y + 1, width - 2, height - 2)
+}
+
+function markSegment(app, context, { step, width, height }, index) {
+  context.strokeStyle = app.theme.text
+  context.lineWidth = 1
+  context.setLineDash([5, 3])
+  context.beginPath()
+  if (app.state.layout === 'standing') {
+    context.moveTo(0, index * step)
+    context.lineTo(width, index * step)
+  } else {
+    context.moveTo(index * step, 0)
+    context.lineTo(index * step, height)
+  }
+  context.stroke()
+  context.setLineDash([])
+}
+
+/** The token under a point as a cell with one side; `null` between the columns. */
+function tokenAt(app, point) {
+  const { step, near, far } = linesGeometry(app)
+  const view = linesView(app)
+  const isStanding = app.state.layout === 'standing'
+  const along = isStanding ? point.y + view.y : point.x + view.x
+  const across = isStanding ? point.x + view.x : point.y + view.y
+  const index = Math.floor(along / step)
+  if (index < 0 || index >= app.data.numTokens) return null
+  if (across <= near) return { from: index, to: null }
+  return across >= far ? { from: null, to: index } : null
+}

@@ -1,0 +1,162 @@
+"""The attention component on a page: pictures out, the visitor's selection back.
+
+The selection is state of the session under the component's key, so that other parts
+of the page may follow it. Hovering never runs the page again; choosing a head does at
+once, because its weights have to be sent, choosing a token or a cell after a pause.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.figures.attention_files import component_script, component_style
+from bertviz_core.figures.attention_view import (
+    AttentionView,
+    HeadMap,
+    map_payload,
+    view_payload,
+)
+from pages.ui.language import plain
+
+# The bytes of the payload are all of the component's data.
+_MOUNT = """
+export default function ({ data, parentElement, setStateValue }) {
+  const send = (selection) => setStateValue("selection", selection)
+  return showAttention(parentElement, data, send)
+}
+"""
+
+# Registered once: pages import this module, they do not run it again.
+_component = st.components.v2.component(
+    "bert_explorer_attention",
+    html='<div\n class="attention-host"></div>',
+    css=component_style(),
+    js=component_script() + _MOUNT,
+)
+
+_WORDS = (
+    *("grid_title", "grid_alt", "map_title", "map_alt", "heat_title", "heat_alt"),
+    *("lines_title", "lines_alt", "heads_shown", "head_chip", "as_table"),
+    *("save_png", "scale", "scale_linear", "scale_log", "scale_row", "row_top"),
+    *(
+        "legend_weight",
+        "legend_difference",
+        "legend_map",
+        "threshold",
+        "lay_down",
+        "stand_up",
+    ),
+    *("nothing_in_focus", "head_name", "token_in_focus", "cell_in_focus", "map_cell"),
+    *("every_token", "locked", "from", "to", "weight", "share", "rank"),
+    *("table_of_head", "table_of_token", "table_of_heads", "table_of_map"),
+    "layer_by_head",
+)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a visitor has chosen.
+
+    Args:
+        layer, head: from 0.
+        from_token, to_token: a locked row, column or cell; `None` is every token.
+    """
+
+    layer: int = 0
+    head: int = 0
+    from_token: int | None = None
+    to_token: int | None = None
+
+
+def canvas_words() -> dict[str, str]:
+    """Texts of the component in the visitor's language, for `AttentionView.words`."""
+    return {name: plain(f"attention_view.{name}") for name in _WORDS}
+
+
+def current_selection(
+    key: str, num_layers: int, num_heads: int, num_tokens: int = 0
+) -> Selection:
+    """What is chosen, before the component is drawn: the page has to fetch that head.
+
+    A choice that another model or text has left behind is moved inside, or dropped.
+
+    Args:
+        key: of the component.
+        num_layers: of the model.
+        num_heads: of the model.
+        num_tokens: of the text; 0 where there is none.
+    """
+    raw = _stored(key)
+
+    def token(name: str) -> int | None:
+        index = raw.get(name)
+        return index if isinstance(index, int) and 0 <= index < num_tokens else None
+
+    return Selection(
+        min(max(int(raw.get("layer", 0)), 0), num_layers - 1),
+        min(max(int(raw.get("head", 0)), 0), num_heads - 1),
+        token("from"),
+        token("to"),
+    )
+
+
+def select(key: str, selection: Selection) -> None:
+    """Chooses for the visitor. Call it before the component is drawn, in a callback.
+
+    Args:
+        key: of the component.
+        selection: what to show from now on.
+    """
+    st.session_state.setdefault(key, {})["selection"] = {
+        "layer": selection.layer,
+        "head": selection.head,
+        "from": selection.from_token,
+        "to": selection.to_token,
+        "turn": 0,
+    }
+
+
+def attention_canvas(view: AttentionView, key: str) -> Selection:
+    """Draws the grid of heads, the heatmap and the lines as one component.
+
+    Args:
+        view: what to show; its layer, head and tokens should be those of
+            `current_selection`.
+        key: of the component, unique on the page.
+
+    Returns:
+        What is chosen now.
+    """
+    _mount(view_payload(view, _turn(key)), key)
+    num_layers, num_heads = view.thumbnails.shape[:2]
+    return current_selection(key, num_layers, num_heads, len(view.tokens))
+
+
+def head_map(head_map: HeadMap, key: str) -> Selection:
+    """Draws one number for every head, in the look of the grid, to click on.
+
+    Args:
+        head_map: the numbers.
+        key: of the component, unique on the page.
+
+    Returns:
+        The head that is chosen now.
+    """
+    _mount(map_payload(head_map, _turn(key)), key)
+    return current_selection(key, *head_map.values.shape)
+
+
+def _mount(payload: bytes, key: str) -> None:
+    _component(data=payload, key=key, on_selection_change=lambda: None)
+
+
+def _stored(key: str) -> dict[str, Any]:
+    state = st.session_state.get(key) or {}
+    return dict(state.get("selection") or {})
+
+
+def _turn(key: str) -> int:
+    return int(_stored(key).get("turn", 0))

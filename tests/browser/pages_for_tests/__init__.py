@@ -1,0 +1,1 @@
+"""Small pages that browser tests open."""

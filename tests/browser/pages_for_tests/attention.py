@@ -1,0 +1,80 @@
+"""A page with the attention component alone; the address says which text it shows."""
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.figures.attention_view import (
+    AttentionView,
+    HeadMap,
+    grid_thumbnails,
+    strongest_links,
+    token_kinds,
+)
+from pages.ui.attention.canvas import (
+    attention_canvas,
+    canvas_words,
+    current_selection,
+    head_map,
+)
+from pages.ui.language import choose_language
+
+TEXTS = {
+    "pair": [
+        *("[CLS]", "the", "cat", "##s", "drink", "[MASK]", "[SEP]"),
+        *("they", "are", "<b>", "happy", "[SEP]"),
+    ],
+    "chinese": ["[CLS]", *"猫喝了一杯", "[MASK]", *"今天天气很好。", "[SEP]"],
+    "one": ["word"],
+    "long": ["[CLS]", *(f"word{index}" for index in range(510)), "[SEP]"],
+}
+SIZES = {"heads": (12, 12), "one_head": (1, 1)}
+
+
+@st.cache_data(max_entries=4)
+def example_probs(text, size):
+    """Random weights [L, N, T, T] whose rows sum to one."""
+    num_layers, num_heads = SIZES[size]
+    num_tokens = len(TEXTS[text])
+    shape = (num_layers, num_heads, num_tokens, num_tokens)
+    scores = np.random.default_rng(7).standard_normal(shape, np.float32) * 2
+    # Every head looks somewhere: a diagonal, more to the right from head to head.
+    for head in range(num_heads):
+        scores[:, head] += 4 * np.eye(num_tokens, k=head - 3)
+    exponents = np.exp(scores - scores.max(-1, keepdims=True))
+    return exponents / exponents.sum(-1, keepdims=True)
+
+
+choose_language()
+text = st.query_params.get("text", "pair")
+size = st.query_params.get("size", "heads")
+tokens = tuple(TEXTS[text])
+probs = example_probs(text, size)
+if is_difference := "difference" in st.query_params:
+    probs = probs - probs[::-1, ::-1]
+chosen = current_selection("canvas", *SIZES[size], len(tokens))
+after_first_sep = np.arange(len(tokens)) > (
+    tokens.index("[SEP]") if text == "pair" else 1e9
+)
+view = AttentionView(
+    tokens,
+    token_kinds(tokens),
+    after_first_sep.astype(int),
+    grid_thumbnails(probs, is_difference=is_difference),
+    probs[chosen.layer, chosen.head],
+    canvas_words(),
+    chosen.layer,
+    chosen.head,
+    strongest_links(probs[chosen.layer]),
+    chosen.from_token,
+    chosen.to_token,
+    is_difference=is_difference,
+    is_lying=text == "chinese",
+)
+st.title(tokens[0])
+selection = attention_canvas(view, "canvas")
+st.session_state.runs = st.session_state.get("runs", 0) + 1
+st.text(f"{selection} run {st.session_state.runs}")
+if "map" in st.query_params:
+    values = np.random.default_rng(3).normal(0, 0.1, SIZES[size])
+    place = current_selection("map", *SIZES[size])
+    st.text(head_map(HeadMap(values, canvas_words(), place.layer, place.head), "map"))
