@@ -11,8 +11,8 @@ from bertviz_core.experiments.targets import LOGITS, Question, ask
 from bertviz_core.experiments.upper_layers import Progress, run_upwards
 from bertviz_core.explorer import Explorer
 
-# A smaller difference between the texts is float32's rounding: no share of it
-# means anything.
+# A smaller difference between the texts, relative to a probability or to a logit
+# above 1, is float32's rounding: no share of it means anything.
 SMALLEST_DIFFERENCE = 1e-5
 MOST_TOKENS_SHOWN = 40
 
@@ -64,7 +64,7 @@ def patch_hidden_states(
     quantity = _quantity(minus, clean_logits)
     both = np.stack([clean_logits, corrupted_logits])
     clean_score, corrupted_score = _scores(both, target, minus, quantity)
-    _require_different(clean_score, corrupted_score)
+    _require_different(clean_score, corrupted_score, quantity)
     num_levels, num_tokens = states.shape[:2]
 
     def enter(level: int, rows: np.ndarray) -> np.ndarray:
@@ -126,14 +126,19 @@ def _require_same_length(clean: Question, corrupted: Question) -> None:
         )
 
 
-def _require_different(clean_score: float, corrupted_score: float) -> None:
-    if abs(clean_score - corrupted_score) < SMALLEST_DIFFERENCE:
+def _require_different(
+    clean_score: float, corrupted_score: float, quantity: str
+) -> None:
+    size = max(abs(clean_score), abs(corrupted_score))
+    if quantity != "probability":
+        size = max(size, 1.0)
+    if abs(clean_score - corrupted_score) <= SMALLEST_DIFFERENCE * size:
         raise TextError(
             "Both texts lead to the same answer, so there is no difference that a "
             "patch could bring back. Received: {clean} and {corrupted}. Change a "
             "word that matters, or watch another answer.",
-            clean=f"{clean_score:.6f}",
-            corrupted=f"{corrupted_score:.6f}",
+            clean=f"{clean_score:.6g}",
+            corrupted=f"{corrupted_score:.6g}",
         )
 
 

@@ -21,7 +21,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.model.sparse import pattern_edges
 
 # Tokens of all copies that go through a block at once; bounds the memory.
-MOST_TOKENS = 4096
+MOST_TOKENS = 2048
 
 Tensor = Any
 Progress = Callable[[float, str], None]

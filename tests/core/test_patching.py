@@ -126,9 +126,31 @@ def test_long_texts_of_unequal_length_are_shown_in_part(monkeypatch):
         patch_hidden_states(explorer, "a cat", "a cats", Target("mlm", 1, 2))
 
 
+def test_a_small_probability_has_shares_as_a_large_one_has():
+    """The bias of one word falls: all its probabilities do, by the same factor."""
+    explorer = explorer_named("post-norm")
+    whole = patch_hidden_states(explorer, TEXT, CORRUPTED, WORD)
+    bias = explorer.loaded.model.mlm.bias
+    old = bias.numpy()
+    lowered = old.copy()
+    lowered[WORD.index] -= 20
+    bias.assign(lowered)
+    try:
+        found = patch_hidden_states(explorer, TEXT, CORRUPTED, WORD)
+    finally:
+        bias.assign(old)
+    assert found.clean_score < 1e-8
+    # Odds, not probabilities, fall by one factor: equal where both are small.
+    odds = whole.scores / (1 - whole.scores)
+    first, last = whole.clean_score, whole.corrupted_score
+    first, last = first / (1 - first), last / (1 - last)
+    agree(found.recovered, (odds - last) / (first - last), 1e-3)
+
+
 def test_texts_that_lead_to_the_same_answer_are_refused():
-    with pytest.raises(TextError, match="Both texts lead to the same answer"):
-        patch_hidden_states(explorer_named("post-norm"), TEXT, TEXT, WORD, MINUS)
+    for minus in (None, MINUS):
+        with pytest.raises(TextError, match="Both texts lead to the same answer"):
+            patch_hidden_states(explorer_named("pre-norm"), TEXT, TEXT, WORD, minus)
 
 
 @pytest.mark.parametrize("minus", [WORD.index, CONFIG.vocab_size])
