@@ -226,7 +226,7 @@ class WholeWords(FrozenArrays):
         ids: int `[M, n]`, the pieces of each word.
         tokens: M words of n pieces.
         log_probs: float64 `[M, n]`, each piece given those before it.
-        is_exhaustive: true if no word of this length can have been missed.
+        bound: log p above which no word was missed; `-inf`: none at all.
     """
 
     model_id: str
@@ -235,7 +235,7 @@ class WholeWords(FrozenArrays):
     ids: np.ndarray
     tokens: tuple[tuple[str, ...], ...]
     log_probs: np.ndarray
-    is_exhaustive: bool
+    bound: float
 
     @property
     def words(self) -> tuple[str, ...]:

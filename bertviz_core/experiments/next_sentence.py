@@ -1,0 +1,118 @@
+"""Does the second text follow the first? BERT's other pre-training question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bertviz_core.analysis.logit_rows import log_softmax
+from bertviz_core.errors import TextError
+from bertviz_core.experiments.masked_rows import Progress, Row, head_logits
+from bertviz_core.experiments.word_results import NextSentence, ShuffledTest
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import TokenizedText
+
+# Class 0 of the head means "is next", class 1 "a random text".
+IS_NEXT = 0
+
+
+def predict_next_sentence(
+    explorer: Explorer, first: str, second: str, cut: bool = False
+) -> NextSentence:
+    """P(is next) of two texts, and of the two swapped, in one pass.
+
+    Args:
+        explorer: of a model with the next-sentence head.
+        first: a text.
+        second: the text that may follow it.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        CheckpointError: the model has no next-sentence head.
+        TextError: an empty text, or see `Explorer.tokenize`.
+
+    Source:
+        Devlin et al. 2019 (arXiv:1810.04805), section 3.1, task 2.
+    """
+    explorer.require_head("nsp")
+    both = [
+        _read_pair(explorer, one, other, cut)
+        for one, other in ((first, second), (second, first))
+    ]
+    probability, swapped = _probabilities(explorer, both, None)
+    return NextSentence(explorer.model_id, both[0], float(probability), float(swapped))
+
+
+def run_shuffled_test(
+    explorer: Explorer,
+    pairs: Sequence[tuple[str, str]],
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> ShuffledTest:
+    """Asks about true pairs, and about the same firsts with seconds of others.
+
+    Every second text goes to another first text: the shuffle is a cycle through
+    all pairs in a random order, so none stays where it was. Pairs that are too
+    long are cut.
+
+    Args:
+        explorer: of a model with the next-sentence head.
+        pairs: at least two, each (first, the text that follows it).
+        seed: of the shuffle.
+        progress: told after each batch; may raise to cancel.
+
+    Raises:
+        CheckpointError: the model has no next-sentence head.
+        TextError: fewer than two pairs, or an empty text.
+    """
+    explorer.require_head("nsp")
+    if len(pairs) < 2:
+        raise TextError(
+            "A shuffled test needs at least two pairs of texts. Received: "
+            "{num_pairs}. Add pairs.",
+            num_pairs=len(pairs),
+        )
+    partners = _shuffle(len(pairs), seed)
+    asked = [
+        *pairs,
+        *((pairs[i][0], pairs[partner][1]) for i, partner in enumerate(partners)),
+    ]
+    texts = [_read_pair(explorer, first, second, True) for first, second in asked]
+    found = _probabilities(explorer, texts, progress)
+    return ShuffledTest(
+        model_id=explorer.model_id,
+        num_pairs=len(pairs),
+        probabilities=found[: len(pairs)].copy(),
+        shuffled=found[len(pairs) :].copy(),
+        partners=partners,
+        num_cut=sum(text.was_cut for text in texts),
+    )
+
+
+def _read_pair(explorer: Explorer, first: str, second: str, cut: bool) -> TokenizedText:
+    if not first.strip() or not second.strip():
+        raise TextError(
+            "Next-sentence prediction needs two texts, and one is empty. Type both."
+        )
+    return explorer.tokenize(first, second, cut)
+
+
+def _shuffle(size: int, seed: int) -> np.ndarray:
+    """A partner for each, never itself, int `[size]`."""
+    order = np.random.default_rng(seed).permutation(size)
+    partners = np.empty(size, np.int64)
+    partners[order] = np.roll(order, -1)
+    return partners
+
+
+def _probabilities(
+    explorer: Explorer, texts: Sequence[TokenizedText], progress: Progress | None
+) -> np.ndarray:
+    """P(is next) of each, float64 `[R]`; texts of one length share batches."""
+    order = sorted(range(len(texts)), key=lambda index: texts[index].num_tokens)
+    rows = [Row(texts[i].input_ids, texts[i].token_type_ids, 0) for i in order]
+    found = np.empty(len(texts))
+    for chunk, logits in head_logits(explorer, "nsp", rows, progress, "pairs"):
+        found[order[chunk]] = np.exp(log_softmax(logits)[:, IS_NEXT])
+    return found

@@ -1,0 +1,154 @@
+"""Next-sentence answers equal the oracle's, and the shuffled test its own count."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.experiments import masked_rows
+from bertviz_core.experiments.next_sentence import (
+    predict_next_sentence,
+    run_shuffled_test,
+)
+from tests.core import oracle
+from tests.core.random_models import explorer_of, random_model
+
+PAIRS = [
+    ("the cat", "sat on a mat"),
+    ("a mat .", "!"),
+    ("红", "the cats sat"),
+    ("e", "on"),
+    ("on a", "cat . !"),
+]
+
+
+@pytest.fixture(scope="module")
+def explorer(any_norm_model):
+    return explorer_of(any_norm_model[0])
+
+
+@pytest.fixture(scope="module")
+def is_next(any_norm_model, explorer):
+    """P(is next) of one pair by the oracle."""
+    model, weights = any_norm_model
+
+    def probability(first, second, cut=False):
+        text = explorer.tokenize(first, second, cut)
+        inputs = {
+            "input_ids": text.input_ids[None],
+            "token_type_ids": text.token_type_ids[None],
+        }
+        logits = oracle.forward(weights, model.config, inputs)["nsp_logits"][0]
+        return np.exp(logits[0]) / np.exp(logits).sum()
+
+    return probability
+
+
+def test_a_pair_and_its_swap_equal_the_oracle(explorer, is_next):
+    for first, second in PAIRS:
+        found = predict_next_sentence(explorer, first, second)
+        assert found.probability == pytest.approx(is_next(first, second), abs=1e-6)
+        assert found.probability_swapped == pytest.approx(
+            is_next(second, first), abs=1e-6
+        )
+        assert (found.tokenized.text, found.tokenized.pair) == (first, second)
+
+
+def test_a_pair_and_its_swap_take_one_pass(explorer, monkeypatch):
+    batches, forward = [], explorer.forward
+
+    def counting(inputs, outputs):
+        batches.append(len(inputs["input_ids"]))
+        return forward(inputs, outputs)
+
+    monkeypatch.setattr(explorer, "forward", counting)
+    predict_next_sentence(explorer, *PAIRS[0])
+    assert batches == [2]
+
+
+def test_the_shuffled_test_asks_about_true_and_shuffled_pairs(
+    explorer, is_next, monkeypatch
+):
+    # Small batches: pairs of several lengths, back in their order afterwards.
+    monkeypatch.setattr(masked_rows, "TOKENS_A_PASS", 24)
+    found = run_shuffled_test(explorer, PAIRS, seed=3)
+    assert sorted(found.partners) == list(range(5))
+    assert all(partner != index for index, partner in enumerate(found.partners))
+    true = [is_next(*pair) for pair in PAIRS]
+    shuffled = [
+        is_next(PAIRS[i][0], PAIRS[p][1], True) for i, p in enumerate(found.partners)
+    ]
+    np.testing.assert_allclose(found.probabilities, true, atol=1e-6)
+    np.testing.assert_allclose(found.shuffled, shuffled, atol=1e-6)
+    right = sum(p > 0.5 for p in true) + sum(p <= 0.5 for p in shuffled)
+    assert found.num_right == right
+    assert found.accuracy == pytest.approx(right / 10)
+    assert (found.num_pairs, found.num_cut) == (5, 0)
+
+
+def test_right_answers_of_both_kinds_count(explorer):
+    found = run_shuffled_test(explorer, PAIRS[:4])
+    made_up = dataclasses.replace(
+        found,
+        probabilities=np.array([0.9, 0.5, 0.6, 0.1]),
+        shuffled=np.array([0.9, 0.5, 0.6, 0.1]),
+    )
+    assert (made_up.num_right, made_up.accuracy) == (4, 0.5)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_no_second_text_stays_where_it_was(explorer, size):
+    for seed in range(4):
+        partners = run_shuffled_test(explorer, PAIRS[:size], seed).partners
+        assert sorted(partners) == list(range(size))
+        assert not (partners == np.arange(size)).any()
+
+
+def test_the_seed_decides_the_shuffle(explorer):
+    shuffles = {
+        tuple(run_shuffled_test(explorer, PAIRS, seed).partners) for seed in range(6)
+    }
+    assert len(shuffles) > 1
+    again = run_shuffled_test(explorer, PAIRS, 2), run_shuffled_test(explorer, PAIRS, 2)
+    np.testing.assert_array_equal(again[0].partners, again[1].partners)
+
+
+def test_pairs_that_are_too_long_are_cut_and_counted(explorer):
+    long = ("the cat sat on a mat", "the cat sat on a mat")
+    found = run_shuffled_test(explorer, [long, ("e", "on")])
+    assert found.num_cut == 1
+    with pytest.raises(TextError, match="too long"):
+        predict_next_sentence(explorer, *long)
+    assert 0 < predict_next_sentence(explorer, *long, cut=True).probability < 1
+
+
+@pytest.mark.parametrize("pair", [("", "on"), ("on", "  ")])
+def test_an_empty_text_is_refused(explorer, pair):
+    with pytest.raises(TextError, match="one is empty"):
+        predict_next_sentence(explorer, *pair)
+
+
+def test_one_pair_cannot_be_shuffled(explorer):
+    with pytest.raises(TextError, match="at least two pairs"):
+        run_shuffled_test(explorer, PAIRS[:1])
+
+
+def test_progress_ends_at_one_and_may_cancel(explorer):
+    seen = []
+    run_shuffled_test(explorer, PAIRS, progress=lambda done, _: seen.append(done))
+    assert seen[-1] == 1
+
+    def cancel(*_):
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        run_shuffled_test(explorer, PAIRS, progress=cancel)
+
+
+def test_a_model_without_the_head_is_refused():
+    explorer = explorer_of(random_model(heads=("pooler", "mlm"))[0])
+    with pytest.raises(CheckpointError, match="NSP"):
+        predict_next_sentence(explorer, "the", "cat")
+    with pytest.raises(CheckpointError, match="NSP"):
+        run_shuffled_test(explorer, PAIRS)
