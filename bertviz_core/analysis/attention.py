@@ -1,0 +1,232 @@
+"""What of an attention matrix is shown: filters, word pieces as words, ranks, scales.
+
+Every function takes attention `[..., Q, K]` of one text, rows look and columns are
+looked at, and returns floats of the same precision. Q and K count tokens; W counts
+words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+# The log scale begins here: one part in ten thousand is the last digit shown.
+LOG_FLOOR = 1e-4
+SCALES = ("linear", "log", "row")
+
+
+def segment_tokens(token_type_ids: np.ndarray, segment: int | None) -> np.ndarray:
+    """Marks the tokens of one text of a pair, bool `[T]`.
+
+    A picture "A to B" takes rows of segment 0 and columns of segment 1.
+
+    Args:
+        token_type_ids: int `[T]`; [CLS] and the first [SEP] are of segment 0.
+        segment: 0 or 1; `None` marks all tokens.
+    """
+    if segment is None:
+        return np.ones(len(token_type_ids), bool)
+    return np.asarray(token_type_ids) == segment
+
+
+def select_tokens(
+    attention: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    renormalise: bool = False,
+) -> np.ndarray:
+    """Leaves out tokens: the other segment, [CLS] and [SEP].
+
+    Args:
+        attention: float `[..., Q, K]`, at least 0.
+        rows: bool `[Q]`, tokens whose looking is shown.
+        columns: bool `[K]`, tokens that are shown as looked at.
+        renormalise: true divides each row by what is left of it, so that it sums
+            to 1 again. A row with nothing left stays 0. False leaves the weights
+            as the model computed them, and rows sum to less than 1.
+
+    Returns:
+        float `[..., Q', K']`.
+    """
+    kept = attention[..., rows, :][..., columns]
+    return share_of_row(kept) if renormalise else kept
+
+
+def share_of_row(attention: np.ndarray) -> np.ndarray:
+    """Divides each entry by the sum of its row; a row of zeros stays 0.
+
+    Args:
+        attention: float `[..., Q, K]`, at least 0.
+    """
+    total = attention.sum(axis=-1, keepdims=True)
+    return np.divide(attention, total, out=np.zeros_like(attention), where=total > 0)
+
+
+def threshold_weight(attention: np.ndarray, least: float) -> np.ndarray:
+    """Sets weights below `least` to 0.
+
+    Args:
+        attention: float `[..., Q, K]`.
+        least: in the units of `attention`.
+    """
+    return np.where(attention >= least, attention, 0).astype(attention.dtype)
+
+
+def threshold_mass(attention: np.ndarray, mass: float) -> np.ndarray:
+    """Keeps the fewest of each row's largest weights that reach a share of it.
+
+    The entry that crosses the line stays. Of equal weights the one further left is
+    taken first.
+
+    Args:
+        attention: float `[..., Q, K]`, at least 0.
+        mass: in (0, 1], share of the row's sum; 1 keeps every weight above 0.
+
+    Returns:
+        float `[..., Q, K]`, 0 where a weight was left out.
+
+    Raises:
+        ValueError: `mass` outside (0, 1].
+    """
+    if not 0 < mass <= 1:
+        raise ValueError(f"`mass` must be in (0, 1]. Received: mass={mass}.")
+    if mass == 1:  # rounding of the running sum must not cost the smallest weights
+        return attention.copy()
+    order = np.argsort(-attention, axis=-1, kind="stable")
+    ordered = np.take_along_axis(attention, order, axis=-1)
+    before = np.cumsum(ordered, axis=-1, dtype=np.float64) - ordered
+    ordered[before >= mass * ordered.sum(axis=-1, keepdims=True)] = 0
+    kept = np.empty_like(attention)
+    np.put_along_axis(kept, order, ordered, axis=-1)
+    return kept
+
+
+def group_words(word_ids: np.ndarray, token_type_ids: np.ndarray) -> np.ndarray:
+    """Numbers the words of a text from left to right, for `merge_words`.
+
+    Neighbours with one id in one segment are one word. The ids may be a tokenizer's,
+    or those of any words one likes, for instance of several Chinese characters.
+
+    Args:
+        word_ids: int `[T]`; less than 0 stands alone: [CLS], [SEP].
+        token_type_ids: int `[T]`.
+
+    Returns:
+        int64 `[T]`, 0 to W - 1, never falling.
+    """
+    word_ids, segments = np.asarray(word_ids), np.asarray(token_type_ids)
+    is_same = (np.diff(word_ids) == 0) & (np.diff(segments) == 0) & (word_ids[1:] >= 0)
+    return np.concatenate([[0], np.cumsum(~is_same)]).astype(np.int64)
+
+
+def merge_words(attention: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Makes one row and one column of each word's pieces.
+
+    Attention to a word is the sum over its pieces; attention from a word is the mean
+    over its pieces. Rows that summed to 1 still do.
+
+    Args:
+        attention: float `[..., T, T]`.
+        groups: int `[T]`, see `group_words`.
+
+    Returns:
+        float `[..., W, W]`.
+
+    Raises:
+        ValueError: `groups` does not go from 0 in steps of 0 or 1, or has another
+            length than the attention.
+
+    Source:
+        Clark et al. 2019 (arXiv:1906.04341), section 4.1.
+    """
+    starts = _starts(groups, attention.shape[-1])
+    sizes = np.diff(np.append(starts, len(groups)))[:, None]
+    to_words = np.add.reduceat(attention, starts, axis=-1)
+    from_words = np.add.reduceat(to_words, starts, axis=-2)
+    return (from_words / sizes).astype(attention.dtype)
+
+
+def merge_labels(tokens: Sequence[str], groups: np.ndarray) -> tuple[str, ...]:
+    """Writes the pieces of each word together, without their `##`.
+
+    Args:
+        tokens: T word pieces.
+        groups: int `[T]`, see `group_words`.
+
+    Returns:
+        W labels. A piece that begins a word keeps its `##`: it was cut off from
+        what stood before it.
+    """
+    starts = _starts(groups, len(tokens))
+    ends = [*starts[1:], len(tokens)]
+    return tuple(
+        tokens[start]
+        + "".join(piece.removeprefix("##") for piece in tokens[start + 1 : end])
+        for start, end in zip(starts, ends, strict=True)
+    )
+
+
+def rank_in_row(attention: np.ndarray) -> np.ndarray:
+    """Place of each entry in its row, from 1 for the largest.
+
+    Equal weights share the better place: 1, 2, 2, 4.
+
+    Args:
+        attention: float `[..., Q, K]`.
+
+    Returns:
+        int64 `[..., Q, K]`.
+    """
+    order = np.argsort(-attention, axis=-1, kind="stable")
+    ordered = np.take_along_axis(attention, order, axis=-1)
+    place = np.broadcast_to(np.arange(attention.shape[-1]), attention.shape).copy()
+    place[..., 1:][ordered[..., 1:] == ordered[..., :-1]] = 0
+    place = np.maximum.accumulate(place, axis=-1) + 1
+    ranks = np.empty_like(place)
+    np.put_along_axis(ranks, order, place, axis=-1)
+    return ranks
+
+
+def scale_for_display(
+    attention: np.ndarray, scale: str = "linear", top: float = 1.0
+) -> np.ndarray:
+    """Turns weights into brightness.
+
+    Args:
+        attention: float `[..., Q, K]`, at least 0.
+        scale: "linear" shows 0 to `top`; "log" shows `LOG_FLOOR * top` to `top`,
+            equal ratios as equal steps; "row" shows 0 to the largest of the row.
+        top: the weight that is brightest, above 0. 1 for probabilities.
+
+    Returns:
+        float `[..., Q, K]` in [0, 1].
+
+    Raises:
+        ValueError: another scale, or a `top` that is not above 0.
+    """
+    if scale not in SCALES or not top > 0:
+        raise ValueError(
+            f"`scale` must be among {SCALES} and `top` above 0. "
+            f"Received: scale={scale!r}, top={top}."
+        )
+    if scale == "row":
+        top_of_row = attention.max(axis=-1, keepdims=True, initial=0)
+        return np.divide(
+            attention, top_of_row, out=np.zeros_like(attention), where=top_of_row > 0
+        )
+    shown = attention / top
+    if scale == "log":
+        shown = 1 - np.log(np.maximum(shown, LOG_FLOOR)) / np.log(LOG_FLOOR)
+    return np.clip(shown, 0, 1).astype(attention.dtype)
+
+
+def _starts(groups: np.ndarray, num_tokens: int) -> np.ndarray:
+    """Index of each word's first token."""
+    steps = np.diff(groups, prepend=-1)
+    if len(groups) != num_tokens or steps[0] != 1 or not np.isin(steps, (0, 1)).all():
+        raise ValueError(
+            f"`groups` must number the words of {num_tokens} tokens from 0, left to "
+            f"right. Received: {np.asarray(groups).tolist()}."
+        )
+    return np.flatnonzero(steps)

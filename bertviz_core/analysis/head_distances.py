@@ -1,0 +1,117 @@
+"""How alike two heads are: the Jensen-Shannon distance of their rows.
+
+L layers, N heads, Q = K = T tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.trace import FrozenArrays
+
+# Every pair of heads costs a logarithm an entry: 10 000 pairs for BERT-base.
+MOST_ROWS = 64
+
+
+@dataclass(frozen=True)
+class DivergenceSums(FrozenArrays):
+    """Divergences of all pairs of heads added up over rows.
+
+    Args:
+        totals: float64 `[L, N, L, N]`, bits.
+        num_rows: rows that were compared.
+    """
+
+    totals: np.ndarray
+    num_rows: int
+
+    def __add__(self, other: DivergenceSums) -> DivergenceSums:
+        return DivergenceSums(
+            self.totals + other.totals, self.num_rows + other.num_rows
+        )
+
+    def distances(self) -> np.ndarray:
+        """Square root of the mean divergence, float64 `[L, N, L, N]`.
+
+        0 = the same attention in every row, 1 = no key in common in any row.
+        """
+        return np.sqrt(self.totals / self.num_rows)
+
+
+@dataclass(frozen=True)
+class NearHead:
+    """A head like another.
+
+    Args:
+        layer, head: from 0.
+        distance: Jensen-Shannon distance in [0, 1].
+    """
+
+    layer: int
+    head: int
+    distance: float
+
+
+def divergence_sums(
+    attention: np.ndarray, most_rows: int = MOST_ROWS
+) -> DivergenceSums:
+    """Compares every head with every other on one text.
+
+    The divergence of two rows is the entropy of their mean less the mean of their
+    entropies, in bits. Each row counts alike.
+
+    Args:
+        attention: float `[L, N, Q, K]`, rows sum to 1.
+        most_rows: of a longer text as many rows are compared, evenly spaced from
+            the first to the last.
+
+    Source:
+        Lin 1991, "Divergence Measures Based on the Shannon Entropy"; Clark et al.
+        2019 (arXiv:1906.04341), section 6, compare heads by its sum.
+    """
+    num_layers, num_heads, num_tokens = attention.shape[:3]
+    num_rows = min(num_tokens, most_rows)
+    rows = np.linspace(0, num_tokens - 1, num_rows).round().astype(np.int64)
+    flat = attention[:, :, rows].reshape(num_layers * num_heads, -1)
+    flat = flat.astype(np.float64)
+    entropies = _entropy(flat)
+    totals = np.zeros((len(flat), len(flat)))
+    for head in range(len(flat)):
+        # The head itself is left out: its distance is 0 without rounding.
+        means = (flat[head] + flat[head + 1 :]) / 2
+        between = _entropy(means) - (entropies[head] + entropies[head + 1 :]) / 2
+        totals[head, head + 1 :] = np.maximum(between, 0)
+    totals += totals.T
+    return DivergenceSums(
+        totals.reshape(num_layers, num_heads, num_layers, num_heads), num_rows
+    )
+
+
+def nearest_heads(
+    distances: np.ndarray, layer: int, head: int, num_heads: int = 5
+) -> tuple[NearHead, ...]:
+    """The heads most like one, without itself, nearest first.
+
+    Args:
+        distances: float `[L, N, L, N]`.
+        layer: of the one, from 0.
+        head: of the one, from 0.
+        num_heads: how many at most.
+    """
+    from_head = distances[layer, head]
+    order = np.argsort(from_head, axis=None, kind="stable")
+    places = zip(*np.unravel_index(order, from_head.shape), strict=True)
+    others = [
+        NearHead(int(at_layer), int(at_head), float(from_head[at_layer, at_head]))
+        for at_layer, at_head in places
+        if (at_layer, at_head) != (layer, head)
+    ]
+    return tuple(others[:num_heads])
+
+
+def _entropy(rows: np.ndarray) -> np.ndarray:
+    """Bits of all rows of each head together, float64 `[heads]`."""
+    logs = np.log2(rows, out=np.zeros_like(rows), where=rows > 0)
+    return -np.einsum("hk,hk->h", rows, logs)

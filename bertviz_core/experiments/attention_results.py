@@ -1,0 +1,125 @@
+"""What the arithmetic inside attention hands to a page. NumPy only.
+
+N heads, D head size, H hidden size, Q = K = T tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.analysis.head_distances import NearHead, nearest_heads
+from bertviz_core.analysis.head_profiles import HeadProfile, NamedHead, name_heads
+from bertviz_core.trace import FrozenArrays
+
+
+@dataclass(frozen=True)
+class PairArithmetic(FrozenArrays):
+    """From two vectors to one attention probability, in float64.
+
+    Args:
+        layer, head: from 0.
+        query_token, key_token: token indices, who looks and who is looked at.
+        query: float64 `[D]`, q of the query token.
+        key: float64 `[D]`, k of the key token.
+        products: float64 `[D]`, q times k, element by element.
+        running_sums: float64 `[D]`; the last is q . k.
+        scores: float64 `[K]`, q . k / sqrt(D) for every key, before masking.
+        mask_terms: float64 `[K]`, what is added to a score: 0, or -10000 where a
+            sparse pattern does not let the query token look.
+        probs: float64 `[K]`, softmax of scores plus mask terms.
+        exposed_prob: what the forward pass computed for this pair.
+    """
+
+    layer: int
+    head: int
+    query_token: int
+    key_token: int
+    query: np.ndarray
+    key: np.ndarray
+    products: np.ndarray
+    running_sums: np.ndarray
+    scores: np.ndarray
+    mask_terms: np.ndarray
+    probs: np.ndarray
+    exposed_prob: float
+
+    @property
+    def score(self) -> float:
+        """Q . k / sqrt(D) of the pair, before masking."""
+        return float(self.scores[self.key_token])
+
+    @property
+    def mask_term(self) -> float:
+        """What masking adds to the pair's score."""
+        return float(self.mask_terms[self.key_token])
+
+    @property
+    def prob(self) -> float:
+        """The pair's probability, as computed here."""
+        return float(self.probs[self.key_token])
+
+
+@dataclass(frozen=True)
+class NormWeightedAttention(FrozenArrays):
+    """How long the vectors are that attention brings to each token.
+
+    Args:
+        layer: from 0.
+        norms: float64 `[N, Q, K]`, length of a f(x), one head's part; f(x) is the
+            value of the key token through the head's rows of the output projection.
+        combined: float64 `[Q, K]`, length of the sum of these vectors over heads;
+            at most the sum of `norms`, as vectors may cancel.
+        output: float64 `[Q, H]`, all parts and the output's bias together: what the
+            attention block adds to the residual.
+    """
+
+    layer: int
+    norms: np.ndarray
+    combined: np.ndarray
+    output: np.ndarray
+
+
+@dataclass(frozen=True)
+class ValueZeroing(FrozenArrays):
+    """How much each token's vector changes when another's value is taken away.
+
+    Args:
+        layer: from 0.
+        distances: float64 `[Q, K]`, cosine distance of the block's output at a row's
+            token, with and without the value vector of the column's token.
+        scores: float64 `[Q, K]`, the same, rows sum to 1; a row in which nothing
+            changed is 0.
+    """
+
+    layer: int
+    distances: np.ndarray
+    scores: np.ndarray
+
+
+@dataclass(frozen=True)
+class CorpusProfile(FrozenArrays):
+    """All heads of a model, measured over many texts.
+
+    Args:
+        model_id: which model.
+        language: of the sentences.
+        profile: mean over the rows of all texts.
+        distances: float64 `[L, N, L, N]`, Jensen-Shannon distance of heads.
+    """
+
+    model_id: str
+    language: str
+    profile: HeadProfile
+    distances: np.ndarray
+
+    def names(self) -> tuple[NamedHead, ...]:
+        """Heads that pass a threshold, with the evidence."""
+        return name_heads(self.profile)
+
+    def nearest(
+        self, layer: int, head: int, num_heads: int = 5
+    ) -> tuple[NearHead, ...]:
+        """The heads most like one, nearest first."""
+        return nearest_heads(self.distances, layer, head, num_heads)

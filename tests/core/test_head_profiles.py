@@ -1,0 +1,246 @@
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from bertviz_core.analysis.head_distances import divergence_sums, nearest_heads
+from bertviz_core.analysis.head_profiles import (
+    LEAST_ROWS,
+    MEASURES,
+    HeadProfile,
+    name_heads,
+    profile_sums,
+)
+
+L, N, T = 2, 3, 7
+#                   [CLS] a  b [SEP] a  c [SEP]
+IDS = np.array([3, 8, 9, 4, 8, 7, 4])
+SEGMENTS = np.array([0, 0, 0, 0, 1, 1, 1])
+SPECIAL = np.array([1, 0, 0, 1, 0, 0, 1], bool)
+
+
+def random_attention(seed=6, tokens=T):
+    return np.random.default_rng(seed).dirichlet(np.ones(tokens), (L, N, tokens))
+
+
+def row_by_row(attention, ids=IDS, segments=SEGMENTS, special=SPECIAL, edges=None):
+    """Measure to the numbers of its rows, of one head, from the words alone."""
+    tokens = len(ids)
+    found = {name: [] for name in MEASURES}
+    for q, row in enumerate(attention):
+        bits = sum(-p * math.log2(p) for p in row if p > 0)
+        seen = tokens if edges is None else edges[q].sum()
+        found["entropy_bits"].append(bits)
+        if seen > 1:
+            found["evenness"].append(bits / math.log2(seen))
+        found["mean_distance"].append(sum(p * abs(q - k) for k, p in enumerate(row)))
+        if q > 0:
+            found["to_previous"].append(row[q - 1])
+        if q < tokens - 1:
+            found["to_next"].append(row[q + 1])
+        found["to_self"].append(row[q])
+        found["to_cls"].append(row[0])
+        found["to_separators"].append(
+            sum(p for k, p in enumerate(row) if special[k] and k > 0)
+        )
+        if len(set(segments)) > 1:
+            found["to_other_segment"].append(
+                sum(p for k, p in enumerate(row) if segments[k] != segments[q])
+            )
+        again = [k for k in range(tokens) if ids[k] == ids[q] and k != q]
+        if again and not special[q]:
+            found["to_same_word"].append(sum(row[k] for k in again))
+    return found
+
+
+def test_every_measure_is_the_mean_of_its_rows():
+    attention = random_attention()
+    profile = profile_sums(attention, IDS, SEGMENTS, SPECIAL).profile()
+    for layer, head in np.ndindex(L, N):
+        for name, rows in row_by_row(attention[layer, head]).items():
+            index = MEASURES.index(name)
+            assert profile.num_rows[index] == len(rows)
+            assert profile.of(name)[layer, head] == pytest.approx(
+                sum(rows) / len(rows), abs=1e-12
+            )
+
+
+def test_the_baseline_is_attention_spread_evenly_over_what_is_visible():
+    edges = np.abs(np.subtract.outer(range(T), range(T))) <= 1
+    edges[0] = [True] + [False] * (T - 1)  # a row that sees itself only
+    even = edges / edges.sum(axis=-1, keepdims=True)
+    sums = profile_sums(random_attention() * edges, IDS, SEGMENTS, SPECIAL, edges)
+    for index, (_, rows) in enumerate(row_by_row(even, edges=edges).items()):
+        assert sums.num_rows[index] == len(rows)
+        assert sums.profile().baselines[index] == pytest.approx(sum(rows) / len(rows))
+    assert sums.profile().baselines[MEASURES.index("evenness")] == pytest.approx(1)
+
+
+def test_each_row_of_each_text_counts_alike():
+    long, short = random_attention(), random_attention(9, tokens=4)
+    place = slice(0, 4)
+    sums = profile_sums(long, IDS, SEGMENTS, SPECIAL) + profile_sums(
+        short, IDS[place], SEGMENTS[place], SPECIAL[place]
+    )
+    profile = sums.profile()
+    assert profile.num_texts == 2
+    for name in MEASURES:
+        rows = (
+            row_by_row(long[1, 2])[name]
+            + row_by_row(short[1, 2], IDS[place], SEGMENTS[place], SPECIAL[place])[name]
+        )
+        assert profile.of(name)[1, 2] == pytest.approx(sum(rows) / len(rows))
+    # The short text is no pair and repeats no word: its rows do not dilute these.
+    assert profile.num_rows[MEASURES.index("to_other_segment")] == T
+    assert profile.num_rows[MEASURES.index("to_same_word")] == 2
+
+
+def test_a_text_of_one_token_has_numbers_where_they_mean_something():
+    one = np.ones((L, N, 1, 1))
+    profile = profile_sums(one, IDS[:1], SEGMENTS[:1], SPECIAL[:1]).profile()
+    assert profile.of("entropy_bits")[0, 0] == 0
+    assert profile.of("to_self")[0, 0] == 1
+    for name in ("evenness", "to_previous", "to_next", "to_same_word"):
+        assert np.isnan(profile.of(name)).all()
+    assert name_heads(profile, least_rows=0) == ()
+
+
+def test_a_weight_of_zero_adds_no_entropy():
+    attention = np.zeros((L, N, T, T))
+    attention[..., 0] = attention[..., 1] = 0.5
+    profile = profile_sums(attention, IDS, SEGMENTS, SPECIAL).profile()
+    np.testing.assert_array_equal(profile.of("entropy_bits"), np.ones((L, N)))
+
+
+def one_kind_of_head(kind):
+    """One head that does one thing with seven tenths of its attention."""
+    tokens = 12
+    ids = np.array([3, 8, 9, 8, 9, 8, 9, 8, 9, 7, 6, 4])
+    special = np.isin(ids, (3, 4))
+    attention = np.full((1, 1, tokens, tokens), 0.3 / (tokens - 1))
+    for q in range(tokens):
+        again = [k for k in range(tokens) if ids[k] == ids[q] and k != q]
+        target = {
+            "previous token": max(q - 1, 0),
+            "next token": min(q + 1, tokens - 1),
+            "itself": q,
+            "[CLS]": 0,
+            "[SEP]": tokens - 1,
+            "same word elsewhere": again[0] if again else (q + 5) % tokens,
+        }.get(kind)
+        if target is None:
+            attention[0, 0, q] = 1 / tokens
+        else:
+            attention[0, 0, q, target] = 0.7
+    return profile_sums(attention, ids, np.zeros(tokens, int), special).profile()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "previous token",
+        "next token",
+        "itself",
+        "[CLS]",
+        "[SEP]",
+        "same word elsewhere",
+        "broad",
+    ],
+)
+def test_a_head_is_named_after_what_it_does_and_only_that(kind):
+    (named,) = name_heads(one_kind_of_head(kind))
+    assert (named.name, named.layer, named.head) == (kind, 0, 0)
+    assert named.score >= named.threshold
+    assert named.num_rows >= LEAST_ROWS
+
+
+def profile_with(score, baseline, num_rows, measure="to_previous"):
+    index = MEASURES.index(measure)
+    values = np.zeros((len(MEASURES), L, N))
+    values[index, 1, 2] = score
+    counts = np.zeros(len(MEASURES), int)
+    counts[index] = num_rows
+    baselines = np.full(len(MEASURES), baseline)
+    return HeadProfile(values, baselines, counts, num_texts=1)
+
+
+@pytest.mark.parametrize(
+    ("score", "baseline", "num_rows", "threshold"),
+    [
+        (0.5, 0.1, 5, 0.5),
+        (0.49, 0.1, 5, None),  # too little
+        (0.5, 0.1, 4, None),  # too few rows
+        (0.7, 0.36, 5, None),  # less than twice what even attention gives
+        (0.7, 0.35, 5, 0.7),
+    ],
+)
+def test_a_name_needs_a_score_above_threshold_and_baseline_and_enough_rows(
+    score, baseline, num_rows, threshold
+):
+    named = name_heads(profile_with(score, baseline, num_rows))
+    if threshold is None:
+        assert named == ()
+    else:
+        (head,) = named
+        assert dataclasses.astuple(head) == (
+            *(1, 2, "previous token", score, threshold, baseline, num_rows),
+        )
+
+
+def test_a_broad_head_has_nine_tenths_of_the_bits_of_even_attention():
+    assert name_heads(profile_with(0.89, 1.0, 9, "evenness")) == ()
+    (head,) = name_heads(profile_with(0.9, 1.0, 9, "evenness"))
+    assert (head.name, head.threshold) == ("broad", 0.9)
+
+
+def divergence(p, q):
+    def bits(row):
+        return sum(-x * math.log2(x) for x in row if x > 0)
+
+    mean = [(a + b) / 2 for a, b in zip(p, q, strict=True)]
+    return bits(mean) - (bits(p) + bits(q)) / 2
+
+
+def test_the_distance_of_two_heads_is_the_root_of_the_mean_divergence_of_rows():
+    first, second = random_attention(1), random_attention(2, tokens=5)
+    sums = divergence_sums(first) + divergence_sums(second)
+    distances = sums.distances()
+    for a in np.ndindex(L, N):
+        for b in np.ndindex(L, N):
+            rows = [divergence(first[a][q], first[b][q]) for q in range(T)]
+            rows += [divergence(second[a][q], second[b][q]) for q in range(5)]
+            expected = math.sqrt(max(sum(rows) / len(rows), 0)) if a != b else 0
+            assert distances[a + b] == pytest.approx(expected, abs=1e-7)
+
+
+def test_heads_with_no_key_in_common_are_at_distance_1():
+    attention = np.zeros((1, 2, T, T))
+    attention[0, 0, :, 0] = attention[0, 1, :, 1] = 1
+    distances = divergence_sums(attention).distances()
+    np.testing.assert_allclose(distances.reshape(2, 2), [[0, 1], [1, 0]])
+
+
+def test_of_a_long_text_evenly_spaced_rows_are_compared():
+    attention = random_attention()
+    some = divergence_sums(attention, most_rows=3)
+    assert some.num_rows == 3
+    rows = [divergence(attention[0, 0, q], attention[1, 2, q]) for q in (0, 3, 6)]
+    assert some.totals[0, 0, 1, 2] == pytest.approx(sum(rows))
+
+
+def test_the_nearest_heads_come_first_and_without_the_head_itself():
+    distances = divergence_sums(random_attention()).distances()
+    near = nearest_heads(distances, 1, 0, 3)
+    others = sorted(
+        (distances[1, 0, layer, head], layer, head)
+        for layer, head in np.ndindex(L, N)
+        if (layer, head) != (1, 0)
+    )
+    assert [(one.distance, one.layer, one.head) for one in near] == others[:3]
+    assert len(nearest_heads(distances, 1, 0, 99)) == L * N - 1
+
+
+def test_the_only_head_has_no_neighbour():
+    only = divergence_sums(random_attention()[:1, :1]).distances()
+    assert nearest_heads(only, 0, 0) == ()
