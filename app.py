@@ -34,16 +34,22 @@ def show_page() -> None:
         title=plain("app.page_masked_word"),
         help=t("app.page_masked_word_help"),
     )
+    activations = st.Page(
+        VIEWS / "activations.py",
+        title=plain("app.page_activations"),
+        help=t("app.page_activations_help"),
+    )
     models = st.Page(
         VIEWS / "models.py",
         title=plain("app.page_models"),
         help=t("app.page_models_help"),
     )
-    page = st.navigation([home, masked_word, models], position="hidden")
+    page = st.navigation([home, masked_word, activations, models], position="hidden")
     st.set_page_config(page_title=plain("app.tab_title", page=page.title))
     with links:
         st.page_link(home, icon=":material/home:")
         st.page_link(masked_word, icon=":material/edit_note:")
+        st.page_link(activations, icon=":material/show_chart:")
         st.page_link(models, icon=":material/deployed_code:")
     with shown_to_user():
         page.run()

@@ -77,7 +77,7 @@ st.header(t("home.what_happens"), anchor=False)
 st.markdown(t("home.what_happens_text"))
 
 st.header(t("home.explore"), anchor=False)
-masked_word, models = st.columns(2)
+masked_word, activations, models = st.columns(3)
 with masked_word.container(border=True, height="stretch"):
     st.page_link(
         "pages/views/masked_word.py",
@@ -85,6 +85,13 @@ with masked_word.container(border=True, height="stretch"):
         icon=":material/edit_note:",
     )
     st.markdown(t("home.card_masked_word"))
+with activations.container(border=True, height="stretch"):
+    st.page_link(
+        "pages/views/activations.py",
+        label=t("app.page_activations"),
+        icon=":material/show_chart:",
+    )
+    st.markdown(t("home.card_activations"))
 with models.container(border=True, height="stretch"):
     st.page_link(
         "pages/views/models.py",

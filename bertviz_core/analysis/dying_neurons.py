@@ -1,0 +1,153 @@
+"""A small network that trains, in which neurons can die while it does.
+
+A ReLU passes a gradient only where its input is positive. Once a step has pushed a
+neuron so far that its input is negative for every example, its gradient is exactly
+zero, and no later step can bring it back. One input, H hidden neurons, one output;
+everything is float64 and comes from a seed.
+
+P examples, S steps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.analysis.activations import activate, differentiate
+from bertviz_core.trace import FrozenArrays
+
+NUM_EXAMPLES = 41
+NUM_NEURONS = 6
+# Source: google-research/bert, `optimization.py`: BERT's training, too, shortens a
+# gradient that is longer than this.
+LARGEST_NORM = 1.0
+
+
+@dataclass(frozen=True)
+class Training(FrozenArrays):
+    """One training run, with everything that was measured on the way.
+
+    Args:
+        inputs: float64 `[P]`, the examples.
+        targets: float64 `[P]`, what the network should say.
+        outputs: float64 `[S + 1, P]`, what it says before the first step and
+            after each.
+        activity: float64 `[S + 1, H]`, the share of the examples for which a
+            neuron's input is positive, in [0, 1].
+        gradients: float64 `[S + 1, H]`, the size (Euclidean norm) of the loss's
+            gradient by the neuron's own weight and bias.
+        losses: float64 `[S + 1]`, mean squared errors.
+    """
+
+    inputs: np.ndarray
+    targets: np.ndarray
+    outputs: np.ndarray
+    activity: np.ndarray
+    gradients: np.ndarray
+    losses: np.ndarray
+
+    def died_at(self) -> np.ndarray:
+        """When each neuron died, int64 `[H]`; -1 for one that lives.
+
+        The first step from which its gradient is exactly 0 to the end; 0 means
+        that it was born dead.
+        """
+        is_dead = self.gradients == 0  # [S + 1, H]
+        # Dead from here on: every later row is dead, too.
+        for_good = np.logical_and.accumulate(is_dead[::-1], axis=0)[::-1]
+        return np.where(for_good.any(axis=0), for_good.argmax(axis=0), -1)
+
+
+def train(
+    name: str,
+    *,
+    parameter: float | None = None,
+    learning_rate: float = 0.5,
+    num_steps: int = 200,
+    seed: int = 0,
+) -> Training:
+    """Trains the network by gradient descent on all examples at once.
+
+    Args:
+        name: of the hidden neurons' function.
+        parameter: of the function.
+        learning_rate: per step.
+        num_steps: S.
+        seed: of the first weights; they are the same for every function.
+
+    Source:
+        The first weights: He et al. 2015 (arXiv:1502.01852), section 2.2. Dying:
+        Lu et al. 2019 (arXiv:1903.06733).
+    """
+    x = np.linspace(-2, 2, NUM_EXAMPLES)
+    targets = np.sin(2 * x) + 0.5 * x
+    weights = _first_weights(seed)
+    rows = []
+    for _ in range(num_steps + 1):
+        z = np.outer(x, weights.into) + weights.biases  # [P, H]
+        hidden = activate(name, z, parameter)
+        outputs = hidden @ weights.out + weights.out_bias  # [P]
+        error = outputs - targets
+        slopes = differentiate(name, z, parameter)
+        gradient = _gradient(x, hidden, slopes, 2 * error / NUM_EXAMPLES, weights)
+        rows.append(
+            (
+                outputs,
+                (z > 0).mean(axis=0),
+                np.hypot(gradient.into, gradient.biases),
+                (error**2).mean(),
+            )
+        )
+        weights = weights.after(gradient, learning_rate)
+    return Training(x, targets, *map(np.array, zip(*rows, strict=True)))
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """All weights, or the loss's gradient by them."""
+
+    into: np.ndarray  # [H]
+    biases: np.ndarray  # [H]
+    out: np.ndarray  # [H]
+    out_bias: float
+
+    def after(self, gradient: _Weights, learning_rate: float) -> _Weights:
+        """The weights one step down the gradient."""
+        squares = sum(
+            float(part @ part)
+            for part in (gradient.into, gradient.biases, gradient.out)
+        )
+        norm = math.sqrt(squares + gradient.out_bias**2)
+        # Without a bound on the step, a large rate throws the weights to infinity.
+        rate = learning_rate * LARGEST_NORM / max(norm, LARGEST_NORM)
+        return _Weights(
+            self.into - rate * gradient.into,
+            self.biases - rate * gradient.biases,
+            self.out - rate * gradient.out,
+            self.out_bias - rate * gradient.out_bias,
+        )
+
+
+def _first_weights(seed: int) -> _Weights:
+    rng = np.random.default_rng(seed)
+    into = rng.standard_normal(NUM_NEURONS) * math.sqrt(2)
+    # Each neuron's input changes its sign among the examples: none is born dead.
+    biases = -into * rng.uniform(-1.5, 1.5, NUM_NEURONS)
+    out = rng.standard_normal(NUM_NEURONS) * math.sqrt(2 / NUM_NEURONS)
+    return _Weights(into, biases, out, 0.0)
+
+
+def _gradient(
+    x: np.ndarray,
+    hidden: np.ndarray,
+    slopes: np.ndarray,
+    by_output: np.ndarray,
+    weights: _Weights,
+) -> _Weights:
+    """The loss's gradient by every weight, from that by the outputs `[P]`."""
+    back = np.outer(by_output, weights.out) * slopes  # [P, H]
+    return _Weights(
+        x @ back, back.sum(axis=0), by_output @ hidden, float(by_output.sum())
+    )

@@ -1,0 +1,140 @@
+"""Figures of GELU: where it comes from, and how well a tanh stands in for it.
+
+P is the number of points of a curve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.activations import figure, layout, line, marked_line, upright
+
+_SYMBOLS = ("circle", "square", "diamond", "star")
+
+
+@dataclass(frozen=True)
+class GeluWords:
+    """What these figures say, in the reader's language."""
+
+    density: str = "density φ"
+    cumulative: str = "share below, Φ"
+    error_function: str = "error function erf"
+    gelu: str = "GELU, x·Φ(x)"
+    area: str = "area below x"
+    error: str = "tanh form minus exact form"
+    constant: str = "constant c"
+    largest_error: str = "largest error"
+    chosen: str = "yours"
+    taylor: str = "Taylor"
+    paper: str = "paper"
+    best: str = "smallest"
+
+
+ENGLISH = GeluWords()
+
+
+def normal_figure(
+    x: np.ndarray,
+    values: Mapping[str, np.ndarray],
+    read_at: float,
+    words: GeluWords = ENGLISH,
+) -> go.Figure:
+    """Draws the normal density, the share below x, erf and GELU on one axis.
+
+    Args:
+        x: float `[P]`, increasing.
+        values: "density", "cumulative", "error_function" and "gelu", each `[P]`.
+        read_at: up to where the area under the density is filled.
+        words: the texts on the figure.
+    """
+    below = x <= read_at
+    edge = np.interp(read_at, x, values["density"])
+    area = {
+        **line(np.append(x[below], read_at), np.append(values["density"][below], edge)),
+        "name": words.area,
+        "fill": "tozeroy",
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+    }
+    dashes = {
+        "density": "solid",
+        "cumulative": "dash",
+        "error_function": "dot",
+        "gelu": "longdash",
+    }
+    curves = [
+        {**line(x, values[name], dash), "name": getattr(words, name)}
+        for name, dash in dashes.items()
+    ]
+    made = layout("x", "", lines=(upright(read_at),))
+    # GELU runs out at the top, where it is x; all else stays between -1 and 1.
+    made["yaxis"] |= {"range": [-1.1, 2.1]}
+    made["xaxis"] |= {"range": [float(x[0]), float(x[-1])]}
+    return figure([area, *curves], made)
+
+
+def error_figure(
+    x: np.ndarray,
+    errors: Mapping[str, np.ndarray],
+    peaks: Mapping[str, tuple[float, float]],
+    words: GeluWords = ENGLISH,
+) -> go.Figure:
+    """Draws how far tanh forms are from the exact one, each with its worst place.
+
+    Args:
+        x: float `[P]`.
+        errors: of "chosen", "taylor" and "paper", float `[P]`.
+        peaks: of the same, x and the (signed) error there.
+        words: the texts on the figure.
+    """
+    dashes = {"chosen": "solid", "taylor": "dash", "paper": "dot"}
+    traces = [
+        {
+            **marked_line(x, error, peaks[name], symbol, dashes[name]),
+            "name": getattr(words, name),
+        }
+        for (name, error), symbol in zip(errors.items(), _SYMBOLS, strict=False)
+    ]
+    made = layout("x", words.error)
+    made["yaxis"] |= {"exponentformat": "power"}
+    return figure(traces, made)
+
+
+def largest_error_figure(
+    constants: np.ndarray,
+    largest: np.ndarray,
+    marked: Mapping[str, tuple[float, float]],
+    words: GeluWords = ENGLISH,
+) -> go.Figure:
+    """Draws the largest error over the constant.
+
+    Args:
+        constants: float `[P]`.
+        largest: float `[P]`, the largest error of each.
+        marked: of "chosen", "taylor", "paper" and "best": constant and error.
+        words: the texts on the figure.
+    """
+    traces = [{**line(constants, largest), "showlegend": False}]
+    for (name, (constant, error)), symbol in zip(
+        marked.items(), _SYMBOLS, strict=False
+    ):
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": f"{getattr(words, name)}: {constant:.6f}",
+                "x": [constant],
+                "y": [error],
+                "marker": {"size": 12, "symbol": symbol},
+                "cliponaxis": False,
+                "hovertemplate": "%{x:.6f}, %{y:.4g}",
+            }
+        )
+    made = layout(words.constant, words.largest_error)
+    made["xaxis"] |= {"tickformat": ".3f"}
+    made["yaxis"] |= {"exponentformat": "power", "rangemode": "tozero"}
+    return figure(traces, made)

@@ -1,0 +1,1 @@
+"""The activations page, a part a file."""

@@ -1,0 +1,135 @@
+"""The functions: curves and slopes on one axis, formulas, values at one x."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.activations import ACTIVATIONS, activate, differentiate
+from bertviz_core.figures.activations import Curve, curves_figure
+from pages.ui.activations.choosing import choose_functions
+from pages.ui.activations.formulas import FORMULAS
+from pages.ui.activations.wording import LABELS, curve_words, number
+from pages.ui.errors import shown_to_user
+from pages.ui.export import show_figure
+from pages.ui.language import plain, t
+
+FARTHEST = 5.0
+_DEFAULT = ["sigmoid", "relu", "gelu"]
+# A slope that jumps does so at 0: both sides of it are drawn.
+_NEAR_ZERO = 1e-6
+_POINTS = np.concatenate(
+    [np.linspace(-FARTHEST, -_NEAR_ZERO, 121), np.linspace(_NEAR_ZERO, FARTHEST, 121)]
+)
+_CARDS_BESIDE = 3
+
+
+@st.fragment
+def explore_curves() -> None:
+    """Draws the choice, the figure and a card for every chosen function."""
+    with shown_to_user():
+        names, with_slopes, read_at = _choose()
+        if not names:
+            st.info(t("activations.choose_some"), icon=":material/touch_app:")
+            return
+        parameters = _choose_parameters(names)
+        curves = [_curve(name, read_at, parameters.get(name)) for name in names]
+        _show(curves, with_slopes, read_at)
+        for start in range(0, len(curves), _CARDS_BESIDE):
+            row = curves[start : start + _CARDS_BESIDE]
+            boxes = st.columns(min(len(curves), _CARDS_BESIDE), border=True)
+            for box, curve in zip(boxes, row, strict=False):
+                box.markdown(_card(curve, read_at))
+
+
+def _choose() -> tuple[list[str], bool, float]:
+    names = choose_functions("act_functions", _DEFAULT, t("activations.functions_help"))
+    slopes_box, reading_box = st.columns([1, 2], vertical_alignment="bottom")
+    with_slopes = slopes_box.toggle(
+        t("activations.slopes"),
+        value=True,
+        key="act_slopes",
+        bind="query-params",
+        help=t("activations.slopes_help"),
+    )
+    read_at = reading_box.slider(
+        t("activations.read_at"),
+        -FARTHEST,
+        FARTHEST,
+        1.0,
+        0.05,
+        key="act_x",
+        bind="query-params",
+        help=t("activations.read_at_help"),
+    )
+    return names, with_slopes, read_at
+
+
+def _choose_parameters(names: list[str]) -> dict[str, float]:
+    """A slider for each chosen function that has a parameter."""
+    shaped = {
+        name: parameter
+        for name in names
+        if (parameter := ACTIVATIONS[name].parameter) is not None
+    }
+    if not shaped:
+        return {}
+    chosen = {}
+    for box, (name, parameter) in zip(
+        st.columns(max(len(shaped), 2)), shaped.items(), strict=False
+    ):
+        chosen[name] = box.slider(
+            f"{LABELS[name]}: ${parameter.symbol}$",
+            parameter.lowest,
+            parameter.highest,
+            parameter.default,
+            0.01,
+            key=f"act_{name}",
+            bind="query-params",
+            help=t(f"activations.parameter_{name}"),
+        )
+    return chosen
+
+
+def _curve(name: str, read_at: float, parameter: float | None) -> Curve:
+    at = np.array(read_at)
+    return Curve(
+        name=name,
+        label=LABELS[name],
+        values=activate(name, _POINTS, parameter),
+        slopes=differentiate(name, _POINTS, parameter),
+        value=float(activate(name, at, parameter)),
+        slope=float(differentiate(name, at, parameter)),
+    )
+
+
+def _show(curves: list[Curve], with_slopes: bool, read_at: float) -> None:
+    columns = {"x": _POINTS.tolist()}
+    for curve in curves:
+        columns[curve.label] = curve.values.tolist()
+        columns[plain("activations.column_slope", name=curve.label)] = (
+            curve.slopes.tolist()
+        )
+    show_figure(
+        curves_figure(_POINTS, curves, read_at, with_slopes, curve_words()),
+        name="activations_curves",
+        description=t("activations.curves_described", x=read_at),
+        columns=columns,
+    )
+
+
+def _card(curve: Curve, read_at: float) -> str:
+    value, slope = FORMULAS[curve.name]
+    lines = (
+        f"**{curve.label}**",
+        f"$$\n{value}\n$$",
+        f"$$\n{slope}\n$$",
+        t(
+            "activations.reading",
+            x=read_at,
+            value=number(curve.value, 4),
+            slope=number(curve.slope, 4),
+        ),
+        t(f"activations.about_{curve.name}"),
+    )
+    return "\n\n".join(lines)

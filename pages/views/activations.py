@@ -1,0 +1,36 @@
+"""Activation functions: their curves, what is wrong with each, and GELU from Φ."""
+
+import streamlit as st
+
+from pages.ui.activations.curves import explore_curves
+from pages.ui.activations.gelu import explore_approximation, explore_normal
+from pages.ui.activations.weaknesses import explore_weaknesses
+from pages.ui.activations.wording import explain_terms
+from pages.ui.head import page_head
+from pages.ui.language import t
+
+page_head(
+    t("activations.title"),
+    see=t("activations.what_you_see"),
+    look_for=t("activations.what_to_look_for"),
+    not_proved=t("activations.what_it_does_not_prove"),
+    intro=t("activations.intro"),
+)
+explain_terms()
+
+st.header(t("activations.curves_title"), anchor=False)
+explore_curves()
+
+st.header(t("activations.weaknesses_title"), anchor=False)
+st.markdown(t("activations.weaknesses_intro"))
+explore_weaknesses()
+
+st.header(t("activations.gelu_title"), anchor=False)
+st.markdown(t("activations.gelu_intro"))
+explore_normal()
+
+st.header(t("activations.approximation_title"), anchor=False)
+st.markdown(t("activations.approximation_intro"))
+explore_approximation()
+
+# What asks a model stands below this line, so that nothing above waits for one.
