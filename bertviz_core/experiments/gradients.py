@@ -48,7 +48,9 @@ def estimate_heads(
         itself, with its sign, for one text.
     """
     if quantity not in QUANTITIES:
-        raise ValueError(f"`quantity` must be one of {QUANTITIES}. Got: {quantity}.")
+        raise ValueError(
+            f"`quantity` must be one of {QUANTITIES}. Received: {quantity}."
+        )
     question = ask(explorer, text, target, pair, cut)
     before, _ = question.run()
     config = explorer.config

@@ -49,8 +49,7 @@ def patch_hidden_states(
 
     Source:
         Meng et al. 2022 (arXiv:2202.05262), section 2.1, "causal tracing";
-        Wang et al. 2022 (arXiv:2211.00593), section 3, for the difference of
-        two logits.
+        Wang et al. 2022 (arXiv:2211.00593) for the difference of two logits.
     """
     source = ask(explorer, clean, target, clean_pair)
     place = ask(explorer, corrupted, target, corrupted_pair)

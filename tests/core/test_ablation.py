@@ -1,5 +1,8 @@
 """The fast maps against one whole pass for each of their numbers."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -19,7 +22,7 @@ from tests.core.cause_models import (
     answer,
     explorer_named,
 )
-from tests.core.random_models import agree
+from tests.core.random_models import CONFIG, agree, explorer_of, random_model
 
 
 def slow_head_map(explorer, target, text=TEXT, pair=None):
@@ -143,3 +146,22 @@ def test_an_absent_head_and_an_absent_token_are_refused():
         ablate_heads(explorer_named("post-norm"), TEXT, Target("mlm", 1, 9))
     with pytest.raises(ValueError, match="below 23"):
         ablate_heads(explorer_named("post-norm"), TEXT, Target("mlm", 23, 1))
+
+
+def test_half_precision_gives_the_map_of_a_whole_pass():
+    explorer = explorer_of(random_model(CONFIG, dtype="mixed_bfloat16")[0])
+    found = ablate_heads(explorer, TEXT, WORD)
+    exact = ablate_heads(explorer_named("post-norm"), TEXT, WORD)
+    slow = slow_head_map(explorer, WORD)
+    rounding = np.abs(slow[0] - exact.logits).max()
+    assert rounding > 1e-3
+    agree(found.logits, slow[0], 2 * rounding)
+
+
+def test_an_explorer_that_is_gone_leaves_nothing_behind():
+    explorer = explorer_of(random_model(CONFIG)[0])
+    ablate_heads(explorer, TEXT, WORD)
+    gone = weakref.ref(explorer), weakref.ref(explorer.loaded.model)
+    del explorer
+    gc.collect()
+    assert [reference() for reference in gone] == [None, None]
