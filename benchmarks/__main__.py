@@ -9,7 +9,7 @@ import os
 
 from benchmarks.machine import describe_machine
 
-NAMES = ("forward", "start", "load", "memory", "scoring")
+NAMES = ("forward", "start", "load", "memory", "scoring", "gibbs")
 
 
 def main() -> None:

@@ -73,5 +73,5 @@ def entropy_bits_of(log_probs: np.ndarray) -> np.ndarray:
         Shannon 1948, "A Mathematical Theory of Communication", section 6.
     """
     probs = np.exp(log_probs)
-    terms = np.where(probs > 0, probs * log_probs, 0.0)
+    terms = probs * np.where(probs > 0, log_probs, 0.0)
     return np.abs(terms.sum(axis=-1)) / np.log(2)
