@@ -182,13 +182,17 @@ def token_kinds(tokens: Sequence[str], mask_token: str = "[MASK]") -> tuple[str,
     return tuple(kinds.get(token, "word") for token in tokens)
 
 
-def view_payload(view: AttentionView, turn: int = 0) -> bytes:
+def view_payload(
+    view: AttentionView, turn: int = 0, attention_probs: np.ndarray | None = None
+) -> bytes:
     """Writes what the component reads.
 
     Args:
         view: what to show.
         turn: of the visitor's last selection that the view takes account of; 0 makes
             the component take the view's selection.
+        attention_probs: float `[L, N, T, T]`, every head, for a saved file that
+            nobody answers.
     """
     links = view.links
     header = {
@@ -211,6 +215,8 @@ def view_payload(view: AttentionView, turn: int = 0) -> bytes:
     }
     if links is not None:
         parts |= {"linkTargets": links.targets, "linkWeights": links.weights}
+    if attention_probs is not None:
+        parts["everyHead"] = attention_probs.astype(np.float32)
     return pack(header, parts)
 
 

@@ -18,7 +18,22 @@ function focusOf(state) {
  * @returns {function(): void} ends it.
  */
 function showAttention(parent, bytes, send) {
-  const data = readPayload(bytes)
+  return showData(parent, readPayload(bytes), send)
+}
+
+/** Shows a payload in a saved file, where nobody answers: it brings its heads along. */
+function showAlone(parent, bytes) {
+  const first = readPayload(bytes)
+  const show = (selection) => {
+    const { layer, head } = first.arrays.everyHead ? selection : first
+    const data = { ...first, ...selection, layer, head, rows: undefined, largest: undefined }
+    const matrix = matrixOf(first, layer, head)
+    showData(parent, { ...data, arrays: { ...first.arrays, matrix } }, show)
+  }
+  showData(parent, first, show)
+}
+
+function showData(parent, data, send) {
   let app = apps.get(parent)
   if (!app || app.data.mode !== data.mode) {
     app?.root.remove()

@@ -112,7 +112,7 @@ function writeScaleNames({ data, parts }) {
 /** A button for each head of the layer: its number on its colour. */
 function writeChips(app) {
   const { data, parts } = app
-  const hasLinks = data.linksPerRow > 0 && data.numHeads > 1
+  const hasLinks = data.numHeads > 1 && (data.linksPerRow > 0 || data.arrays.everyHead)
   const numbers = hasLinks ? Array.from({ length: data.numHeads }, (_, head) => head) : []
   parts.chips.hidden = !hasLinks
   if (parts.chips.childElementCount === numbers.length) return

@@ -75,9 +75,7 @@ function strongestCells(data, focus, threshold, limit) {
     const weight = weightAt(data, from, to)
     if (weight !== 0 && Math.abs(weight) >= threshold) cells.push({ from, to, weight })
   }
-  if (focus.from !== null && focus.to !== null) {
-    for (let to = 0; to < numTokens; to++) add(focus.from, to)
-  } else if (focus.from !== null) {
+  if (focus.from !== null) {
     for (let to = 0; to < numTokens; to++) add(focus.from, to)
   } else if (focus.to !== null) {
     for (let from = 0; from < numTokens; from++) add(from, focus.to)
@@ -90,8 +88,21 @@ function strongestCells(data, focus, threshold, limit) {
   return cells.slice(0, limit)
 }
 
+/** The weights of a head: the shown one, or one of all that a saved file holds. */
+function matrixOf(data, layer, head) {
+  const { everyHead, matrix } = data.arrays
+  if (!everyHead) return matrix
+  const size = data.numTokens ** 2
+  const start = (layer * data.numHeads + head) * size
+  return everyHead.subarray(start, start + size)
+}
+
 /** Links of another head of the layer: its strongest per row, as they were sent. */
 function linksOfHead(data, head, focus, threshold) {
+  if (data.arrays.everyHead) {
+    const arrays = { matrix: matrixOf(data, data.layer, head) }
+    return strongestCells({ ...data, arrays }, focus, threshold, LINES.mostLines)
+  }
   const { linkTargets, linkWeights } = data.arrays
   const { numTokens, linksPerRow } = data
   const cells = []

@@ -1,0 +1,217 @@
+import json
+import struct
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bertviz_core.figures.attention_export import (
+    attention_columns,
+    attention_html,
+    heatmap_svg,
+    lines_svg,
+)
+from bertviz_core.figures.attention_view import (
+    AttentionView,
+    HeadMap,
+    grid_thumbnails,
+    map_payload,
+    strongest_links,
+    token_kinds,
+    view_payload,
+)
+
+LOCALES = Path(__file__).parents[2] / "assets" / "locales"
+WORDS = json.loads((LOCALES / "zh" / "attention_view.json").read_text("utf-8"))
+NASTY = ("[CLS]", '<b>"&', "</script>", "猫\x01", "[MASK]")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def random_probs(num_layers, num_heads, num_tokens):
+    shape = (num_layers, num_heads, num_tokens, num_tokens)
+    probs = np.random.default_rng(5).random(shape, np.float32) ** 4
+    return probs / probs.sum(-1, keepdims=True)
+
+
+def view_of(tokens, probs, layer=0, head=0, **rest):
+    return AttentionView(
+        tokens,
+        token_kinds(tokens),
+        np.arange(len(tokens)) * 2 // max(2, len(tokens)),
+        grid_thumbnails(probs),
+        probs[layer, head],
+        WORDS,
+        layer,
+        head,
+        strongest_links(probs[layer]),
+        **rest,
+    )
+
+
+def unpacked(payload):
+    """Reads a payload as the component does, written again from its description."""
+    (length,) = struct.unpack("<I", payload[:4])
+    header = json.loads(payload[4 : 4 + length])
+    arrays = {
+        name: np.frombuffer(payload, part["dtype"], part["length"], part["offset"])
+        for name, part in header["parts"].items()
+    }
+    assert all(part["offset"] % 4 == 0 for part in header["parts"].values())
+    return header, arrays
+
+
+@pytest.mark.parametrize(
+    ("num_tokens", "most_bytes"), [(128, 500_000), (512, 4_000_000)]
+)
+def test_a_view_of_bert_base_is_small(num_tokens, most_bytes):
+    probs = random_probs(1, 12, num_tokens).repeat(12, axis=0)
+    tokens = tuple(f"token{index}" for index in range(num_tokens))
+    view = view_of(tokens, probs)
+    assert view.thumbnails.nbytes <= 300_000
+    assert view.thumbnails.shape == (12, 12, 32, 32)
+    assert len(view_payload(view)) <= most_bytes
+
+
+def test_the_payload_holds_the_exact_weights():
+    probs = random_probs(2, 3, 5)
+    view = view_of(NASTY, probs, layer=1, head=2)
+    header, arrays = unpacked(view_payload(view, turn=4, attention_probs=probs))
+    np.testing.assert_array_equal(arrays["matrix"].reshape(5, 5), probs[1, 2])
+    np.testing.assert_array_equal(arrays["everyHead"].reshape(probs.shape), probs)
+    np.testing.assert_array_equal(
+        arrays["thumbnails"].reshape(2, 3, 5, 5), view.thumbnails
+    )
+    assert (header["layer"], header["head"], header["turn"]) == (1, 2, 4)
+    assert header["labels"][0] == "◆[CLS]"
+    assert header["labels"][2] == "</script>"
+
+
+def test_the_payload_is_read_at_any_length_of_its_header():
+    probs = random_probs(1, 2, 3)
+    for length in range(9):
+        tokens = ("é" * length, "b", "c")
+        _, arrays = unpacked(view_payload(view_of(tokens, probs)))
+        np.testing.assert_array_equal(arrays["matrix"].reshape(3, 3), probs[0, 0])
+
+
+def test_a_thumbnail_keeps_the_strongest_weight_of_each_area():
+    probs = np.zeros((1, 2, 7, 7), np.float32)
+    probs[0, 1, 6, 2] = 0.25
+    thumbnails = grid_thumbnails(probs, size=3)
+    # Areas begin at 0, 2 and 4; the root of a quarter is a half.
+    assert thumbnails.shape == (1, 2, 3, 3)
+    assert thumbnails[0, 1, 2, 1] == 128
+    assert thumbnails.sum() == 128
+
+
+def test_a_thumbnail_of_few_tokens_has_a_pixel_for_each_weight():
+    probs = random_probs(2, 3, 5)
+    thumbnails = grid_thumbnails(probs)
+    np.testing.assert_allclose((thumbnails / 255.0) ** 2, probs, atol=0.004)
+
+
+def test_a_thumbnail_of_differences_keeps_their_sign():
+    differences = np.zeros((1, 1, 4, 4), np.float32)
+    differences[0, 0, 0, 1], differences[0, 0, 1, 0] = 0.16, -0.25
+    thumbnails = grid_thumbnails(differences, size=2, is_difference=True)
+    # 128 - 127 * 0.5, rounded to even.
+    assert thumbnails[0, 0].tolist() == [[64, 128], [128, 128]]
+
+
+def test_the_strongest_links_are_the_largest_weights_of_each_row():
+    probs = random_probs(1, 3, 6)[0]
+    links = strongest_links(probs, num_links=2)
+    assert links.targets.shape == (3, 6, 2)
+    for head in range(3):
+        for row in range(6):
+            expected = sorted(range(6), key=lambda to: -probs[head, row, to])[:2]
+            assert links.targets[head, row].tolist() == expected
+            np.testing.assert_array_equal(
+                links.weights[head, row], probs[head, row, expected]
+            )
+
+
+def test_a_map_of_heads_reaches_to_its_largest_magnitude():
+    values = np.array([[0.1, -0.4, 0.2], [0.0, 0.3, -0.1]])
+    header, arrays = unpacked(map_payload(HeadMap(values, WORDS, head=2)))
+    assert header["limit"] == pytest.approx(0.4)
+    assert (header["numLayers"], header["numHeads"], header["head"]) == (2, 3, 2)
+    np.testing.assert_array_equal(
+        arrays["values"].reshape(2, 3), values.astype(np.float32)
+    )
+
+
+def test_a_map_of_zeros_still_has_a_scale():
+    assert HeadMap(np.zeros((2, 3)), WORDS).limit == 1
+
+
+def test_parts_that_do_not_fit_together_are_refused():
+    probs = random_probs(1, 2, 4)
+    with pytest.raises(ValueError, match="as many"):
+        view_of(("a", "b", "c"), probs)
+    with pytest.raises(ValueError, match="scale"):
+        view_of(("a", "b", "c", "d"), probs, scale="cubic")
+
+
+def test_arrays_of_a_view_cannot_be_changed():
+    view = view_of(("a", "b"), random_probs(1, 2, 2))
+    with pytest.raises(ValueError, match="read-only"):
+        view.thumbnails[0] = 0
+
+
+@pytest.mark.parametrize("scale", ["linear", "log", "row"])
+@pytest.mark.parametrize("is_lying", [False, True])
+def test_a_picture_is_sound_xml_with_its_text_as_text(scale, is_lying):
+    view = view_of(NASTY, random_probs(1, 2, 5), scale=scale, is_lying=is_lying)
+    for drawn in (heatmap_svg(view), lines_svg(view)):
+        texts = [node.text for node in ET.fromstring(drawn).iter(f"{SVG}text")]
+        assert texts.count('<b>"&') == 2
+        assert texts.count("</script>") == 2
+        assert any("猫" in text for text in texts)
+
+
+def test_a_picture_holds_every_cell_in_the_color_of_its_weight():
+    probs = np.zeros((1, 1, 3, 3), np.float32)
+    probs[0, 0] = [[1, 0, 0], [0, 1, 0], [0, 0.5, 0.5]]
+    picture = ET.fromstring(heatmap_svg(view_of(("a", "b", "c"), probs)))
+    cells = {
+        path.get("fill"): path.get("d").count("M")
+        for path in picture.iter(f"{SVG}path")
+        if path.get("fill")
+    }
+    assert cells == {"#082A55": 2, "#689ED2": 2, "#F1F6FC": 5}
+
+
+def test_lines_are_those_from_the_threshold_up_or_of_the_locked_token():
+    probs = np.zeros((1, 1, 3, 3), np.float32)
+    probs[0, 0] = [[0.9, 0.1, 0], [0.3, 0.3, 0.4], [0, 0, 1]]
+
+    def curves(**rest):
+        picture = ET.fromstring(lines_svg(view_of(("a", "b", "c"), probs, **rest)))
+        return sum("C" in path.get("d") for path in picture.iter(f"{SVG}path"))
+
+    assert curves(threshold=0.35) == 3
+    assert curves(threshold=0.05, from_token=1) == 3
+    assert curves(threshold=0.05, to_token=0) == 2
+
+
+def test_the_table_has_a_row_for_each_cell_counted_from_one():
+    probs = random_probs(2, 3, 5)
+    columns = attention_columns(view_of(NASTY, probs, layer=1, head=2))
+    assert {len(column) for column in columns.values()} == {25}
+    assert (columns["layer"][0], columns["head"][0]) == (2, 3)
+    assert (columns["from_number"][7], columns["to_number"][7]) == (2, 3)
+    assert (columns["from"][7], columns["to"][7]) == (NASTY[1], NASTY[2])
+    assert columns["weight"][7] == probs[1, 2, 1, 2]
+
+
+def test_the_saved_page_asks_nobody_and_lets_no_text_out_of_its_place():
+    view = view_of(NASTY, random_probs(1, 2, 5))
+    page = attention_html(view, "</title><script>alert(1)</script>").decode()
+    assert "default-src 'none'" in page
+    assert "alert(1)</script>" not in page
+    assert page.count("<script") == page.count("</script>") == 2
+    # Addresses that something could be fetched from: none but a namespace.
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in page
