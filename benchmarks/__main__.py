@@ -9,7 +9,7 @@ import os
 
 from benchmarks.machine import describe_machine
 
-NAMES = ("forward", "start", "load", "memory", "scoring", "gibbs")
+NAMES = ("forward", "start", "load", "memory", "scoring", "ablation", "gibbs")
 
 
 def main() -> None:
