@@ -241,10 +241,12 @@ def _share_columns(
 def _rows_of(shares: np.ndarray) -> list[np.ndarray]:
     """Rows that count, bool `[T]` for "mean_distance" and each share."""
     all_rows = np.ones(shares.shape[-1], bool)
-    counted = shares.any(axis=-1)
     # A text without [SEP] gives 0 to it; no previous token is another matter.
-    counted[2:5] = True
-    return [all_rows, *counted]
+    counted: np.ndarray = np.any(shares, axis=-1)
+    by_name = dict(zip(MEASURES[3:], counted, strict=True))
+    for name in ("to_self", "to_cls", "to_separators"):
+        by_name[name] = all_rows
+    return [all_rows, *by_name.values()]
 
 
 def _row_entropy(attention: np.ndarray) -> np.ndarray:

@@ -57,6 +57,9 @@ def pair_arithmetic(
 ) -> PairArithmetic:
     """Shows how one attention probability comes about.
 
+    The result differs from the exposed probability by what the forward pass lost in
+    float32: less than 1e-6 for scores of usual size, 2e-6 where scores reach 70.
+
     Args:
         explorer: the model of the trace.
         trace: with hidden states and attention.
@@ -232,8 +235,10 @@ def _finisher(
     weights = [_wide(w) for w in (inner.kernel, inner.bias, outer.kernel, outer.bias)]
 
     def feed_forward(x: np.ndarray) -> np.ndarray:
-        neurons = _activation(config, x @ weights[0] + weights[1])
-        return neurons @ weights[2] + weights[3]
+        # One product of matrices: a stack of them took ten times as long.
+        flat = x.reshape(-1, x.shape[-1])
+        neurons = _activation(config, flat @ weights[0] + weights[1])
+        return (neurons @ weights[2] + weights[3]).reshape(x.shape)
 
     def finish(x: np.ndarray, update: np.ndarray) -> np.ndarray:
         x = x + update

@@ -1,0 +1,46 @@
+"""Everyday sentences that come with the project, for measuring heads on many texts.
+
+Written for this project; lengths from a few words to a few dozen, some of them pairs.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "sentences"
+LANGUAGES = ("en", "zh")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One text, or two that a model reads as a pair.
+
+    Args:
+        text: the first.
+        pair: the second, or `None`.
+    """
+
+    text: str
+    pair: str | None = None
+
+
+@functools.cache
+def bundled_sentences(language: str) -> tuple[Sentence, ...]:
+    """Reads the sentences of one language, always in the same order.
+
+    Args:
+        language: of `LANGUAGES`.
+
+    Raises:
+        ValueError: another language.
+    """
+    if language not in LANGUAGES:
+        raise ValueError(f"`language` must be among {LANGUAGES}. Received: {language}.")
+    entries = json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8"))
+    return tuple(
+        Sentence(entry) if isinstance(entry, str) else Sentence(*entry)
+        for entry in entries
+    )
