@@ -50,8 +50,9 @@ class NetworkWords:
 
 
 ENGLISH = NetworkWords()
-# Of two networks beside each other.
-_DASHES = ("dash", "solid")
+_TALL = 520  # pixels
+# Of two networks; the second one is drawn over the first.
+_DASHES = ("solid", "dash")
 
 
 def gradients_figure(
@@ -169,7 +170,7 @@ def neuron_figure(
     """Draws how active one neuron is over the steps, and what gradient it gets.
 
     Args:
-        trainings: of each function, from the same start.
+        trainings: of two functions, from the same start; the second is drawn on top.
         labels: of the functions.
         neuron: zero-based.
         step: the one that is looked at.
@@ -206,7 +207,7 @@ def fit_figure(
     """Draws what networks say at one step beside what they should say.
 
     Args:
-        trainings: of each function, on the same examples.
+        trainings: of two functions, on the same examples; the second is drawn on top.
         labels: of the functions.
         step: after how many steps.
         words: the texts on the figure.
@@ -225,7 +226,7 @@ def fit_figure(
         }
     )
     low, high = float(first.targets.min()), float(first.targets.max())
-    made = layout(words.input, words.output, height=320)
+    made = layout(words.input, words.output, height=_TALL)
     # The same at every step, so that the curves move and not the axis.
     made["yaxis"] |= {"range": [low - 1.5, high + 1.5]}
     return figure(traces, made)
@@ -269,7 +270,7 @@ def collapse_figure(
 
 
 def _two_storeys(step: int, decades: float, words: NetworkWords) -> dict[str, Any]:
-    made = layout(words.step, words.activity, lines=(upright(step),), height=520)
+    made = layout(words.step, words.activity, lines=(upright(step),), height=_TALL)
     made["xaxis"] |= {"anchor": "y2"}
     made["yaxis"] |= {"domain": [0.56, 1], "range": [-0.05, 1.05], "tickformat": ".0%"}
     made["yaxis2"] = {

@@ -65,7 +65,7 @@ def _choose_layers() -> tuple[tuple[LinearLayer, ...], str, np.ndarray]:
         help=t("activations.in_between_help"),
     )
     with seed_box:
-        seed = choose_seed("act_linear_seed", 4)
+        seed = choose_seed("act_linear_seed", 26)
     return linear_layers(depth, seed), name, np.array(inputs)
 
 

@@ -38,7 +38,7 @@ FORMULAS = {
     ),
     "gelu_tanh": (
         r"\begin{aligned}f(x)&=\tfrac{x}{2}\,(1+\tanh u)\\"
-        r"u&=\sqrt{\tfrac{2}{\pi}}(x+0.044715x^3)\end{aligned}",
+        r"u&=\sqrt{\tfrac{2}{\pi}}\,(x+c\,x^3)\\c&=0.044715\end{aligned}",
         r"\begin{aligned}f'(x)=\;&\tfrac12(1+\tanh u)\\"
         r"&+\tfrac{x}{2}(1-\tanh^2u)\,u'\end{aligned}",
     ),
@@ -53,41 +53,44 @@ FORMULAS = {
 # every one of these equations numerically.
 GELU_STEPS = {
     "gelu_step_gate": (
-        r"m=\begin{cases}1&Z\le x\\0&Z>x\end{cases}\qquad Z\sim\mathcal N(0,1)"
+        r"\begin{gathered}Z\sim\mathcal N(0,1)\\"
+        r"m=\begin{cases}1&Z\le x\\0&Z>x\end{cases}\end{gathered}"
     ),
     "gelu_step_density": (
-        r"\varphi(t)=\frac{1}{\sqrt{2\pi}}\,e^{-t^2/2}\qquad"
-        r"\int_{-\infty}^{\infty}\varphi(t)\,dt=1"
+        r"\begin{gathered}\varphi(t)=\frac{1}{\sqrt{2\pi}}\,e^{-t^2/2}\\"
+        r"\int_{-\infty}^{\infty}\varphi(t)\,dt=1\end{gathered}"
     ),
     "gelu_step_cumulative": r"\Phi(x)=P(Z\le x)=\int_{-\infty}^{x}\varphi(t)\,dt",
     "gelu_step_mean": (
-        r"E[m\,x]=\Phi(x)\cdot x+\bigl(1-\Phi(x)\bigr)\cdot0=x\,\Phi(x)"
-        r"=\operatorname{GELU}(x)"
+        r"\begin{aligned}E[m\,x]&=\Phi(x)\cdot x+\bigl(1-\Phi(x)\bigr)\cdot0\\"
+        r"&=x\,\Phi(x)=\operatorname{GELU}(x)\end{aligned}"
     ),
     "gelu_step_half": (
         r"\Phi(x)=\frac12+\int_{0}^{x}\frac{1}{\sqrt{2\pi}}\,e^{-t^2/2}\,dt"
     ),
     "gelu_step_substitution": (
-        r"t=\sqrt2\,s:\qquad\int_{0}^{x}\frac{1}{\sqrt{2\pi}}\,e^{-t^2/2}\,dt"
-        r"=\frac{1}{\sqrt{\pi}}\int_{0}^{x/\sqrt2}e^{-s^2}\,ds"
+        r"\begin{aligned}&\int_{0}^{x}\frac{1}{\sqrt{2\pi}}\,e^{-t^2/2}\,dt\\"
+        r"&=\frac{1}{\sqrt{\pi}}\int_{0}^{x/\sqrt2}e^{-s^2}\,ds\end{aligned}"
     ),
     "gelu_step_erf": (
-        r"\operatorname{erf}(u)=\frac{2}{\sqrt\pi}\int_0^u e^{-s^2}\,ds"
-        r"\quad\Rightarrow\quad"
+        r"\begin{gathered}\operatorname{erf}(u)"
+        r"=\frac{2}{\sqrt\pi}\int_0^u e^{-s^2}\,ds\\"
         r"\Phi(x)=\frac12\Bigl[1+\operatorname{erf}\frac{x}{\sqrt2}\Bigr]"
+        r"\end{gathered}"
     ),
     "gelu_step_result": (
         r"\operatorname{GELU}(x)"
         r"=\frac{x}{2}\Bigl[1+\operatorname{erf}\frac{x}{\sqrt2}\Bigr]"
     ),
     "gelu_step_derivative": (
-        r"\operatorname{GELU}'(x)=\Phi(x)+x\,\Phi'(x)=\Phi(x)+x\,\varphi(x)"
+        r"\begin{aligned}\operatorname{GELU}'(x)&=\Phi(x)+x\,\Phi'(x)\\"
+        r"&=\Phi(x)+x\,\varphi(x)\end{aligned}"
     ),
 }
 TANH_STEPS = {
     "tanh_step_idea": (
-        r"\operatorname{erf}\frac{x}{\sqrt2}\approx\tanh u(x)\qquad"
-        r"u(x)=\sqrt{\tfrac{2}{\pi}}\,\bigl(x+c\,x^3\bigr)"
+        r"\begin{gathered}\operatorname{erf}\frac{x}{\sqrt2}\approx\tanh u(x)\\"
+        r"u(x)=\sqrt{\tfrac{2}{\pi}}\,\bigl(x+c\,x^3\bigr)\end{gathered}"
     ),
     "tanh_step_erf": (
         r"\operatorname{erf}\frac{x}{\sqrt2}"
@@ -95,12 +98,13 @@ TANH_STEPS = {
     ),
     "tanh_step_tanh": r"\tanh u=u-\frac{u^3}{3}+\frac{2u^5}{15}-\dots",
     "tanh_step_insert": (
-        r"\tanh u(x)=\sqrt{\tfrac{2}{\pi}}\,"
-        r"\Bigl(x+\Bigl[c-\frac{2}{3\pi}\Bigr]x^3+\dots\Bigr)"
+        r"\begin{aligned}&\tanh u(x)=\\&\sqrt{\tfrac{2}{\pi}}\,"
+        r"\Bigl(x+\Bigl[c-\frac{2}{3\pi}\Bigr]x^3+\dots\Bigr)\end{aligned}"
     ),
     "tanh_step_equal": (
-        r"c-\frac{2}{3\pi}=-\frac16\quad\Rightarrow\quad"
-        r"c=\frac{2}{3\pi}-\frac16=\frac{4-\pi}{6\pi}=0.04553992\ldots"
+        r"\begin{gathered}c-\frac{2}{3\pi}=-\frac16\\"
+        r"c=\frac{2}{3\pi}-\frac16=\frac{4-\pi}{6\pi}\\"
+        r"=0.04553992\ldots\end{gathered}"
     ),
 }
 

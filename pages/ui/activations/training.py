@@ -45,11 +45,13 @@ def explore_training() -> None:
         )
     neuron, step = _choose_view(trainings["relu"])
     st.markdown(_story(trainings, neuron))
+    # Where both are alike, the one that dies shall be seen.
+    relu_last = dict(reversed(trainings.items()))
     neuron_box, fit_box = st.columns(2)
     with neuron_box:
-        _show_neuron(trainings, neuron, step)
+        _show_neuron(relu_last, neuron, step)
     with fit_box:
-        _show_fit(trainings, step)
+        _show_fit(relu_last, step)
 
 
 def _choose_training() -> tuple[float, float, int]:
