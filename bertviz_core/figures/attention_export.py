@@ -126,8 +126,8 @@ def heatmap_svg(view: AttentionView) -> str:
 def lines_svg(view: AttentionView) -> str:
     """Draws the lines of the shown head, standing or lying as the view says.
 
-    A locked token's lines alone are drawn; else all from the threshold up, at most the
-    1500 strongest.
+    Lines from the threshold up, at most the 1500 strongest; of a locked token its own
+    alone, of a locked cell the one, however weak.
     """
     size, length = len(view.tokens), len(view.tokens) * _ROW
     far = _NAME + _SPAN
@@ -156,7 +156,8 @@ def lines_svg(view: AttentionView) -> str:
 def _lines_to_draw(view: AttentionView) -> list[tuple[int, int]]:
     """Weakest first, so that strong lines lie on top."""
     sizes = np.abs(view.matrix).copy()
-    sizes[sizes < view.threshold] = 0
+    if view.from_token is None or view.to_token is None:
+        sizes[sizes < view.threshold] = 0
     if view.from_token is not None:
         sizes[np.arange(len(sizes)) != view.from_token] = 0
     if view.to_token is not None:

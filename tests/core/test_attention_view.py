@@ -194,6 +194,7 @@ def test_lines_are_those_from_the_threshold_up_or_of_the_locked_token():
     assert curves(threshold=0.35) == 3
     assert curves(threshold=0.05, from_token=1) == 3
     assert curves(threshold=0.05, to_token=0) == 2
+    assert curves(threshold=0.35, from_token=0, to_token=1) == 1
 
 
 def test_the_table_has_a_row_for_each_cell_counted_from_one():

@@ -40,18 +40,29 @@ function linesView(app) {
   }
 }
 
-/** The links to draw, weakest first, each with its head. */
+/** The links to draw, weakest first, each with its head; kept while scrolling. */
 function linksToDraw(app) {
   const { data, state } = app
-  const focus = focusOf(state)
+  const { from, to } = focusOf(state)
+  const heads = shownHeads(app)
+  const key = [from, to, state.threshold, ...heads].join()
+  if (app.links?.key !== key || app.links.data !== data) {
+    app.links = { key, data, found: findLinks(app, { from, to }, heads) }
+  }
+  return app.links.found
+}
+
+function findLinks({ data, state }, focus, heads) {
+  const isCell = focus.from !== null && focus.to !== null
+  // The cell in focus has its line, however weak.
+  const threshold = isCell ? 0 : state.threshold
   const found = []
-  for (const head of shownHeads(app)) {
+  for (const head of heads) {
     const cells = head === data.head
-      ? strongestCells(data, focus, state.threshold, LINES.mostLines)
-      : linksOfHead(data, head, focus, state.threshold)
+      ? strongestCells(data, focus, threshold, LINES.mostLines)
+      : linksOfHead(data, head, focus, threshold)
     for (const link of cells) {
-      if (focus.from !== null && focus.to !== null && link.to !== focus.to) continue
-      found.push({ ...link, head })
+      if (!isCell || link.to === focus.to) found.push({ ...link, head })
     }
   }
   found.sort((a, b) => Math.abs(a.weight) - Math.abs(b.weight))

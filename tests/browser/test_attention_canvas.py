@@ -1,0 +1,332 @@
+"""The attention component in a real browser, on a page of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from io import BytesIO
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from bertviz_core.figures.attention_export import attention_html
+from bertviz_core.figures.attention_view import (
+    AttentionView,
+    grid_thumbnails,
+    token_kinds,
+)
+from tests.browser.conftest import ROOT, running_server, settle
+
+pytestmark = pytest.mark.browser
+
+ENTRY = "tests/browser/pages_for_tests/attention.py"
+# Of the drawings, in CSS pixels; see GRID_LABEL, HEAT and LINES in the scripts.
+GRID_LABEL, HEAT_LEFT, HEAT_TOP, LINES_ROW = 30, 92, 84, 22
+NUM_TOKENS, MOST_GRID_MS = 12, 300
+
+
+@pytest.fixture(scope="module")
+def canvas_url(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("canvas")
+    with running_server(
+        folder / "cache", folder / "log.txt", ENTRY, PYTHONPATH=str(ROOT)
+    ) as server:
+        yield server.url
+
+
+@pytest.fixture
+def show(visit, canvas_url):
+    """Opens the page and gives it with its component."""
+
+    def open_page(query="", **browser):
+        page = visit(f"/{query}", base=canvas_url, **browser)
+        view = page.locator(".attention").first
+        expect(view).to_have_attribute("data-grid-ms", re.compile(r"\d"))
+        return page, view
+
+    return open_page
+
+
+def click_head(view, layer, head, num_heads=12):
+    grid = view.locator("canvas.grid")
+    cell = (grid.bounding_box()["width"] - GRID_LABEL - 2) / num_heads
+    at = {
+        "x": GRID_LABEL + (head - 0.5) * cell,
+        "y": GRID_LABEL + (layer - 0.5) * cell,
+    }
+    grid.click(position=at)
+
+
+def cell_position(view, row, column, num_tokens=NUM_TOKENS):
+    cell = (view.locator("canvas.heat").bounding_box()["width"] - HEAT_LEFT - 2) / (
+        num_tokens
+    )
+    return {
+        "x": HEAT_LEFT + (column + 0.5) * cell,
+        "y": HEAT_TOP + (row + 0.5) * cell,
+    }
+
+
+def selection_line(page):
+    return page.get_by_text(re.compile(r"^Selection\("))
+
+
+def status(view):
+    return view.get_by_role("status")
+
+
+def test_choosing_a_head_moves_the_other_views_and_the_page(show):
+    page, view = show()
+    click_head(view, 5, 3)
+    expect(view).to_have_attribute("data-layer", "5")
+    expect(view.locator("h4", has_text="Weights of layer 5, head 3")).to_be_visible()
+    expect(view.locator("h4", has_text="Lines of layer 5, head 3")).to_be_visible()
+    expect(selection_line(page)).to_contain_text("layer=4, head=2, from_token=None")
+
+
+def test_hovering_says_the_exact_weight_and_does_not_run_the_page_again(show):
+    page, view = show()
+    for column in (2, 3, 4):
+        view.locator("canvas.heat").hover(position=cell_position(view, 1, column))
+    expect(status(view)).to_contain_text("the → drink · layer 1, head 1 · weight 0.")
+    text = status(view).inner_text()
+    weight = float(re.search(r"weight (0\.\d{4})", text).group(1))
+    share = float(re.search(r"([\d.]+) % of its row", text).group(1))
+    rank = int(re.search(r"rank (\d+) of 12", text).group(1))
+    assert share == pytest.approx(100 * weight, abs=0.06)
+    weights = row_of_the_example(1)
+    assert weight == pytest.approx(weights[4], abs=5e-5)
+    assert rank == 1 + sum(other > weights[4] for other in weights)
+    expect(selection_line(page)).to_contain_text("run 1")
+
+
+def row_of_the_example(row):
+    """The same random weights as the page, layer 1, head 1."""
+    shape = (12, 12, NUM_TOKENS, NUM_TOKENS)
+    scores = np.random.default_rng(7).standard_normal(shape, np.float32) * 2
+    scores[:, 0] += 4 * np.eye(NUM_TOKENS, k=-3)
+    exponents = np.exp(scores[0, 0, row] - scores[0, 0, row].max())
+    return exponents / exponents.sum()
+
+
+def test_a_click_locks_a_cell_and_a_second_click_or_escape_frees_it(show):
+    page, view = show()
+    heat = view.locator("canvas.heat")
+    heat.click(position=cell_position(view, 2, 5))
+    expect(view).to_have_attribute("data-locked", "true")
+    expect(selection_line(page)).to_contain_text("from_token=2, to_token=5")
+    heat.hover(position=cell_position(view, 7, 7))
+    expect(view).to_have_attribute("data-from", "2")
+    expect(view).to_have_attribute("data-lines", "1")
+    heat.click(position=cell_position(view, 2, 5))
+    expect(view).to_have_attribute("data-locked", "false")
+    expect(selection_line(page)).to_contain_text("from_token=None")
+    heat.click(position=cell_position(view, 3, 1))
+    page.keyboard.press("Escape")
+    expect(view).to_have_attribute("data-locked", "false")
+
+
+def test_a_locked_cell_stays_when_the_head_changes(show):
+    page, view = show()
+    view.locator("canvas.heat").click(position=cell_position(view, 2, 5))
+    click_head(view, 9, 12)
+    expect(selection_line(page)).to_contain_text("layer=8, head=11, from_token=2")
+    expect(status(view)).to_contain_text("cat → ▢[MASK] · layer 9, head 12")
+
+
+def test_a_token_of_the_lines_marks_its_row_in_the_heatmap(show):
+    page, view = show()
+    lines = view.locator("canvas.lines")
+    lines.click(position={"x": 40, "y": 3.5 * LINES_ROW})
+    expect(view).to_have_attribute("data-from", "3")
+    expect(view).to_have_attribute("data-to", "")
+    width = lines.bounding_box()["width"]
+    lines.click(position={"x": width - 40, "y": 8.5 * LINES_ROW})
+    expect(view).to_have_attribute("data-to", "8")
+    expect(selection_line(page)).to_contain_text("from_token=None, to_token=8")
+
+
+def test_arrows_move_and_enter_locks(show):
+    page, view = show()
+    view.locator("canvas.grid").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowLeft", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(selection_line(page)).to_contain_text("layer=2, head=1")
+    page.keyboard.press("Escape")
+    view.locator("canvas.heat").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    expect(selection_line(page)).to_contain_text("from_token=1, to_token=1")
+    expect(view).to_have_attribute("data-locked", "true")
+    page.keyboard.press("Escape")
+    expect(selection_line(page)).to_contain_text("from_token=None")
+
+
+def test_every_canvas_is_reached_by_tab_with_a_name_and_a_visible_ring(show):
+    page, _ = show()
+    names = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        found = page.evaluate(
+            """() => {
+              const inner = document.activeElement.shadowRoot?.activeElement
+              if (inner?.tagName !== 'CANVAS') return null
+              const { outlineStyle, outlineWidth } = getComputedStyle(inner)
+              return [inner.getAttribute('aria-label'), outlineStyle, outlineWidth]
+            }"""
+        )
+        names += [found] if found else []
+    # After the last element of the page, Tab begins again.
+    assert [name.split(" ")[0] for name, _, _ in names[:3]] == [
+        *("Attention", "Heatmap", "Lines")
+    ]
+    assert {(style, width) for _, style, width in names} == {("solid", "3px")}
+
+
+def test_tables_say_what_the_canvases_show(show):
+    _, view = show()
+    view.get_by_text("As a table").nth(1).click()
+    caption = view.locator(".heat-part caption")
+    expect(caption).to_have_text("The 25 largest weights of layer 1, head 1")
+    expect(view.locator(".heat-part tbody tr")).to_have_count(25)
+    view.locator("canvas.heat").click(position={"x": 20, "y": HEAT_TOP + 5})
+    expect(caption).to_contain_text("weights of ◆[CLS]")
+    expect(view.locator(".heat-part tbody tr")).to_have_count(NUM_TOKENS)
+    view.get_by_text("As a table").first.click()
+    expect(view.locator(".grid-part tbody tr")).to_have_count(12)
+
+
+def test_heads_are_added_to_the_lines(show):
+    _, view = show()
+    before = int(view.get_attribute("data-lines"))
+    view.get_by_role("button", name="Show head 11").click()
+    pressed = view.locator(".chip[aria-pressed=true]")
+    expect(pressed).to_have_text(["1", "11"])
+    assert int(view.get_attribute("data-lines")) > before
+    hues = view.locator(".chip").evaluate_all(
+        "chips => chips.map(chip => chip.style.getPropertyValue('--hue'))"
+    )
+    assert len(set(hues)) == 12
+
+
+def test_scale_and_threshold_change_the_picture_and_the_legend(show):
+    page, view = show()
+    before = view.locator("canvas.heat").evaluate("canvas => canvas.toDataURL()")
+    expect(view.locator(".legend")).to_have_text("01weight (linear)")
+    view.get_by_label("Scale").select_option("log")
+    expect(view.locator(".legend")).to_have_text("≤ 0.00011weight (log)")
+    assert (
+        view.locator("canvas.heat").evaluate("canvas => canvas.toDataURL()") != before
+    )
+    view.get_by_label("Lines from").fill("0.5")
+    expect(view).to_have_attribute("data-lines", re.compile(r"^\d$"))
+    expect(selection_line(page)).to_contain_text("run 1")
+
+
+def test_differences_have_a_legend_with_both_signs(show):
+    _, view = show("?difference=1", color_scheme="dark")
+    expect(view.locator(".legend")).to_contain_text("−0.")
+    expect(view.locator(".legend")).to_contain_text("+0.")
+    expect(view.locator(".legend")).to_contain_text("may be negative")
+
+
+def test_chinese_is_upright_between_two_rows(show):
+    page, view = show("?text=chinese", locale="zh-CN", width=390)
+    expect(view.get_by_role("button", name="词元竖排")).to_be_visible()
+    lines = view.locator("canvas.lines")
+    # A column of a character's own width: turned names would not fit side by side.
+    lines.click(position={"x": 26 * 1.5, "y": 60})
+    expect(status(view)).to_contain_text("猫")
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= 390
+    view.get_by_role("button", name="词元竖排").click()
+    expect(view.get_by_role("button", name="词元横排")).to_be_visible()
+
+
+def test_one_token_and_one_head_are_enough(show):
+    page, view = show("?text=one&size=one_head")
+    expect(view).to_have_attribute("data-lines", "1")
+    expect(view.locator(".chip")).to_have_count(0)
+    view.locator("canvas.heat").hover(position={"x": HEAT_LEFT + 9, "y": HEAT_TOP + 9})
+    expect(status(view)).to_contain_text("weight 1.0000 · 100.0 % of its row · rank 1")
+    view.locator("canvas.grid").focus()
+    page.keyboard.press("ArrowRight")
+    expect(view).to_have_attribute("data-head", "1")
+
+
+def test_512_tokens_are_usable(show):
+    _, view = show("?text=long")
+    assert float(view.get_attribute("data-grid-ms")) <= MOST_GRID_MS
+    box = view.locator(".heat-box")
+    assert box.evaluate("box => box.scrollHeight") > 5_000
+    canvas = view.locator("canvas.heat").evaluate("c => [c.width, c.height]")
+    assert max(canvas) < 2_000
+    box.evaluate("box => box.scrollTo(box.scrollWidth, box.scrollHeight)")
+    size = view.locator("canvas.heat").bounding_box()
+    corner = {"x": size["width"] - 30, "y": size["height"] - 30}
+    view.locator("canvas.heat").hover(position=corner)
+    expect(status(view)).to_contain_text(re.compile(r"word50\d → word50\d"))
+    assert view.locator(".box").evaluate_all(
+        "boxes => boxes.every(box => box.getBoundingClientRect().width < 1280)"
+    )
+    view.get_by_text("As a table").nth(1).click()
+    expect(view.locator(".heat-part tbody tr")).to_have_count(25)
+
+
+def test_the_picture_is_saved_with_twice_the_pixels(show):
+    page, view = show()
+    with page.expect_download() as saved:
+        view.get_by_role("button", name="Save PNG").click()
+    picture = BytesIO(saved.value.path().read_bytes()).getvalue()
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    width = int.from_bytes(picture[16:20], "big")
+    assert width >= 2 * view.locator("canvas.lines").bounding_box()["width"]
+
+
+def test_a_map_of_heads_is_chosen_from_and_read(show):
+    page, _ = show("?map=1")
+    view = page.locator(".attention").nth(1)
+    expect(status(view)).to_contain_text(re.compile(r"Layer 1, head 1: [+−]0\.\d{4}"))
+    click_head(view, 3, 7)
+    expect(selection_line(page).nth(1)).to_contain_text("layer=2, head=6")
+    expect(view.locator(".legend")).to_contain_text("may be negative")
+
+
+def test_a_saved_file_works_without_a_network(new_page, tmp_path):
+    probs = np.random.default_rng(2).random((2, 3, 4, 4), np.float32)
+    probs /= probs.sum(-1, keepdims=True)
+    tokens = ("[CLS]", "<b>", "</script>", "猫")
+    words = json.loads(
+        (ROOT / "assets/locales/en/attention_view.json").read_text("utf-8")
+    )
+    view = AttentionView(
+        *(tokens, token_kinds(tokens), np.zeros(4, int), grid_thumbnails(probs)),
+        *(probs[0, 0], words),
+    )
+    file = tmp_path / "attention.html"
+    file.write_bytes(attention_html(view, "A <title>", attention_probs=probs))
+    page = new_page(base="file:")
+    page.context.set_offline(True)
+    page.goto(file.as_uri())
+    shown = page.locator(".attention")
+    expect(page.locator("h1")).to_have_text("A <title>")
+    shown.locator("canvas.heat").hover(
+        position={"x": HEAT_LEFT + 45, "y": HEAT_TOP + 5}
+    )
+    expected = f"◆[CLS] → <b> · layer 1, head 1 · weight {probs[0, 0, 0, 1]:.4f}"
+    expect(status(shown)).to_contain_text(expected)
+    click_head(shown, 2, 3, num_heads=3)
+    expect(shown.locator("h4", has_text="layer 2, head 3").first).to_be_visible()
+    expect(shown).to_have_attribute("aria-busy", "false")
+    shown.locator("canvas.heat").hover(
+        position={"x": HEAT_LEFT + 45, "y": HEAT_TOP + 35}
+    )
+    expect(status(shown)).to_contain_text(f"weight {probs[1, 2, 1, 1]:.4f}")
+
+
+def test_hovering_the_grid_names_a_head_and_does_not_run_the_page_again(show):
+    page, view = show()
+    view.locator("canvas.grid").hover(position={"x": 100, "y": 100})
+    expect(status(view)).to_contain_text(re.compile(r"Layer \d+, head \d+"))
+    settle(page)
+    expect(selection_line(page)).to_contain_text("run 1")
