@@ -34,6 +34,11 @@ def show_page() -> None:
         title=plain("app.page_masked_word"),
         help=t("app.page_masked_word_help"),
     )
+    attention = st.Page(
+        VIEWS / "attention.py",
+        title=plain("app.page_attention"),
+        help=t("app.page_attention_help"),
+    )
     activations = st.Page(
         VIEWS / "activations.py",
         title=plain("app.page_activations"),
@@ -44,11 +49,13 @@ def show_page() -> None:
         title=plain("app.page_models"),
         help=t("app.page_models_help"),
     )
-    page = st.navigation([home, masked_word, activations, models], position="hidden")
+    pages = [home, masked_word, attention, activations, models]
+    page = st.navigation(pages, position="hidden")
     st.set_page_config(page_title=plain("app.tab_title", page=page.title))
     with links:
         st.page_link(home, icon=":material/home:")
         st.page_link(masked_word, icon=":material/edit_note:")
+        st.page_link(attention, icon=":material/hub:")
         st.page_link(activations, icon=":material/show_chart:")
         st.page_link(models, icon=":material/deployed_code:")
     with shown_to_user():

@@ -26,7 +26,8 @@ ERRORS = {
 CHINESE = re.compile("[\u4e00-\u9fff]")
 # Names, file endings and terms that a Chinese text writes in Latin letters, too.
 SAME_IN_BOTH = {
-    "BERT", "Explorer", "MB", "T", "base", "bert", "chinese", "csv", "home", "html",
+    "BERT", "CLS", "Explorer", "MB", "SEP", "T", "base", "bert", "chinese", "csv",
+    "home", "html", "q",
     "Top", "k", "logit", "me", "my", "p", "top",
 }  # fmt: skip
 

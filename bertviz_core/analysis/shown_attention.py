@@ -1,6 +1,7 @@
 """From an attention matrix to the one that is shown: merge, leave out, cut off.
 
-Q rows and K columns of what is shown; each stands for a token, or for a word.
+S places of what is shown, as rows and as columns; each stands for a token, or for a
+word.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from bertviz_core.analysis.attention import (
     merge_words,
     segment_tokens,
     select_tokens,
+    share_of_row,
     threshold_mass,
     threshold_weight,
 )
@@ -31,25 +33,26 @@ class AttentionOptions:
     Args:
         merge_words: makes one row and column of the pieces of a word.
         hide_special: leaves [CLS] and [SEP] out.
+        from_segment: whose looking is shown, 0 or 1; `None` for both texts. Other
+            rows are 0.
+        to_segment: who is shown as looked at, likewise; other columns are 0.
         renormalise: divides each row by what is left of it.
-        from_segment: whose looking is shown, 0 or 1; `None` for both texts.
-        to_segment: who is shown as looked at, likewise.
         least_weight: smaller weights become 0.
         mass: of each row, the largest weights that reach this share stay.
     """
 
     merge_words: bool = False
     hide_special: bool = False
-    renormalise: bool = False
     from_segment: int | None = None
     to_segment: int | None = None
+    renormalise: bool = False
     least_weight: float = 0.0
     mass: float = 1.0
 
 
 @dataclass(frozen=True)
-class Axis(FrozenArrays):
-    """The rows, or the columns, of what is shown.
+class Places(FrozenArrays):
+    """What the rows are, and the columns.
 
     Args:
         labels: what each is called.
@@ -68,10 +71,10 @@ class Axis(FrozenArrays):
     def __len__(self) -> int:
         return len(self.labels)
 
-    def select(self, kept: np.ndarray) -> Axis:
+    def select(self, kept: np.ndarray) -> Places:
         """Those that a bool array marks."""
         indices = np.flatnonzero(kept)
-        return Axis(
+        return Places(
             tuple(self.labels[i] for i in indices),
             tuple(self.kinds[i] for i in indices),
             self.segments[indices],
@@ -91,16 +94,14 @@ class ShownAttention(FrozenArrays):
     """What a picture shows.
 
     Args:
-        values: float `[Q, K]`.
-        rows: who looks.
-        columns: who is looked at.
-        left_out: share of all weight that options took away, in [0, 1]; 0 after
-            `renormalise`, which spreads it over the rest.
+        values: float `[S, S]`, rows look.
+        places: what each row, and each column, stands for.
+        left_out: share of the weight of the rows shown that options took away, in
+            [0, 1]; 0 after `renormalise`, which spreads it over the rest.
     """
 
     values: np.ndarray
-    rows: Axis
-    columns: Axis
+    places: Places
     left_out: float
 
 
@@ -114,33 +115,36 @@ def show_attention(
         tokenized: the text.
         options: what to do.
     """
-    axis = _axis(tokenized)
+    places = _places(tokenized)
     if options.merge_words:
         groups = group_words(tokenized.word_ids, tokenized.token_type_ids)
         matrix = merge_words(matrix, groups)
-        axis = _merged(axis, tokenized, groups)
-    rows, columns = (
-        segment_tokens(axis.segments, segment) & _may_stay(axis, options)
+        places = _merged(places, tokenized, groups)
+    is_special = np.array([kind == SPECIAL for kind in places.kinds], bool)
+    kept = ~(is_special & options.hide_special)
+    looks, seen = (
+        segment_tokens(places.segments, segment)[kept]
         for segment in (options.from_segment, options.to_segment)
     )
-    values = select_tokens(matrix, rows, columns, options.renormalise)
-    whole = matrix[rows].sum()
+    values = select_tokens(matrix, kept, kept) * np.outer(looks, seen)
+    whole = matrix[kept][looks].sum()
+    if options.renormalise:
+        values = share_of_row(values)
+        whole = values.sum()
     if options.least_weight > 0:
         values = threshold_weight(values, options.least_weight)
     if options.mass < 1:
         values = threshold_mass(values, options.mass)
-    left_out = 0.0
-    if not options.renormalise and whole > 0:
-        left_out = float(np.clip(1 - values.sum() / whole, 0, 1))
-    return ShownAttention(values, axis.select(rows), axis.select(columns), left_out)
+    left_out = float(np.clip(1 - values.sum() / whole, 0, 1)) if whole > 0 else 0.0
+    return ShownAttention(values, places.select(kept), left_out)
 
 
-def _axis(tokenized: TokenizedText) -> Axis:
+def _places(tokenized: TokenizedText) -> Places:
     kinds = np.full(tokenized.num_tokens, WORD, dtype=object)
     kinds[tokenized.is_unknown] = UNKNOWN
     kinds[tokenized.mask_positions] = MASK
     kinds[tokenized.is_special] = SPECIAL
-    return Axis(
+    return Places(
         tokenized.tokens,
         tuple(kinds.tolist()),
         tokenized.token_type_ids,
@@ -149,17 +153,12 @@ def _axis(tokenized: TokenizedText) -> Axis:
     )
 
 
-def _merged(axis: Axis, tokenized: TokenizedText, groups: np.ndarray) -> Axis:
+def _merged(places: Places, tokenized: TokenizedText, groups: np.ndarray) -> Places:
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    return Axis(
+    return Places(
         merge_labels(tokenized.tokens, groups),
-        tuple(axis.kinds[i] for i in starts),
-        axis.segments[starts],
+        tuple(places.kinds[i] for i in starts),
+        places.segments[starts],
         starts,
         np.diff(np.append(starts, len(groups))),
     )
-
-
-def _may_stay(axis: Axis, options: AttentionOptions) -> np.ndarray:
-    is_special = np.array([kind == SPECIAL for kind in axis.kinds], bool)
-    return ~(is_special & options.hide_special)

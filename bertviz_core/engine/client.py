@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from bertviz_core.engine.attention_client import AttentionClient
 from bertviz_core.engine.cause_client import CauseClient
 from bertviz_core.engine.engine import Engine
 from bertviz_core.engine.jobs import JobStatus
@@ -20,7 +21,7 @@ from bertviz_core.trace import (
 )
 
 
-class Client(CauseClient):
+class Client(AttentionClient, CauseClient):
     """Asks an engine. Safe to share between threads and sessions.
 
     Every method raises the `BertVizError` that the task raised, or an
@@ -146,6 +147,7 @@ class Client(CauseClient):
             task: one of
                 `"download_model"` (`name`, `revision=None`), a `ModelEntry`;
                 `"convert"` (`source`, `destination`), the folder;
+                `"profile_corpus"` (`model`, `language`), a `CorpusProfile`;
                 `"ablate_heads"` and `"ablate_parts"` (`model`, `text`, `target`,
                 `pair=None`, `cut=False`), an `AblationMap` and a `PartAblation`;
                 `"patch_hidden_states"` (`model`, `clean`, `corrupted`, `target`,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bertviz_core.engine import cause_tasks
+from bertviz_core.engine import attention_tasks, cause_tasks
 from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import (
     ANSWERS,
@@ -138,9 +138,16 @@ TASKS: dict[str, Callable[..., Any]] = {
         add_upload,
         forward_count,
         warm_up,
+        *attention_tasks.TASKS,
         *cause_tasks.TASKS,
     )
 }
 JOB_TASKS: dict[str, Callable[..., Any]] = {
-    task.__name__: task for task in (download_model, convert, *cause_tasks.JOB_TASKS)
+    task.__name__: task
+    for task in (
+        download_model,
+        convert,
+        *attention_tasks.JOB_TASKS,
+        *cause_tasks.JOB_TASKS,
+    )
 }

@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 from bertviz_core.figures.masked_word import label
 
 _ROW_HEIGHT = 26  # pixels
-_FRAME_HEIGHT = 96  # pixels; labels and title of the columns
+_FRAME_HEIGHT = 120  # pixels; title, labels and title of the columns
 _MOST_WRITTEN = 5  # cells that carry their number
 _WIDEST = 24  # columns; more labels than that stand upright
 
@@ -51,7 +51,7 @@ def value_map_figure(
         values: float `[R, C]`; NaN leaves a cell empty.
         rows: R labels, the first one on top.
         columns: C labels.
-        title: of the scale, which says what the numbers are.
+        title: what the numbers are.
         row_title: what a row is.
         column_title: what a column is.
         is_signed: has 0 in the middle of the scale and one hue on each side.
@@ -77,12 +77,13 @@ def value_map_figure(
         "texttemplate": "%{text}",
         "xgap": 1,
         "ygap": 1,
-        "colorbar": {"title": {"text": title, "side": "right"}, "thickness": 12},
+        "colorbar": {"thickness": 12},
         "customdata": [[f"{r} · {c}" for c in column_labels] for r in row_labels],
         "hovertemplate": f"%{{customdata}}<br>%{{z:.{digits}f}}<extra></extra>",
         **_colours(values, is_signed),
     }
     layout = _layout(row_labels, column_labels, row_title, column_title)
+    layout["title"] = {"text": title, "font": {"size": 14}, "x": 0}
     return go.Figure([trace], layout, _validate=False)
 
 
@@ -111,7 +112,7 @@ def _layout(
 ) -> dict[str, Any]:
     return {
         "height": _FRAME_HEIGHT + _ROW_HEIGHT * len(rows),
-        "margin": {"l": 0, "r": 0, "t": 8, "b": 0},
+        "margin": {"l": 0, "r": 0, "t": 32, "b": 0},
         "xaxis": {
             "title": {"text": column_title},
             "tickvals": list(range(len(columns))),

@@ -43,13 +43,13 @@ def matrix():
 def test_without_options_everything_is_shown_as_it_is(matrix, tokenized):
     shown = show_attention(matrix, tokenized, AttentionOptions())
     np.testing.assert_array_equal(shown.values, matrix)
-    assert shown.rows.labels == shown.columns.labels == TOKENS
+    assert shown.places.labels == TOKENS
     assert shown.left_out == pytest.approx(0)
 
 
-def test_rows_and_columns_say_what_they_are(matrix, tokenized):
-    rows = show_attention(matrix, tokenized, AttentionOptions()).rows
-    assert rows.kinds == (
+def test_places_say_what_they_are(matrix, tokenized):
+    places = show_attention(matrix, tokenized, AttentionOptions()).places
+    assert places.kinds == (
         *(SPECIAL, WORD, WORD, MASK, SPECIAL),
         *(UNKNOWN, WORD, SPECIAL),
     )
@@ -57,7 +57,7 @@ def test_rows_and_columns_say_what_they_are(matrix, tokenized):
 
 def test_merged_words_keep_rows_that_sum_to_one(matrix, tokenized):
     shown = show_attention(matrix, tokenized, AttentionOptions(merge_words=True))
-    assert shown.rows.labels == MERGED
+    assert shown.places.labels == MERGED
     np.testing.assert_allclose(shown.values.sum(axis=1), 1)
     assert shown.values[0, 1] == pytest.approx(matrix[0, 1] + matrix[0, 2])
     assert shown.values[1, 0] == pytest.approx((matrix[1, 0] + matrix[2, 0]) / 2)
@@ -78,12 +78,13 @@ def test_renormalised_rows_sum_to_one_again(matrix, tokenized):
     assert shown.left_out == 0
 
 
-def test_a_segment_filter_chooses_rows_and_columns(matrix, tokenized):
+def test_a_segment_filter_shows_one_text_looking_at_the_other(matrix, tokenized):
     options = AttentionOptions(from_segment=1, to_segment=0)
     shown = show_attention(matrix, tokenized, options)
-    np.testing.assert_array_equal(shown.values, matrix[5:, :5])
-    assert shown.rows.labels == TOKENS[5:]
-    assert shown.columns.labels == TOKENS[:5]
+    np.testing.assert_array_equal(shown.values[5:, :5], matrix[5:, :5])
+    assert not shown.values[:5].any()
+    assert not shown.values[:, 5:].any()
+    assert shown.left_out == pytest.approx(matrix[5:, 5:].sum() / 3)
 
 
 def test_thresholds_leave_the_large_weights(matrix, tokenized):
@@ -104,4 +105,4 @@ def test_thresholds_leave_the_large_weights(matrix, tokenized):
     ],
 )
 def test_a_token_is_found_where_it_is_shown(matrix, tokenized, options, token, place):
-    assert show_attention(matrix, tokenized, options).rows.place_of(token) == place
+    assert show_attention(matrix, tokenized, options).places.place_of(token) == place

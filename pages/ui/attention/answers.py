@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
+from bertviz_core.experiments.attention_results import CorpusProfile, PairArithmetic
 from bertviz_core.experiments.cause_results import (
     GradientMap,
     SparsePattern,
@@ -12,8 +14,54 @@ from bertviz_core.experiments.cause_results import (
     Switches,
     Target,
 )
+from bertviz_core.figures.attention_view import StrongestLinks
 from pages.ui.attention.texts import Texts
 from pages.ui.engine import client
+
+
+# A matrix of 512 tokens takes 1 MB.
+@st.cache_data(max_entries=64, max_size="32MB", show_spinner=False)
+def attention_matrix(
+    model: str, texts: Texts, method: str, layer: int, head: int
+) -> np.ndarray:
+    """One matrix of a text's attention, float32 `[T, T]`."""
+    return client().attention_matrix(
+        model, texts.text, method, layer, head, texts.pair, cut=True
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def attention_thumbnails(model: str, texts: Texts) -> np.ndarray:
+    """A small picture of every head, uint8 `[L, N, h, w]`."""
+    return client().attention_thumbnails(model, texts.text, texts.pair, cut=True)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def attention_links(model: str, texts: Texts, layer: int) -> StrongestLinks:
+    """The strongest links of every row of a layer's heads."""
+    return client().attention_links(model, texts.text, layer, texts.pair, cut=True)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def attention_mass(model: str, texts: Texts, position: int) -> np.ndarray:
+    """What each head gives to real words from one token, float `[L, N]`."""
+    return client().attention_mass(model, texts.text, position, texts.pair, cut=True)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def pair_arithmetic(
+    model: str, texts: Texts, layer: int, head: int, query_token: int, key_token: int
+) -> PairArithmetic:
+    """How one attention probability comes about."""
+    return client().pair_arithmetic(
+        model, texts.text, layer, head, query_token, key_token, texts.pair, cut=True
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def profile_heads(model: str, texts: Texts) -> CorpusProfile:
+    """All heads measured on one text."""
+    return client().profile_heads(model, texts.text, texts.pair, cut=True)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

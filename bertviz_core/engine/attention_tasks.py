@@ -1,0 +1,166 @@
+"""Tasks about where tokens look, see `tasks`. Attention never travels whole."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bertviz_core.analysis.aggregation import max_of_heads, mean_of_heads, rollout
+from bertviz_core.analysis.attention_mass import attention_mass as mass_of_heads
+from bertviz_core.analysis.head_distances import divergence_sums
+from bertviz_core.analysis.head_profiles import profile_sums
+from bertviz_core.engine.jobs import Progress
+from bertviz_core.engine.memory import ANSWERS, explorer, whole_trace
+from bertviz_core.experiments.attention_results import CorpusProfile, PairArithmetic
+from bertviz_core.figures.attention_view import (
+    StrongestLinks,
+    grid_thumbnails,
+    strongest_links,
+)
+from bertviz_core.trace import Trace
+
+# Ways to make one matrix of a text's attention; see `attention_matrix`.
+METHODS = ("head", "layer", "mean", "max", "rollout", "norms", "value_zeroing")
+
+
+def attention_matrix(
+    model: str,
+    text: str,
+    method: str,
+    layer: int,
+    head: int,
+    pair: str | None = None,
+    cut: bool = False,
+) -> np.ndarray:
+    """One matrix of a text's attention.
+
+    Args:
+        model: its id.
+        text: the first text.
+        method: one of `METHODS`: a head alone; the mean of a layer's heads; mean or
+            maximum of all heads; rollout up to a layer; the length of what a
+            layer's heads bring from each token; value zeroing in a layer.
+        layer: from 0; not read by "mean" and "max".
+        head: from 0; read by "head" alone.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+
+    Returns:
+        float32 `[T, T]`, rows look.
+
+    Raises:
+        ValueError: no such method.
+    """
+    if method not in METHODS:
+        raise ValueError(f"`method` must be among {METHODS}. Received: {method!r}.")
+    trace = whole_trace(model, text, pair, cut)
+    if method == "head":
+        return _attention(trace)[layer, head]
+    return _combined(model, trace, method, layer).astype("float32")
+
+
+def attention_thumbnails(
+    model: str, text: str, pair: str | None = None, cut: bool = False
+) -> np.ndarray:
+    """A small picture of every head, see `grid_thumbnails`."""
+    return grid_thumbnails(_attention(whole_trace(model, text, pair, cut)))
+
+
+def attention_links(
+    model: str, text: str, layer: int, pair: str | None = None, cut: bool = False
+) -> StrongestLinks:
+    """The strongest links of every row of a layer's heads."""
+    return strongest_links(_attention(whole_trace(model, text, pair, cut))[layer])
+
+
+def attention_mass(
+    model: str, text: str, position: int, pair: str | None = None, cut: bool = False
+) -> np.ndarray:
+    """Float `[L, N]`: what each head gives to real words from one token."""
+    trace = whole_trace(model, text, pair, cut)
+    special = trace.tokenized.is_special
+    return mass_of_heads(_attention(trace), special, position)
+
+
+def pair_arithmetic(
+    model: str,
+    text: str,
+    layer: int,
+    head: int,
+    query_token: int,
+    key_token: int,
+    pair: str | None = None,
+    cut: bool = False,
+) -> PairArithmetic:
+    """Shows how one attention probability comes about."""
+    from bertviz_core.experiments import attention_parts
+
+    trace = whole_trace(model, text, pair, cut)
+    return attention_parts.pair_arithmetic(
+        explorer(model), trace, layer, head, query_token, key_token
+    )
+
+
+def profile_heads(
+    model: str, text: str, pair: str | None = None, cut: bool = False
+) -> CorpusProfile:
+    """Measures all heads on one text."""
+    from bertviz_core.experiments.attention_parts import visible_edges
+
+    trace = whole_trace(model, text, pair, cut)
+    read = trace.tokenized
+    sums = profile_sums(
+        _attention(trace),
+        read.input_ids,
+        read.token_type_ids,
+        read.is_special,
+        visible_edges(explorer(model).config, read.num_tokens),
+    )
+    distances = divergence_sums(_attention(trace)).distances()
+    return CorpusProfile(model, "", sums.profile(), distances)
+
+
+def profile_corpus(progress: Progress, model: str, language: str) -> CorpusProfile:
+    """Measures all heads on the bundled sentences of a language."""
+    from bertviz_core.experiments import corpus_profiles
+
+    key = ("profile_corpus", model, language)
+    opened = explorer(model)
+    return ANSWERS.get(
+        key, lambda: corpus_profiles.corpus_profile(opened, language, None, progress)
+    )
+
+
+def _combined(model: str, trace: Trace, method: str, layer: int) -> np.ndarray:
+    attention = _attention(trace)
+    if method == "layer":
+        return attention[layer].mean(axis=0)
+    if method == "mean":
+        return mean_of_heads(attention)
+    if method == "max":
+        return max_of_heads(attention)
+    if method == "rollout":
+        return rollout(attention)[layer]
+    from bertviz_core.experiments import attention_parts
+
+    opened = explorer(model)
+    if method == "norms":
+        parts = attention_parts.norm_weighted_attention(opened, trace, layer)
+        return parts.combined
+    return attention_parts.value_zeroing(opened, trace, layer).scores
+
+
+def _attention(trace: Trace) -> np.ndarray:
+    if trace.attention_probs is None:
+        raise ValueError("A whole trace always has its attention.")
+    return trace.attention_probs
+
+
+TASKS = (
+    attention_matrix,
+    attention_thumbnails,
+    attention_links,
+    attention_mass,
+    pair_arithmetic,
+    profile_heads,
+)
+JOB_TASKS = (profile_corpus,)

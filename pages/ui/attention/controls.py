@@ -1,0 +1,199 @@
+"""Which attention is shown, and how: the widgets above the pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from bertviz_core.analysis.shown_attention import AttentionOptions
+from pages.ui.answers import describe_model
+from pages.ui.attention.canvas import Selection, current_selection, select
+from pages.ui.language import plain, t
+
+CANVAS = "attention_canvas"
+LAYER, HEAD = "attention_layer", "attention_head"
+MOST_TOKENS = 512
+_METHOD = "attention_method"
+_LEFT_OUT = "attention_cut_off"
+
+# Every way to make one matrix, and whether it asks for a layer and for a head.
+METHODS = {
+    "head": (True, True),
+    "layer": (True, False),
+    "mean": (False, False),
+    "max": (False, False),
+    "rollout": (True, False),
+    "norms": (True, False),
+    "value_zeroing": (True, False),
+}
+# The selection of the pictures that the widgets already show.
+_SEEN = "attention_seen"
+_SEGMENTS = {"both": None, "first": 0, "second": 1}
+
+
+@dataclass(frozen=True)
+class View:
+    """What the reader asked for.
+
+    Args:
+        method: one of `METHODS`.
+        layer, head: from 0.
+        options: filters.
+    """
+
+    method: str
+    layer: int
+    head: int
+    options: AttentionOptions
+
+
+def choose_view(model: str, has_pair: bool) -> View:
+    """Draws the choices.
+
+    Args:
+        model: its id.
+        has_pair: whether there are two texts to filter by.
+    """
+    config = describe_model(model).config
+    num_layers = int(str(config["num_hidden_layers"]))
+    num_heads = int(str(config["num_attention_heads"]))
+    _follow_pictures(num_layers, num_heads)
+    boxes = st.columns([2, 1, 1])
+    method = boxes[0].selectbox(
+        t("attention.method"),
+        list(METHODS),
+        format_func=lambda name: plain(f"attention.method_{name}"),
+        key=_METHOD,
+        help=t("attention.method_help"),
+        bind="query-params",
+    )
+    asks_layer, asks_head = METHODS[method]
+    layer = boxes[1].selectbox(
+        t("attention.choose_layer"),
+        range(1, num_layers + 1),
+        key=LAYER,
+        disabled=not asks_layer,
+        on_change=_lead_pictures,
+        bind="query-params",
+    )
+    head = boxes[2].selectbox(
+        t("attention.choose_head"),
+        range(1, num_heads + 1),
+        key=HEAD,
+        disabled=not asks_head,
+        on_change=_lead_pictures,
+        bind="query-params",
+    )
+    st.caption(t(f"attention.method_{method}_explained"))
+    return View(
+        method,
+        (layer or 1) - 1,
+        (head or 1) - 1,
+        _choose_options(has_pair),
+    )
+
+
+def select_head(layer: int, head: int) -> None:
+    """Makes a head the chosen one. For callbacks.
+
+    Args:
+        layer: from 0.
+        head: from 0.
+    """
+    st.session_state[LAYER] = layer + 1
+    st.session_state[HEAD] = head + 1
+    st.session_state[_METHOD] = "head"
+    _lead_pictures()
+
+
+def _lead_pictures() -> None:
+    """The widgets changed: the pictures follow, and keep their locked token."""
+    layer, head = st.session_state[LAYER] - 1, st.session_state[HEAD] - 1
+    before: Selection = st.session_state.get(_SEEN) or Selection()
+    chosen = Selection(layer, head, before.from_token, before.to_token)
+    select(CANVAS, chosen)
+    st.session_state[_SEEN] = chosen
+
+
+def _follow_pictures(num_layers: int, num_heads: int) -> None:
+    """A click in the pictures changed the head: the widgets follow."""
+    for key, size in ((LAYER, num_layers), (HEAD, num_heads)):
+        if st.session_state.get(key, 1) > size:  # of a larger model
+            st.session_state[key] = 1
+    if CANVAS not in st.session_state:
+        return
+    now = current_selection(CANVAS, num_layers, num_heads, MOST_TOKENS)
+    before: Selection = st.session_state.get(_SEEN) or Selection()
+    if (now.layer, now.head) != (before.layer, before.head):
+        st.session_state[LAYER] = now.layer + 1
+        st.session_state[HEAD] = now.head + 1
+        st.session_state[_METHOD] = "head"
+    st.session_state[_SEEN] = now
+
+
+def _choose_options(has_pair: bool) -> AttentionOptions:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        merge = _toggle("merge_words")
+        hide = _toggle("hide_special")
+        renormalise = _toggle("renormalise")
+        segments: tuple[int | None, int | None] = (None, None)
+        if has_pair:
+            segments = (_segment("from_segment"), _segment("to_segment"))
+        cut = st.selectbox(
+            t("attention.cut_off"),
+            ("nothing", "weight", "mass"),
+            format_func=lambda name: plain(f"attention.cut_off_{name}"),
+            key=_LEFT_OUT,
+            bind="query-params",
+            width=220,
+        )
+        least = mass = None
+        if cut == "weight":
+            least = _slider("least_weight", 0.0, 1.0, 0.05)
+        elif cut == "mass":
+            mass = _slider("mass", 0.05, 1.0, 0.9)
+    return AttentionOptions(
+        merge_words=merge,
+        hide_special=hide,
+        renormalise=renormalise,
+        from_segment=segments[0],
+        to_segment=segments[1],
+        least_weight=least or 0.0,
+        mass=1.0 if mass is None else mass,
+    )
+
+
+def _toggle(name: str) -> bool:
+    return st.toggle(
+        t(f"attention.{name}"),
+        key=f"attention_{name}",
+        help=t(f"attention.{name}_help"),
+        bind="query-params",
+    )
+
+
+def _segment(name: str) -> int | None:
+    chosen = st.selectbox(
+        t(f"attention.{name}"),
+        list(_SEGMENTS),
+        format_func=lambda key: plain(f"attention.segment_{key}"),
+        key=f"attention_{name}",
+        bind="query-params",
+        width=160,
+    )
+    return _SEGMENTS[chosen]
+
+
+def _slider(name: str, low: float, high: float, value: float) -> float:
+    return st.slider(
+        t(f"attention.{name}"),
+        low,
+        high,
+        value,
+        0.01,
+        key=f"attention_{name}",
+        help=t(f"attention.{name}_help"),
+        bind="query-params",
+        width=220,
+    )

@@ -1,0 +1,65 @@
+"""The questions below the pictures; only the one that is asked is computed."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.trace import TokenizedText
+from pages.ui.attention.arithmetic import explore_arithmetic
+from pages.ui.attention.comparing import explore_differences
+from pages.ui.attention.controls import View
+from pages.ui.attention.maps import explore_maps
+from pages.ui.attention.patching import explore_patches
+from pages.ui.attention.profile import explore_profile
+from pages.ui.attention.sparse import explore_patterns
+from pages.ui.attention.switching import explore_switches
+from pages.ui.attention.target import choose_target
+from pages.ui.attention.texts import Texts
+from pages.ui.language import plain, t
+
+PANELS = ("profile", "arithmetic", "switch", "maps", "patch", "sparse", "compare")
+_ASK_A_TARGET = ("switch", "maps", "patch", "sparse")
+
+
+def ask_further(model: str, texts: Texts, tokenized: TokenizedText, view: View) -> None:
+    """Draws the choice of a question, and its answer.
+
+    Args:
+        model: its id.
+        texts: what it reads.
+        tokenized: the same, in tokens.
+        view: which head is looked at.
+    """
+    panel = st.pills(
+        t("attention.panel"),
+        PANELS,
+        default=PANELS[0],
+        required=True,
+        format_func=lambda name: plain(f"attention.panel_{name}"),
+        key="attention_panel",
+        bind="query-params",
+    )
+    if panel == "profile":
+        explore_profile(model, texts, view.layer, view.head)
+    elif panel == "arithmetic":
+        explore_arithmetic(model, texts, tokenized, view.layer, view.head)
+    elif panel == "compare":
+        explore_differences(model, texts, tokenized, view)
+    elif panel in _ASK_A_TARGET:
+        _ask_about_target(str(panel), model, texts, tokenized, view)
+
+
+def _ask_about_target(
+    panel: str, model: str, texts: Texts, tokenized: TokenizedText, view: View
+) -> None:
+    watched = choose_target(model, texts, tokenized)
+    if watched is None:
+        return
+    if panel == "switch":
+        explore_switches(model, texts, tokenized, watched, view.layer, view.head)
+    elif panel == "maps":
+        explore_maps(model, texts, watched, tokenized.num_tokens)
+    elif panel == "patch":
+        explore_patches(model, texts, watched)
+    else:
+        explore_patterns(model, texts, tokenized, watched)

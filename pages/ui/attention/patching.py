@@ -1,0 +1,98 @@
+"""Put one hidden state of a sentence into another, and see what comes back."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.experiments.cause_results import PatchingMap
+from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.mask_text import normalise_masks
+from pages.ui.attention.target import Watched
+from pages.ui.attention.texts import Texts
+from pages.ui.errors import shown_to_user
+from pages.ui.export import show_figure
+from pages.ui.jobs import ask_job
+from pages.ui.language import plain, t
+
+_OTHER = "attention_other"
+_SMALLEST_SHARE = 0.5  # of the difference; below it nothing is pointed out
+
+
+@st.fragment
+def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
+    """Draws a box for the other sentence, and the map of what each state brings.
+
+    Args:
+        model: its id.
+        texts: the sentence that states are taken from.
+        watched: the answer to watch.
+    """
+    st.markdown(t("attention.patch_intro", word=watched.name))
+    other = st.text_input(
+        t("attention.patch_other"),
+        key=_OTHER,
+        max_chars=1000,
+        help=t("attention.patch_other_help"),
+        bind="query-params",
+        persist_state="session",
+    )
+    other = normalise_masks(other or "")[0].strip()
+    if not other:
+        st.info(t("attention.patch_empty"), icon=":material/edit:")
+        return
+    with shown_to_user():
+        result: PatchingMap | None = ask_job(
+            "attention_patch",
+            t("attention.patch_start"),
+            "patch_hidden_states",
+            model=model,
+            clean=texts.text,
+            corrupted=other,
+            target=watched.target,
+            clean_pair=texts.pair,
+            corrupted_pair=texts.pair,
+        )
+        if result is not None:
+            _show(result, watched)
+
+
+def _show(result: PatchingMap, watched: Watched) -> None:
+    recovered = result.recovered
+    tokens = [
+        clean if clean == corrupted else f"{corrupted} ← {clean}"
+        for clean, corrupted in zip(
+            result.clean.tokens, result.corrupted.tokens, strict=True
+        )
+    ]
+    rows = [plain("attention.input_row"), *map(str, range(1, len(recovered)))]
+    best = np.unravel_index(np.argmax(recovered[:-1]), recovered[:-1].shape)
+    show_figure(
+        value_map_figure(
+            recovered,
+            rows,
+            tokens,
+            title=plain("attention.recovered"),
+            row_title=plain("attention.after_layer"),
+            column_title=plain("attention.token"),
+            is_signed=True,
+            digits=3,
+        ),
+        name="attention_patch",
+        description=t(
+            "attention.patch_described",
+            word=watched.name,
+            clean=result.clean_score,
+            corrupted=result.corrupted_score,
+            row=rows[int(best[0])],
+            token=tokens[int(best[1])],
+            share=float(recovered[best]),
+        ),
+        columns={
+            plain("attention.after_layer"): [row for row in rows for _ in tokens],
+            plain("attention.token"): [token for _ in rows for token in tokens],
+            plain("attention.recovered"): recovered.ravel().tolist(),
+        },
+    )
+    if recovered[best] < _SMALLEST_SHARE:
+        st.caption(t("attention.patch_spread"))

@@ -1,0 +1,162 @@
+"""What the heads do: measured on this text, named only with evidence."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.head_profiles import HeadProfile
+from bertviz_core.experiments.attention_results import CorpusProfile
+from bertviz_core.figures.value_map import value_map_figure
+from pages.ui.attention.answers import profile_heads
+from pages.ui.attention.controls import select_head
+from pages.ui.attention.maps import head_columns
+from pages.ui.attention.texts import Texts
+from pages.ui.errors import shown_to_user
+from pages.ui.export import show_figure
+from pages.ui.jobs import ask_job
+from pages.ui.language import current_language, plain, t
+from pages.ui.models import language_of
+
+# Measures that have a map; the ones that begin with "to_" are shares of attention.
+SHOWN = (
+    "entropy_bits",
+    "mean_distance",
+    "to_previous",
+    "to_next",
+    "to_self",
+    "to_cls",
+    "to_separators",
+    "to_same_word",
+    "to_other_segment",
+)
+_NUM_NEAR = 5
+_MOST_NAMED = 200
+
+
+@st.fragment
+def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
+    """Draws the measures of all heads, their names, and the heads like one.
+
+    Args:
+        model: its id.
+        texts: what it reads.
+        layer: that is looked at now, from 0.
+        head: likewise.
+    """
+    st.markdown(t("attention.profile_intro"))
+    with shown_to_user():
+        where = st.segmented_control(
+            t("attention.profile_where"),
+            ("here", "corpus"),
+            default="here",
+            required=True,
+            format_func=lambda name: plain(f"attention.profile_{name}"),
+            key="attention_profile_where",
+            bind="query-params",
+        )
+        found = profile_heads(model, texts)
+        if where == "corpus":
+            language = language_of(model) or current_language()
+            found = ask_job(
+                "attention_profile",
+                t("attention.profile_start"),
+                "profile_corpus",
+                model=model,
+                language=language,
+            )
+        if found is None:
+            return
+        _show_measure(found.profile)
+        _show_names(found)
+        _show_near(found, layer, head)
+
+
+def _show_measure(profile: HeadProfile) -> None:
+    measured = [name for name in SHOWN if not np.isnan(profile.of(name)).all()]
+    name = st.selectbox(
+        t("attention.measure"),
+        measured,
+        format_func=lambda key: plain(f"attention.measure_{key}"),
+        key="attention_measure",
+        bind="query-params",
+    )
+    values = profile.of(name)
+    title = plain(f"attention.measure_{name}")
+    best = np.unravel_index(np.nanargmax(values), values.shape)
+    show_figure(
+        value_map_figure(
+            values,
+            [str(index + 1) for index in range(values.shape[0])],
+            [str(index + 1) for index in range(values.shape[1])],
+            title=title,
+            row_title=plain("attention.layer"),
+            column_title=plain("attention.head"),
+            is_signed=False,
+            digits=3,
+        ),
+        name="attention_measure_map",
+        description=t(
+            "attention.measure_described",
+            measure=title,
+            layer=int(best[0]) + 1,
+            head=int(best[1]) + 1,
+            value=float(values[best]),
+            count=profile.num_texts,
+        ),
+        columns=head_columns(values, title),
+    )
+
+
+def _show_names(found: CorpusProfile) -> None:
+    st.subheader(t("attention.names_title"), anchor=False)
+    named = found.names()
+    if not named:
+        st.info(t("attention.no_names"), icon=":material/label_off:")
+        return
+    st.dataframe(
+        {
+            plain("attention.head_column"): [
+                f"{one.layer + 1}·{one.head + 1}" for one in named[:_MOST_NAMED]
+            ],
+            plain("attention.name_column"): [
+                plain(f"attention.name_{_key(one.name)}") for one in named[:_MOST_NAMED]
+            ],
+            plain("attention.score_column"): [o.score for o in named[:_MOST_NAMED]],
+            plain("attention.threshold_column"): [
+                one.threshold for one in named[:_MOST_NAMED]
+            ],
+            plain("attention.baseline_column"): [
+                one.baseline for one in named[:_MOST_NAMED]
+            ],
+            plain("attention.rows_column"): [o.num_rows for o in named[:_MOST_NAMED]],
+        },
+        hide_index=True,
+        alt=t("attention.names_title"),
+    )
+    st.caption(t("attention.names_explained"))
+
+
+def _show_near(found: CorpusProfile, layer: int, head: int) -> None:
+    st.subheader(
+        t("attention.near_title", layer=layer + 1, head=head + 1), anchor=False
+    )
+    st.caption(t("attention.near_explained"))
+    with st.container(horizontal=True):
+        for near in found.nearest(layer, head, _NUM_NEAR):
+            st.button(
+                t(
+                    "attention.near_head",
+                    layer=near.layer + 1,
+                    head=near.head + 1,
+                    distance=near.distance,
+                ),
+                key=f"attention_near_{near.layer}_{near.head}",
+                on_click=select_head,
+                args=(near.layer, near.head),
+            )
+
+
+def _key(name: str) -> str:
+    """A name of a head as part of a text's key."""
+    return name.strip("[]").lower().replace(" ", "_")

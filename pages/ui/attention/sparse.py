@@ -1,0 +1,118 @@
+"""What a prediction loses when tokens may look at a few others only."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.experiments.cause_results import SparsePattern, SparsePrediction
+from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.trace import TokenizedText
+from pages.ui.attention.answers import predict_sparsely
+from pages.ui.attention.maps import head_columns
+from pages.ui.attention.switching import answer_names, show_before_and_after
+from pages.ui.attention.target import Watched
+from pages.ui.attention.texts import Texts
+from pages.ui.errors import shown_to_user
+from pages.ui.export import show_figure
+from pages.ui.language import plain, t
+
+_MOST_DRAWN = 64  # tokens on a side of the pattern's picture
+
+
+@st.fragment
+def explore_patterns(
+    model: str, texts: Texts, tokenized: TokenizedText, watched: Watched
+) -> None:
+    """Draws the settings of a sparse pattern, and the prediction under it.
+
+    Args:
+        model: its id.
+        texts: what it reads.
+        tokenized: the same, in tokens.
+        watched: the answer to watch.
+    """
+    st.markdown(t("attention.sparse_intro"))
+    with shown_to_user():
+        pattern = _choose_pattern()
+        result = predict_sparsely(model, texts, watched.target, pattern)
+        show_before_and_after(
+            result.before, result.after, watched.name, answer_names(model, watched)
+        )
+        first, second = st.columns(2)
+        with first:
+            _show_edges(result, tokenized)
+        with second:
+            _show_cut_mass(result)
+
+
+def _choose_pattern() -> SparsePattern:
+    boxes = st.columns(4)
+    defaults = {"window": (0, 64, 2), "stride": (0, 64, 0), "num_global": (0, 16, 1)}
+    chosen = {
+        name: box.number_input(
+            t(f"attention.sparse_{name}"),
+            low,
+            high,
+            value,
+            key=f"attention_sparse_{name}",
+            help=t(f"attention.sparse_{name}_help"),
+            bind="query-params",
+        )
+        for box, (name, (low, high, value)) in zip(
+            boxes, defaults.items(), strict=False
+        )
+    }
+    block = boxes[3].number_input(
+        t("attention.sparse_block"),
+        1,
+        32,
+        1,
+        key="attention_sparse_block",
+        help=t("attention.sparse_block_help"),
+        bind="query-params",
+    )
+    return SparsePattern(block=int(block), **{k: int(v) for k, v in chosen.items()})
+
+
+def _show_edges(result: SparsePrediction, tokenized: TokenizedText) -> None:
+    edges = result.edges[:_MOST_DRAWN, :_MOST_DRAWN]
+    names = list(tokenized.tokens[: len(edges)])
+    show_figure(
+        value_map_figure(
+            edges.astype(float),
+            names,
+            names,
+            title=plain("attention.may_look"),
+            row_title=plain("attention.from_token"),
+            column_title=plain("attention.to_token"),
+            is_signed=False,
+            digits=0,
+        ),
+        name="attention_sparse_edges",
+        description=t("attention.edges_described", share=result.kept_share),
+        columns={
+            plain("attention.from_token"): [a for a in names for _ in names],
+            plain("attention.to_token"): [b for _ in names for b in names],
+            plain("attention.may_look"): edges.astype(int).ravel().tolist(),
+        },
+    )
+
+
+def _show_cut_mass(result: SparsePrediction) -> None:
+    layers, heads = result.cut_mass.shape
+    show_figure(
+        value_map_figure(
+            result.cut_mass,
+            [str(index + 1) for index in range(layers)],
+            [str(index + 1) for index in range(heads)],
+            title=plain("attention.cut_mass"),
+            row_title=plain("attention.layer"),
+            column_title=plain("attention.head"),
+            is_signed=False,
+        ),
+        name="attention_sparse_mass",
+        description=t(
+            "attention.cut_mass_described", share=float(result.cut_mass.mean())
+        ),
+        columns=head_columns(result.cut_mass, plain("attention.cut_mass")),
+    )

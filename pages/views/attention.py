@@ -1,0 +1,46 @@
+"""Attention: who looks at whom, in every head, and what that causes."""
+
+import streamlit as st
+
+from pages.ui.answers import describe_model, tokenize
+from pages.ui.attention.controls import choose_view
+from pages.ui.attention.panels import ask_further
+from pages.ui.attention.pictures import show_pictures
+from pages.ui.attention.terms import explain_terms
+from pages.ui.attention.texts import edit_texts
+from pages.ui.errors import shown_to_user
+from pages.ui.head import model_at_work, page_head
+from pages.ui.language import t
+from pages.ui.models import model_picker
+
+page_head(
+    t("attention.title"),
+    see=t("attention.what_you_see"),
+    look_for=t("attention.what_to_look_for"),
+    not_proved=t("attention.what_it_does_not_prove"),
+)
+explain_terms()
+model = model_picker()
+
+texts = edit_texts(model)
+if not texts.text.strip():
+    st.info(t("attention.empty"), icon=":material/edit:")
+    st.stop()
+
+with shown_to_user(), model_at_work():
+    tokenized = tokenize(model, texts.text, texts.pair, cut=True)
+limit = int(str(describe_model(model).config["max_position_embeddings"]))
+if tokenized.was_cut:
+    st.warning(
+        t("attention.too_long", count=tokenized.num_tokens_uncut, limit=limit),
+        icon=":material/content_cut:",
+    )
+
+st.header(t("attention.pictures_title"), anchor=False)
+with shown_to_user(), model_at_work():
+    view = choose_view(model, has_pair=texts.pair is not None)
+    show_pictures(model, texts, tokenized, view)
+
+st.header(t("attention.questions_title"), anchor=False)
+with shown_to_user():
+    ask_further(model, texts, tokenized, view)

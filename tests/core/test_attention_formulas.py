@@ -1,0 +1,48 @@
+"""The formulas show the numbers of the arithmetic, and these agree."""
+
+import re
+
+import numpy as np
+import pytest
+
+from bertviz_core.experiments.attention_results import PairArithmetic
+from bertviz_core.figures.attention_formulas import attention_formulas
+
+
+def arithmetic(mask_terms):
+    rng = np.random.default_rng(2)
+    query, key = rng.normal(size=(2, 6))
+    products = query * key
+    scores = rng.normal(size=5) * 400  # powers that no float could hold
+    scores[3] = products.sum() / np.sqrt(6)
+    masked = scores + mask_terms
+    probs = np.exp(masked - masked.max())
+    probs /= probs.sum()
+    return PairArithmetic(
+        *(0, 1, 2, 3),
+        query=query,
+        key=key,
+        products=products,
+        running_sums=products.cumsum(),
+        scores=scores,
+        mask_terms=mask_terms,
+        probs=probs,
+        exposed_prob=float(probs[3]),
+    )
+
+
+def test_every_step_ends_in_its_number():
+    found = arithmetic(np.zeros(5))
+    score, softmax = attention_formulas(found)
+    assert score.endswith(f"= {found.score:.4f}")
+    assert r"\sqrt{6}" in score
+    assert softmax.endswith(f"= {found.prob:.6f}")
+    assert r"^{5}" in softmax
+    power, total = map(float, re.findall(r"frac\{([\d.]+)\}\{([\d.]+)\} =", softmax)[0])
+    assert power / total == pytest.approx(found.prob, abs=1e-4)
+
+
+def test_a_mask_is_a_step_of_its_own():
+    steps = attention_formulas(arithmetic(np.full(5, -10000.0)))
+    assert len(steps) == 3
+    assert steps[1].endswith("-10000")
