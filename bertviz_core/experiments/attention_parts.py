@@ -231,14 +231,22 @@ def _finisher(
     block: Any, config: BertConfig
 ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """The rest of a block: from the residual and attention's update to its output."""
+    # In the framework, in double precision: NumPy has no error function, and its
+    # threads and the framework's would wait for each other.
+    from keras import ops
+
     inner, outer = block.feed_forward.intermediate, block.feed_forward.output_projection
-    weights = [_wide(w) for w in (inner.kernel, inner.bias, outer.kernel, outer.bias)]
+    weights = (inner.kernel, inner.bias, outer.kernel, outer.bias)
+    into, into_bias, out, out_bias = (
+        ops.convert_to_tensor(_wide(weight), dtype="float64") for weight in weights
+    )
 
     def feed_forward(x: np.ndarray) -> np.ndarray:
         # One product of matrices: a stack of them took ten times as long.
-        flat = x.reshape(-1, x.shape[-1])
-        neurons = _activation(config, flat @ weights[0] + weights[1])
-        return (neurons @ weights[2] + weights[3]).reshape(x.shape)
+        flat = ops.convert_to_tensor(x.reshape(-1, x.shape[-1]), dtype="float64")
+        neurons = ACTIVATIONS[config.hidden_act](ops.matmul(flat, into) + into_bias)
+        result = ops.convert_to_numpy(ops.matmul(neurons, out) + out_bias)
+        return result.reshape(x.shape)
 
     def finish(x: np.ndarray, update: np.ndarray) -> np.ndarray:
         x = x + update
@@ -248,14 +256,6 @@ def _finisher(
         return _layer_norm(block.output_norm, x + feed_forward(x))
 
     return finish
-
-
-def _activation(config: BertConfig, x: np.ndarray) -> np.ndarray:
-    # The model's own curve, in double precision: NumPy has no error function.
-    from keras import ops
-
-    curve = ACTIVATIONS[config.hidden_act]
-    return ops.convert_to_numpy(curve(ops.convert_to_tensor(x, dtype="float64")))
 
 
 def _cosine_distance(x: np.ndarray, y: np.ndarray) -> np.ndarray:
