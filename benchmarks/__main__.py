@@ -9,7 +9,16 @@ import os
 
 from benchmarks.machine import describe_machine
 
-NAMES = ("forward", "start", "load", "memory", "scoring", "ablation", "gibbs")
+NAMES = (
+    "forward",
+    "start",
+    "load",
+    "memory",
+    "scoring",
+    "ablation",
+    "gibbs",
+    "attention_size",
+)
 
 
 def main() -> None:

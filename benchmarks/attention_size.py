@@ -1,0 +1,123 @@
+"""How much a browser is sent to show attention: our view and BertViz's head view.
+
+BERT-base's shape, 12 layers of 12 heads, with random attention whose rows sum to one.
+BertViz puts all of it as decimal numbers into the page; we send a head exactly, all
+heads small, and ask again when a visitor chooses another head.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.table import Table, met
+from bertviz_core.figures.attention_files import component_script, component_style
+from bertviz_core.figures.attention_view import (
+    AttentionView,
+    grid_thumbnails,
+    strongest_links,
+    token_kinds,
+    view_payload,
+)
+
+NUM_LAYERS, NUM_HEADS = 12, 12
+TARGET_BYTES = {16: None, 128: 500_000, 512: 4_000_000}
+# BertViz at 512 tokens would be a page of 0.9 GB: nothing learnt for the memory.
+MOST_PEER_TOKENS = 128
+_WORDS = Path(__file__).parents[1] / "assets" / "locales" / "en" / "attention_view.json"
+
+
+def measure() -> Table:
+    """Measures texts of 16, 128 and 512 tokens."""
+    has_peer = importlib.util.find_spec("bertviz") is not None
+    if has_peer:
+        importlib.import_module("bertviz")  # torch comes along; not part of its time
+    peer = "BertViz" if has_peer else "BertViz, computed"
+    return Table(
+        "What a browser is sent to show attention",
+        (
+            *("tokens", "ours", "target", "met", "another head", "our seconds"),
+            *(peer, "its seconds", "ratio"),
+        ),
+        [_row(num_tokens, has_peer) for num_tokens in TARGET_BYTES],
+        (
+            "Ours is the payload, script and style together. Another head costs the "
+            "payload again.",
+            "BertViz is the HTML of its head view of all layers, for one text. It has "
+            "the weights twice: its script names the place for them in a comment, too."
+            if has_peer
+            else "BertViz is not installed: its numbers are the length of all weights "
+            "as JSON, the bulk of its page, and the time that takes.",
+        ),
+    )
+
+
+def random_attention(num_tokens: int) -> np.ndarray:
+    """Attention of random scores.
+
+    Returns:
+        float32 `[L, N, T, T]`, rows sum to 1.
+    """
+    shape = (NUM_LAYERS, NUM_HEADS, num_tokens, num_tokens)
+    scores = np.random.default_rng(0).standard_normal(shape, np.float32)
+    exponents = np.exp(scores)
+    return exponents / exponents.sum(-1, keepdims=True)
+
+
+def _row(num_tokens: int, has_peer: bool) -> tuple[str, ...]:
+    probs = random_attention(num_tokens)
+    tokens = tuple(f"token{index}" for index in range(num_tokens))
+    began = time.perf_counter()
+    payload = len(_our_payload(tokens, probs))
+    seconds = time.perf_counter() - began
+    total = payload + len((component_script() + component_style()).encode())
+    target = TARGET_BYTES[num_tokens]
+    ours = (
+        str(num_tokens),
+        _megabytes(total),
+        "" if target is None else _megabytes(target),
+        "" if target is None else met(total, target),
+        _megabytes(payload),
+        f"{seconds:.2f} s",
+    )
+    if num_tokens > MOST_PEER_TOKENS:
+        return (*ours, "not run", "", "")
+    began = time.perf_counter()
+    theirs = _peer_bytes(tokens, probs) if has_peer else _json_bytes(probs)
+    seconds = time.perf_counter() - began
+    return (*ours, _megabytes(theirs), f"{seconds:.2f} s", f"1 : {theirs / total:.0f}")
+
+
+def _our_payload(tokens: tuple[str, ...], probs: np.ndarray) -> bytes:
+    view = AttentionView(
+        tokens,
+        token_kinds(tokens),
+        np.zeros(len(tokens), int),
+        grid_thumbnails(probs),
+        probs[0, 0],
+        json.loads(_WORDS.read_text(encoding="utf-8")),
+        links=strongest_links(probs[0]),
+    )
+    return view_payload(view)
+
+
+def _peer_bytes(tokens: tuple[str, ...], probs: np.ndarray) -> int:
+    import torch
+    from bertviz import head_view
+
+    attention = [torch.from_numpy(layer[None]) for layer in probs]
+    page = head_view(attention, list(tokens), html_action="return")
+    return len(page.data.encode())
+
+
+def _json_bytes(probs: np.ndarray) -> int:
+    return len(json.dumps(probs.tolist()))
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.2f} MB"
