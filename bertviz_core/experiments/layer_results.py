@@ -112,6 +112,25 @@ class Attribution(FrozenArrays):
 
 
 @dataclass(frozen=True)
+class RandomWeightsCheck(FrozenArrays):
+    """The same attribution with the model's weights shuffled.
+
+    A method that shows what the model learned must not say the same of a model
+    that knows nothing.
+
+    Args:
+        own: with the model's own weights.
+        shuffled: with each weight's numbers in a random order.
+        agreement: float64 `[M]`, for each method Spearman correlation of the two
+            over `own.compared`; NaN where there is no order. Near 1 is a warning.
+    """
+
+    own: Attribution
+    shuffled: Attribution
+    agreement: np.ndarray
+
+
+@dataclass(frozen=True)
 class GeluSwitch(FrozenArrays):
     """One checkpoint run with both curves that are called GELU.
 

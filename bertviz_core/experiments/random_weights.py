@@ -1,0 +1,83 @@
+"""Would the same picture come out of a model that knows nothing?"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from bertviz_core.analysis.correlation import spearman
+from bertviz_core.experiments.attribution import AttributionSettings, attribute
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.layer_results import RandomWeightsCheck
+from bertviz_core.experiments.masked_rows import Progress
+from bertviz_core.explorer import Explorer
+from bertviz_core.model.bert import Bert
+from bertviz_core.model.weights import as_numpy
+
+
+def check_with_random_weights(
+    explorer: Explorer,
+    text: str,
+    target: Target,
+    contrast: int | None = None,
+    pair: str | None = None,
+    settings: AttributionSettings | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> RandomWeightsCheck:
+    """Attributes an answer twice: with the model's weights, and shuffled.
+
+    The shuffled model is a second one, in memory while this runs; the served
+    model is not changed.
+
+    Args:
+        explorer: whose model is asked.
+        text: the text, or the first of two.
+        target: the answer.
+        contrast: see `attribution.attribute`.
+        pair: the second text.
+        settings: methods, baseline, steps.
+        seed: of the shuffle.
+        progress: told as each half is done; may raise to cancel.
+
+    Raises:
+        CheckpointError, TextError, ValueError: see `attribution.attribute`.
+
+    Source:
+        Adebayo et al. 2018 (arXiv:1810.03292), section 3, model parameter
+        randomisation; shuffled rather than drawn anew, so that every weight
+        keeps its scale.
+    """
+    own = attribute(explorer, text, target, contrast, pair, settings)
+    if progress is not None:
+        progress(0.5, "shuffle")
+    other = shuffled_explorer(explorer, seed)
+    shuffled = attribute(other, text, target, contrast, pair, settings)
+    if progress is not None:
+        progress(1.0, "shuffle")
+    rows = zip(own.scores, shuffled.scores, strict=True)
+    agreement = [_agreement(a[own.compared], b[own.compared]) for a, b in rows]
+    return RandomWeightsCheck(own, shuffled, np.array(agreement))
+
+
+def shuffled_explorer(explorer: Explorer, seed: int) -> Explorer:
+    """The same architecture with each weight's numbers in a random order.
+
+    Args:
+        explorer: whose weights are read.
+        seed: at least 0.
+    """
+    model = explorer.loaded.model
+    # No spread: nothing is drawn for weights that are about to be filled.
+    config = dataclasses.replace(model.config, initializer_range=0.0)
+    other = Bert(config, model.heads, model.num_labels, dtype=model.dtype_policy)
+    rng = np.random.default_rng(seed)
+    for new, old in zip(other.weights, model.weights, strict=True):
+        new.assign(rng.permuted(as_numpy(old).ravel()).reshape(old.shape))
+    return Explorer(dataclasses.replace(explorer.loaded, model=other))
+
+
+def _agreement(one: np.ndarray, other: np.ndarray) -> float:
+    found = spearman(one, other) if len(one) > 1 else None
+    return np.nan if found is None else found

@@ -1,0 +1,71 @@
+"""The check of attribution against a model that knows nothing."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.experiments.attribution import AttributionSettings, attribute
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.random_weights import (
+    check_with_random_weights,
+    shuffled_explorer,
+)
+from tests.core.random_models import VOCABULARY, explorer_of
+
+TEXT = "the [MASK] sat on a mat"
+TARGET = Target("mlm", VOCABULARY.index("cat"), 2)
+SETTINGS = AttributionSettings(methods=("gradient_x_input", "occlusion_mask"))
+
+
+@pytest.fixture(scope="module")
+def explorer(any_norm_model):
+    return explorer_of(any_norm_model[0])
+
+
+def test_each_weight_keeps_its_numbers_in_another_order(any_norm_model, explorer):
+    other = shuffled_explorer(explorer, seed=2).loaded.model
+    for new, old in zip(other.weights, any_norm_model[0].weights, strict=True):
+        assert new.path == old.path
+        assert sorted(new.numpy().ravel()) == sorted(old.numpy().ravel())
+        if old.numpy().size > 5:
+            assert (new.numpy() != old.numpy()).any()
+
+
+def test_both_attributions_and_their_rank_correlation_are_given(explorer):
+    seen = []
+    found = check_with_random_weights(
+        explorer,
+        TEXT,
+        TARGET,
+        settings=SETTINGS,
+        seed=2,
+        progress=lambda done, _: seen.append(done),
+    )
+    own = attribute(explorer, TEXT, TARGET, settings=SETTINGS)
+    other = attribute(shuffled_explorer(explorer, 2), TEXT, TARGET, settings=SETTINGS)
+    np.testing.assert_allclose(found.own.scores, own.scores, atol=1e-6)
+    np.testing.assert_allclose(found.shuffled.scores, other.scores, atol=1e-6)
+    for row in range(2):
+        ranks = [
+            np.argsort(np.argsort(part.scores[row, own.compared]))
+            for part in (own, other)
+        ]
+        expected = np.corrcoef(*ranks)[0, 1]
+        assert found.agreement[row] == pytest.approx(expected)
+    assert seen == [0.5, 1.0]
+
+
+def test_the_seed_decides_and_the_served_model_is_not_changed(any_norm_model, explorer):
+    before = [weight.numpy() for weight in any_norm_model[0].weights]
+    one, same, other = (
+        check_with_random_weights(explorer, TEXT, TARGET, settings=SETTINGS, seed=seed)
+        for seed in (1, 1, 3)
+    )
+    np.testing.assert_allclose(one.shuffled.scores, same.shuffled.scores, atol=1e-6)
+    assert (np.abs(one.shuffled.scores - other.shuffled.scores) > 1e-3).any()
+    for weight, old in zip(any_norm_model[0].weights, before, strict=True):
+        np.testing.assert_array_equal(weight.numpy(), old)
+
+
+def test_one_word_has_no_order(explorer):
+    found = check_with_random_weights(explorer, "the [MASK]", TARGET, settings=SETTINGS)
+    assert np.isnan(found.agreement).all()
