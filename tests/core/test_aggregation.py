@@ -56,7 +56,7 @@ def test_rollout_multiplies_the_layers_from_the_input_up(attention):
 def test_rows_of_rollout_sum_to_1_after_many_layers(attention):
     result = rollout(np.concatenate([attention] * 8))
     assert result.shape == (8 * L, T, T)
-    np.testing.assert_allclose(result.sum(axis=-1), 1, atol=1e-12)
+    np.testing.assert_allclose(result.sum(axis=-1), 1, rtol=0, atol=1e-12)
 
 
 def test_the_share_of_the_residual_is_the_callers_choice(attention):

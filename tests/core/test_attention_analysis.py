@@ -79,6 +79,11 @@ def test_of_equal_weights_the_left_one_reaches_the_mass_first():
     ]
 
 
+def test_all_of_the_mass_keeps_a_weight_too_small_to_move_the_sum():
+    row = np.array([[1e-12, 1.0, 1e-20]], "float32")
+    np.testing.assert_array_equal(threshold_mass(row, 1), row)
+
+
 def test_every_row_of_every_head_keeps_its_own_mass():
     attention = random_attention(3, 4, 6, 7)
     shown = threshold_mass(attention, 0.6)
@@ -122,7 +127,7 @@ def test_rows_of_words_still_sum_to_1_in_the_precision_of_the_model():
     attention = random_attention(2, 3, 200, 200).astype("float32")
     merged = merge_words(attention, np.arange(200) // 3)
     assert merged.dtype == np.float32
-    np.testing.assert_allclose(merged.sum(axis=-1), 1, atol=1e-6)
+    np.testing.assert_allclose(merged.sum(axis=-1), 1, rtol=0, atol=1e-6)
 
 
 def test_chinese_characters_merge_by_any_spans_that_are_given():

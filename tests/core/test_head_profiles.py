@@ -96,6 +96,13 @@ def test_each_row_of_each_text_counts_alike():
     assert profile.num_rows[MEASURES.index("to_same_word")] == 2
 
 
+def test_a_text_without_separators_gives_them_nothing_rather_than_no_number():
+    nothing_special = np.zeros(T, bool)
+    profile = profile_sums(random_attention(), IDS, SEGMENTS, nothing_special).profile()
+    np.testing.assert_array_equal(profile.of("to_separators"), np.zeros((L, N)))
+    assert profile.num_rows[MEASURES.index("to_separators")] == T
+
+
 def test_a_text_of_one_token_has_numbers_where_they_mean_something():
     one = np.ones((L, N, 1, 1))
     profile = profile_sums(one, IDS[:1], SEGMENTS[:1], SPECIAL[:1]).profile()
