@@ -93,6 +93,15 @@ function receive(app, data) {
   if (data.layer !== before.layer || data.numHeads !== before.numHeads) state.heads.clear()
   writeWords(app)
   redraw(app)
+  noteSwitchTime(app)
+}
+
+/** From the choice of a head until it is drawn: `data-switch-ms` of the root. */
+function noteSwitchTime(app) {
+  const { state, data, askedAt } = app
+  if (askedAt === undefined || state.layer !== data.layer || state.head !== data.head) return
+  app.root.dataset.switchMs = (performance.now() - askedAt).toFixed(1)
+  app.askedAt = undefined
 }
 
 function adoptSelection(app, data) {
@@ -161,7 +170,10 @@ function chooseHead(app, place, pause = 0) {
   const { state } = app
   const isSame = place.layer === state.layer && place.head === state.head
   Object.assign(state, { layer: place.layer, head: place.head, gridHover: null })
-  if (!isSame) sendSoon(app, pause)
+  if (!isSame) {
+    app.askedAt = performance.now() + pause
+    sendSoon(app, pause)
+  }
   refocus(app)
 }
 
@@ -173,6 +185,8 @@ function toggleLock(app, cell) {
   if (isSame) return unlock(app)
   Object.assign(state, { chosen: cell, locked: true, hover: null })
   sendSoon(app, SEND_CELL_MS)
+  showFocus(app)
+  showToken(app)
   refocus(app)
 }
 

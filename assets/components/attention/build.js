@@ -93,7 +93,6 @@ function writeWords(app) {
   put('scaleText', 'scale')
   put('cellSummary', 'as_table')
   put('heatTitle', 'heat_title', numbersOf(data))
-  put('linesTitle', 'lines_title', numbersOf(data))
   const count = { count: data.numTokens, ...numbersOf(data) }
   parts.heat.setAttribute('aria-label', say(data, 'heat_alt', count))
   parts.lines.setAttribute('aria-label', say(data, 'lines_alt', count))
@@ -139,6 +138,10 @@ function showControls(app) {
   const isStanding = state.layout === 'standing'
   parts.layout.textContent = say(data, isStanding ? 'lay_down' : 'stand_up')
   const shown = shownHeads(app)
+  parts.linesTitle.textContent = say(data, 'lines_title', {
+    layer: data.layer + 1,
+    head: shown.map((head) => head + 1).join(', '),
+  })
   ;[...parts.chips.children].forEach((chip, head) => {
     chip.setAttribute('aria-pressed', String(shown.includes(head)))
     chip.style.setProperty('--hue', headStyle(app, head).color)

@@ -25,6 +25,7 @@ TEXTS = {
     ],
     "chinese": ["[CLS]", *"猫喝了一杯", "[MASK]", *"今天天气很好。", "[SEP]"],
     "one": ["word"],
+    "middle": ["[CLS]", *(f"word{index}" for index in range(126)), "[SEP]"],
     "long": ["[CLS]", *(f"word{index}" for index in range(510)), "[SEP]"],
 }
 SIZES = {"heads": (12, 12), "one_head": (1, 1)}
@@ -44,13 +45,25 @@ def example_probs(text, size):
     return exponents / exponents.sum(-1, keepdims=True)
 
 
+@st.cache_data(max_entries=4)
+def example_thumbnails(text, size, is_difference):
+    """Made once for a text: a change of head needs no new ones."""
+    return grid_thumbnails(shown_probs(text, size, is_difference), 32, is_difference)
+
+
+@st.cache_resource(max_entries=8)
+def shown_probs(text, size, is_difference):
+    """The weights, or their difference to those of the last head backwards."""
+    probs = example_probs(text, size)
+    return probs - probs[::-1, ::-1] if is_difference else probs
+
+
 choose_language()
 text = st.query_params.get("text", "pair")
 size = st.query_params.get("size", "heads")
 tokens = tuple(TEXTS[text])
-probs = example_probs(text, size)
-if is_difference := "difference" in st.query_params:
-    probs = probs - probs[::-1, ::-1]
+is_difference = "difference" in st.query_params
+probs = shown_probs(text, size, is_difference)
 chosen = current_selection("canvas", *SIZES[size], len(tokens))
 after_first_sep = np.arange(len(tokens)) > (
     tokens.index("[SEP]") if text == "pair" else 1e9
@@ -59,7 +72,7 @@ view = AttentionView(
     tokens,
     token_kinds(tokens),
     after_first_sep.astype(int),
-    grid_thumbnails(probs, is_difference=is_difference),
+    example_thumbnails(text, size, is_difference),
     probs[chosen.layer, chosen.head],
     canvas_words(),
     chosen.layer,
