@@ -146,7 +146,7 @@ def path_figure(
             "x": [0.0, goal[0]],
             "y": [0.0, goal[1]],
             "text": [words.start, words.goal],
-            "textposition": ["top left", "bottom right"],
+            "textposition": ["top right", "bottom left"],
             "marker": {"size": 14, "symbol": ["circle-open", "x"], "color": GREY},
             "showlegend": False,
             "hoverinfo": "skip",

@@ -1,0 +1,234 @@
+"""Activation functions against independent computations, and GELU's stand-in."""
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from bertviz_core.analysis.activations import (
+    ACTIVATIONS,
+    PAPER_CONSTANT,
+    activate,
+    differentiate,
+    erf,
+    gelu_tanh,
+    normal_cumulative,
+    normal_density,
+)
+from bertviz_core.analysis.gelu_approximation import (
+    FARTHEST,
+    TAYLOR_CONSTANT,
+    approximation_error,
+    best_constant,
+    largest_error,
+    largest_errors,
+)
+
+NORMAL = NormalDist()
+# Each function once more, number by number, from its formula as the papers write it.
+BY_HAND = {
+    "sigmoid": lambda x, _: 1 / (1 + math.exp(-x)),
+    "tanh": lambda x, _: (math.exp(2 * x) - 1) / (math.exp(2 * x) + 1),
+    "relu": lambda x, _: max(0.0, x),
+    "leaky_relu": lambda x, a: max(0.0, x) + a * min(0.0, x),
+    "prelu": lambda x, a: max(0.0, x) + a * min(0.0, x),
+    "elu": lambda x, a: x if x > 0 else a * (math.exp(x) - 1),
+    "gelu": lambda x, _: x * NORMAL.cdf(x),
+    "gelu_tanh": lambda x, _: (
+        0.5 * x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    ),
+    "swish": lambda x, b: x / (1 + math.exp(-b * x)),
+}
+PARAMETERS = {"leaky_relu": 0.07, "prelu": -0.3, "elu": 1.7, "swish": 2.3}
+CORNERS = ("relu", "leaky_relu", "prelu", "elu")
+
+
+@pytest.fixture
+def x():
+    points = np.random.default_rng(5).normal(0, 2.5, 67)
+    assert np.abs(points).min() > 1e-3
+    return points
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_a_function_has_the_values_of_its_formula(name, x):
+    parameter = PARAMETERS.get(name)
+    expected = [BY_HAND[name](value, parameter) for value in x.tolist()]
+    # Far left 1 + erf, as the standard library has it, keeps no digit below 1e-16.
+    np.testing.assert_allclose(
+        activate(name, x, parameter), expected, rtol=1e-12, atol=1e-15
+    )
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_a_derivative_is_the_limit_of_differences(name, x):
+    parameter = PARAMETERS.get(name)
+    step = 1e-5
+    high, low = (activate(name, x + way, parameter) for way in (step, -step))
+    # The next term of the difference's series is of the size of step².
+    np.testing.assert_allclose(
+        differentiate(name, x, parameter), (high - low) / (2 * step), atol=2e-9
+    )
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_without_a_parameter_a_function_takes_the_one_of_its_paper(name, x):
+    default = {"leaky_relu": 0.01, "prelu": 0.25, "elu": 1.0, "swish": 1.0}.get(name)
+    np.testing.assert_array_equal(activate(name, x), activate(name, x, default))
+    parameter = ACTIVATIONS[name].parameter
+    assert (parameter.default if parameter else None) == default
+    if parameter:
+        assert parameter.lowest < default < parameter.highest
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_at_its_corner_a_function_has_the_slope_of_the_left_side(name):
+    parameter = PARAMETERS.get(name)
+    at_corner, left = differentiate(name, np.array([0.0, -1e-9]), parameter)
+    assert at_corner == pytest.approx(left, abs=1e-8)
+    assert at_corner != pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_nothing_overflows_far_out(name):
+    far = np.array([-1e30, -750.0, 750.0, 1e30])
+    for values in (activate(name, far), differentiate(name, far)):
+        assert np.isfinite(values).all()
+        assert values.dtype == np.float64
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_numbers_of_any_shape_keep_it(name):
+    numbers = np.random.default_rng(6).normal(size=(2, 3, 5))
+    assert activate(name, numbers).shape == (2, 3, 5)
+    assert differentiate(name, numbers).shape == (2, 3, 5)
+    assert activate(name, np.array(0.5)).shape == ()
+
+
+def test_limits_of_the_parameters_give_the_neighbouring_functions(x):
+    np.testing.assert_array_equal(activate("leaky_relu", x, 0.0), activate("relu", x))
+    np.testing.assert_allclose(activate("swish", x, 0.0), x / 2)
+    np.testing.assert_allclose(
+        activate("swish", x, 1e4), activate("relu", x), atol=1e-3
+    )
+    apart = np.abs(activate("swish", x, 1.702) - activate("gelu", x)).max()
+    assert apart < 0.021 < np.abs(activate("swish", x) - activate("gelu", x)).max()
+
+
+def test_tanh_is_a_sigmoid_stretched_and_moved(x):
+    np.testing.assert_allclose(
+        activate("tanh", x), 2 * activate("sigmoid", 2 * x) - 1, atol=1e-15
+    )
+
+
+def test_a_sigmoid_is_never_steeper_than_a_quarter():
+    slopes = differentiate("sigmoid", np.linspace(-9, 9, 2001))
+    assert slopes.max() == 0.25
+
+
+def test_an_unknown_name_is_refused():
+    for call in (activate, differentiate):
+        with pytest.raises(ValueError, match="'softplus'"):
+            call("softplus", np.zeros(3))
+
+
+def test_the_normal_distribution_is_that_of_the_standard_library(x):
+    np.testing.assert_allclose(
+        normal_density(x), [NORMAL.pdf(v) for v in x], rtol=1e-13
+    )
+    np.testing.assert_allclose(
+        normal_cumulative(x), [NORMAL.cdf(v) for v in x], rtol=1e-12, atol=1e-16
+    )
+
+
+def test_erf_is_its_integral():
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    for end in (-2.4, -0.3, 0.0, 0.9, 3.1):
+        s = end / 2 * (nodes + 1)
+        integral = 2 / math.sqrt(math.pi) * end / 2 * (weights @ np.exp(-s * s))
+        assert erf(np.array(end)) == pytest.approx(integral, abs=1e-14)
+
+
+def test_the_share_below_keeps_its_digits_far_left():
+    # Source: asymptotic series, φ(x)/|x| (1 − 1/x² + 3/x⁴ − 15/x⁶ + …).
+    x = -20.0
+    series = 1 - 1 / x**2 + 3 / x**4 - 15 / x**6
+    expected = math.exp(-x * x / 2) / math.sqrt(2 * math.pi) / -x * series
+    assert normal_cumulative(np.array(x)) == pytest.approx(expected, rel=1e-7)
+
+
+def test_the_taylor_constant_has_the_known_digits():
+    assert f"{TAYLOR_CONSTANT:.8f}" == "0.04553992"
+    assert pytest.approx((4 - math.pi) / (6 * math.pi)) == TAYLOR_CONSTANT
+    assert PAPER_CONSTANT == 0.044715
+
+
+def test_the_error_is_the_difference_of_both_forms(x):
+    for constant in (0.031, TAYLOR_CONSTANT):
+        difference = gelu_tanh(x, constant) - activate("gelu", x)
+        np.testing.assert_allclose(
+            approximation_error(x, constant), difference, atol=1e-15
+        )
+        np.testing.assert_allclose(
+            approximation_error(x, constant, "cumulative"),
+            difference / x,
+            atol=1e-13,
+        )
+        np.testing.assert_allclose(
+            np.abs(approximation_error(-x, constant)), np.abs(difference), atol=1e-15
+        )
+
+
+@pytest.mark.parametrize("measure", ["gelu", "cumulative"])
+@pytest.mark.parametrize("constant", [0.0412, PAPER_CONSTANT, TAYLOR_CONSTANT, 0.0487])
+def test_no_point_of_a_fine_grid_is_worse_than_the_largest_error(measure, constant):
+    fine = np.linspace(0, FARTHEST, 200_001)
+    errors = np.abs(approximation_error(fine, constant, measure))
+    found = largest_error(constant, measure)
+    assert found.error >= errors.max() - 1e-16
+    assert found.error == pytest.approx(errors.max(), rel=1e-7)
+    assert found.x == pytest.approx(fine[errors.argmax()], abs=1e-4)
+    [on_grid] = largest_errors(np.array([constant]), measure)
+    assert found.error - 2e-8 < on_grid <= found.error
+
+
+def test_the_largest_errors_are_those_that_the_page_names():
+    taylor, paper = largest_error(TAYLOR_CONSTANT), largest_error(PAPER_CONSTANT)
+    assert taylor.error == pytest.approx(7.4617e-4, rel=1e-4)
+    assert paper.error == pytest.approx(4.7324e-4, rel=1e-4)
+    # "The two differ by less than 0.0005."
+    assert paper.error < 5e-4
+
+
+def test_near_zero_the_taylor_constant_is_the_better_one():
+    near = np.array([0.1, 0.2, 0.4])
+    taylor, paper = (
+        np.abs(approximation_error(near, constant))
+        for constant in (TAYLOR_CONSTANT, PAPER_CONSTANT)
+    )
+    assert (taylor < paper).all()
+
+
+@pytest.mark.parametrize("measure", ["gelu", "cumulative"])
+def test_no_other_constant_has_a_smaller_largest_error(measure):
+    best = best_constant(measure)
+    others = np.linspace(0.04, 0.05, 1001)
+    least = largest_error(best, measure).error
+    assert (largest_errors(others, measure) > least - 2e-8).all()
+    # Two peaks are equally high there, so no change lowers both.
+    x = np.linspace(0, FARTHEST, 80_001)
+    errors = np.abs(approximation_error(x, best, measure))
+    peaks = errors[1:-1][(errors[1:-1] > errors[:-2]) & (errors[1:-1] >= errors[2:])]
+    highest, second = np.sort(peaks)[:-3:-1]
+    assert second == pytest.approx(highest, rel=1e-3)
+
+
+def test_the_constant_of_the_paper_is_the_best_one_for_the_share_alone():
+    assert f"{best_constant('cumulative'):.6f}" == f"{PAPER_CONSTANT:.6f}"
+    assert f"{best_constant('gelu'):.6f}" == "0.044383"
+
+
+def test_an_unknown_measure_is_refused():
+    with pytest.raises(ValueError, match="'erf'"):
+        approximation_error(np.zeros(2), 0.04, "erf")
