@@ -120,7 +120,7 @@ def heatmap_svg(view: AttentionView) -> str:
         parts.append(_dashed(_NAME, place, end, place))
         parts.append(_dashed(place, _NAME, place, end))
     parts.append(_svg_legend(view, _NAME + side + 18))
-    return _svg(view, max(_NAME + side + 4, 420), _NAME + side + 36, parts)
+    return _svg(view, max(_NAME + side + 4, 460), _NAME + side + 52, parts)
 
 
 def lines_svg(view: AttentionView) -> str:
@@ -225,7 +225,7 @@ def _svg_legend(view: AttentionView, y: float) -> str:
     steps = 48
     low = -1.0 if view.is_difference else 0.0
     cells = "".join(
-        f'<rect x="{40 + 2 * step}" y="{y - 6:g}" width="2" height="12" '
+        f'<rect x="{140 + 2 * step}" y="{y - 6:g}" width="2" height="12" '
         f'fill="{_color(low + (1 - low) * step / (steps - 1), view.is_difference)}"/>'
         for step in range(steps)
     )
@@ -235,8 +235,8 @@ def _svg_legend(view: AttentionView, y: float) -> str:
     key = "legend_difference" if view.is_difference else "legend_weight"
     name = view.words[key].format(scale=view.words[f"scale_{view.scale}"])
     left = f"−{top}" if view.is_difference else floor
-    ends = _text(left, 36, y, "end") + _text(f"{top} · {name}", 142, y, "start")
-    return cells + ends
+    ends = _text(left, 136, y, "end") + _text(top, 242, y, "start")
+    return cells + ends + _text(name, 140, y + 20, "start")
 
 
 def _column_name(text: str, x: float, y: float, below: bool = False) -> str:

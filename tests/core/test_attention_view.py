@@ -183,6 +183,20 @@ def test_a_picture_holds_every_cell_in_the_color_of_its_weight():
     assert cells == {"#082A55": 2, "#689ED2": 2, "#F1F6FC": 5}
 
 
+def test_the_legend_of_a_picture_names_both_ends_and_the_scale():
+    probs = random_probs(1, 2, 5)
+
+    def legend(**rest):
+        picture = ET.fromstring(heatmap_svg(view_of(NASTY, probs, **rest)))
+        return [node.text for node in picture.iter(f"{SVG}text")][-3:]
+
+    assert legend() == ["0", "1", "权重（线性）"]
+    assert legend(scale="log") == ["≤ 0.0001", "1", "权重（对数）"]
+    low, high, name = legend(scale="row", is_difference=True)
+    assert (low, high) == ("−本行最大值", "本行最大值")
+    assert "可为负" in name
+
+
 def test_lines_are_those_from_the_threshold_up_or_of_the_locked_token():
     probs = np.zeros((1, 1, 3, 3), np.float32)
     probs[0, 0] = [[0.9, 0.1, 0], [0.3, 0.3, 0.4], [0, 0, 1]]
