@@ -14,6 +14,15 @@ from pages.ui.language import choose_language, plain, t
 
 ROOT = Path(__file__).parent
 VIEWS = ROOT / "pages" / "views"
+FIRST = "home"
+# Every page, in the order of the links, with its icon.
+ICONS = {
+    "home": "home",
+    "masked_word": "edit_note",
+    "attention": "hub",
+    "activations": "show_chart",
+    "models": "deployed_code",
+}
 
 
 def show_page() -> None:
@@ -23,41 +32,21 @@ def show_page() -> None:
     links = st.sidebar.container(gap="xsmall")
     choose_language()
     # No icons here: Streamlit would fetch them from another server as favicons.
-    home = st.Page(
-        VIEWS / "home.py",
-        title=plain("app.page_home"),
-        help=t("app.page_home_help"),
-        default=True,
-    )
-    masked_word = st.Page(
-        VIEWS / "masked_word.py",
-        title=plain("app.page_masked_word"),
-        help=t("app.page_masked_word_help"),
-    )
-    attention = st.Page(
-        VIEWS / "attention.py",
-        title=plain("app.page_attention"),
-        help=t("app.page_attention_help"),
-    )
-    activations = st.Page(
-        VIEWS / "activations.py",
-        title=plain("app.page_activations"),
-        help=t("app.page_activations_help"),
-    )
-    models = st.Page(
-        VIEWS / "models.py",
-        title=plain("app.page_models"),
-        help=t("app.page_models_help"),
-    )
-    pages = [home, masked_word, attention, activations, models]
-    page = st.navigation(pages, position="hidden")
+    scripts = {name: VIEWS / f"{name}.py" for name in ICONS}
+    pages = {
+        name: st.Page(
+            script,
+            title=plain(f"app.page_{name}"),
+            help=t(f"app.page_{name}_help"),
+            default=name == FIRST,
+        )
+        for name, script in scripts.items()
+    }
+    page = st.navigation(list(pages.values()), position="hidden")
     st.set_page_config(page_title=plain("app.tab_title", page=page.title))
     with links:
-        st.page_link(home, icon=":material/home:")
-        st.page_link(masked_word, icon=":material/edit_note:")
-        st.page_link(attention, icon=":material/hub:")
-        st.page_link(activations, icon=":material/show_chart:")
-        st.page_link(models, icon=":material/deployed_code:")
+        for name, icon in ICONS.items():
+            st.page_link(pages[name], icon=f":material/{icon}:")
     with shown_to_user():
         page.run()
 

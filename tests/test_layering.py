@@ -22,6 +22,7 @@ LIGHT = (
     "bertviz_core.experiments",
     "bertviz_core.experiments.cause_results",
     "bertviz_core.experiments.attention_results",
+    "bertviz_core.experiments.layer_results",
     "bertviz_core.experiments.word_results",
     "bertviz_core.experiments.chain_results",
     "bertviz_core.engine",

@@ -19,7 +19,8 @@ from bertviz_core.figures.masked_word import label
 _ROW_HEIGHT = 26  # pixels
 _FRAME_HEIGHT = 120  # pixels; title, labels and title of the columns
 _MOST_WRITTEN = 5  # cells that carry their number
-_WIDEST = 24  # columns; more labels than that stand upright
+_WIDEST = 24  # columns; in narrower cells no number fits
+_LINE = 70  # characters that fit side by side below a map; more stand upright
 
 # From ColorBrewer's PuOr, whose ends differ in lightness and in hue, also for
 # readers who do not see red or green. Source: Harrower and Brewer 2003.
@@ -55,7 +56,7 @@ def value_map_figure(
         row_title: what a row is.
         column_title: what a column is.
         is_signed: has 0 in the middle of the scale and one hue on each side.
-        digits: of the numbers under the pointer.
+        digits: of the numbers under the pointer; 0 writes none into the cells.
 
     Raises:
         ValueError: labels and values do not fit each other.
@@ -102,7 +103,7 @@ def _written(values: np.ndarray, digits: int) -> list[list[str]]:
     order = np.argsort(-strength, axis=None, kind="stable")[:_MOST_WRITTEN]
     texts = np.full(values.shape, "", dtype=object)
     for index in order:
-        if strength.flat[index] > 0:
+        if strength.flat[index] > 0 and digits and values.shape[1] <= _WIDEST:
             texts.flat[index] = f"{values.flat[index]:.{min(digits, 2)}g}"
     return texts.tolist()
 
@@ -117,7 +118,7 @@ def _layout(
             "title": {"text": column_title},
             "tickvals": list(range(len(columns))),
             "ticktext": columns,
-            "tickangle": 0 if len(columns) <= _WIDEST else -90,
+            "tickangle": 0 if sum(map(len, columns)) <= _LINE else -90,
             "automargin": True,
             "fixedrange": True,
             "showgrid": False,

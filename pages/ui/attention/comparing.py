@@ -13,6 +13,7 @@ from bertviz_core.analysis.comparison import (
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import TokenizedText
+from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, tokenize
 from pages.ui.attention.answers import attention_matrix
 from pages.ui.attention.controls import View
@@ -40,14 +41,13 @@ def explore_differences(
         view: which attention is compared.
     """
     st.markdown(t("attention.compare_intro"))
-    kind = st.segmented_control(
+    kind = choose_linked(
+        st.segmented_control,
         t("attention.compare_with"),
         _WITH,
-        default=_WITH[0],
+        key="attention_compare",
         required=True,
         format_func=lambda name: plain(f"attention.compare_{name}"),
-        key="attention_compare",
-        bind="query-params",
     )
     with shown_to_user():
         other = _other_text(model) if kind == "sentence" else _other_model(model, texts)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from bertviz_core.analysis.shown_attention import AttentionOptions
+from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
 from pages.ui.attention.canvas import Selection, current_selection, select
 from pages.ui.language import plain, t
@@ -60,13 +61,13 @@ def choose_view(model: str, has_pair: bool) -> View:
     num_heads = int(str(config["num_attention_heads"]))
     _follow_pictures(num_layers, num_heads)
     boxes = st.columns([2, 1, 1])
-    method = boxes[0].selectbox(
+    method = choose_linked(
+        boxes[0].selectbox,
         t("attention.method"),
         list(METHODS),
-        format_func=lambda name: plain(f"attention.method_{name}"),
         key=_METHOD,
+        format_func=lambda name: plain(f"attention.method_{name}"),
         help=t("attention.method_help"),
-        bind="query-params",
     )
     asks_layer, asks_head = METHODS[method]
     layer = boxes[1].selectbox(
@@ -140,12 +141,12 @@ def _choose_options(has_pair: bool) -> AttentionOptions:
         segments: tuple[int | None, int | None] = (None, None)
         if has_pair:
             segments = (_segment("from_segment"), _segment("to_segment"))
-        cut = st.selectbox(
+        cut = choose_linked(
+            st.selectbox,
             t("attention.cut_off"),
             ("nothing", "weight", "mass"),
-            format_func=lambda name: plain(f"attention.cut_off_{name}"),
             key=_LEFT_OUT,
-            bind="query-params",
+            format_func=lambda name: plain(f"attention.cut_off_{name}"),
             width=220,
         )
         least = mass = None
@@ -174,12 +175,12 @@ def _toggle(name: str) -> bool:
 
 
 def _segment(name: str) -> int | None:
-    chosen = st.selectbox(
+    chosen = choose_linked(
+        st.selectbox,
         t(f"attention.{name}"),
         list(_SEGMENTS),
-        format_func=lambda key: plain(f"attention.segment_{key}"),
         key=f"attention_{name}",
-        bind="query-params",
+        format_func=lambda key: plain(f"attention.segment_{key}"),
         width=160,
     )
     return _SEGMENTS[chosen]

@@ -8,6 +8,7 @@ import streamlit as st
 from bertviz_core.analysis.correlation import map_agreement
 from bertviz_core.experiments.cause_results import AblationMap, PartAblation
 from bertviz_core.figures.value_map import value_map_figure
+from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
 from pages.ui.attention.answers import attention_mass, estimate_heads
 from pages.ui.attention.target import Watched
@@ -36,14 +37,13 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
     with shown_to_user():
         mass = attention_mass(model, texts, watched.target.position)
         estimate = estimate_heads(model, texts, watched.target).estimated_deltas
-        kind = st.segmented_control(
+        kind = choose_linked(
+            st.segmented_control,
             t("attention.map_kind"),
             _KINDS,
-            default="heads",
-            required=True,
             key="attention_map_kind",
+            required=True,
             format_func=lambda name: plain(f"attention.map_{name}"),
-            bind="query-params",
         )
     if kind == "parts":
         _show_parts(_ask(model, texts, watched, num_tokens, "ablate_parts"), watched)

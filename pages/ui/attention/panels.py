@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from bertviz_core.trace import TokenizedText
+from pages.ui.address import choose_linked
 from pages.ui.attention.arithmetic import explore_arithmetic
 from pages.ui.attention.comparing import explore_differences
 from pages.ui.attention.controls import View
@@ -30,14 +31,13 @@ def ask_further(model: str, texts: Texts, tokenized: TokenizedText, view: View) 
         tokenized: the same, in tokens.
         view: which head is looked at.
     """
-    panel = st.pills(
+    panel = choose_linked(
+        st.pills,
         t("attention.panel"),
         PANELS,
-        default=PANELS[0],
+        key="attention_panel",
         required=True,
         format_func=lambda name: plain(f"attention.panel_{name}"),
-        key="attention_panel",
-        bind="query-params",
     )
     if panel == "profile":
         explore_profile(model, texts, view.layer, view.head)
@@ -46,7 +46,7 @@ def ask_further(model: str, texts: Texts, tokenized: TokenizedText, view: View) 
     elif panel == "compare":
         explore_differences(model, texts, tokenized, view)
     elif panel in _ASK_A_TARGET:
-        _ask_about_target(str(panel), model, texts, tokenized, view)
+        _ask_about_target(panel, model, texts, tokenized, view)
 
 
 def _ask_about_target(

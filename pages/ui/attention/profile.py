@@ -8,6 +8,7 @@ import streamlit as st
 from bertviz_core.analysis.head_profiles import HeadProfile
 from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.figures.value_map import value_map_figure
+from pages.ui.address import choose_linked
 from pages.ui.attention.answers import profile_heads
 from pages.ui.attention.controls import select_head
 from pages.ui.attention.maps import head_columns
@@ -46,14 +47,13 @@ def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
     """
     st.markdown(t("attention.profile_intro"))
     with shown_to_user():
-        where = st.segmented_control(
+        where = choose_linked(
+            st.segmented_control,
             t("attention.profile_where"),
             ("here", "corpus"),
-            default="here",
+            key="attention_profile_where",
             required=True,
             format_func=lambda name: plain(f"attention.profile_{name}"),
-            key="attention_profile_where",
-            bind="query-params",
         )
         found = profile_heads(model, texts)
         if where == "corpus":
@@ -74,12 +74,12 @@ def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
 
 def _show_measure(profile: HeadProfile) -> None:
     measured = [name for name in SHOWN if not np.isnan(profile.of(name)).all()]
-    name = st.selectbox(
+    name = choose_linked(
+        st.selectbox,
         t("attention.measure"),
         measured,
-        format_func=lambda key: plain(f"attention.measure_{key}"),
         key="attention_measure",
-        bind="query-params",
+        format_func=lambda key: plain(f"attention.measure_{key}"),
     )
     values = profile.of(name)
     title = plain(f"attention.measure_{name}")
