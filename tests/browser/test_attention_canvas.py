@@ -110,6 +110,19 @@ def row_of_the_example(row):
     return exponents / exponents.sum()
 
 
+def test_the_page_may_choose_and_the_visitor_goes_on_from_there(show):
+    page, view = show()
+    click_head(view, 2, 2)
+    expect(selection_line(page)).to_contain_text("layer=1, head=1")
+    page.get_by_role("button", name="Choose").click()
+    expect(view).to_have_attribute("data-layer", "7")
+    expect(status(view)).to_contain_text("the → every token · layer 7, head 5")
+    click_head(view, 3, 1)
+    expect(selection_line(page)).to_contain_text("layer=2, head=0, from_token=1")
+    expect(view).to_have_attribute("aria-busy", "false")
+    expect(view).to_have_attribute("data-layer", "3")
+
+
 def test_a_click_locks_a_cell_and_a_second_click_or_escape_frees_it(show):
     page, view = show()
     heat = view.locator("canvas.heat")

@@ -89,7 +89,7 @@ function receive(app, data) {
   if (data.isLying !== before.isLying) state.layout = firstState(data).layout
   const isNewText = data.labels.join('\n') !== before.labels.join('\n')
   if (isNewText) Object.assign(state, { chosen: null, hover: null, locked: false })
-  if (data.turn === 0 || data.turn >= app.turn) adoptSelection(app, data)
+  if (data.turn >= app.turn || isChosenByPage(before, data)) adoptSelection(app, data)
   if (data.layer !== before.layer || data.numHeads !== before.numHeads) state.heads.clear()
   writeWords(app)
   redraw(app)
@@ -102,6 +102,12 @@ function noteSwitchTime(app) {
   if (askedAt === undefined || state.layer !== data.layer || state.head !== data.head) return
   app.root.dataset.switchMs = (performance.now() - askedAt).toFixed(1)
   app.askedAt = undefined
+}
+
+/** Whether the page, not the visitor, has made another choice. */
+function isChosenByPage(before, data) {
+  const isNew = (name) => before[name] !== data[name]
+  return data.turn === 0 && ['layer', 'head', 'from', 'to'].some(isNew)
 }
 
 function adoptSelection(app, data) {

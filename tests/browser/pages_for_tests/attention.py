@@ -11,10 +11,12 @@ from bertviz_core.figures.attention_view import (
     token_kinds,
 )
 from pages.ui.attention.canvas import (
+    Selection,
     attention_canvas,
     canvas_words,
     current_selection,
     head_map,
+    select,
 )
 from pages.ui.language import choose_language
 
@@ -84,6 +86,7 @@ view = AttentionView(
     is_lying=text == "chinese",
 )
 st.title(tokens[0])
+st.button("Choose", on_click=select, args=("canvas", Selection(6, 4, 1, None)))
 selection = attention_canvas(view, "canvas")
 st.session_state.runs = st.session_state.get("runs", 0) + 1
 st.text(f"{selection} run {st.session_state.runs}")
