@@ -35,9 +35,14 @@ class Explorer:
         self.model_id = loaded.model_id
         self.tokenizer = loaded.tokenizer
         self.config = loaded.model.config
-        self.forward = CompiledForward(loaded.model)
+        self.forward = CompiledForward(loaded.model, self.count_pass)
         self.num_forward_passes = 0
         self._counting = threading.Lock()
+
+    def count_pass(self) -> None:
+        """Notes that the network, or a part of it, has run once more."""
+        with self._counting:
+            self.num_forward_passes += 1
 
     @classmethod
     def open(
@@ -123,7 +128,7 @@ class Explorer:
             inputs["mlm_positions"] = positions
         if interventions is not None:
             inputs |= interventions.inputs(self.config, tokenized.num_tokens)
-        output = self._run(inputs)
+        output = self.forward(inputs)
         has_words = "mlm_logits" in output
         return Trace(
             model_id=self.model_id,
@@ -155,7 +160,7 @@ class Explorer:
                 "Click a word, or write [MASK] in its place."
             )
         inputs = self._inputs(tokenized) | {"mlm_positions": positions}
-        logits = self._run(inputs, ("mlm_logits",))["mlm_logits"]
+        logits = self.forward(inputs, ("mlm_logits",))["mlm_logits"]
         return MaskPredictions(self.model_id, tokenized, positions, logits)
 
     def require_head(self, head: str) -> None:
@@ -178,14 +183,6 @@ class Explorer:
             "input_ids": tokenized.input_ids[None],
             "token_type_ids": tokenized.token_type_ids[None],
         }
-
-    def _run(
-        self, inputs: dict[str, np.ndarray], outputs: tuple[str, ...] | None = None
-    ) -> dict[str, np.ndarray]:
-        with self._counting:
-            self.num_forward_passes += 1
-        return self.forward(inputs, outputs)
-
 
 def _first(array: np.ndarray | None) -> np.ndarray | None:
     """The only row of a batch of one."""

@@ -63,7 +63,13 @@ def compiled_step(
             made[key] = make(signature, body, part.weights, slope_of, layer is None)
         run = made[key]
     weights = (model if layer is None else model.blocks[layer]).weights
-    return lambda arrays: run(arrays, weights)
+
+    def step(arrays: Mapping[str, np.ndarray]) -> Arrays:
+        explorer.count_pass()
+        found: Arrays = run(arrays, weights)
+        return found
+
+    return step
 
 
 def _as_float32(body: Body) -> Body:

@@ -38,10 +38,14 @@ class CompiledForward:
 
     Args:
         model: read at each call, so new weights count at once.
+        on_call: told of each call.
     """
 
-    def __init__(self, model: Bert) -> None:
+    def __init__(
+        self, model: Bert, on_call: Callable[[], object] = lambda: None
+    ) -> None:
         self.model = model
+        self._on_call = on_call
         self._functions: dict[tuple[frozenset[str], tuple[str, ...] | None], Any] = {}
         self._lock = threading.Lock()
 
@@ -68,6 +72,7 @@ class CompiledForward:
         require_positions(
             arrays["input_ids"].shape[1], self.model.config.max_position_embeddings
         )
+        self._on_call()
         return self._function(frozenset(arrays), outputs)(arrays)
 
     def _function(
