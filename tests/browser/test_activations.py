@@ -26,7 +26,7 @@ def curves_drawn(page, name):
 
 
 @pytest.mark.parametrize(
-    ("part", "language"), zip(PARTS, ["English", "中文"] * 2, strict=True)
+    ("part", "language"), list(zip(PARTS, ["English", "中文"] * 2, strict=True))
 )
 def test_every_formula_and_figure_is_drawn(visit, part, language):
     page = visit(f"/activations?act_weakness={part}&lang={language}")
