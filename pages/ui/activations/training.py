@@ -22,16 +22,8 @@ def explore_training() -> None:
     """Draws the settings, both trainings, and one neuron of both."""
     learning_rate, leak, seed = _choose_training()
     trainings = {
-        "relu": train(
-            "relu", learning_rate=learning_rate, num_steps=NUM_STEPS, seed=seed
-        ),
-        "leaky_relu": train(
-            "leaky_relu",
-            parameter=leak,
-            learning_rate=learning_rate,
-            num_steps=NUM_STEPS,
-            seed=seed,
-        ),
+        "relu": _trained("relu", None, learning_rate, seed),
+        "leaky_relu": _trained("leaky_relu", leak, learning_rate, seed),
     }
     for box, (name, training) in zip(st.columns(2), trainings.items(), strict=True):
         dead = int((training.died_at() >= 0).sum())
@@ -52,6 +44,20 @@ def explore_training() -> None:
         _show_neuron(relu_last, neuron, step)
     with fit_box:
         _show_fit(relu_last, step)
+
+
+# Looking at another step or neuron trains nothing again.
+@st.cache_data(max_entries=32, show_spinner=False)
+def _trained(
+    name: str, parameter: float | None, learning_rate: float, seed: int
+) -> Training:
+    return train(
+        name,
+        parameter=parameter,
+        learning_rate=learning_rate,
+        num_steps=NUM_STEPS,
+        seed=seed,
+    )
 
 
 def _choose_training() -> tuple[float, float, int]:
