@@ -11,18 +11,10 @@ from pages.ui.engine import warm_up
 from pages.ui.errors import shown_to_user
 from pages.ui.hosting import MIDDLEWARE, lifespan, show_uncaught
 from pages.ui.language import choose_language, plain, t
+from pages.ui.navigation import FIRST, ICONS
 
 ROOT = Path(__file__).parent
 VIEWS = ROOT / "pages" / "views"
-FIRST = "home"
-# Every page, in the order of the links, with its icon.
-ICONS = {
-    "home": "home",
-    "masked_word": "edit_note",
-    "attention": "hub",
-    "activations": "show_chart",
-    "models": "deployed_code",
-}
 
 
 def show_page() -> None:

@@ -10,9 +10,11 @@ from pages.ui.head import model_at_work, page_head
 from pages.ui.language import t
 from pages.ui.masked_word.state import TEXT
 from pages.ui.models import language_of, model_picker
+from pages.ui.navigation import FIRST, ICONS
 
 NUM_GUESSES = 5
 MAX_MASKS = 3
+CARDS_IN_ROW = 2
 EXAMPLES = {
     "en": ["home.example_en_1", "home.example_en_2", "home.example_en_3"],
     "zh": ["home.example_zh_1", "home.example_zh_2", "home.example_zh_3"],
@@ -77,25 +79,12 @@ st.header(t("home.what_happens"), anchor=False)
 st.markdown(t("home.what_happens_text"))
 
 st.header(t("home.explore"), anchor=False)
-masked_word, activations, models = st.columns(3)
-with masked_word.container(border=True, height="stretch"):
-    st.page_link(
-        "pages/views/masked_word.py",
-        label=t("app.page_masked_word"),
-        icon=":material/edit_note:",
-    )
-    st.markdown(t("home.card_masked_word"))
-with activations.container(border=True, height="stretch"):
-    st.page_link(
-        "pages/views/activations.py",
-        label=t("app.page_activations"),
-        icon=":material/show_chart:",
-    )
-    st.markdown(t("home.card_activations"))
-with models.container(border=True, height="stretch"):
-    st.page_link(
-        "pages/views/models.py",
-        label=t("app.page_models"),
-        icon=":material/deployed_code:",
-    )
-    st.markdown(t("home.card_models"))
+others = [name for name in ICONS if name != FIRST]
+for row in range(0, len(others), CARDS_IN_ROW):
+    boxes = st.columns(CARDS_IN_ROW)
+    for box, name in zip(boxes, others[row : row + CARDS_IN_ROW], strict=False):
+        with box.container(border=True, height="stretch"):
+            script = f"pages/views/{name}.py"
+            icon = f":material/{ICONS[name]}:"
+            st.page_link(script, label=t(f"app.page_{name}"), icon=icon)
+            st.markdown(t(f"home.card_{name}"))

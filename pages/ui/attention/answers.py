@@ -30,6 +30,14 @@ def attention_matrix(
     )
 
 
+def all_attention(model: str, texts: Texts) -> np.ndarray | None:
+    """Float32 `[L, N, T, T]`, not kept: for a file that is asked for once."""
+    trace = client().trace(
+        model, texts.text, texts.pair, cut=True, parts=("attention_probs",)
+    )
+    return trace.attention_probs
+
+
 @st.cache_data(max_entries=16, show_spinner=False)
 def attention_thumbnails(model: str, texts: Texts) -> np.ndarray:
     """A small picture of every head, uint8 `[L, N, h, w]`."""

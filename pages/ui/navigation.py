@@ -1,0 +1,10 @@
+"""The pages, in the order of the links, each with its icon."""
+
+FIRST = "home"
+ICONS = {
+    FIRST: "home",
+    "masked_word": "edit_note",
+    "attention": "hub",
+    "activations": "show_chart",
+    "models": "deployed_code",
+}
