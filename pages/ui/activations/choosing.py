@@ -8,6 +8,7 @@ import streamlit as st
 
 from bertviz_core.analysis.activations import ACTIVATIONS
 from pages.ui.activations.wording import LABELS
+from pages.ui.address import choose_linked
 from pages.ui.language import t
 
 _BIGGEST_SEED = 2**31 - 1
@@ -40,35 +41,22 @@ def choose_functions(key: str, default: list[str], explanation: str) -> list[str
 def choose_one(key: str, options: Sequence[str], label: str = "") -> str:
     """Draws a choice that stands in the address in the same words in any language.
 
-    A bound widget would write what it shows there, and a link that an English reader
-    copies would mean nothing to a Chinese one.
-
     Args:
         key: of the widget, its name in the address, and the beginning of the keys of
             its texts: "activations.<key>_<option>".
         options: the first one is the default.
         label: above the choice; none if empty.
     """
-    if key not in st.session_state:
-        asked = st.query_params.get(key)
-        st.session_state[key] = asked if asked in options else options[0]
-    chosen = st.segmented_control(
+    return choose_linked(
+        st.segmented_control,
         label or t(f"activations.{key}"),
         options,
+        key=key,
         required=True,
         format_func=lambda option: t(f"activations.{key}_{option}"),
-        key=key,
-        persist_state="session",
         label_visibility="visible" if label else "collapsed",
         help=t(f"activations.{key}_help") if label else None,
     )
-    wanted = None if chosen == options[0] else chosen
-    if st.query_params.get(key) != wanted:
-        if wanted is None:
-            del st.query_params[key]
-        else:
-            st.query_params[key] = wanted
-    return chosen or options[0]
 
 
 def choose_seed(key: str, default: int) -> int:

@@ -1,0 +1,167 @@
+"""The attention page in both languages, on the bundled model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.analysis.sampling import softmax
+from pages.ui.attention.panels import PANELS
+from pages.ui.engine import DEFAULT_MODEL, client
+
+ROOT = Path(__file__).parents[2]
+TITLES = {"en": "Attention", "zh": "注意力"}
+TEXT = "The dog chased the cat because [MASK] was angry."
+
+
+def open_page(language: str = "en", **params: str | list[str]) -> AppTest:
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
+    for name, value in params.items():
+        app.query_params[name] = value
+    app.run()
+    app.switch_page("pages/views/attention.py").run()
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def said(app: AppTest) -> str:
+    pieces = [*app.markdown, *app.caption, *app.info, *app.warning]
+    return "\n".join(piece.value for piece in pieces)
+
+
+def maps(app: AppTest) -> list[np.ndarray]:
+    specs = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+    return [np.array(spec["data"][0]["z"], float) for spec in specs]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("panel", PANELS)
+def test_every_panel_opens_from_a_link(language, panel):
+    app = open_page(language, attention_panel=panel)
+    assert app.title[0].value == TITLES[language]
+    assert app.get_by_key("attention_panel").value == panel
+    assert app.query_params.get("attention_panel", PANELS[0]) in (panel, [panel])
+
+
+def test_a_single_token_has_all_its_views():
+    app = open_page(attention_text="a", attention_panel="arithmetic")
+    assert app.get("latex")
+
+
+def test_no_text_is_a_sentence_and_no_error():
+    app = open_page()
+    app.text_area(key="attention_text").set_value("   ").run()
+    assert "no text yet" in said(app)
+    assert not app.exception
+
+
+def test_a_text_that_is_too_long_is_cut_and_says_so():
+    app = open_page(attention_text="word " * 400)
+    assert "402" in said(app)
+    assert not app.exception
+
+
+def test_html_in_the_text_is_shown_as_text():
+    text = "<b>bold</b> [link](x) **[MASK]**"
+    app = open_page(attention_text=text, attention_panel="switch")
+    assert all(not element.allow_html for element in app.markdown)
+
+
+def test_switching_heads_off_shows_what_the_engine_measured():
+    app = open_page(attention_panel="switch", attention_off_heads=["2·4"])
+    trace = client().trace(DEFAULT_MODEL, TEXT, parts=("mlm_logits",))
+    best = softmax(trace.mlm_logits[0]).max()
+    before, after, change = app.metric
+    assert float(before.value.rstrip("%")) == pytest.approx(100 * best, abs=0.05)
+    shown = float(after.value.rstrip("%")) - float(before.value.rstrip("%"))
+    assert float(change.value.split()[0]) == pytest.approx(shown, abs=0.11)
+
+
+def test_nothing_switched_off_changes_nothing():
+    app = open_page(attention_panel="switch")
+    app.multiselect(key="attention_off_heads").set_value([]).run()
+    before, after, change = app.metric
+    assert before.value == after.value
+    assert float(change.value.split()[0]) == 0
+    assert "Everything is switched on" in said(app)
+
+
+def test_a_word_outside_the_vocabulary_is_named():
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    app.query_params["attention_panel"] = "switch"
+    app.session_state["attention_word"] = "qqqqqqq"
+    app.switch_page("pages/views/attention.py").run()
+    assert not app.exception
+    assert "qqqqqqq" in said(app)
+
+
+def test_a_text_without_a_mask_asks_for_one():
+    app = open_page(attention_text="No gap at all.", attention_panel="switch")
+    assert "hide a word" in said(app)
+
+
+def test_the_profile_is_that_of_the_engine():
+    app = open_page(attention_measure="to_previous")
+    profile = client().profile_heads(DEFAULT_MODEL, TEXT, cut=True).profile
+    np.testing.assert_allclose(maps(app)[0], profile.of("to_previous"))
+
+
+def test_a_click_on_a_similar_head_looks_at_it():
+    app = open_page()
+    near = client().profile_heads(DEFAULT_MODEL, TEXT, cut=True).nearest(0, 0)[0]
+    app.button(key=f"attention_near_{near.layer}_{near.head}").click().run()
+    assert app.selectbox(key="attention_layer").value == near.layer + 1
+    assert app.selectbox(key="attention_head").value == near.head + 1
+
+
+def test_the_other_sentence_is_subtracted_head_by_head():
+    other = TEXT.replace("dog", "horse")
+    app = open_page(attention_panel="compare", attention_compared_text=other)
+    first, second = (
+        client().attention_matrix(DEFAULT_MODEL, text, "head", 0, 0, cut=True)
+        for text in (TEXT, other)
+    )
+    np.testing.assert_allclose(maps(app)[0], second - first, atol=1e-6)
+
+
+def test_a_sparse_pattern_shows_its_edges():
+    app = open_page(
+        attention_panel="sparse",
+        attention_sparse_window="1",
+        attention_sparse_num_global="0",
+    )
+    edges = maps(app)[0]
+    size = len(edges)
+    expected = np.abs(np.subtract.outer(range(size), range(size))) <= 1
+    np.testing.assert_array_equal(edges.astype(bool), expected)
+
+
+@pytest.mark.parametrize(
+    ("method", "names"),
+    [("rollout", ["layer"]), ("mean", []), ("head", ["layer", "head"])],
+)
+def test_what_a_method_does_not_ask_for_is_switched_off(method, names):
+    app = open_page(attention_method=method)
+    enabled = [
+        name
+        for name in ("layer", "head")
+        if not app.selectbox(key=f"attention_{name}").proto.disabled
+    ]
+    assert enabled == names
+
+
+def test_changing_language_and_head_never_runs_the_network_again():
+    app = open_page(attention_text="Nobody looked at this [MASK] before.")
+    before = client().forward_count()
+    app.selectbox(key="attention_layer").set_value(3).run()
+    app.selectbox(key="attention_head").set_value(5).run()
+    app.toggle(key="attention_hide_special").set_value(True).run()
+    app.get_by_key("lang").set_value("中文").run()
+    assert not app.exception
+    assert client().forward_count() == before
