@@ -1,0 +1,91 @@
+"""The attention page in a real browser: pictures and widgets show one state."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_attention_canvas import click_head
+
+pytestmark = pytest.mark.browser
+
+FIRST_ANSWER = 60_000
+NUM_HEADS = 8  # of the bundled model
+
+
+def open_page(visit, query: str = "", **browser):
+    page = visit(f"/attention{query}", **browser)
+    view = page.locator(".attention").first
+    expect(view).to_have_attribute(
+        "data-grid-ms", re.compile(r"\d"), timeout=FIRST_ANSWER
+    )
+    return page, view
+
+
+def chosen(page: Page, name: str):
+    return page.locator(f".st-key-attention_{name}").get_by_role("combobox")
+
+
+def test_a_click_on_a_head_moves_widgets_and_questions(visit):
+    page, view = open_page(visit, "?attention_panel=arithmetic")
+    click_head(view, 3, 6, NUM_HEADS)
+    expect(view).to_have_attribute("data-head", "6")
+    expect(page.get_by_text("How head 3·6 arrives at one number")).to_be_visible()
+    expect(page).to_have_url(re.compile("attention_layer=3"))
+    expect(page).to_have_url(re.compile("attention_head=6"))
+
+
+def test_a_link_brings_head_panel_and_filters_back_in_the_other_language(visit):
+    query = "?attention_layer=2&attention_head=4&attention_panel=switch"
+    page, view = open_page(visit, f"{query}&attention_hide_special=true&lang=中文")
+    expect(page.get_by_role("heading", name="谁看向谁")).to_be_visible()
+    expect(view).to_have_attribute("data-layer", "2")
+    expect(view).to_have_attribute("data-head", "4")
+    expect(page.get_by_text("要关掉的头")).to_be_visible()
+    assert "[CLS]" not in view.inner_text()
+
+
+def test_a_widget_moves_the_pictures(visit):
+    page, view = open_page(visit)
+    page.locator(".st-key-attention_layer").get_by_role("combobox").click()
+    page.get_by_role("option", name="4", exact=True).click()
+    expect(view).to_have_attribute("data-layer", "4")
+
+
+def test_the_map_of_causes_is_computed_and_compared(visit):
+    page, _ = open_page(visit, "?attention_panel=maps")
+    title = page.get_by_text("What each head causes: exact")
+    expect(title).to_be_visible(timeout=FIRST_ANSWER)
+    expect(page.get_by_text("Do heads that look more also cause more?")).to_be_visible()
+
+
+def test_the_views_are_saved_as_files_that_ask_nobody(visit, tmp_path):
+    page, _ = open_page(visit)
+    page.locator(".st-key-attention_downloads").get_by_role("button").first.click()
+    for name, start in (
+        ("Heatmap (SVG)", "<svg"),
+        ("Lines (SVG)", "<svg"),
+        ("Table (CSV)", "\ufefflayer,head"),
+        ("All three views", "<!doctype html>"),
+    ):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=name).click()
+        path = tmp_path / "file"
+        download.value.save_as(path)
+        assert path.read_text("utf-8").startswith(start), name
+    assert "default-src 'none'" in path.read_text("utf-8")
+
+
+def test_the_longest_text_is_usable_and_cut_with_a_sentence(visit):
+    page, view = open_page(visit, "?attention_text=" + "+".join(["the cat sat"] * 60))
+    click_head(view, 2, 3, NUM_HEADS)
+    expect(view).to_have_attribute("data-head", "3", timeout=FIRST_ANSWER)
+    expect(page.get_by_text("at most", exact=False).first).to_be_visible()
+
+
+def test_the_page_fits_a_phone(visit):
+    page, _ = open_page(visit, width=390)
+    width = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+    assert width <= 390
