@@ -18,6 +18,7 @@ NAMES = (
     "ablation",
     "gibbs",
     "attention_size",
+    "attention_switch",
 )
 
 
