@@ -25,19 +25,22 @@ class AttentionClient:
         head: int,
         pair: str | None = None,
         cut: bool = False,
+        heads: tuple[tuple[int, int], ...] = (),
     ) -> np.ndarray:
         """One matrix of a text's attention, float32 `[T, T]`; rows look.
 
         Args:
             model: its id.
             text: the first text.
-            method: "head", one head; "layer", the mean of a layer's heads; "mean"
-                or "max" of all heads; "rollout" up to a layer; "norms", the length
-                of what a layer brings from each token; "value_zeroing" in a layer.
+            method: "head", one head; "layer", the mean of a layer's heads; "chosen",
+                the mean of `heads`; "mean" or "max" of all heads; "rollout" up to a
+                layer; "norms", the length of what a layer brings from each token;
+                "value_zeroing" in a layer.
             layer: from 0; not read by "mean" and "max".
             head: from 0; read by "head" alone.
             pair: the second text.
             cut: leaves out what is beyond the last position.
+            heads: (layer, head) pairs from 0, for "chosen".
 
         Raises:
             TextError: empty, or too long while `cut` is false.
@@ -51,6 +54,7 @@ class AttentionClient:
             head=head,
             pair=pair,
             cut=cut,
+            heads=heads,
         )
         return cast(np.ndarray, answer)
 

@@ -19,7 +19,16 @@ from bertviz_core.figures.attention_view import (
 from bertviz_core.trace import Trace
 
 # Ways to make one matrix of a text's attention; see `attention_matrix`.
-METHODS = ("head", "layer", "mean", "max", "rollout", "norms", "value_zeroing")
+METHODS = (
+    "head",
+    "layer",
+    "chosen",
+    "mean",
+    "max",
+    "rollout",
+    "norms",
+    "value_zeroing",
+)
 
 
 def attention_matrix(
@@ -30,19 +39,22 @@ def attention_matrix(
     head: int,
     pair: str | None = None,
     cut: bool = False,
+    heads: tuple[tuple[int, int], ...] = (),
 ) -> np.ndarray:
     """One matrix of a text's attention.
 
     Args:
         model: its id.
         text: the first text.
-        method: one of `METHODS`: a head alone; the mean of a layer's heads; mean or
-            maximum of all heads; rollout up to a layer; the length of what a
-            layer's heads bring from each token; value zeroing in a layer.
+        method: one of `METHODS`: a head alone; the mean of a layer's heads or of
+            chosen heads; mean or maximum of all heads; rollout up to a layer; the
+            length of what a layer's heads bring from each token; value zeroing in a
+            layer.
         layer: from 0; not read by "mean" and "max".
         head: from 0; read by "head" alone.
         pair: the second text.
         cut: leaves out what is beyond the last position.
+        heads: (layer, head) pairs from 0; read by "chosen" alone, at least one.
 
     Returns:
         float32 `[T, T]`, rows look.
@@ -55,6 +67,8 @@ def attention_matrix(
     trace = whole_trace(model, text, pair, cut)
     if method == "head":
         return _attention(trace)[layer, head]
+    if method == "chosen":
+        return _mean_of_chosen(_attention(trace), heads).astype("float32")
     return _combined(model, trace, method, layer).astype("float32")
 
 
@@ -147,6 +161,15 @@ def _combined(model: str, trace: Trace, method: str, layer: int) -> np.ndarray:
         parts = attention_parts.norm_weighted_attention(opened, trace, layer)
         return parts.combined
     return attention_parts.value_zeroing(opened, trace, layer).scores
+
+
+def _mean_of_chosen(
+    attention: np.ndarray, heads: tuple[tuple[int, int], ...]
+) -> np.ndarray:
+    chosen = np.zeros(attention.shape[:2], bool)
+    for place in heads:
+        chosen[place] = True
+    return mean_of_heads(attention, chosen)
 
 
 def _attention(trace: Trace) -> np.ndarray:

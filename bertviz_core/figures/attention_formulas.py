@@ -8,7 +8,7 @@ from bertviz_core.experiments.attention_results import PairArithmetic
 
 
 def attention_formulas(found: PairArithmetic) -> tuple[str, ...]:
-    """Score, mask where there is one, and softmax.
+    """Shapes, score, mask where there is one, and softmax.
 
     Args:
         found: the numbers.
@@ -21,9 +21,15 @@ def attention_formulas(found: PairArithmetic) -> tuple[str, ...]:
     """
     size, num_keys = len(found.query), len(found.scores)
     dot, score = float(found.running_sums[-1]), found.score
+    shapes = (
+        rf"Q, K \in \mathbb{{R}}^{{{num_keys} \times {size}}}, \quad "
+        rf"S = \frac{{Q K^\top}}{{\sqrt{{{size}}}}} \in "
+        rf"\mathbb{{R}}^{{{num_keys} \times {num_keys}}}"
+    )
     steps = [
+        shapes,
         rf"s = \frac{{q \cdot k}}{{\sqrt{{{size}}}}} = "
-        rf"\frac{{{dot:.4f}}}{{{math.sqrt(size):.4f}}} = {score:.4f}"
+        rf"\frac{{{dot:.4f}}}{{{math.sqrt(size):.4f}}} = {score:.4f}",
     ]
     if found.mask_term:
         steps.append(rf"s + m = {score:.4f} {found.mask_term:+.0f}")

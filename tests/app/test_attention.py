@@ -144,7 +144,12 @@ def test_a_sparse_pattern_shows_its_edges():
 
 @pytest.mark.parametrize(
     ("method", "names"),
-    [("rollout", ["layer"]), ("mean", []), ("head", ["layer", "head"])],
+    [
+        ("rollout", ["layer"]),
+        ("mean", []),
+        ("chosen", []),
+        ("head", ["layer", "head"]),
+    ],
 )
 def test_what_a_method_does_not_ask_for_is_switched_off(method, names):
     app = open_page(attention_method=method)

@@ -33,7 +33,8 @@ def arithmetic(mask_terms):
 
 def test_every_step_ends_in_its_number():
     found = arithmetic(np.zeros(5))
-    score, softmax = attention_formulas(found)
+    shapes, score, softmax = attention_formulas(found)
+    assert r"\mathbb{R}^{5 \times 6}" in shapes
     assert score.endswith(f"= {found.score:.4f}")
     assert r"\sqrt{6}" in score
     assert softmax.endswith(f"= {found.prob:.6f}")
@@ -44,5 +45,5 @@ def test_every_step_ends_in_its_number():
 
 def test_a_mask_is_a_step_of_its_own():
     steps = attention_formulas(arithmetic(np.full(5, -10000.0)))
-    assert len(steps) == 3
-    assert steps[1].endswith("-10000")
+    assert len(steps) == 4
+    assert steps[2].endswith("-10000")

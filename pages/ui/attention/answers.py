@@ -22,11 +22,16 @@ from pages.ui.engine import client
 # A matrix of 512 tokens takes 1 MB.
 @st.cache_data(max_entries=64, max_size="32MB", show_spinner=False)
 def attention_matrix(
-    model: str, texts: Texts, method: str, layer: int, head: int
+    model: str,
+    texts: Texts,
+    method: str,
+    layer: int,
+    head: int,
+    heads: tuple[tuple[int, int], ...] = (),
 ) -> np.ndarray:
     """One matrix of a text's attention, float32 `[T, T]`."""
     return client().attention_matrix(
-        model, texts.text, method, layer, head, texts.pair, cut=True
+        model, texts.text, method, layer, head, texts.pair, True, heads
     )
 
 

@@ -95,7 +95,8 @@ def _show_difference(
     layers, heads = (
         int(str(config[name])) for name in ("num_hidden_layers", "num_attention_heads")
     )
-    if view.layer >= layers or view.head >= heads:
+    asked = [(view.layer, view.head), *view.heads]
+    if any(layer >= layers or head >= heads for layer, head in asked):
         st.warning(
             t("attention.no_such_head", model=other_model, layers=layers, heads=heads),
             icon=":material/block:",
@@ -107,7 +108,7 @@ def _show_difference(
         st.info(t("attention.nothing_in_common"), icon=":material/difference:")
         return
     first, second = (
-        attention_matrix(name, words, view.method, view.layer, view.head)
+        attention_matrix(name, words, view.method, view.layer, view.head, view.heads)
         for name, words in ((model, texts), (other_model, other_texts))
     )
     found = attention_difference(first, second, alignment)

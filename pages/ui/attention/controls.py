@@ -22,6 +22,7 @@ _LEFT_OUT = "attention_cut_off"
 METHODS = {
     "head": (True, True),
     "layer": (True, False),
+    "chosen": (False, False),
     "mean": (False, False),
     "max": (False, False),
     "rollout": (True, False),
@@ -41,12 +42,14 @@ class View:
         method: one of `METHODS`.
         layer, head: from 0.
         options: filters.
+        heads: (layer, head) pairs from 0 that are put together by "chosen".
     """
 
     method: str
     layer: int
     head: int
     options: AttentionOptions
+    heads: tuple[tuple[int, int], ...] = ()
 
 
 def choose_view(model: str, has_pair: bool) -> View:
@@ -87,12 +90,43 @@ def choose_view(model: str, has_pair: bool) -> View:
         bind="query-params",
     )
     st.caption(t(f"attention.method_{method}_explained"))
+    heads = choose_heads(config, "attention_heads") if method == "chosen" else ()
     return View(
         method,
         (layer or 1) - 1,
         (head or 1) - 1,
         _choose_options(has_pair),
+        heads or (((layer or 1) - 1, (head or 1) - 1),),
     )
+
+
+def choose_heads(
+    config: dict[str, object], key: str, default: tuple[tuple[int, int], ...] = ()
+) -> tuple[tuple[int, int], ...]:
+    """Draws a choice of any number of heads, each as "layer·head".
+
+    Args:
+        config: of the model.
+        key: of the widget, "attention_…"; its label and help have texts of that name.
+        default: (layer, head) pairs from 0.
+
+    Returns:
+        (layer, head) pairs from 0.
+    """
+    num_layers = int(str(config["num_hidden_layers"]))
+    num_heads = int(str(config["num_attention_heads"]))
+    name = key.removeprefix("attention_")
+    chosen = st.multiselect(
+        t(f"attention.{name}"),
+        [f"{i + 1}·{j + 1}" for i in range(num_layers) for j in range(num_heads)],
+        default=[f"{layer + 1}·{head + 1}" for layer, head in default],
+        key=key,
+        help=t(f"attention.{name}_help"),
+        placeholder=t("attention.none_off"),
+        bind="query-params",
+    )
+    pairs = (place.split("·") for place in chosen)
+    return tuple((int(layer) - 1, int(head) - 1) for layer, head in pairs)
 
 
 def select_head(layer: int, head: int) -> None:

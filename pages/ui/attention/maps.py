@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import streamlit as st
 
@@ -17,6 +19,9 @@ from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 # Work that is done without asking: about a second on two cores.
 _SHORT_WORK = 3e10
@@ -89,7 +94,7 @@ def _show_heads(values: np.ndarray, watched: Watched, kind: str) -> None:
     st.markdown(f"**{t(f'attention.map_title_{kind}')}**")
     worst = np.unravel_index(np.argmin(values), values.shape)
     show_figure(
-        _head_map(values, plain("attention.delta_short"), is_signed=True),
+        head_map(values, plain("attention.delta_short"), is_signed=True),
         name=f"attention_map_{kind}",
         description=t(
             f"attention.map_described_{kind}",
@@ -106,7 +111,7 @@ def _show_mass(mass: np.ndarray) -> None:
     st.markdown(f"**{t('attention.map_title_mass')}**")
     best = np.unravel_index(np.argmax(mass), mass.shape)
     show_figure(
-        _head_map(mass, plain("attention.mass_short"), is_signed=False),
+        head_map(mass, plain("attention.mass_short"), is_signed=False),
         name="attention_map_mass",
         description=t(
             "attention.map_described_mass",
@@ -175,7 +180,14 @@ def head_columns(values: np.ndarray, name: str) -> dict[str, list[float]]:
     }
 
 
-def _head_map(values: np.ndarray, title: str, is_signed: bool) -> object:
+def head_map(values: np.ndarray, title: str, is_signed: bool) -> go.Figure:
+    """Draws one number for every head.
+
+    Args:
+        values: float `[L, N]`.
+        title: what the numbers are.
+        is_signed: has 0 in the middle of the scale.
+    """
     return value_map_figure(
         values,
         [str(index + 1) for index in range(values.shape[0])],

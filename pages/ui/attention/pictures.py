@@ -60,7 +60,9 @@ def show_pictures(
     if view.method == "value_zeroing" and not _may_zero(model, tokenized):
         st.info(t("attention.too_long_to_zero"), icon=":material/timer:")
         return None
-    matrix = attention_matrix(model, texts, view.method, view.layer, view.head)
+    matrix = attention_matrix(
+        model, texts, view.method, view.layer, view.head, view.heads
+    )
     shown = show_attention(matrix, tokenized, view.options)
     if not len(shown.places):
         st.info(t("attention.nothing_to_show"), icon=":material/visibility_off:")

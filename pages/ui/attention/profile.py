@@ -7,11 +7,10 @@ import streamlit as st
 
 from bertviz_core.analysis.head_profiles import HeadProfile
 from bertviz_core.experiments.attention_results import CorpusProfile
-from bertviz_core.figures.value_map import value_map_figure
 from pages.ui.address import choose_linked
 from pages.ui.attention.answers import profile_heads
 from pages.ui.attention.controls import select_head
-from pages.ui.attention.maps import head_columns
+from pages.ui.attention.maps import head_columns, head_map
 from pages.ui.attention.texts import Texts
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
@@ -85,16 +84,7 @@ def _show_measure(profile: HeadProfile) -> None:
     title = plain(f"attention.measure_{name}")
     best = np.unravel_index(np.nanargmax(values), values.shape)
     show_figure(
-        value_map_figure(
-            values,
-            [str(index + 1) for index in range(values.shape[0])],
-            [str(index + 1) for index in range(values.shape[1])],
-            title=title,
-            row_title=plain("attention.layer"),
-            column_title=plain("attention.head"),
-            is_signed=False,
-            digits=3,
-        ),
+        head_map(values, title, is_signed=False),
         name="attention_measure_map",
         description=t(
             "attention.measure_described",
@@ -142,6 +132,13 @@ def _show_near(found: CorpusProfile, layer: int, head: int) -> None:
         t("attention.near_title", layer=layer + 1, head=head + 1), anchor=False
     )
     st.caption(t("attention.near_explained"))
+    distances = found.distances[layer, head]
+    show_figure(
+        head_map(distances, plain("attention.distance"), is_signed=False),
+        name="attention_distance_map",
+        description=t("attention.distance_described", layer=layer + 1, head=head + 1),
+        columns=head_columns(distances, plain("attention.distance")),
+    )
     with st.container(horizontal=True):
         for near in found.nearest(layer, head, _NUM_NEAR):
             st.button(

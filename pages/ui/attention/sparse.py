@@ -8,7 +8,7 @@ from bertviz_core.experiments.cause_results import SparsePattern, SparsePredicti
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import predict_sparsely
-from pages.ui.attention.maps import head_columns
+from pages.ui.attention.maps import head_columns, head_map
 from pages.ui.attention.switching import answer_names, show_before_and_after
 from pages.ui.attention.target import Watched
 from pages.ui.attention.texts import Texts
@@ -99,17 +99,8 @@ def _show_edges(result: SparsePrediction, tokenized: TokenizedText) -> None:
 
 
 def _show_cut_mass(result: SparsePrediction) -> None:
-    layers, heads = result.cut_mass.shape
     show_figure(
-        value_map_figure(
-            result.cut_mass,
-            [str(index + 1) for index in range(layers)],
-            [str(index + 1) for index in range(heads)],
-            title=plain("attention.cut_mass"),
-            row_title=plain("attention.layer"),
-            column_title=plain("attention.head"),
-            is_signed=False,
-        ),
+        head_map(result.cut_mass, plain("attention.cut_mass"), is_signed=False),
         name="attention_sparse_mass",
         description=t(
             "attention.cut_mass_described", share=float(result.cut_mass.mean())

@@ -14,6 +14,7 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model, vocabulary
 from pages.ui.attention.answers import switch_off
+from pages.ui.attention.controls import choose_heads
 from pages.ui.attention.target import Watched
 from pages.ui.attention.texts import Texts
 from pages.ui.errors import shown_to_user
@@ -109,16 +110,7 @@ def _choose_switches(
 ) -> Switches:
     config = describe_model(model).config
     num_layers = int(str(config["num_hidden_layers"]))
-    num_heads = int(str(config["num_attention_heads"]))
-    heads = st.multiselect(
-        t("attention.off_heads"),
-        [f"{i + 1}·{j + 1}" for i in range(num_layers) for j in range(num_heads)],
-        default=[f"{layer + 1}·{head + 1}"],
-        key=_HEADS,
-        help=t("attention.off_heads_help"),
-        placeholder=t("attention.none_off"),
-        bind="query-params",
-    )
+    heads = choose_heads(config, _HEADS, ((layer, head),))
     first, second = st.columns(2)
     layers = list(range(1, num_layers + 1))
     attention = first.multiselect(
@@ -136,7 +128,7 @@ def _choose_switches(
         bind="query-params",
     )
     return Switches(
-        heads=tuple(_pair_of(name) for name in heads),
+        heads=heads,
         attention=tuple(number - 1 for number in attention),
         feed_forward=tuple(number - 1 for number in feed_forward),
         edges=_choose_edges(tokenized),
@@ -163,11 +155,6 @@ def _choose_edges(tokenized: TokenizedText) -> tuple[Edge, ...]:
         help=t("attention.edge_help"),
     )
     return (Edge(row or 0, column or 0),)
-
-
-def _pair_of(name: str) -> tuple[int, int]:
-    layer, head = name.split("·")
-    return int(layer) - 1, int(head) - 1
 
 
 def _say_what_it_means(result: SwitchedPrediction, switches: Switches) -> None:
