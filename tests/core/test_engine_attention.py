@@ -1,0 +1,134 @@
+"""What the engine says about attention is what the analyses say of its trace."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.analysis.aggregation import rollout
+from bertviz_core.engine import Client
+from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.experiments.cause_results import SparsePattern, Switches, Target
+from bertviz_core.figures.attention_view import grid_thumbnails, strongest_links
+from tests.core.checkpoint_copies import HF
+from tests.core.engine_waiting import ended
+
+MODEL = str(HF)
+TEXT = "ab cab [MASK] ba"
+
+
+@pytest.fixture(scope="module")
+def client():
+    client = Client(InlineEngine())
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def attention(client):
+    return client.trace(MODEL, TEXT, parts=("attention_probs",)).attention_probs
+
+
+@pytest.fixture(scope="module")
+def target(client):
+    position = int(client.tokenize(MODEL, TEXT).mask_positions[0])
+    return Target("mlm", 7, position)
+
+
+EXPECTED = {
+    "head": lambda a: a[1, 2],
+    "layer": lambda a: a[1].mean(axis=0),
+    "chosen": lambda a: (a[0, 1] + a[2, 3]) / 2,
+    "mean": lambda a: a.mean(axis=(0, 1)),
+    "max": lambda a: a.max(axis=(0, 1)),
+    "rollout": lambda a: rollout(a)[1],
+}
+
+
+@pytest.mark.parametrize("method", EXPECTED)
+def test_a_matrix_is_what_its_name_says(client, attention, method):
+    chosen = ((0, 1), (2, 3))
+    found = client.attention_matrix(MODEL, TEXT, method, 1, 2, heads=chosen)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, EXPECTED[method](attention), rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["norms", "value_zeroing"])
+def test_other_matrices_have_the_size_of_the_text(client, attention, method):
+    found = client.attention_matrix(MODEL, TEXT, method, 1, 0)
+    assert found.shape == attention.shape[-2:]
+    assert (found >= 0).all()
+    assert found.any()
+
+
+def test_an_unknown_way_to_make_a_matrix_is_refused(client):
+    with pytest.raises(Exception, match="attention_matrix"):
+        client.attention_matrix(MODEL, TEXT, "median", 0, 0)
+
+
+def test_pictures_are_made_of_the_same_attention(client, attention):
+    thumbnails = client.attention_thumbnails(MODEL, TEXT)
+    np.testing.assert_array_equal(thumbnails, grid_thumbnails(attention))
+    links, expected = (
+        client.attention_links(MODEL, TEXT, 2),
+        strongest_links(attention[2]),
+    )
+    np.testing.assert_array_equal(links.targets, expected.targets)
+    np.testing.assert_array_equal(links.weights, expected.weights)
+
+
+def test_the_arithmetic_ends_in_the_exposed_probability(client, attention):
+    found = client.pair_arithmetic(MODEL, TEXT, 2, 1, 3, 0)
+    assert found.exposed_prob == pytest.approx(float(attention[2, 1, 3, 0]))
+    assert found.prob == pytest.approx(found.exposed_prob, abs=1e-6)
+
+
+def test_the_profile_counts_the_rows_of_the_text(client, attention):
+    found = client.profile_heads(MODEL, TEXT)
+    num_tokens = attention.shape[-1]
+    assert found.profile.num_rows[0] == num_tokens
+    np.testing.assert_allclose(
+        found.profile.of("to_self"),
+        np.trace(attention, axis1=2, axis2=3) / num_tokens,
+        rtol=1e-5,
+    )
+
+
+def test_a_profile_of_the_bundled_sentences_is_a_job(client):
+    job_id = client.start("profile_corpus", model=MODEL, language="en")
+    status = ended(client, job_id)
+    assert status.error is None
+    assert status.result.profile.num_texts >= 100
+
+
+def test_a_head_off_says_the_same_alone_and_in_the_map(client, target):
+    job_id = client.start("ablate_heads", model=MODEL, text=TEXT, target=target)
+    exact = ended(client, job_id).result
+    alone = client.switch_off(MODEL, TEXT, target, Switches(heads=((1, 3),)))
+    assert exact.delta_logits[1, 3] == pytest.approx(alone.delta_logit, abs=1e-5)
+
+
+def test_an_estimate_has_a_number_for_every_head(client, attention, target):
+    estimate = client.estimate_heads(MODEL, TEXT, target)
+    assert estimate.derivatives.shape == attention.shape[:2]
+    mass = client.attention_mass(MODEL, TEXT, target.position)
+    assert mass.shape == attention.shape[:2]
+    assert ((mass >= 0) & (mass <= 1 + 1e-6)).all()
+
+
+def test_full_attention_is_a_pattern_that_changes_nothing(client, target):
+    found = client.predict_sparsely(MODEL, TEXT, target, SparsePattern())
+    assert found.kept_share == 1
+    assert found.delta_logit == pytest.approx(0, abs=1e-6)
+
+
+def test_a_text_patched_into_another_brings_its_own_answer_back(client, target):
+    other = TEXT.removesuffix("ba") + "be"
+    job_id = client.start(
+        "patch_hidden_states",
+        model=MODEL,
+        clean=TEXT,
+        corrupted=other,
+        target=target,
+    )
+    status = ended(client, job_id)
+    assert status.error is None
+    assert status.result.recovered[-1, target.position] == pytest.approx(1, abs=1e-3)
