@@ -1,0 +1,1 @@
+"""Fine-tuning on a table of examples: data, checks, training, evaluation."""

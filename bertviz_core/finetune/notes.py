@@ -1,0 +1,39 @@
+"""Sentences that a result carries, ready to be translated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+# (template, details), as a `BertVizError` holds them.
+Note = tuple[str, dict[str, str | int | float]]
+
+MAX_LISTED_ROWS = 5
+
+
+def note(template: str, **details: str | int | float) -> Note:
+    """A sentence with named places; write the template as one literal."""
+    return template, details
+
+
+def in_english(sentence: Note) -> str:
+    """The sentence with its places filled."""
+    template, details = sentence
+    return template.format(**details)
+
+
+def list_rows(rows: Iterable[int], max_listed: int = MAX_LISTED_ROWS) -> str:
+    """Row numbers for a message: "3, 8, 12", and "…" where there are more.
+
+    Args:
+        rows: row numbers of the file, from 1.
+        max_listed: how many are written out.
+    """
+    numbers = [str(int(row)) for row in rows]
+    listed = ", ".join(numbers[:max_listed])
+    return f"{listed}, …" if len(numbers) > max_listed else listed
+
+
+def excerpt(text: str, max_chars: int = 60) -> str:
+    """The beginning of a cell on one line, for a message."""
+    line = " ".join(text.split())
+    return line if len(line) <= max_chars else line[: max_chars - 1] + "…"

@@ -1,0 +1,32 @@
+"""Numbers as people write them in a cell."""
+
+from __future__ import annotations
+
+import math
+import re
+
+# No "inf", no "1_000" and no "nan", all of which Python's `float` takes.
+_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+# 1,500 is fifteen hundred to one reader and one and a half to the other.
+_AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
+
+
+def is_number(cell: str) -> bool:
+    """Whether the cell is one finite number, with a decimal point or comma."""
+    return parse_number(cell) is not None
+
+
+def parse_number(cell: str) -> float | None:
+    """The number in a cell.
+
+    Returns:
+        `None` where there is none, where it is infinite, or where its comma may
+        stand for thousands as well as for a decimal point.
+    """
+    stripped = cell.strip()
+    if len(stripped) > 60 or not _NUMBER.fullmatch(stripped):
+        return None
+    if _AMBIGUOUS.fullmatch(stripped):
+        return None
+    value = float(stripped.replace(",", "."))
+    return value if math.isfinite(value) else None

@@ -1,0 +1,204 @@
+"""A table of texts from a file of a user's: CSV in whatever form it comes.
+
+Row numbers are those of a spreadsheet program: from 1, the header and empty rows
+counted, a row with line breaks within quotes counted once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bertviz_core.errors import DatasetError
+from bertviz_core.finetune.notes import Note
+from bertviz_core.finetune.table_encoding import (
+    find_encoding,
+    refuse_control_characters,
+)
+from bertviz_core.finetune.table_layout import (
+    MAX_SAMPLE_ROWS,
+    SEPARATORS,
+    guess_header,
+    guess_separator,
+)
+from bertviz_core.finetune.table_rows import (
+    DEFAULT_LIMITS,
+    Limits,
+    Reading,
+    bounded_lines,
+    name_columns,
+    read_rows,
+)
+from bertviz_core.trace import FrozenArrays
+
+_SAMPLE_CHARS = 400_000
+
+
+@dataclass(frozen=True)
+class Table(FrozenArrays):
+    """What was read.
+
+    Args:
+        columns: names, no two alike, none empty.
+        cells: str objects `[num_rows, num_columns]`, as written, unstripped.
+        row_numbers: int `[num_rows]`, of the file, from 1.
+        encoding: one that `read_table` takes.
+        separator: between cells.
+        has_header: whether the first row gave the names.
+        num_skipped: rows that were left out; see `notes` for which and why.
+            Empty rows are not counted, nor those beyond `max_rows`.
+        notes: what was guessed and what was left out.
+        sha256: of the file's bytes, in hexadecimal.
+    """
+
+    columns: tuple[str, ...]
+    cells: np.ndarray
+    row_numbers: np.ndarray
+    encoding: str
+    separator: str
+    has_header: bool
+    num_skipped: int
+    notes: tuple[Note, ...]
+    sha256: str
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of data."""
+        return len(self.cells)
+
+    @property
+    def rows(self) -> tuple[np.ndarray, ...]:
+        """One str object array `[num_columns]` a row."""
+        return tuple(self.cells)
+
+    def column(self, name: str) -> np.ndarray:
+        """The cells under a name, str objects `[num_rows]`.
+
+        Raises:
+            DatasetError: there is no such column.
+        """
+        if name not in self.columns:
+            raise DatasetError(
+                "The table has no such column. Received: {name}. It has: {known}. "
+                "Choose one of these.",
+                name=name[:60],
+                known=", ".join(self.columns)[:300],
+            )
+        return self.cells[:, self.columns.index(name)]
+
+
+def read_table(
+    source: bytes | Path,
+    *,
+    encoding: str | None = None,
+    separator: str | None = None,
+    has_header: bool | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Table:
+    """Reads comma-, semicolon- or tab-separated text.
+
+    Args:
+        source: the bytes of the file, or where it lies.
+        encoding: of `table_encoding.ENCODINGS`; `None` guesses.
+        separator: of `table_layout.SEPARATORS`; `None` guesses.
+        has_header: `None` guesses.
+        limits: see there.
+
+    Returns:
+        At least one row of data. Rows with more or fewer cells than the first
+        row are left out and reported.
+
+    Raises:
+        DatasetError: the file is no such table, is damaged, or is beyond the
+            limits; the sentence says where.
+        ValueError: an option that is not offered.
+
+    Source:
+        RFC 4180 for quotes; Excel's "sep=;" in the first line is understood.
+    """
+    if separator is not None and separator not in SEPARATORS:
+        raise ValueError(
+            f"`separator` must be in {SEPARATORS}. Received: {separator!r}."
+        )
+    data = _bytes_of(source, limits)
+    codec, notes = find_encoding(data, encoding)
+    sample = _decoded(data, codec).read(_SAMPLE_CHARS)
+    refuse_control_characters(sample)
+    declared = sample[4] if sample[:4].lower() == "sep=" and len(sample) > 4 else None
+    if declared in SEPARATORS and separator is None:
+        separator = declared
+    if separator is None:
+        separator, _ = guess_separator(sample)
+    skips_first = declared is not None
+
+    def lines() -> Iterator[str]:
+        return bounded_lines(_decoded(data, codec), separator, limits)
+
+    reading = read_rows(lines, separator, skips_first, limits)
+    notes += reading.notes
+    if has_header is None:
+        has_header, why = guess_header(reading.rows[:MAX_SAMPLE_ROWS])
+        notes += (why,)
+    first, rows, numbers = _without_header(reading, has_header, limits.max_rows)
+    cells = np.empty((len(rows), reading.width), dtype=object)
+    cells[:] = rows
+    return Table(
+        columns=name_columns(first),
+        cells=cells,
+        row_numbers=np.array(numbers, "int64"),
+        encoding=encoding or codec.removesuffix("-sig"),
+        separator=separator,
+        has_header=has_header,
+        num_skipped=reading.num_misshapen,
+        notes=notes,
+        sha256=hashlib.sha256(data).hexdigest(),
+    )
+
+
+def _without_header(
+    reading: Reading, has_header: bool, max_rows: int
+) -> tuple[list[str], list[list[str]], list[int]]:
+    """The header, the rows of data, their numbers."""
+    rows, numbers, first = reading.rows, reading.numbers, [""] * reading.width
+    if has_header:
+        first, rows, numbers = rows[0], rows[1:], numbers[1:]
+    if not rows:
+        raise DatasetError(
+            "The table has a header and no rows. Received: {columns}. Add a row for "
+            "every text.",
+            columns=", ".join(first)[:200],
+        )
+    return first, rows[:max_rows], numbers[:max_rows]
+
+
+def _bytes_of(source: bytes | Path, limits: Limits) -> bytes:
+    try:
+        if isinstance(source, Path):
+            size = source.stat().st_size
+            data = b"" if size > limits.max_bytes else source.read_bytes()
+        else:
+            size, data = len(source), source
+    except OSError as error:
+        raise DatasetError(
+            "The file {name} cannot be read. Received: {reason}. Check its name.",
+            name=Path(str(source)).name,
+            reason=error.strerror or type(error).__name__,
+        ) from None
+    if size > limits.max_bytes:
+        raise DatasetError(
+            "The file is too large. Received: {size} bytes; the limit is {limit}. "
+            "Keep fewer rows.",
+            size=size,
+            limit=limits.max_bytes,
+        )
+    return data
+
+
+def _decoded(data: bytes, codec: str) -> io.TextIOWrapper:
+    # newline="": line breaks within quotes stay as they are.
+    return io.TextIOWrapper(io.BytesIO(data), encoding=codec, newline="")

@@ -1,0 +1,240 @@
+"""Bytes to characters: which encoding a table is in, and what is no table."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from itertools import chain
+
+from charset_normalizer import from_bytes
+
+from bertviz_core.errors import DatasetError
+from bertviz_core.finetune.notes import Note, list_rows, note
+
+# What a user may choose, by Python's names.
+ENCODINGS = (
+    "utf-8",
+    "gb18030",
+    "big5",
+    "utf-16",
+    "utf-16-le",
+    "utf-16-be",
+    "utf-32",
+    "cp1252",
+    "latin-1",
+)
+# charset-normalizer guesses best among few; these are read far more often than
+# the rest, and every other one can be chosen by hand.
+_GUESSED = ["gb18030", "big5", "cp1252", "latin_1"]
+_SAMPLE_BYTES = 200_000
+
+_MARKS = (  # longest first: the mark of UTF-16 begins that of UTF-32
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# First bytes of what people upload by mistake.
+_SIGNATURES = (
+    (b"PK\x03\x04", "zip, xlsx, docx"),
+    (b"PK\x05\x06", "zip"),
+    (b"\xd0\xcf\x11\xe0", "xls, doc"),
+    (b"\x1f\x8b", "gzip"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ", "xz"),
+    (b"7z\xbc\xaf\x27\x1c", "7z"),
+    (b"Rar!", "rar"),
+    (b"%PDF", "pdf"),
+    (b"PAR1", "parquet"),
+    (b"SQLite format 3\x00", "sqlite"),
+    (b"\x89PNG", "png"),
+    (b"\xff\xd8\xff", "jpeg"),
+    (b"GIF8", "gif"),
+    (b"\x7fELF", "elf"),
+    (b"\x89HDF", "hdf5"),
+    (b"{\\rtf", "rtf"),
+    (b"\x80\x04\x95", "pickle"),
+)
+_WEB_PAGE = re.compile(rb"\s*<(!doctype|html|\?xml)", re.IGNORECASE)
+_JSON = re.compile(rb"\s*(\[\s*)?\{\s*(\"[^\"\n]*\"\s*:|\})")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+# A stray control character happens (Ctrl-Z at the end of a DOS file); a hundredth
+# of all characters does not.
+_MAX_CONTROL_SHARE = 0.01
+
+
+def find_encoding(data: bytes, chosen: str | None) -> tuple[str, tuple[Note, ...]]:
+    """Says how to decode a file, and what the answer rests on.
+
+    Args:
+        data: the whole file.
+        chosen: one of `ENCODINGS`, taken as it is; `None` guesses.
+
+    Returns:
+        A name for Python's decoder ("utf-8-sig" passes over a mark), and the
+        reasons.
+
+    Raises:
+        DatasetError: the bytes are no text table, hold NUL characters, mix
+            encodings or are in none that is known.
+        ValueError: `chosen` is not in `ENCODINGS`.
+
+    Source:
+        charset-normalizer for what is neither marked nor UTF-8.
+    """
+    if chosen is not None and chosen not in ENCODINGS:
+        raise ValueError(f"`chosen` must be in {ENCODINGS}. Received: {chosen!r}.")
+    _refuse_other_formats(data)
+    if chosen is not None:
+        _require_decodable(data, chosen)
+        return _python_name(chosen), ()
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            _require_decodable(data, name)
+            return _python_name(name), (
+                note(
+                    "The encoding is {encoding}: the file begins with its mark.",
+                    encoding=name,
+                ),
+            )
+    if b"\x00" in data:
+        name = _utf16_without_mark(data)
+        return name, (
+            note(
+                "The encoding is taken to be {encoding}: every second byte fits it.",
+                encoding=name,
+            ),
+        )
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return _guess(data)
+    return "utf-8-sig", ()
+
+
+def refuse_control_characters(sample: str) -> None:
+    """Refuses what decodes but is no text.
+
+    Raises:
+        DatasetError: control characters where letters should be.
+    """
+    count = len(_CONTROL.findall(sample))
+    if count > max(3, _MAX_CONTROL_SHARE * len(sample)):
+        raise _not_text("binary")
+
+
+def _python_name(name: str) -> str:
+    return "utf-8-sig" if name == "utf-8" else name
+
+
+def _not_text(kind: str) -> DatasetError:
+    return DatasetError(
+        "This is not a table in text form. Received: a file of the kind {kind}. "
+        "Open it in a spreadsheet program and save it as CSV.",
+        kind=kind,
+    )
+
+
+def _refuse_other_formats(data: bytes) -> None:
+    if not data.strip(b" \t\r\n\x00\xef\xbb\xbf\xff\xfe"):
+        raise DatasetError(
+            "The file is empty. Received: {size} bytes without a character. "
+            "Choose a CSV file with a row for every text.",
+            size=len(data),
+        )
+    for signature, kind in _SIGNATURES:
+        if data.startswith(signature):
+            raise _not_text(kind)
+    start = data[:1000].removeprefix(codecs.BOM_UTF8)
+    if _WEB_PAGE.match(start):
+        raise _not_text("html, xml")
+    if _JSON.match(start):
+        raise _not_text("json")
+
+
+def _require_decodable(data: bytes, name: str) -> None:
+    try:
+        data.decode(name)
+    except UnicodeDecodeError as error:
+        raise DatasetError(
+            "The file cannot be read as {encoding}. Received: bytes in line {line} "
+            "that mean nothing in it. Choose another encoding.",
+            encoding=name,
+            line=_line_of(data, error.start),
+        ) from None
+
+
+def _line_of(data: bytes, offset: int) -> int:
+    return data.count(b"\n", 0, offset) + 1
+
+
+def _utf16_without_mark(data: bytes) -> str:
+    even = data[: len(data) // 2 * 2]
+    for name in ("utf-16-le", "utf-16-be"):
+        try:
+            text = even.decode(name)
+        except UnicodeDecodeError:
+            continue
+        # Read the wrong way round, a line end is no character at all (U+0A00).
+        if re.search("[\r\n]", text) and not _CONTROL.search(text):
+            kinds = {unicodedata.category(letter) for letter in text[:20_000]}
+            if not kinds & {"Cn", "Co", "Cs"}:
+                return name
+    if data.count(b"\x00") > 0.05 * len(data):
+        raise _not_text("binary")
+    raise DatasetError(
+        "The file holds a NUL character, which no text has. Received: one in line "
+        "{line}. The file may be damaged: export it once more.",
+        line=_line_of(data, data.index(b"\x00")),
+    )
+
+
+def _guess(data: bytes) -> tuple[str, tuple[Note, ...]]:
+    """The encoding of text that is not UTF-8."""
+    lines = _telling_lines(data)
+    broken = [row for row, line in lines if not _decodes(line, "utf-8")]
+    num_whole = len(lines) - len(broken)
+    if num_whole > len(broken):
+        raise DatasetError(
+            "The file mixes encodings: most of it is UTF-8, and some is not. "
+            "Received: other bytes in lines {lines}. Save the whole file as UTF-8.",
+            lines=list_rows(broken),
+        )
+    # Whole lines only: half a character at the end would rule out the right one.
+    sample = b"\n".join(line for _, line in lines)[:_SAMPLE_BYTES]
+    sample = sample[: sample.rfind(b"\n") + 1] or sample
+    best = from_bytes(sample, cp_isolation=_GUESSED).best()
+    guesses = [best.encoding] if best else []
+    for name in chain(guesses, _GUESSED):
+        if _decodes(data, name):
+            refuse_control_characters(data[:_SAMPLE_BYTES].decode(name, "ignore"))
+            encoding = "latin-1" if name == "latin_1" else name
+            return encoding, (
+                note(
+                    "The encoding is a guess: {encoding}. Look at the preview, and "
+                    "choose another if letters are wrong.",
+                    encoding=encoding,
+                ),
+            )
+    raise _not_text("binary")
+
+
+def _telling_lines(data: bytes) -> list[tuple[int, bytes]]:
+    """(line number, bytes) of lines beyond ASCII, the first 20,000 of them."""
+    found: list[tuple[int, bytes]] = []
+    for number, line in enumerate(data.splitlines(), start=1):
+        if not line.isascii():
+            found.append((number, line))
+            if len(found) == 20_000:
+                break
+    return found
+
+
+def _decodes(data: bytes, name: str) -> bool:
+    try:
+        data.decode(name)
+    except UnicodeDecodeError:
+        return False
+    return True

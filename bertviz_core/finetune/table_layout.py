@@ -1,0 +1,134 @@
+"""What separates the cells of a table, and whether its first row is a header."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+
+from bertviz_core.finetune.notes import Note, excerpt, note
+from bertviz_core.finetune.numbers import is_number
+
+SEPARATORS = (",", ";", "\t")
+# Sample for both guesses.
+MAX_SAMPLE_ROWS = 200
+
+# How columns of such tables are called, in both languages; all in lower case.
+TEXT_NAMES = (
+    "text", "texts", "sentence", "sentences", "review", "reviews", "content",
+    "message", "messages", "comment", "body", "question", "tweet", "title", "document",
+    "文本", "句子", "评论", "内容", "正文", "留言", "消息", "问题", "标题", "评价",
+)  # fmt: skip
+PAIR_NAMES = (
+    "text_b", "text2", "text_2", "sentence2", "sentence_b", "question2", "hypothesis",
+    "second_text", "answer", "context", "文本2", "句子2", "问题2", "第二句", "回答",
+)  # fmt: skip
+FIRST_OF_PAIR_NAMES = (
+    "text_a", "text1", "text_1", "sentence1", "sentence_a", "question1", "premise",
+    "first_text", "文本1", "句子1", "问题1", "第一句",
+)  # fmt: skip
+LABEL_NAMES = (
+    "label", "labels", "class", "category", "categories", "sentiment", "target",
+    "topic", "intent", "emotion", "rating", "stars", "score", "y", "tag",
+    "is_duplicate",
+    "标签", "类别", "分类", "类", "情感", "主题", "评分", "星级", "意图", "情绪",
+)  # fmt: skip
+OTHER_NAMES = ("id", "index", "no", "number", "date", "time", "name", "author",
+               "编号", "序号", "日期", "时间", "姓名", "作者")  # fmt: skip
+_KNOWN = {*TEXT_NAMES, *PAIR_NAMES, *FIRST_OF_PAIR_NAMES, *LABEL_NAMES, *OTHER_NAMES}
+
+
+def guess_separator(sample: str) -> tuple[str, bool]:
+    """Finds the character between cells.
+
+    The one under which most rows have as many cells as the first row, and more
+    than one; of equals, the one that makes more cells. Where none does, the
+    table has one column, and a character that it does not hold is returned.
+
+    Args:
+        sample: the beginning of the file.
+
+    Returns:
+        The character, and whether rows have more than one cell under it.
+    """
+    best, best_score = "", (0.5, 0)
+    for separator in SEPARATORS:
+        sizes = [len(row) for row in sample_rows(sample, separator) if row]
+        if not sizes or sizes[0] < 2:
+            continue
+        score = (sizes.count(sizes[0]) / len(sizes), sizes[0])
+        if score > best_score:
+            best, best_score = separator, score
+    if best:
+        return best, True
+    named = sample.split("\n", 1)[0]
+    for separator in SEPARATORS:
+        cells = named.strip().lower().split(separator)
+        # A header says it, even where the rows are too broken to agree.
+        if len(cells) > 1 and any(cell.strip(' "') in _KNOWN for cell in cells):
+            return separator, True
+    absent = [separator for separator in ("\t", ";", ",") if separator not in sample]
+    return (absent or ["\t"])[0], False
+
+
+def sample_rows(sample: str, separator: str) -> list[list[str]]:
+    """The first rows of the sample, as far as they can be read."""
+    rows: list[list[str]] = []
+    reader = csv.reader(sample.splitlines(keepends=True), delimiter=separator)
+    try:
+        for row in reader:
+            rows.append(row)
+            if len(rows) == MAX_SAMPLE_ROWS:
+                return rows
+    except csv.Error:
+        return rows
+    # The sample may end in the middle of a row.
+    return rows[:-1] if len(rows) > 3 else rows
+
+
+def guess_header(rows: Sequence[Sequence[str]]) -> tuple[bool, Note]:
+    """Says whether the first row names the columns, and why.
+
+    Args:
+        rows: the first rows of the table, all of one length.
+    """
+    first, rest = [cell.strip() for cell in rows[0]], rows[1:]
+    for cell in first:
+        if cell.lower() in _KNOWN:
+            return True, note(
+                "The first row is taken as a header: it says “{name}”.",
+                name=excerpt(cell),
+            )
+    if not rest:
+        return False, note("The first row is taken as data: it is the only one.")
+    if any(is_number(cell) for cell in first):
+        return False, note("The first row is taken as data: it holds a number.")
+    columns = [[row[index].strip() for row in rest] for index in range(len(first))]
+    for name, column in zip(first, columns, strict=True):
+        counts = Counter(column)
+        if name and counts[name] > 1:
+            return False, note(
+                "The first row is taken as data: “{value}” comes again below it.",
+                value=excerpt(name),
+            )
+        filled = [cell for cell in column if cell]
+        if name and filled and all(is_number(cell) for cell in filled):
+            return True, note(
+                "The first row is taken as a header: below “{name}” all is numbers.",
+                name=excerpt(name),
+            )
+    return _header_by_length(first, columns)
+
+
+def _header_by_length(
+    first: Sequence[str], columns: Sequence[Sequence[str]]
+) -> tuple[bool, Note]:
+    longest = max(columns, key=lambda column: sum(map(len, column)))
+    index = columns.index(longest)
+    typical = statistics.median(len(cell) for cell in longest)
+    if len(first[index]) * 3 < typical:
+        return True, note(
+            "The first row is taken as a header: it is much shorter than the others."
+        )
+    return False, note("The first row is taken as data: it looks like the others.")

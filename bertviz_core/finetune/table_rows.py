@@ -1,0 +1,276 @@
+"""Lines to rows of cells: quotes, line breaks within them, rows out of shape."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from bertviz_core.errors import DatasetError
+from bertviz_core.finetune.notes import Note, list_rows, note
+
+# More than one row in five out of shape: not a few slips, but the wrong separator
+# or texts without quotes.
+_MAX_MISSHAPEN_SHARE = 0.2
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a table may hold.
+
+    Args:
+        max_bytes: of the file; a larger one is refused before it is read.
+        max_rows: of data; rows after that are left out, and the table says so.
+        max_columns: more are refused.
+        max_line_chars: a longer line is refused when that much of it is read.
+        max_cell_chars: a longer cell is refused. At most 131,072, where Python's
+            `csv` stops by itself.
+    """
+
+    max_bytes: int = 100_000_000
+    max_rows: int = 200_000
+    max_columns: int = 500
+    max_line_chars: int = 1_000_000
+    max_cell_chars: int = 100_000
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass
+class Reading:
+    """The rows of a file.
+
+    Args:
+        width: cells in the first row, and in every row that is kept.
+        rows: with a cell that is not empty.
+        numbers: row number of each, from 1.
+        longer, shorter: numbers of rows with more or fewer cells.
+        is_cut: there are more rows than the limit.
+        notes: what should be told.
+    """
+
+    width: int = 0
+    rows: list[list[str]] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    longer: list[int] = field(default_factory=list)
+    shorter: list[int] = field(default_factory=list)
+    is_cut: bool = False
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def num_misshapen(self) -> int:
+        """Rows that were left out for their number of cells."""
+        return len(self.longer) + len(self.shorter)
+
+
+class _QuoteError(Exception):
+    """Quotation marks that do not come in pairs, with the sentence for the user."""
+
+    def __init__(self, row: int, line: int) -> None:
+        super().__init__()
+        self.row = row
+        self.sentence = DatasetError(
+            "Quotation marks do not come in pairs. Received: a cell of row {row}, "
+            "line {line} of the file, that opens or closes out of place. Write every "
+            'quotation mark within a quoted cell twice, as "".',
+            row=row,
+            line=line,
+        )
+
+
+def read_rows(
+    lines: Callable[[], Iterator[str]],
+    separator: str,
+    skips_first: bool,
+    limits: Limits,
+) -> Reading:
+    """Reads all rows.
+
+    A tab-separated file whose quotation marks do not come in pairs is read once
+    more as one that knows no quoting, which is how many programs write it.
+
+    Args:
+        lines: starts at the first line at every call.
+        separator: between cells.
+        skips_first: the first row is no data.
+        limits: see there.
+
+    Raises:
+        DatasetError: quotation marks, a cell, a row or the number of columns is
+            out of bounds, or the rows have no shape in common.
+    """
+    try:
+        return _collect(_rows_with_quotes(lines(), separator), skips_first, limits)
+    except _QuoteError as error:
+        if separator != "\t":
+            raise error.sentence from None
+        row = error.row
+    plain = (
+        (number, line.rstrip("\r\n").split(separator))
+        for number, line in enumerate(lines(), start=1)
+    )
+    reading = _collect(plain, skips_first, limits)
+    reading.notes += (
+        note(
+            "Quotation marks are read as part of the texts: in row {row} they do not "
+            "come in pairs.",
+            row=row,
+        ),
+    )
+    return reading
+
+
+def bounded_lines(
+    stream: io.TextIOWrapper, separator: str, limits: Limits
+) -> Iterator[str]:
+    """The lines of a file with their ends, never more of one than the limit.
+
+    Raises:
+        DatasetError: a line is too long.
+    """
+    number = 0
+    while line := stream.readline(limits.max_line_chars + 1):
+        number += 1
+        if len(line) > limits.max_line_chars:
+            num_cells = line.count(separator) + 1
+            if '"' not in line and num_cells > limits.max_columns:
+                raise _too_many_columns(num_cells, limits)
+            raise DatasetError(
+                "A line of the file is too long. Received: more than {limit} "
+                "characters in line {line}. Look there for a missing line break.",
+                limit=limits.max_line_chars,
+                line=number,
+            )
+        yield line
+
+
+def name_columns(first: Sequence[str]) -> tuple[str, ...]:
+    """Names for columns: what the header says, made whole and told apart.
+
+    Args:
+        first: cells of the header; "" where there is none.
+    """
+    names: list[str] = []
+    for index, cell in enumerate(first, start=1):
+        name = base = " ".join(cell.split())[:200] or f"#{index}"
+        number = 2
+        while name in names:
+            name = f"{base} ({number})"
+            number += 1
+        names.append(name)
+    return tuple(names)
+
+
+def _rows_with_quotes(
+    lines: Iterator[str], separator: str
+) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    number = 0
+    while True:
+        number, line = number + 1, reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            raise _QuoteError(number, line) from None
+        yield number, row
+
+
+def _collect(
+    rows: Iterator[tuple[int, list[str]]], skips_first: bool, limits: Limits
+) -> Reading:
+    reading = Reading()
+    # One more than the limit, as the first may be a header.
+    most = limits.max_rows + 1
+    for number, row in rows:
+        if (skips_first and number == 1) or not any(map(str.strip, row)):
+            continue
+        if len(reading.rows) + reading.num_misshapen == most:
+            reading.is_cut = True
+            break
+        _require_bounds(number, row, limits)
+        if not reading.width:
+            reading.width = len(row)
+        while len(row) > reading.width and not row[-1].strip():
+            row.pop()
+        if len(row) == reading.width:
+            reading.rows.append(row)
+            reading.numbers.append(number)
+        else:
+            misshapen = reading.longer if len(row) > reading.width else reading.shorter
+            misshapen.append(number)
+    _report(reading, limits)
+    return reading
+
+
+def _require_bounds(number: int, row: list[str], limits: Limits) -> None:
+    if len(row) > limits.max_columns:
+        raise _too_many_columns(len(row), limits)
+    longest = max(map(len, row))
+    if longest > limits.max_cell_chars:
+        raise DatasetError(
+            "A cell of the table is too long. Received: {size} characters in row "
+            "{row}; the limit is {limit}. Cut the text there, or look for a quotation "
+            "mark that never closes.",
+            size=longest,
+            row=number,
+            limit=limits.max_cell_chars,
+        )
+
+
+def _too_many_columns(count: int, limits: Limits) -> DatasetError:
+    return DatasetError(
+        "The table has too many columns. Received: at least {count}; the limit is "
+        "{limit}. Keep the columns with texts and labels.",
+        count=count,
+        limit=limits.max_columns,
+    )
+
+
+def _report(reading: Reading, limits: Limits) -> None:
+    """Tells what was left out; refuses where that is most of the table."""
+    if not reading.rows:
+        raise DatasetError("Every row of the table is empty. Add a row for every text.")
+    misshapen = sorted(reading.longer + reading.shorter)
+    num_rows = len(reading.rows) + len(misshapen)
+    if len(misshapen) > _MAX_MISSHAPEN_SHARE * num_rows:
+        raise DatasetError(
+            "The rows do not have the same number of cells. Received: {width} in the "
+            "first row and another number in {count} of {num_rows} rows: {rows}. "
+            "Choose another separator, or put texts that hold it in quotation marks.",
+            width=reading.width,
+            count=len(misshapen),
+            num_rows=num_rows,
+            rows=list_rows(misshapen),
+        )
+    if reading.longer:
+        reading.notes += (
+            note(
+                "Rows with more cells than the first row are left out: {rows} "
+                "({count} in all).",
+                count=len(reading.longer),
+                rows=list_rows(reading.longer),
+            ),
+        )
+    if reading.shorter:
+        reading.notes += (
+            note(
+                "Rows with fewer cells than the first row are left out: {rows} "
+                "({count} in all).",
+                count=len(reading.shorter),
+                rows=list_rows(reading.shorter),
+            ),
+        )
+    if reading.is_cut:
+        reading.notes += (
+            note(
+                "The table is longer than the limit of {limit} rows; what comes "
+                "after row {row} is left out. If it is sorted by label, shuffle it "
+                "first.",
+                limit=limits.max_rows,
+                row=max(reading.numbers[-1], misshapen[-1] if misshapen else 0),
+            ),
+        )
