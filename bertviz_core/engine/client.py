@@ -12,6 +12,7 @@ from bertviz_core.engine.attention_client import AttentionClient
 from bertviz_core.engine.cause_client import CauseClient
 from bertviz_core.engine.engine import Engine
 from bertviz_core.engine.jobs import JobStatus
+from bertviz_core.engine.word_client import WordClient
 from bertviz_core.trace import (
     MaskPredictions,
     ModelEntry,
@@ -21,7 +22,7 @@ from bertviz_core.trace import (
 )
 
 
-class Client(AttentionClient, CauseClient):
+class Client(AttentionClient, CauseClient, WordClient):
     """Asks an engine. Safe to share between threads and sessions.
 
     Every method raises the `BertVizError` that the task raised, or an
@@ -152,7 +153,18 @@ class Client(AttentionClient, CauseClient):
                 `pair=None`, `cut=False`), an `AblationMap` and a `PartAblation`;
                 `"patch_hidden_states"` (`model`, `clean`, `corrupted`, `target`,
                 `minus=None`, `clean_pair=None`, `corrupted_pair=None`), a
-                `PatchingMap`.
+                `PatchingMap`;
+                `"run_chain"` (`model`, `state`, `num_steps`), a `GibbsRun`;
+                `"best_pairs"` (`model`, `text`, `top_k=20`, `num_pairs=20`), a
+                `PairFilling`;
+                `"score_sentence"` (`model`, `text`, `variant="within_word"`), a
+                `SentenceScore`;
+                `"score_minimal_pair"` (`model`, `first`, `second`,
+                `variant="within_word"`), a `MinimalPair`;
+                `"predict_every_position"` (`model`, `text`, `masked=True`,
+                `top_k=10`), an `EveryPosition`;
+                `"attribute"` (`model`, `text`, `target`, `contrast=None`,
+                `baseline="mask"`), an `Attribution`.
             arguments: of the task.
 
         Raises:

@@ -1,0 +1,136 @@
+"""What the engine says about masked words is what the experiments say."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.analysis.logit_rows import log_softmax
+from bertviz_core.engine import Client
+from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.experiments import every_position, gibbs, scoring
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.chain_results import GibbsSettings
+from bertviz_core.explorer import Explorer
+from tests.core.checkpoint_copies import HF
+from tests.core.engine_waiting import ended
+
+MODEL = str(HF)
+TEXT = "ab [MASK] cab [MASK] ba"
+
+
+@pytest.fixture(scope="module")
+def client():
+    client = Client(InlineEngine())
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def explorer():
+    return Explorer.open(MODEL)
+
+
+def result(client, task, **arguments):
+    status = ended(client, client.start(task, model=MODEL, **arguments))
+    assert status.error is None
+    return status.result
+
+
+def logits(client, text):
+    return client.predict_masks(MODEL, text).logits
+
+
+def test_filling_begins_with_the_best_word_of_the_prediction(client):
+    filling = client.fill_masks(MODEL, TEXT, "left_to_right", top_k=3)
+    assert len(filling.steps) == 2
+    step = filling.steps[0]
+    alone = log_softmax(logits(client, TEXT))[0]
+    assert step.log_prob == pytest.approx(alone[step.token_id], abs=1e-5)
+    assert len(step.top_ids) == 3
+
+
+def test_pairs_keep_the_best_of_both_orders(client):
+    pairs = result(client, "best_pairs", text=TEXT, top_k=4, num_pairs=3)
+    assert 3 <= len(pairs.ids) <= 6
+    total = pairs.log_prob_forward + pairs.log_prob_backward
+    assert (np.diff(total) <= 1e-9).all()
+
+
+def test_a_word_of_one_piece_has_its_entry_of_the_softmax(client):
+    word = client.vocabulary(MODEL)[9]
+    (score,) = client.score_words(MODEL, TEXT, (word,), 1)
+    alone = log_softmax(logits(client, TEXT))[1, 9]
+    assert score.log_prob == pytest.approx(alone, abs=1e-5)
+
+
+def test_scores_of_sentences_are_those_of_the_experiment(client, explorer):
+    found = result(client, "score_sentence", text="ab cab ba", variant="naive")
+    expected = scoring.score_sentence(explorer, "ab cab ba", variant="naive")
+    np.testing.assert_allclose(found.log_probs, expected.log_probs, atol=1e-6)
+    pair = result(
+        client, "score_minimal_pair", first="ab cab ba", second="ab ba", variant="naive"
+    )
+    assert pair.first.log_prob == pytest.approx(expected.log_prob, abs=1e-5)
+    assert len(pair.second.positions) < len(pair.first.positions)
+
+
+def test_every_position_says_how_it_looked(client, explorer):
+    found = result(client, "predict_every_position", text="ab cab", masked=False)
+    expected = every_position.predict_every_position(explorer, "ab cab", masked=False)
+    assert not found.masked
+    np.testing.assert_allclose(found.surprisal_bits, expected.surprisal_bits, atol=1e-5)
+
+
+def test_the_last_layer_of_the_lens_is_the_prediction(client):
+    lens = client.read_layers(MODEL, TEXT, (5, 8), top_k=2)
+    place = list(lens.positions).index(client.tokenize(MODEL, TEXT).mask_positions[0])
+    alone = log_softmax(logits(client, TEXT))[0]
+    np.testing.assert_allclose(
+        lens.word_log_probs[:, -1, place], alone[[5, 8]], atol=1e-4
+    )
+    assert lens.top_ids.shape[-1] == 2
+
+
+def test_an_attribution_explains_the_answer_that_was_asked_for(client):
+    position = int(client.tokenize(MODEL, TEXT).mask_positions[0])
+    target = Target("mlm", 7, position)
+    found = result(
+        client, "attribute", text=TEXT, target=target, contrast=9, baseline="pad"
+    )
+    row = logits(client, TEXT)[0]
+    assert found.value == pytest.approx(float(row[7] - row[9]), abs=1e-4)
+    assert found.baseline == "pad"
+
+
+def test_a_chain_goes_on_from_chunk_to_chunk_as_if_run_at_once(client, explorer):
+    settings = GibbsSettings(temperature=1.3, top_k=6, seed=4, burn_in=2)
+    start = client.start_chain(MODEL, "ab cab ba", settings)
+    first = result(client, "run_chain", state=start, num_steps=3)
+    second = result(client, "run_chain", state=first.end, num_steps=4)
+    whole = gibbs.run_chain(explorer, start, 7)
+    np.testing.assert_array_equal(first.then(second).new_ids, whole.new_ids)
+
+
+def test_a_chain_can_begin_with_masks_alone(client):
+    start = client.start_chain(MODEL, "", GibbsSettings(), num_masks=5)
+    mask = client.tokenize(MODEL, "[MASK]").mask_token_id
+    assert (start.input_ids == mask).sum() == 5
+
+
+def test_the_next_sentence_is_asked_both_ways(client):
+    one = client.predict_next_sentence(MODEL, "ab cab", "ba")
+    other = client.predict_next_sentence(MODEL, "ba", "ab cab")
+    assert one.probability == pytest.approx(other.probability_swapped, abs=1e-6)
+    assert one.probability != pytest.approx(one.probability_swapped, abs=1e-9)
+
+
+def test_the_gelu_of_the_checkpoint_gives_its_own_prediction(client):
+    found = client.switch_gelu(MODEL, TEXT, top_k=3)
+    np.testing.assert_allclose(found.own_logits, logits(client, TEXT), atol=1e-5)
+    assert (found.largest_differences > 0).all()
+
+
+def test_whole_words_are_scored_as_words(client):
+    found = client.find_whole_words(MODEL, TEXT, 2, "pieces", 1)
+    assert found.ids.shape[1] == 2
+    (score,) = client.score_words(MODEL, TEXT, (found.words[0],), 1)
+    assert found.log_prob[0] == pytest.approx(score.log_prob, abs=1e-4)
