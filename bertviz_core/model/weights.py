@@ -18,3 +18,26 @@ def as_numpy(variable: Any) -> np.ndarray:
     if keras.backend.backend() == "tensorflow":
         return value.numpy()
     return np.asarray(keras.ops.convert_to_numpy(value))
+
+
+def truncated_normal(
+    rng: np.random.Generator, shape: tuple[int, ...], spread: float
+) -> np.ndarray:
+    """Draws start values with NumPy, so that every backend starts alike.
+
+    Args:
+        rng: gives the numbers.
+        shape: of the weight.
+        spread: standard deviation before the tails are cut, `initializer_range`.
+
+    Returns:
+        float32.
+
+    Source:
+        google-research/bert, `modeling.py`, `create_initializer`: normal, drawn
+        again beyond two standard deviations.
+    """
+    values = rng.normal(size=shape)
+    while (beyond := np.abs(values) > 2.0).any():
+        values[beyond] = rng.normal(size=int(beyond.sum()))
+    return (values * spread).astype("float32")

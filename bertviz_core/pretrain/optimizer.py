@@ -118,8 +118,20 @@ def make_optimizer(
         )
     else:
         optimizer = AdamW(beta_1=asked.beta_1, beta_2=asked.beta_2, **shared)
+    build_without_decay(optimizer, variables)
+    return optimizer
+
+
+def build_without_decay(
+    optimizer: keras.optimizers.Optimizer, variables: list[Any]
+) -> None:
+    """Builds an optimiser that leaves norms and biases out of the decay.
+
+    Args:
+        optimizer: not built.
+        variables: all that it is to move, in the order of the model.
+    """
     optimizer.exclude_from_weight_decay(
         [v for v in variables if v.path.rsplit("/", 1)[-1] in _NOT_DECAYED]
     )
     optimizer.build(variables)
-    return optimizer

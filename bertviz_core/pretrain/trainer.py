@@ -13,7 +13,12 @@ import numpy as np
 
 from bertviz_core.config import BertConfig
 from bertviz_core.model.bert import PRETRAINING_HEADS, Bert
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.model.training_state import (
+    named_variables,
+    read_state,
+    write_state,
+)
+from bertviz_core.model.weights import truncated_normal
 from bertviz_core.pretrain.batches import Batch, Batches
 from bertviz_core.pretrain.distribution import on_devices
 from bertviz_core.pretrain.objective import PretrainingModel
@@ -106,7 +111,7 @@ class Trainer:
 
     def state(self) -> Arrays:
         """All that the next step depends on, by names that no backend changes."""
-        return {name: as_numpy(v) for name, v in self._variables().items()}
+        return read_state(self._variables())
 
     def set_state(self, state: Arrays) -> None:
         """Takes what `state` gave.
@@ -114,22 +119,13 @@ class Trainer:
         Raises:
             ValueError: another set of names or shapes.
         """
-        variables = self._variables()
-        if set(state) != set(variables):
-            raise ValueError(
-                "`state` must hold the names of this trainer. Received: "
-                f"{sorted(set(state) ^ set(variables))[:3]} too many or too few."
-            )
-        for name, variable in variables.items():
-            variable.assign(state[name])
+        write_state(self._variables(), state)
 
     def _variables(self) -> dict[str, Any]:
-        trained = {f"weights/{v.path}": v for v in self.model.trainable_variables}
-        # Optimiser variables and states of dropout are numbered, not named alike.
-        return (
-            trained
-            | _numbered("random", self.model.non_trainable_variables)
-            | _numbered("optimizer", self.optimizer.variables)
+        return named_variables(
+            self.model.trainable_variables,
+            self.model.non_trainable_variables,
+            self.optimizer.variables,
         )
 
 
@@ -204,22 +200,12 @@ def training_config(settings: PretrainSettings, vocab_size: int) -> BertConfig:
 
 
 def _initialise(model: keras.Model, config: BertConfig, seed: int) -> None:
-    """Draws weights with NumPy, so that every backend starts alike.
-
-    Source: google-research/bert, `modeling.py`, `create_initializer`: normal, drawn
-    again beyond two standard deviations. Biases are 0 and gains 1 already.
-    """
+    """Draws all weights; biases are 0 and gains 1 already."""
     rng = np.random.default_rng([seed, _INITIALISING])
     for variable in model.trainable_variables:
         name = variable.path.rsplit("/", 1)[-1]
         if name == "kernel" or name.endswith("_embeddings"):
-            values = rng.normal(size=variable.shape)
-            while (beyond := np.abs(values) > 2.0).any():
-                values[beyond] = rng.normal(size=int(beyond.sum()))
-            variable.assign((values * config.initializer_range).astype("float32"))
+            drawn = truncated_normal(rng, variable.shape, config.initializer_range)
+            variable.assign(drawn)
     for variable in model.non_trainable_variables:  # states of dropout
         variable.assign(rng.integers(2**31, size=variable.shape).astype("uint32"))
-
-
-def _numbered(kind: str, variables: list[Any]) -> dict[str, Any]:
-    return {f"{kind}/{index:04}": v for index, v in enumerate(variables)}

@@ -1,0 +1,83 @@
+"""Rows to learn from: texts, their pairs, and what each is to become."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.trace import FrozenArrays
+
+
+@dataclass(frozen=True)
+class Examples(FrozenArrays):
+    """Some rows of a table.
+
+    Args:
+        texts: R texts.
+        pairs: R second texts, or `None` where there is one text a row.
+        targets: int32 `[R]`, index of the class; or float32 `[R]`, a number to
+            predict.
+        rows: int `[R]`, where each row stands in its file, for messages.
+
+    Raises:
+        ValueError: the lengths differ.
+    """
+
+    texts: tuple[str, ...]
+    pairs: tuple[str, ...] | None
+    targets: np.ndarray
+    rows: np.ndarray
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        lengths = {len(self.texts), len(self.targets), len(self.rows)}
+        if self.pairs is not None:
+            lengths.add(len(self.pairs))
+        if len(lengths) > 1:
+            raise ValueError(f"All fields must have R entries. Received: {lengths}.")
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def joined(self) -> list[str]:
+        """One string a row: the text, or both texts on lines of their own."""
+        if self.pairs is None:
+            return list(self.texts)
+        both = zip(self.texts, self.pairs, strict=True)
+        return [f"{text}\n{pair}" for text, pair in both]
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What a run learns from and what it is judged by.
+
+    Args:
+        train: rows to learn from.
+        validation: rows to judge each epoch by.
+        labels: class names by index; for numbers, the one name of what is
+            predicted.
+        is_regression: whether targets are numbers.
+    """
+
+    train: Examples
+    validation: Examples
+    labels: tuple[str, ...]
+    is_regression: bool = False
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether each row has two texts."""
+        return self.train.pairs is not None
+
+    def fingerprint(self) -> str:
+        """SHA-256 of all rows in their order, 64 hexadecimal digits."""
+        digest = hashlib.sha256(json.dumps(self.labels).encode())
+        for part in (self.train, self.validation):
+            digest.update(json.dumps([part.texts, part.pairs]).encode())
+            kind = "float32" if self.is_regression else "int32"
+            digest.update(np.asarray(part.targets, kind).tobytes())
+        return digest.hexdigest()

@@ -1,0 +1,178 @@
+"""The network in training: steps, outputs, weights, and what the next step needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import keras
+import numpy as np
+
+from bertviz_core.finetune.balance import class_weights
+from bertviz_core.finetune.batches import Arrays, by_length
+from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.network import FrozenPart, Network, copy_to_train
+from bertviz_core.finetune.precision import chosen_precision
+from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.model.training_state import (
+    named_variables,
+    read_state,
+    write_state,
+)
+from bertviz_core.model.weights import as_numpy
+from bertviz_core.pretrain.optimizer import AdamW, build_without_decay
+
+if TYPE_CHECKING:
+    from bertviz_core.checkpoints.library import LoadedModel
+    from bertviz_core.finetune.inputs import RowInputs
+
+# Source: google-research/bert, `optimization.py`, `AdamWeightDecayOptimizer`.
+_BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-6
+
+
+class Learner:
+    """A copy of a model with its optimiser.
+
+    Args:
+        loaded: stays as it is.
+        data: reads the labels and the training targets.
+        settings: of the run.
+    """
+
+    def __init__(
+        self, loaded: LoadedModel, data: TrainingData, settings: FinetuneSettings
+    ) -> None:
+        self.settings = settings
+        self.precision = chosen_precision(settings.precision)
+        policy = "mixed_bfloat16" if self.precision == "bfloat16" else "float32"
+        self.bert, self.learns_pooler = copy_to_train(
+            loaded, len(data.labels), settings.seed, policy
+        )
+        self._random = list(self.bert.non_trainable_variables)
+        self.num_frozen = num_frozen(settings, len(self.bert.blocks))
+        targets = data.train.targets
+        has_weights = settings.class_weights and not data.is_regression
+        balance = class_weights(targets, len(data.labels)) if has_weights else None
+        self.network = Network(
+            self.bert,
+            self.num_frozen,
+            self.learns_pooler,
+            balance,
+            data.is_regression,
+            dtype=policy,
+        )
+        # Numbers are learned around 0 with a spread of 1; `restore_unit` undoes it.
+        self.mean, self.spread = 0.0, 1.0
+        if data.is_regression:
+            self.mean = float(np.mean(targets))
+            self.spread = float(np.std(targets)) or 1.0
+        self.optimizer = self._compile()
+
+    def _compile(self) -> AdamW:
+        settings = self.settings
+        optimizer = AdamW(
+            learning_rate=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            beta_1=_BETA_1,
+            beta_2=_BETA_2,
+            epsilon=_EPSILON,
+            global_clipnorm=settings.clip_norm or None,
+        )
+        build_without_decay(optimizer, self.network.trainable_variables)
+        # As in pre-training: TensorFlow's products on a CPU are faster without XLA.
+        self._jit = "auto" if keras.backend.backend() == "jax" else False
+        self.network.compile(optimizer, jit_compile=self._jit)
+        return optimizer
+
+    def step(self, inputs: Arrays, targets: np.ndarray, rate: float) -> float:
+        """One optimiser step.
+
+        Args:
+            inputs: see `Network`.
+            targets: int `[B]`, or float around 0.
+            rate: learning rate.
+
+        Returns:
+            The mean loss before it.
+        """
+        self.optimizer.learning_rate = rate
+        logs = self.network.train_on_batch(inputs, targets, return_dict=True)
+        return float(logs["loss"])
+
+    def outputs(self, rows: RowInputs) -> np.ndarray:
+        """Float32 `[R, C]` of all rows, without dropout."""
+        found = np.empty((len(rows.targets), self.bert.num_labels), "float32")
+        for chosen in by_length(rows.lengths, 2 * self.settings.batch_size):
+            found[chosen] = self.network.predict_on_batch(rows.batch(chosen))
+        return found
+
+    def frozen_outputs(
+        self, batches: Iterable[Arrays], reads_pooled: bool
+    ) -> Iterable[np.ndarray]:
+        """What the frozen layers make of batches of tokens, see `FrozenPart`."""
+        part = FrozenPart(self.network, reads_pooled, dtype=self.network.dtype_policy)
+        part.compile(jit_compile=self._jit)
+        for batch in batches:
+            yield part.predict_on_batch(batch)
+
+    def mean_loss(self, outputs: np.ndarray, targets: np.ndarray) -> float:
+        """The loss of outputs that are known."""
+        losses = self.network.row_losses(targets, keras.ops.convert_to_tensor(outputs))
+        return float(keras.ops.mean(losses))
+
+    def weights(self) -> Arrays:
+        """Copies of the weights that learn, by path."""
+        return {
+            variable.path: np.array(as_numpy(variable))
+            for variable in self.network.trainable_variables
+        }
+
+    def set_weights(self, weights: Arrays) -> None:
+        """Puts back what `weights` gave."""
+        for variable in self.network.trainable_variables:
+            variable.assign(weights[variable.path])
+
+    def state(self) -> Arrays:
+        """All that the next step depends on."""
+        return read_state(self._variables())
+
+    def set_state(self, state: Arrays) -> None:
+        """Takes what `state` gave.
+
+        Raises:
+            ValueError: of another network.
+        """
+        write_state(self._variables(), state)
+
+    def centred(self, targets: np.ndarray) -> np.ndarray:
+        """Targets as the network learns them."""
+        if not self.network.is_regression:
+            return targets.astype("int32")
+        return ((targets - self.mean) / self.spread).astype("float32")
+
+    def in_unit(self, outputs: np.ndarray) -> np.ndarray:
+        """Outputs in the unit of the targets, float32 `[R, C]`."""
+        if not self.network.is_regression:
+            return outputs
+        return (outputs * self.spread + self.mean).astype("float32")
+
+    def restore_unit(self) -> None:
+        """Lets the head answer in the unit of the targets from now on."""
+        dense = self.bert.classifier.dense
+        if self.network.is_regression:
+            dense.kernel.assign(as_numpy(dense.kernel) * self.spread)
+            dense.bias.assign(as_numpy(dense.bias) * self.spread + self.mean)
+
+    def _variables(self) -> dict[str, Any]:
+        return named_variables(
+            self.network.trainable_variables, self._random, self.optimizer.variables
+        )
+
+
+def num_frozen(settings: FinetuneSettings, num_layers: int) -> int:
+    """Blocks that do not learn, from below; 0: the embeddings learn as well."""
+    if settings.level == "head":
+        return num_layers
+    if settings.level == "top":
+        return max(num_layers - settings.num_top_layers, 0)
+    return 0

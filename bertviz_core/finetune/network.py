@@ -1,0 +1,235 @@
+"""A copy of a model with a fresh head, from the layer where learning begins.
+
+Shapes in comments: B rows, T tokens, H hidden size, C classes or one number; Q
+and K tokens.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from keras import ops
+
+from bertviz_core.finetune.open_shapes import OpenShapes
+from bertviz_core.model.bert import HEADS, Bert
+from bertviz_core.model.layers import Tensor
+from bertviz_core.model.sparse import pattern_edges
+from bertviz_core.model.weights import as_numpy, truncated_normal
+
+if TYPE_CHECKING:
+    from bertviz_core.checkpoints.library import LoadedModel
+
+_DRAWING = 0  # stream of random numbers; 1 is that of `batches`
+_CLASSIFIER_HEADS = ("pooler", "classifier")
+
+
+class Network(OpenShapes):
+    """Logits of rows, from tokens or from what frozen layers made of them.
+
+    Args:
+        bert: with the heads "pooler" and "classifier".
+        num_frozen: blocks that do not learn; 0 means that the embeddings learn
+            too. All blocks frozen leaves the head, and the pooler where
+            `learns_pooler`.
+        learns_pooler: whether the pooler learns, when all blocks are frozen.
+        balance: float `[C]`, what a row of each class counts in the loss; `None`
+            for a regression, or where all count 1.
+        is_regression: the loss is then the squared error.
+
+    Call arguments:
+        inputs: a dict with `pooled_output` float `[B, H]`, or with
+            `attention_mask` int `[B, T]` and `states` float `[B, T, H]`, the
+            output of block `num_frozen - 1`, or instead of `states` `input_ids`
+            and `token_type_ids` int `[B, T]`.
+        training: turns dropout on, in the layers that learn.
+
+    Returns:
+        float32 `[B, C]`.
+
+    Source:
+        Devlin et al. 2019, section 4.1; google-research/bert,
+        `run_classifier.py`, `create_model`.
+    """
+
+    def __init__(
+        self,
+        bert: Bert,
+        num_frozen: int,
+        learns_pooler: bool,
+        balance: np.ndarray | None,
+        is_regression: bool,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.bert = bert
+        self.num_frozen = num_frozen
+        self.balance = None if balance is None else balance.astype("float32")
+        self.is_regression = is_regression
+        bert.embeddings.trainable = num_frozen == 0
+        for index, block in enumerate(bert.blocks):
+            block.trainable = index >= num_frozen
+        learns_encoder = num_frozen < len(bert.blocks)
+        bert.pooler.trainable = learns_encoder or learns_pooler
+        if bert.final_norm is not None:
+            bert.final_norm.trainable = learns_encoder
+        self.built = True  # a Bert builds itself
+
+    def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
+        if "pooled_output" in inputs:
+            pooled = inputs["pooled_output"]
+        else:
+            states = self.upper(self.lower(inputs, training), inputs, training)
+            pooled = self.bert.pooler(states)
+        logits = self.bert.classifier(pooled, training=training)
+        return ops.cast(logits, "float32")
+
+    def lower(self, inputs: dict[str, Tensor], training: bool | None) -> Tensor:
+        """What enters the first block that learns, `[B, T, H]`."""
+        if "states" in inputs:
+            return inputs["states"]
+        # Frozen layers drop nothing, so that their output can be kept.
+        learns = bool(training) and self.num_frozen == 0
+        states = self.bert.embeddings(
+            inputs["input_ids"], inputs["token_type_ids"], training=learns
+        )
+        mask = self._mask(inputs)
+        for block in self.bert.blocks[: self.num_frozen]:
+            states, _ = block(states, mask, training=False)
+        return states
+
+    def upper(
+        self, states: Tensor, inputs: dict[str, Tensor], training: bool | None
+    ) -> Tensor:
+        """The blocks that learn, and the norm after the last of a pre-norm model."""
+        mask = self._mask(inputs)
+        for block in self.bert.blocks[self.num_frozen :]:
+            states, _ = block(states, mask, training=training)
+        return states if self.bert.final_norm is None else self.bert.final_norm(states)
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Tensor:
+        """Mean over the rows: cross entropy, or the squared error."""
+        return ops.mean(self.row_losses(y, y_pred))
+
+    def row_losses(self, targets: Tensor, logits: Tensor) -> Tensor:
+        """Float32 `[B]`, what each row adds to the loss."""
+        if self.is_regression:
+            return ops.square(logits[:, 0] - ops.cast(targets, "float32"))
+        losses = ops.sparse_categorical_crossentropy(targets, logits, from_logits=True)
+        if self.balance is None:
+            return losses
+        return losses * ops.take(ops.convert_to_tensor(self.balance), targets, axis=0)
+
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Tensor]:
+        """The mean loss since the last reset."""
+        return self.get_metrics_result()
+
+    def _mask(self, inputs: dict[str, Tensor]) -> Tensor:
+        """Int `[B, K]`, or `[B, Q, K]` of a sparse model."""
+        mask = inputs["attention_mask"]
+        positions = ops.arange(ops.shape(mask)[1], dtype="int32")[None]
+        edges = pattern_edges(self.bert.config, positions)
+        return mask if edges is None else mask[:, None, :] * edges
+
+
+class FrozenPart(OpenShapes):
+    """What the layers that do not learn make of tokens, to be kept.
+
+    Args:
+        network: see `Network`.
+        reads_pooled: gives `pooled_output` `[B, H]` instead of the states
+            `[B, T, H]` that enter the first block that learns.
+    """
+
+    def __init__(self, network: Network, reads_pooled: bool, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.network = network
+        self.reads_pooled = reads_pooled
+        self.built = True
+
+    def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
+        states = self.network.lower(inputs, False)
+        if self.reads_pooled:
+            states = self.network.upper(states, inputs, False)
+            states = self.network.bert.pooler(states)
+        return ops.cast(states, "float32")
+
+
+def copy_to_train(
+    loaded: LoadedModel, num_labels: int, seed: int, policy: str
+) -> tuple[Bert, bool]:
+    """Copies the encoder of a model and draws a head for it.
+
+    Args:
+        loaded: stays as it is.
+        num_labels: C.
+        seed: of the head, and of dropout.
+        policy: of Keras, "float32" or "mixed_bfloat16"; weights are float32 in
+            both.
+
+    Returns:
+        The copy, and whether its pooler was drawn as well, because the model has
+        none.
+    """
+    bert = _empty_copy(loaded, _CLASSIFIER_HEADS, num_labels, policy)
+    config, rng = bert.config, np.random.default_rng([seed, _DRAWING])
+    has_pooler = "pooler" in loaded.model.heads
+    drawn = [bert.classifier] if has_pooler else [bert.classifier, bert.pooler]
+    for part in drawn:
+        kernel = part.dense.kernel
+        kernel.assign(truncated_normal(rng, kernel.shape, config.initializer_range))
+    _take(bert, loaded.model, {v.path for part in drawn for v in part.weights})
+    for state in bert.non_trainable_variables:  # of dropout
+        state.assign(rng.integers(2**31, size=state.shape).astype("uint32"))
+    return bert, not has_pooler
+
+
+def finished_copy(loaded: LoadedModel, trained: Bert) -> Bert:
+    """A float32 model with the trained encoder and classifier.
+
+    The word and sentence heads that the model had are kept as they were: they did
+    not learn, but what they now read of the encoder can be looked at.
+
+    Args:
+        loaded: the model that the run began with.
+        trained: its copy after the run.
+    """
+    heads = {*loaded.model.heads, *_CLASSIFIER_HEADS}
+    ordered = tuple(head for head in HEADS if head in heads)
+    bert = _empty_copy(loaded, ordered, trained.num_labels, "float32")
+    _take(bert, loaded.model, _paths(trained))
+    _take(bert, trained, _paths(bert) - _paths(trained))
+    return bert
+
+
+def _empty_copy(
+    loaded: LoadedModel, heads: tuple[str, ...], num_labels: int, policy: str
+) -> Bert:
+    config = loaded.model.config
+    # No spread means zeros, not draws: all of it is overwritten.
+    quiet = dataclasses.replace(config, initializer_range=0.0)
+    bert = Bert(quiet, heads, num_labels, dtype=policy)
+    bert.config = config
+    return bert
+
+
+def _paths(model: Bert) -> set[str]:
+    return {variable.path for variable in model.weights}
+
+
+def _take(target: Bert, source: Bert, left_out: set[str]) -> None:
+    """Copies weights by name, all of `target` but those left out."""
+    found = {variable.path: variable for variable in source.weights}
+    for variable in target.weights:
+        if variable.path not in left_out:
+            variable.assign(as_numpy(found[variable.path]))

@@ -1,0 +1,44 @@
+"""The learning rate of every step, known before the first one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.pretrain.schedule import learning_rate
+from bertviz_core.pretrain.settings import OptimizerSettings
+
+
+def steps_per_epoch(num_rows: int, batch_size: int) -> int:
+    """Optimiser steps in which every row is seen once."""
+    return math.ceil(num_rows / batch_size)
+
+
+def learning_rates(settings: FinetuneSettings, num_rows: int) -> np.ndarray:
+    """Gives the whole curve: what is drawn is what is used.
+
+    Args:
+        settings: peak, warm-up, decay, epochs and batch size.
+        num_rows: to learn from.
+
+    Returns:
+        float64 `[S]`, S optimiser steps of all epochs.
+
+    Source:
+        Linear: Devlin et al. 2019, appendix A.2. Exponential: Goodfellow et al.
+        2016, "Deep Learning", section 8.3.1, as a factor for each epoch.
+    """
+    in_epoch = steps_per_epoch(num_rows, settings.batch_size)
+    num_steps = in_epoch * settings.epochs
+    steps = np.arange(num_steps, dtype="float64")
+    if settings.decay == "linear":
+        asked = OptimizerSettings(
+            learning_rate=settings.learning_rate, warmup_rate=settings.warmup_rate
+        )
+        return learning_rate(steps, num_steps, asked, np)
+    warmup_steps = max(1.0, settings.warmup_rate * num_steps)
+    rising = np.minimum((steps + 1.0) / warmup_steps, 1.0)
+    factor = settings.epoch_factor ** (steps // in_epoch)
+    return settings.learning_rate * rising * factor

@@ -1,0 +1,122 @@
+"""What a fine-tuning run is to do: one frozen dataclass, from and to JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from bertviz_core.errors import TrainingError
+from bertviz_core.pretrain.settings_json import build
+
+# head: the encoder stays as it is, and what it says of each row is computed once.
+# top: the upper layers learn. full: everything learns.
+LEVELS = ("head", "top", "full")
+
+# Devlin et al. 2019, appendix A.3, gives 2e-5 to 5e-5 for everything; a fresh
+# head alone has far fewer weights and takes larger steps.
+DEFAULT_LEARNING_RATES = {"head": 1e-3, "top": 5e-5, "full": 3e-5}
+DEFAULT_EPOCHS = {"head": 30, "top": 4, "full": 3}
+DECAYS = ("linear", "exponential")
+PRECISIONS = ("auto", "float32", "bfloat16")
+
+
+@dataclass(frozen=True)
+class FinetuneSettings:
+    """How a run learns.
+
+    Args:
+        level: one of `LEVELS`.
+        num_top_layers: layers that learn at level "top".
+        epochs: times that every row is seen; 0 takes the level's default.
+        batch_size: rows per optimiser step.
+        learning_rate: per optimiser step, after warm-up; 0 takes the level's
+            default.
+        warmup_rate: share of all steps that the rate rises.
+        decay: "linear", to 0 at the last step; or "exponential", by one factor
+            at the end of each epoch.
+        epoch_factor: that factor.
+        weight_decay: per unit of learning rate; not for norms and biases.
+        clip_norm: longest gradient, all weights together; 0 does not clip.
+        max_tokens: T at most, special tokens counted; what is beyond is cut.
+        patience: epochs in a row without a better one before the run ends; 0
+            never ends it early.
+        class_weights: makes every class count alike, however many rows it has.
+        precision: "float32", "bfloat16", or "auto": bfloat16 where the processor
+            multiplies it in hardware.
+        seed: of the new head, the order of rows, and dropout.
+
+    Raises:
+        TrainingError: a value that cannot be.
+    """
+
+    level: str = "full"
+    num_top_layers: int = 2
+    epochs: int = 0
+    batch_size: int = 16
+    learning_rate: float = 0.0
+    warmup_rate: float = 0.1
+    decay: str = "linear"
+    epoch_factor: float = 0.8
+    weight_decay: float = 0.01
+    clip_norm: float = 1.0
+    max_tokens: int = 128
+    patience: int = 2
+    class_weights: bool = False
+    precision: str = "auto"
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        self._require_bounds()
+        # What is not chosen is written down, so that a recipe says all.
+        if self.epochs == 0:
+            object.__setattr__(self, "epochs", DEFAULT_EPOCHS[self.level])
+        if self.learning_rate == 0:
+            rate = DEFAULT_LEARNING_RATES[self.level]
+            object.__setattr__(self, "learning_rate", rate)
+
+    @classmethod
+    def from_dict(cls, raw: dict[str, Any]) -> FinetuneSettings:
+        """Takes the settings from a parsed JSON object.
+
+        Raises:
+            TrainingError: an unknown key, a value of another kind, or see the class.
+        """
+        return build(cls, raw, "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as JSON holds them, every default written out."""
+        return dataclasses.asdict(self)
+
+    def to_json(self) -> str:
+        """The settings as JSON, keys sorted."""
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    def _require_bounds(self) -> None:
+        for name, known in (
+            ("level", LEVELS),
+            ("decay", DECAYS),
+            ("precision", PRECISIONS),
+        ):
+            self._require(name, getattr(self, name) in known, " | ".join(known))
+        for name in ("num_top_layers", "batch_size"):
+            self._require(name, getattr(self, name) >= 1, "≥ 1")
+        for name in ("epochs", "patience", "seed"):
+            self._require(name, getattr(self, name) >= 0, "≥ 0")
+        for name in ("learning_rate", "weight_decay", "clip_norm"):
+            self._require(name, 0 <= getattr(self, name) < math.inf, "≥ 0")
+        self._require("warmup_rate", 0 <= self.warmup_rate < 1, "≥ 0, < 1")
+        self._require("epoch_factor", 0 < self.epoch_factor <= 1, "> 0, ≤ 1")
+        self._require("max_tokens", self.max_tokens >= 3, "≥ 3")
+
+    def _require(self, name: str, fits: bool, expected: str) -> None:
+        if not fits:
+            raise TrainingError(
+                "The training setting {name} is out of bounds. Expected: {expected}. "
+                "Received: {received}. Choose another value.",
+                name=name,
+                expected=expected,
+                received=str(getattr(self, name))[:60],
+            )

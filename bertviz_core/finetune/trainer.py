@@ -1,0 +1,295 @@
+"""One fine-tuning run: epochs, the best one, and going on after an accident."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bertviz_core.errors import TrainingError
+from bertviz_core.finetune.batches import epoch_order
+from bertviz_core.finetune.events import Tell, TrainingEvent
+from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.inputs import RowInputs, prepare_inputs
+from bertviz_core.finetune.learner import Learner
+from bertviz_core.finetune.schedule import learning_rates, steps_per_epoch
+from bertviz_core.finetune.selection import EpochScore, metric_name, metric_of
+from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_checkpoint
+from bertviz_core.pretrain.run_folder import require_same_run
+
+if TYPE_CHECKING:
+    from bertviz_core.checkpoints.library import LoadedModel
+    from bertviz_core.model.bert import Bert
+
+_HISTORY = ("loss", "validation_loss", "metric", "seconds")
+
+
+@dataclass(frozen=True)
+class EpochPoint:
+    """An epoch on the curve.
+
+    Args:
+        loss: mean over its steps.
+        validation_loss, metric: after it.
+        seconds: that it took, validation included.
+    """
+
+    loss: float
+    validation_loss: float
+    metric: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """What a run leaves.
+
+    Args:
+        bert: with the weights of the best epoch.
+        outputs: float32 `[R, C]` of that epoch on the validation rows: logits, or
+            numbers in the unit of the targets.
+        points: of all epochs.
+        best_epoch: from 1.
+        ending: one of `events.ENDINGS`.
+        metric: name of what epochs were compared by.
+        precision: that products were computed in.
+    """
+
+    bert: Bert
+    outputs: np.ndarray
+    points: tuple[EpochPoint, ...]
+    best_epoch: int
+    ending: str
+    metric: str
+    precision: str
+
+
+class Trainer:
+    """A run on a copy of a model.
+
+    Args:
+        loaded: stays as it is.
+        data: rows.
+        settings: of the run.
+        tell: told each event; may raise to cancel.
+        should_stop: asked after each step; true ends the run with its best.
+        work_folder: where every epoch is kept, and looked for; `None` keeps none.
+        fingerprint: names model, rows and settings; only a run of the same goes on.
+
+    Raises:
+        TrainingError: rows, settings and model do not fit each other.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        data: TrainingData,
+        settings: FinetuneSettings,
+        tell: Tell = lambda _: None,
+        should_stop: Callable[[], bool] = lambda: False,
+        work_folder: Path | None = None,
+        fingerprint: str = "",
+    ) -> None:
+        _require_fit(loaded, data, settings)
+        self.data, self.settings = data, settings
+        self.tell, self.should_stop = tell, should_stop
+        self.work_folder, self.fingerprint = work_folder, fingerprint
+        self.learner = Learner(loaded, data, settings)
+        self.metric = metric_name(data.is_regression, settings.class_weights)
+        self.rates = learning_rates(settings, len(data.train))
+        self.in_epoch = steps_per_epoch(len(data.train), settings.batch_size)
+        self.points: list[EpochPoint] = []
+        self.best: EpochScore | None = None
+        self.best_epoch = self.step = 0
+        self.best_weights: dict[str, np.ndarray] = {}
+        self._inputs = loaded.tokenizer
+
+    def run(self) -> TrainedModel:
+        """Runs to the end, to a stop, or until no epoch is better any more.
+
+        Raises:
+            TrainingError: the loss is no number before any epoch ended; the
+                checkpoint in the work folder is damaged or of another run; no room
+                on the disk.
+        """
+        train, validation = prepare_inputs(
+            self.learner, self._inputs, self.data, self.settings, self.tell
+        )
+        self._go_on()
+        ending = self._epochs(train, validation)
+        self.learner.set_weights(self.best_weights)
+        outputs = self.learner.outputs(validation)
+        self.learner.restore_unit()
+        self.tell(self._event("ended", fraction=1.0, ending=ending))
+        return TrainedModel(
+            bert=self.learner.bert,
+            outputs=self.learner.in_unit(outputs),
+            points=tuple(self.points),
+            best_epoch=self.best_epoch,
+            ending=ending,
+            metric=self.metric,
+            precision=self.learner.precision,
+        )
+
+    def _epochs(self, train: RowInputs, validation: RowInputs) -> str:
+        """Runs epochs; says why there is no other."""
+        patience = self.settings.patience
+        while len(self.points) < self.settings.epochs:
+            if patience and len(self.points) - self.best_epoch >= patience:
+                return "no_better"
+            began_at = time.monotonic()
+            losses, was_stopped = self._one_epoch(train)
+            if not all(map(math.isfinite, losses)):
+                return self._after_no_number()
+            # A stop keeps the best epoch; where none has ended, what there is.
+            if was_stopped and self.best is not None:
+                return "asked"
+            self._judge(losses, validation, began_at)
+            if was_stopped:
+                return "asked"
+            self._save()
+        return "finished"
+
+    def _one_epoch(self, train: RowInputs) -> tuple[list[float], bool]:
+        """Runs an epoch's steps; says their losses, and whether it was stopped."""
+        epoch = len(self.points)
+        settings = self.settings
+        order = epoch_order(train.lengths, settings.batch_size, settings.seed, epoch)
+        losses: list[float] = []
+        began_at = time.monotonic()
+        for chosen in order:
+            rate = float(self.rates[self.step])
+            loss = self.learner.step(train.batch(chosen), train.targets[chosen], rate)
+            self.step += 1
+            losses.append(loss)
+            if not math.isfinite(loss):
+                break
+            seconds = (time.monotonic() - began_at) / len(losses)
+            self._tell_step(loss, rate, seconds)
+            if self.should_stop():
+                return losses, True
+        return losses, False
+
+    def _tell_step(self, loss: float, rate: float, seconds_per_step: float) -> None:
+        self.tell(
+            self._event(
+                "step",
+                loss=loss,
+                learning_rate=rate,
+                fraction=self.step / len(self.rates),
+                seconds_left=seconds_per_step * (len(self.rates) - self.step),
+            )
+        )
+
+    def _judge(
+        self, losses: list[float], validation: RowInputs, began_at: float
+    ) -> None:
+        """Looks at the validation rows; keeps the weights where they are better."""
+        outputs = self.learner.outputs(validation)
+        loss = self.learner.mean_loss(outputs, validation.targets)
+        if not np.isfinite(outputs).all():
+            loss = math.inf
+        targets = validation.targets
+        score = EpochScore(metric_of(self.metric, outputs, targets), loss)
+        seconds = time.monotonic() - began_at
+        mean = float(np.mean(losses))
+        self.points.append(EpochPoint(mean, score.loss, score.metric, seconds))
+        is_best = score.beats(self.best)
+        if is_best:
+            self.best, self.best_epoch = score, len(self.points)
+            self.best_weights = self.learner.weights()
+        self.tell(
+            self._event(
+                "epoch",
+                epoch=len(self.points),
+                loss=mean,
+                metric=score.metric,
+                validation_loss=score.loss,
+                is_best=is_best,
+                fraction=self.step / len(self.rates),
+                seconds_left=seconds * (self.settings.epochs - len(self.points)),
+            )
+        )
+
+    def _after_no_number(self) -> str:
+        if self.best is not None:
+            return "not_a_number"
+        raise TrainingError(
+            "The loss is no longer a number, so the training has stopped in its "
+            "first epoch. Received: learning_rate={learning_rate}. Choose a smaller "
+            "learning rate and start again.",
+            learning_rate=self.settings.learning_rate,
+        )
+
+    def _event(self, kind: str, **fields: float | bool | str) -> TrainingEvent:
+        base: dict[str, float | bool | str] = {
+            "epoch": min(len(self.points) + 1, self.settings.epochs),
+            "step": self.step,
+            "num_steps": len(self.rates),
+            "metric_name": self.metric,
+        }
+        return TrainingEvent(kind, **(base | fields))  # type: ignore[arg-type]
+
+    def _save(self) -> None:
+        if self.work_folder is None:
+            return
+        state = self.learner.state()
+        state |= {f"best/{name}": value for name, value in self.best_weights.items()}
+        rows = [[getattr(point, name) for name in _HISTORY] for point in self.points]
+        state["run/points"] = np.array(rows, "float64")
+        state["run/best_epoch"] = np.array(self.best_epoch, "int64")
+        checkpoint = Checkpoint(self.step, self.fingerprint, state)
+        save_checkpoint(checkpoint, self.work_folder / "checkpoints")
+
+    def _go_on(self) -> None:
+        """Takes up the last epoch in the work folder, if there is one."""
+        folder = self.work_folder
+        found = None if folder is None else read_latest(folder / "checkpoints")
+        if found is None:
+            return
+        require_same_run(found, self.fingerprint)
+        state = dict(found.state)
+        rows = state.pop("run/points")
+        self.points = [EpochPoint(*map(float, row)) for row in rows]
+        self.best_epoch = int(state.pop("run/best_epoch"))
+        best = self.points[self.best_epoch - 1]
+        self.best = EpochScore(best.metric, best.validation_loss)
+        names = [name for name in state if name.startswith("best/")]
+        self.best_weights = {n.removeprefix("best/"): state.pop(n) for n in names}
+        self.learner.set_state(state)
+        self.step = found.step
+        fraction = self.step / len(self.rates)
+        self.tell(self._event("resumed", epoch=len(self.points), fraction=fraction))
+
+
+def _require_fit(
+    loaded: LoadedModel, data: TrainingData, settings: FinetuneSettings
+) -> None:
+    config = loaded.model.config
+    if not len(data.train) or not len(data.validation):
+        raise TrainingError(
+            "There is nothing to learn from or nothing to judge by. Received: "
+            "{train} training rows, {validation} validation rows. Give more rows.",
+            train=len(data.train),
+            validation=len(data.validation),
+        )
+    if settings.max_tokens > config.max_position_embeddings:
+        raise TrainingError(
+            "The training texts may be longer than the model reads. Received: "
+            "max_tokens={max_tokens}; the model has {positions} positions. Choose a "
+            "smaller length.",
+            max_tokens=settings.max_tokens,
+            positions=config.max_position_embeddings,
+        )
+    if data.has_pairs and config.type_vocab_size < 2:
+        raise TrainingError(
+            "The model {model} knows one text at a time, so it cannot learn from "
+            "pairs. Take the second text column away, or choose another model.",
+            model=loaded.model_id,
+        )

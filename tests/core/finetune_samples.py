@@ -1,0 +1,54 @@
+"""A tiny model and rows that it can learn."""
+
+import numpy as np
+
+from bertviz_core.finetune.examples import Examples, TrainingData
+from tests.core.random_models import VOCABULARY, explorer_of, random_model
+
+NAMES = ("cats", "mats", "rest")
+# Which word gives a row its class; the last class has neither.
+SIGNS = ("cat", "mat", "on")
+FILLERS = ("the", "sat", "a", ".", "!", "e")
+
+
+def random_examples(num_rows, seed, pairs=False, first_row=2):
+    """Texts of 2 to 6 words, one of which tells the class."""
+    rng = np.random.default_rng(seed)
+    targets = np.arange(num_rows, dtype="int32") % len(NAMES)
+    texts = []
+    for target in targets:
+        words = list(rng.choice(FILLERS, rng.integers(1, 6)))
+        words.insert(rng.integers(len(words) + 1), SIGNS[target])
+        texts.append(" ".join(words))
+    seconds = tuple("the e" if row % 2 else "a ." for row in range(num_rows))
+    rows = np.arange(first_row, first_row + num_rows)
+    return Examples(tuple(texts), seconds if pairs else None, targets, rows)
+
+
+def random_data(num_train=23, num_validation=13, pairs=False):
+    return TrainingData(
+        random_examples(num_train, 1, pairs),
+        random_examples(num_validation, 2, pairs, first_row=num_train + 2),
+        NAMES,
+    )
+
+
+def number_data(num_train=23, num_validation=13):
+    """The same texts with a number for each, far from 0."""
+    parts = []
+    for part in (random_examples(num_train, 1), random_examples(num_validation, 2)):
+        numbers = (500 + 30 * part.targets).astype("float32")
+        parts.append(Examples(part.texts, None, numbers, part.rows))
+    return TrainingData(parts[0], parts[1], ("price",), is_regression=True)
+
+
+def tiny_loaded(heads=("pooler", "mlm", "nsp")):
+    """A loaded model of three layers; a new one each time, as a test may spoil it."""
+    model, _ = random_model(heads=heads)
+    assert model.config.vocab_size == len(VOCABULARY) + 2
+    return explorer_of(model).loaded
+
+
+def weights_of(model):
+    """Every weight by path, copied."""
+    return {weight.path: np.array(weight.numpy()) for weight in model.weights}
