@@ -7,6 +7,7 @@ once, because its weights have to be sent, choosing a token or a cell after a pa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,22 +136,27 @@ def attention_canvas(view: AttentionView, key: str) -> Selection:
     return current_selection(key, num_layers, num_heads, len(view.tokens))
 
 
-def head_map(head_map: HeadMap, key: str) -> Selection:
+def head_map(
+    head_map: HeadMap, key: str, on_change: Callable[[], None] = lambda: None
+) -> Selection:
     """Draws one number for every head, in the look of the grid, to click on.
 
     Args:
         head_map: the numbers.
         key: of the component, unique on the page.
+        on_change: called when another head was chosen, before the page runs.
 
     Returns:
         The head that is chosen now.
     """
-    _mount(map_payload(head_map, _turn(key)), key)
+    _mount(map_payload(head_map, _turn(key)), key, on_change)
     return current_selection(key, *head_map.values.shape)
 
 
-def _mount(payload: bytes, key: str) -> None:
-    _component(data=payload, key=key, on_selection_change=lambda: None)
+def _mount(
+    payload: bytes, key: str, on_change: Callable[[], None] = lambda: None
+) -> None:
+    _component(data=payload, key=key, on_selection_change=on_change)
 
 
 def _stored(key: str) -> dict[str, Any]:

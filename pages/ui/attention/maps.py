@@ -9,14 +9,19 @@ import streamlit as st
 
 from bertviz_core.analysis.correlation import map_agreement
 from bertviz_core.experiments.cause_results import AblationMap, PartAblation
+from bertviz_core.figures.attention_view import HeadMap
 from bertviz_core.figures.value_map import value_map_figure
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
 from pages.ui.attention.answers import attention_mass, estimate_heads
+from pages.ui.attention.canvas import canvas_words, current_selection
+from pages.ui.attention.canvas import head_map as clickable_map
+from pages.ui.attention.controls import HEAD, LAYER, select_head
 from pages.ui.attention.target import Watched
 from pages.ui.attention.texts import Texts
 from pages.ui.errors import shown_to_user
-from pages.ui.export import show_figure
+from pages.ui.export import download_csv, show_figure
+from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
 # Work that is done without asking: about a second on two cores.
 _SHORT_WORK = 3e10
 _KINDS = ("heads", "parts")
+_CHOSEN = "attention_chosen_in_map"
 
 
 @st.fragment
@@ -40,8 +46,9 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
     """
     st.markdown(t("attention.maps_intro", word=watched.name))
     with shown_to_user():
-        mass = attention_mass(model, texts, watched.target.position)
-        estimate = estimate_heads(model, texts, watched.target).estimated_deltas
+        with model_at_work():
+            mass = attention_mass(model, texts, watched.target.position)
+            estimate = estimate_heads(model, texts, watched.target).estimated_deltas
         kind = choose_linked(
             st.segmented_control,
             t("attention.map_kind"),
@@ -91,36 +98,63 @@ def _ask(
 
 
 def _show_heads(values: np.ndarray, watched: Watched, kind: str) -> None:
-    st.markdown(f"**{t(f'attention.map_title_{kind}')}**")
     worst = np.unravel_index(np.argmin(values), values.shape)
-    show_figure(
-        head_map(values, plain("attention.delta_short"), is_signed=True),
-        name=f"attention_map_{kind}",
-        description=t(
+    _show_clickable(
+        values,
+        kind,
+        plain("attention.delta_short"),
+        t(
             f"attention.map_described_{kind}",
             word=watched.name,
             layer=int(worst[0]) + 1,
             head=int(worst[1]) + 1,
             points=100 * float(values[worst]),
         ),
-        columns=head_columns(values, plain("attention.delta_short")),
     )
 
 
 def _show_mass(mass: np.ndarray) -> None:
-    st.markdown(f"**{t('attention.map_title_mass')}**")
     best = np.unravel_index(np.argmax(mass), mass.shape)
-    show_figure(
-        head_map(mass, plain("attention.mass_short"), is_signed=False),
-        name="attention_map_mass",
-        description=t(
+    _show_clickable(
+        mass,
+        "mass",
+        plain("attention.mass_short"),
+        t(
             "attention.map_described_mass",
             layer=int(best[0]) + 1,
             head=int(best[1]) + 1,
             share=float(mass[best]),
         ),
-        columns=head_columns(mass, plain("attention.mass_short")),
     )
+
+
+def _show_clickable(
+    values: np.ndarray, kind: str, title: str, description: str
+) -> None:
+    """A map whose cells choose the head that the pictures above show."""
+    key = f"attention_map_{kind}"
+    st.markdown(f"**{t(f'attention.map_title_{kind}')}**")
+    clickable_map(
+        HeadMap(
+            values,
+            {**canvas_words(), "legend_map": title},
+            st.session_state[LAYER] - 1,
+            st.session_state[HEAD] - 1,
+            is_difference=kind != "mass",
+        ),
+        key,
+        lambda: _look_at(key, values.shape[0], values.shape[1]),
+    )
+    st.caption(description)
+    download_csv(head_columns(values, title), key)
+    if st.session_state.pop(_CHOSEN, False):
+        st.rerun()  # the pictures above show another head now
+
+
+def _look_at(key: str, num_layers: int, num_heads: int) -> None:
+    chosen = current_selection(key, num_layers, num_heads)
+    select_head(chosen.layer, chosen.head)
+    st.session_state[_CHOSEN] = True
 
 
 def _show_parts(parts: AblationMap | None, watched: Watched) -> None:

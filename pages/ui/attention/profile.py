@@ -14,6 +14,7 @@ from pages.ui.attention.maps import head_columns, head_map
 from pages.ui.attention.texts import Texts
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
+from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
 from pages.ui.language import current_language, plain, t
 from pages.ui.models import language_of
@@ -54,7 +55,8 @@ def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
             required=True,
             format_func=lambda name: plain(f"attention.profile_{name}"),
         )
-        found = profile_heads(model, texts)
+        with model_at_work():
+            found = profile_heads(model, texts)
         if where == "corpus":
             language = language_of(model) or current_language()
             found = ask_job(

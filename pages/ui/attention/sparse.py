@@ -14,6 +14,7 @@ from pages.ui.attention.target import Watched
 from pages.ui.attention.texts import Texts
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
+from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 
 _MOST_DRAWN = 64  # tokens on a side of the pattern's picture
@@ -34,7 +35,8 @@ def explore_patterns(
     st.markdown(t("attention.sparse_intro"))
     with shown_to_user():
         pattern = _choose_pattern()
-        result = predict_sparsely(model, texts, watched.target, pattern)
+        with model_at_work():
+            result = predict_sparsely(model, texts, watched.target, pattern)
         show_before_and_after(
             result.before, result.after, watched.name, answer_names(model, watched)
         )

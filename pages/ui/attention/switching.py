@@ -18,6 +18,7 @@ from pages.ui.attention.controls import choose_heads
 from pages.ui.attention.target import Watched
 from pages.ui.attention.texts import Texts
 from pages.ui.errors import shown_to_user
+from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown, escape
 
@@ -49,7 +50,8 @@ def explore_switches(
     st.markdown(t("attention.switch_intro"))
     with shown_to_user():
         switches = _choose_switches(model, tokenized, layer, head)
-        result = switch_off(model, texts, watched.target, switches)
+        with model_at_work():
+            result = switch_off(model, texts, watched.target, switches)
         show_before_and_after(
             result.before, result.after, watched.name, answer_names(model, watched)
         )
