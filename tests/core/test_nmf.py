@@ -1,0 +1,97 @@
+"""Factorisation: known parts are found again, the error falls and is the real one."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.analysis.nmf import factorise
+
+RNG = np.random.default_rng(8)
+# Three parts that share no row and no column: only one factorisation fits.
+BLOCKS = np.zeros((9, 14))
+BLOCKS[:2, :6], BLOCKS[2:5, 6:8], BLOCKS[5:, 8:] = 2.5, 3.0, 1.0
+NOISE = RNG.uniform(0, 1, (9, 14))
+
+
+def test_parts_that_share_nothing_are_found_again_largest_first():
+    # A start may lead to a worse end: one part twice, two parts as one.
+    starts = [factorise(BLOCKS, 3, seed, 400, tolerance=0) for seed in range(6)]
+    found = min(starts, key=lambda factorisation: factorisation.error)
+    assert found.error < 1e-6
+    product = found.weights @ found.factors
+    np.testing.assert_allclose(product, BLOCKS, atol=1e-5)
+    held = [np.flatnonzero(row > 1e-4).tolist() for row in found.factors]
+    assert held == [list(range(6)), list(range(6, 8)), list(range(8, 14))]
+    rows = [np.flatnonzero(column > 1e-4).tolist() for column in found.weights.T]
+    assert rows == [[0, 1], [2, 3, 4], [5, 6, 7, 8]]
+
+
+def test_one_factor_is_the_first_singular_pair():
+    found = factorise(NOISE, 1, seed=2, num_iterations=300, tolerance=0)
+    values = np.linalg.svd(NOISE, compute_uv=False)
+    least = np.sqrt(np.square(values[1:]).sum()) / np.linalg.norm(NOISE)
+    assert found.error == pytest.approx(least, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_error_never_rises_and_is_that_of_the_result(seed):
+    found = factorise(NOISE, 4, seed, num_iterations=60, tolerance=0)
+    assert found.num_iterations == 60
+    assert (np.diff(found.errors) <= 1e-12).all()
+    assert found.errors[-1] < 0.7 * found.errors[0]
+    left = np.linalg.norm(NOISE - found.weights @ found.factors)
+    assert found.error == pytest.approx(left / np.linalg.norm(NOISE), abs=1e-12)
+
+
+def test_nothing_is_negative_and_factors_have_length_1():
+    found = factorise(NOISE, 5, seed=0)
+    assert found.weights.min() >= 0
+    assert found.factors.min() >= 0
+    np.testing.assert_allclose(np.linalg.norm(found.factors, axis=1), 1)
+    sizes = np.linalg.norm(found.weights, axis=0)
+    assert (np.diff(sizes) <= 0).all()
+
+
+def test_a_seed_repeats_and_another_starts_elsewhere():
+    first, again = (factorise(NOISE, 3, seed=6) for _ in range(2))
+    np.testing.assert_array_equal(first.weights, again.weights)
+    np.testing.assert_array_equal(first.factors, again.factors)
+    assert factorise(NOISE, 3, seed=7).errors[0] != first.errors[0]
+
+
+def test_it_stops_when_nothing_more_is_won():
+    found = factorise(NOISE, 2, seed=4, num_iterations=5000, tolerance=1e-4)
+    assert found.num_iterations < 5000
+    won = -np.diff(found.errors) / found.errors[:-1]
+    assert won[-1] < 1e-4
+    assert (won[:-1] >= 1e-4).all()
+
+
+def test_a_matrix_of_zeros_leaves_nothing_out():
+    found = factorise(np.zeros((4, 6)), 2, seed=0)
+    assert found.error == 0
+    assert not (found.weights @ found.factors).any()
+
+
+def test_progress_can_cancel():
+    class Cancelled(Exception):
+        pass
+
+    def progress(fraction, _):
+        if fraction >= 0.5:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        factorise(NOISE, 2, seed=0, num_iterations=10, tolerance=0, progress=progress)
+
+
+@pytest.mark.parametrize(
+    "matrix", [NOISE - 0.5, NOISE[0], NOISE[:0], np.where(NOISE > 0.5, np.nan, NOISE)]
+)
+def test_what_has_no_parts_is_refused(matrix):
+    with pytest.raises(ValueError, match="matrix"):
+        factorise(matrix, 2, seed=0)
+
+
+def test_no_factor_is_refused():
+    with pytest.raises(ValueError, match="num_factors"):
+        factorise(NOISE, 0, seed=0)
