@@ -1,0 +1,145 @@
+"""A trained model as one zip file that opens here and in `transformers`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bertviz_core.checkpoints.export import save_model
+from bertviz_core.errors import TrainingError
+from bertviz_core.finetune.card import metrics, model_card, recipe, script
+from bertviz_core.finetune.cells import safe_cell
+from bertviz_core.finetune.evaluation import ClassificationReport
+
+if TYPE_CHECKING:
+    from bertviz_core.finetune.run import FinetuneResult
+
+# Inside the zip; a checkpoint is looked for in the folder that holds its config.
+FOLDER = "model"
+_COPY_BYTES = 1 << 20
+# The same model gives the same bytes, whenever it is packed.
+_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+def write_bundle(result: FinetuneResult, path: Path) -> Path:
+    """Packs a trained model with all that belongs to it.
+
+    In the zip, in a folder `model`: config, weights (safetensors), vocabulary,
+    `labels.json`, `metrics.json`, `recipe.json`, `predictions.csv` of the
+    validation rows, `predict.py` and the model card `README.md`.
+
+    Args:
+        result: of a run.
+        path: of the zip file; one that exists is replaced when the new one is
+            whole.
+
+    Returns:
+        `path`.
+
+    Raises:
+        TrainingError: it cannot be written.
+        CheckpointError: see `save_model`.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".bundle-", dir=path.parent))
+        try:
+            write_model_folder(result, scratch / FOLDER)
+            _pack(scratch / FOLDER, scratch / "bundle.zip")
+            os.replace(scratch / "bundle.zip", path)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    except OSError as error:
+        raise TrainingError(
+            "The trained model cannot be written to {name}. Received: {reason}. Make "
+            "room on the disk, or choose another place.",
+            name=path.name,
+            reason=error.strerror or type(error).__name__,
+        ) from error
+    return path
+
+
+def write_model_folder(result: FinetuneResult, folder: Path) -> None:
+    """Writes what a bundle holds into a folder.
+
+    Args:
+        result: of a run.
+        folder: to make; it may exist if it is empty.
+
+    Raises:
+        CheckpointError: see `save_model`.
+    """
+    save_model(result.loaded, folder)
+    texts = {
+        "labels.json": _json(list(result.data.labels)),
+        "metrics.json": _json(metrics(result)),
+        "recipe.json": _json(recipe(result)),
+        "predictions.csv": predictions_csv(result),
+        "predict.py": script(result),
+        "README.md": model_card(result),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="")
+
+
+def predictions_csv(result: FinetuneResult) -> str:
+    """The validation rows with what the model says, as CSV with safe cells."""
+    part, report = result.data.validation, result.report
+    has_classes = isinstance(report, ClassificationReport)
+    names = [f"p({label})" for label in result.data.labels] if has_classes else []
+    pair = ["pair"] if part.pairs is not None else []
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\r\n")
+    header = ["row", "text", *pair, "target", "predicted", *names]
+    writer.writerow([safe_cell(name) for name in header])
+    for index in range(len(part)):
+        texts = [part.texts[index]]
+        if part.pairs is not None:
+            texts.append(part.pairs[index])
+        cells = [safe_cell(text) for text in texts]
+        writer.writerow([int(part.rows[index]), *cells, *_said(result, index)])
+    return file.getvalue()
+
+
+def _said(result: FinetuneResult, index: int) -> list[Any]:
+    report = result.report
+    if not isinstance(report, ClassificationReport):
+        return [f"{report.targets[index]:.6g}", f"{report.predicted[index]:.6g}"]
+    labels = result.data.labels
+    chosen = (report.targets[index], report.predicted[index])
+    names = [safe_cell(labels[int(label)]) for label in chosen]
+    return names + [f"{value:.6f}" for value in report.probabilities[index]]
+
+
+def _pack(folder: Path, path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as packed:
+        for file in sorted(folder.iterdir()):
+            entry = zipfile.ZipInfo(f"{FOLDER}/{file.name}", _TIME)
+            # Weights hardly compress.
+            is_text = file.suffix != ".safetensors"
+            entry.compress_type = (
+                zipfile.ZIP_DEFLATED if is_text else zipfile.ZIP_STORED
+            )
+            entry.external_attr = 0o644 << 16
+            entry.file_size = file.stat().st_size
+            with file.open("rb") as source, packed.open(entry, "w") as target:
+                shutil.copyfileobj(source, target, _COPY_BYTES)
+
+
+def _json(value: Any) -> str:
+    def plain(item: Any) -> Any:
+        if isinstance(item, np.generic):
+            return item.item()
+        raise ValueError(f"`{type(item).__name__}` does not go into JSON.")
+
+    return json.dumps(value, indent=2, ensure_ascii=False, default=plain) + "\n"

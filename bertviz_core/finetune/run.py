@@ -1,0 +1,144 @@
+"""A whole fine-tuning run: from a loaded model and rows to a judged model."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bertviz_core.checkpoints.library import LoadedModel
+from bertviz_core.finetune.baselines import Baseline, run_baselines
+from bertviz_core.finetune.evaluation import (
+    Report,
+    evaluate_classes,
+    evaluate_numbers,
+)
+from bertviz_core.finetune.events import Tell
+from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.network import finished_copy
+from bertviz_core.finetune.scores import probabilities_of
+from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.trainer import EpochPoint, TrainedModel, Trainer
+from bertviz_core.model.weights import as_numpy
+from bertviz_core.trace import LoadReport
+
+
+@dataclass(frozen=True)
+class FinetuneResult:
+    """A trained model and all that is known of it.
+
+    Args:
+        loaded: the model with its classifier, float32; opens like any other.
+        base_model_id: what it was trained from.
+        settings: of the run.
+        data: the rows.
+        report: on the validation rows.
+        baselines: simple methods on the same rows.
+        points: a point for each epoch.
+        best_epoch: from 1; its weights are in `loaded`.
+        ending: one of `events.ENDINGS`.
+        metric: name of what epochs were compared by.
+        precision: that products were computed in.
+        data_hash: SHA-256 of the rows.
+        base_hash: SHA-256 of the weights that the run began with.
+        seconds: that this go took.
+    """
+
+    loaded: LoadedModel
+    base_model_id: str
+    settings: FinetuneSettings
+    data: TrainingData
+    report: Report
+    baselines: tuple[Baseline, ...]
+    points: tuple[EpochPoint, ...]
+    best_epoch: int
+    ending: str
+    metric: str
+    precision: str
+    data_hash: str
+    base_hash: str
+    seconds: float
+
+
+def finetune(
+    loaded: LoadedModel,
+    data: TrainingData,
+    settings: FinetuneSettings,
+    progress: Tell = lambda _: None,
+    should_stop: Callable[[], bool] = lambda: False,
+    work_folder: Path | None = None,
+) -> FinetuneResult:
+    """Trains a copy of a model on rows, and judges it.
+
+    Args:
+        loaded: stays as it is.
+        data: rows to learn from and to judge by.
+        settings: of the run.
+        progress: told each event; may raise to cancel.
+        should_stop: asked after each step; true ends the run with its best epoch.
+        work_folder: keeps the state after each epoch, so that the same call goes
+            on after a crash; the caller removes it. `None` keeps nothing.
+
+    Returns:
+        The model of the best epoch with its report.
+
+    Raises:
+        TrainingError: see `Trainer`.
+    """
+    began_at = time.monotonic()
+    base_hash, data_hash = weights_hash(loaded), data.fingerprint()
+    text = f"{settings.to_json()} {base_hash} {data_hash}"
+    fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
+    trainer = Trainer(
+        loaded, data, settings, progress, should_stop, work_folder, fingerprint
+    )
+    trained = trainer.run()
+    return FinetuneResult(
+        loaded=_as_loaded(loaded, trained, data),
+        base_model_id=loaded.model_id,
+        settings=settings,
+        data=data,
+        report=judge(data, trained),
+        baselines=run_baselines(data),
+        points=trained.points,
+        best_epoch=trained.best_epoch,
+        ending=trained.ending,
+        metric=trained.metric,
+        precision=trained.precision,
+        data_hash=data_hash,
+        base_hash=base_hash,
+        seconds=time.monotonic() - began_at,
+    )
+
+
+def judge(data: TrainingData, trained: TrainedModel) -> Report:
+    """The report of a trained model on the validation rows."""
+    part = data.validation
+    if data.is_regression:
+        predicted = trained.outputs[:, 0]
+        return evaluate_numbers(data.labels[0], part.targets, predicted, part.rows)
+    probabilities = probabilities_of(trained.outputs)
+    return evaluate_classes(data.labels, part.targets, probabilities, part.rows)
+
+
+def weights_hash(loaded: LoadedModel) -> str:
+    """SHA-256 of all weights, 64 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for weight in sorted(loaded.model.weights, key=lambda weight: weight.path):
+        digest.update(weight.path.encode())
+        digest.update(as_numpy(weight).tobytes())
+    return digest.hexdigest()
+
+
+def _as_loaded(
+    loaded: LoadedModel, trained: TrainedModel, data: TrainingData
+) -> LoadedModel:
+    model = finished_copy(loaded, trained.bert)
+    report = LoadReport("huggingface", (), (), (), 0, ())
+    # A hub name's own slashes and revision would read like a place.
+    name = Path(loaded.model_id.split("@")[0]).name or "model"
+    return LoadedModel(
+        f"{name}-fine-tuned", model, loaded.tokenizer, data.labels, report
+    )
