@@ -246,8 +246,13 @@ def _report(reading: Reading, limits: Limits) -> None:
             num_rows=num_rows,
             rows=list_rows(misshapen),
         )
+    reading.notes += _left_out(reading, limits)
+
+
+def _left_out(reading: Reading, limits: Limits) -> tuple[Note, ...]:
+    notes: tuple[Note, ...] = ()
     if reading.longer:
-        reading.notes += (
+        notes += (
             note(
                 "Rows with more cells than the first row are left out: {rows} "
                 "({count} in all).",
@@ -256,7 +261,7 @@ def _report(reading: Reading, limits: Limits) -> None:
             ),
         )
     if reading.shorter:
-        reading.notes += (
+        notes += (
             note(
                 "Rows with fewer cells than the first row are left out: {rows} "
                 "({count} in all).",
@@ -265,12 +270,13 @@ def _report(reading: Reading, limits: Limits) -> None:
             ),
         )
     if reading.is_cut:
-        reading.notes += (
+        notes += (
             note(
                 "The table is longer than the limit of {limit} rows; what comes "
                 "after row {row} is left out. If it is sorted by label, shuffle it "
                 "first.",
                 limit=limits.max_rows,
-                row=max(reading.numbers[-1], misshapen[-1] if misshapen else 0),
+                row=max(reading.numbers + reading.longer + reading.shorter),
             ),
         )
+    return notes

@@ -1,0 +1,212 @@
+"""Which column is what, and what becomes of every row."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.errors import DatasetError
+from bertviz_core.finetune.columns import (
+    ColumnChoice,
+    guess_columns,
+    profile_columns,
+)
+from bertviz_core.finetune.dataset import make_dataset
+from bertviz_core.finetune.notes import in_english
+from bertviz_core.finetune.numbers import parse_number
+from bertviz_core.finetune.table import read_table
+
+
+def table_of(header, rows):
+    lines = [header, *rows]
+    return read_table("\n".join(";".join(line) for line in lines).encode())
+
+
+def labelled(labels, **options):
+    rows = [
+        (f"text number {i} of some length", label) for i, label in enumerate(labels)
+    ]
+    choice = ColumnChoice("text", "label", **options)
+    return make_dataset(table_of(("text", "label"), rows), choice)
+
+
+def reasons(choice):
+    return " ".join(in_english(reason) for reason in choice.reasons)
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        (("id", "review", "sentiment"), ("review", "sentiment")),
+        (("label", "sentence", "n"), ("sentence", "label")),
+        (("类别", "评论", "编号"), ("评论", "类别")),
+    ],
+)
+def test_names_decide_first(header, expected):
+    kinds = {"id": "{i}", "n": "{i}", "编号": "{i}"}
+    rows = []
+    for i in range(12):
+        row = []
+        for name in header:
+            is_text = name in ("review", "sentence", "评论")
+            value = f"a text about subject {i}" if is_text else "ab"[i % 2]
+            row.append(kinds.get(name, value).format(i=i))
+        rows.append(row)
+    choice = guess_columns(table_of(header, rows))
+    assert (choice.text, choice.label) == expected
+    assert choice.pair is None
+    assert "its name says so" in reasons(choice)
+
+
+def test_without_names_the_longest_is_the_text_and_the_least_varied_the_label():
+    rows = [
+        (f"{i}", "xyz"[i % 3], f"what was said on day {i} at length", f"c{i % 7}")
+        for i in range(40)
+    ]
+    choice = guess_columns(table_of(("k", "m", "w", "v"), rows))
+    assert (choice.text, choice.label) == ("w", "m")
+    assert "longest" in reasons(choice)
+    assert "3 different values" in reasons(choice)
+
+
+def test_a_pair_is_known_by_its_names():
+    rows = [(f"the first text {i}", f"the second {i}", "01"[i % 2]) for i in range(9)]
+    choice = guess_columns(table_of(("sentence1", "sentence2", "label"), rows))
+    assert (choice.text, choice.pair, choice.label) == (
+        "sentence1",
+        "sentence2",
+        "label",
+    )
+    dataset = make_dataset(table_of(("sentence1", "sentence2", "label"), rows), choice)
+    assert dataset.pairs == tuple(row[1] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_regression"),
+    [
+        ([f"{i % 5 + 1}" for i in range(30)], False),
+        ([f"{i}" for i in range(30)], True),
+        ([f"{i % 4}.5" for i in range(30)], True),
+        ([f"{i % 4},5" for i in range(30)], True),
+        ([f"{i % 4}.0" for i in range(30)], False),
+        ([*[f"{i}" for i in range(29)], "many"], False),
+    ],
+)
+def test_a_rating_is_a_class_and_an_amount_a_number(labels, is_regression):
+    rows = [(f"text {i} goes here", label) for i, label in enumerate(labels)]
+    choice = guess_columns(table_of(("text", "label"), rows))
+    assert choice.is_regression is is_regression
+    assert "class" in reasons(choice) or "number to predict" in reasons(choice)
+
+
+def test_a_profile_counts_what_is_there():
+    rows = [("a", "1"), ("bcd", "2.5"), ("a", ""), ("", "x"), ("NaN", "2")]
+    text, value = profile_columns(table_of(("text", "value"), rows))
+    assert (text.num_absent, text.num_distinct, text.num_numbers) == (2, 2, 0)
+    assert text.mean_chars == pytest.approx(5 / 3)
+    assert (value.num_absent, value.num_numbers, value.num_fractions) == (1, 3, 1)
+    assert value.examples == ("1", "2.5", "x")
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "ids"),
+    [
+        ("ba" * 5, ("a", "b"), [1, 0] * 5),
+        (["True", "False"] * 5, ("False", "True"), [1, 0] * 5),
+        (["10", "9"] * 5, ("9", "10"), [1, 0] * 5),
+        (["1", "1.0", "2.00"] * 4, ("1", "2"), [0, 0, 1] * 4),
+        ([" a ", "a", "b"] * 4, ("a", "b"), [0, 0, 1] * 4),
+        (["-1", "1", "x"] * 4, ("-1", "1", "x"), [0, 1, 2] * 4),
+    ],
+)
+def test_labels_of_any_kind_become_classes(labels, names, ids):
+    dataset = labelled(labels)
+    assert dataset.label_names == names
+    assert dataset.labels.tolist() == ids
+    assert dataset.labels.dtype == np.int32
+    assert dataset.counts.tolist() == [ids.count(k) for k in range(len(names))]
+
+
+def test_numbers_are_read_with_point_and_comma():
+    dataset = labelled(["1.5", "2,25", "-3", "1e2"] * 2, is_regression=True)
+    assert dataset.is_regression
+    assert dataset.labels.dtype == np.float32
+    assert dataset.labels.tolist() == [1.5, 2.25, -3, 100] * 2
+
+
+@pytest.mark.parametrize(
+    "cell", ["", "x", "1,500", "12,000", "1_0", "inf", "nan", "1e999", "0x1", "1.2.3"]
+)
+def test_what_is_no_number_or_may_be_two_is_none(cell):
+    assert parse_number(cell) is None
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"), [("0,125", 0.125), (".5", 0.5), ("1,50", 1.5), (" +7 ", 7.0)]
+)
+def test_a_decimal_comma_is_read(cell, value):
+    assert parse_number(cell) == value
+
+
+def test_rows_without_text_or_label_are_left_out_by_their_numbers():
+    rows = [(f"text {i}", "ab"[i % 2]) for i in range(12)]
+    rows[3], rows[5], rows[8] = ("", "a"), ("text 5", ""), ("nan", "b")
+    dataset = make_dataset(
+        table_of(("text", "label"), rows), ColumnChoice("text", "label")
+    )
+    assert len(dataset) == 9
+    assert dataset.row_numbers.tolist() == [2, 3, 4, 6, 8, 9, 11, 12, 13]
+    sentences = [in_english(each) for each in dataset.notes]
+    assert sentences == [
+        "Rows without a text are left out: 5, 10 (2 in all).",
+        "Rows without a label are left out: 7 (1 in all).",
+    ]
+
+
+def test_a_validation_file_takes_the_classes_of_the_training_data():
+    rows = [(f"text {i}", "b") for i in range(3)]
+    table = table_of(("text", "label"), rows)
+    choice = ColumnChoice("text", "label")
+    dataset = make_dataset(table, choice, label_names=("a", "b", "c"))
+    assert dataset.labels.tolist() == [1, 1, 1]
+    with pytest.raises(DatasetError, match="“b” in rows 2, 3, 4"):
+        make_dataset(table, choice, label_names=("a", "c"))
+
+
+def test_a_validation_file_of_numbers_may_be_short():
+    table = table_of(("text", "label"), [("one text", "2.5")])
+    choice = ColumnChoice("text", "label", is_regression=True)
+    assert make_dataset(table, choice, label_names=()).labels.tolist() == [2.5]
+    with pytest.raises(DatasetError, match="nothing to learn"):
+        make_dataset(table, choice)
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "words"),
+    [
+        (["1", "2", "three", "4"] * 3, {"is_regression": True}, "“three” in rows 4, 8"),
+        (["1.5", "inf"] * 5, {"is_regression": True}, "“inf” in rows 3, 5"),
+        (["1", "2", "3"], {"is_regression": True}, "too few rows"),
+        (["a", "b", "a"], {}, "too few rows"),
+        (["a"] * 9, {}, "“a” in all 9 rows"),
+        ([f"{i / 7:.3f}" for i in range(40)], {}, "predict the number"),
+    ],
+)
+def test_labels_that_cannot_be_learned_are_a_sentence(labels, options, words):
+    with pytest.raises(DatasetError) as caught:
+        labelled(labels, **options)
+    assert words in str(caught.value)
+
+
+def test_a_column_cannot_be_two_things():
+    table = table_of(("text", "label"), [("a", "b"), ("c", "d")])
+    with pytest.raises(DatasetError, match="chosen twice"):
+        make_dataset(table, ColumnChoice("text", "text"))
+    with pytest.raises(DatasetError, match="chosen twice"):
+        make_dataset(table, ColumnChoice("text", "label", pair="label"))
+
+
+def test_examples_keep_text_label_and_row_together():
+    dataset = labelled("abcabcabc")
+    examples = dataset.examples(np.array([7, 2]))
+    assert examples.texts == (dataset.texts[7], dataset.texts[2])
+    assert examples.targets.tolist() == [1, 2]
+    assert examples.rows.tolist() == [9, 4]

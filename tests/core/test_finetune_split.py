@@ -1,0 +1,168 @@
+"""The split: by chance, by class, with copies on one side."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.errors import DatasetError
+from bertviz_core.finetune.dataset import Dataset
+from bertviz_core.finetune.notes import in_english
+from bertviz_core.finetune.remedies import imbalance, oversample, propose_remedy
+from bertviz_core.finetune.split import join_files, split_dataset, text_keys
+
+
+def dataset_of(texts, labels, names=("a", "b", "c"), pairs=None):
+    kind = "int32" if names else "float32"
+    return Dataset(
+        texts=tuple(texts),
+        pairs=pairs,
+        labels=np.array(labels, kind),
+        label_names=names,
+        row_numbers=np.arange(len(labels)) + 2,
+        label_column="label",
+    )
+
+
+def random_dataset(num_rows=211, num_texts=97, seed=3):
+    rng = np.random.default_rng(seed)
+    texts = [f"text {rng.integers(num_texts)}" for _ in range(num_rows)]
+    return dataset_of(texts, rng.choice(3, num_rows, p=[0.7, 0.2, 0.1]))
+
+
+def test_every_row_is_on_exactly_one_side():
+    dataset = random_dataset()
+    split = split_dataset(dataset, seed=1)
+    both = np.sort(np.concatenate([split.train, split.validation]))
+    assert both.tolist() == list(range(len(dataset)))
+
+
+@pytest.mark.parametrize("seed", range(7))
+def test_no_text_is_on_both_sides_even_with_other_labels(seed):
+    dataset = random_dataset(seed=seed)
+    split = split_dataset(dataset, seed=seed)
+    keys = np.array(text_keys(dataset))
+    assert not set(keys[split.train]) & set(keys[split.validation])
+    assert len(split.validation)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.25, 0.4])
+def test_every_class_gives_its_share(rate):
+    labels = np.repeat([0, 1, 2], [200, 60, 20])
+    dataset = dataset_of([f"text {i}" for i in range(280)], labels)
+    split = split_dataset(dataset, rate, seed=5)
+    counts = np.bincount(dataset.labels[split.validation])
+    assert counts.tolist() == [round(rate * count) for count in (200, 60, 20)]
+
+
+def test_the_seed_decides():
+    dataset = random_dataset()
+    first, again = (split_dataset(dataset, seed=4) for _ in range(2))
+    other = split_dataset(dataset, seed=5)
+    assert first.validation.tolist() == again.validation.tolist()
+    assert first.validation.tolist() != other.validation.tolist()
+
+
+def test_a_small_class_is_on_both_sides_and_a_class_of_one_is_trained_on():
+    labels = [0] * 20 + [1, 1] + [2]
+    dataset = dataset_of([f"text {i}" for i in range(23)], labels)
+    split = split_dataset(dataset, 0.1, seed=2)
+    assert np.bincount(dataset.labels[split.validation], minlength=3)[1] == 1
+    assert 22 in split.train
+    assert [in_english(each) for each in split.notes] == [
+        "Classes with a single text are trained on and cannot be checked: c (1 in all)."
+    ]
+
+
+def test_case_width_and_spacing_make_no_other_text():
+    texts = ["Good  day", "good day ", "ＧＯＯＤ day", "bad day"]
+    keys = text_keys(dataset_of(texts, [0, 0, 1, 2]))
+    assert len(set(keys[:3])) == 1
+    assert keys[3] != keys[0]
+
+
+def test_a_pair_is_the_same_only_if_both_texts_are():
+    dataset = dataset_of(["a", "a", "a"], [0, 1, 2], pairs=("x", "y", "x"))
+    keys = text_keys(dataset)
+    assert keys[0] == keys[2] != keys[1]
+
+
+def test_numbers_are_split_over_their_whole_range():
+    rng = np.random.default_rng(0)
+    values = rng.lognormal(size=300)
+    dataset = dataset_of([f"text {i}" for i in range(300)], values, names=())
+    split = split_dataset(dataset, 0.2, seed=0)
+    edges = np.quantile(values, np.linspace(0, 1, 11)[1:-1])
+    counts = np.bincount(np.searchsorted(edges, values[split.validation]))
+    assert counts.tolist() == [6] * 10
+
+
+def test_numbers_that_are_nearly_all_the_same_can_be_split():
+    dataset = dataset_of([f"text {i}" for i in range(40)], [0.0] * 39 + [5.0], ())
+    split = split_dataset(dataset, 0.2)
+    assert 6 <= len(split.validation) <= 10
+
+
+def test_one_text_everywhere_cannot_be_split():
+    with pytest.raises(DatasetError, match="same text"):
+        split_dataset(dataset_of(["one"] * 9, [0, 1, 2] * 3))
+
+
+def test_a_large_group_of_copies_does_not_swallow_a_class():
+    texts = ["copied"] * 30 + [f"text {i}" for i in range(10)]
+    split = split_dataset(dataset_of(texts, [0] * 40), 0.2, seed=0)
+    assert 1 <= len(split.validation) <= 9
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0, -0.1])
+def test_a_rate_without_two_sides_is_a_mistake_of_the_caller(rate):
+    with pytest.raises(ValueError, match="validation_rate"):
+        split_dataset(random_dataset(), rate)
+
+
+def test_training_data_has_the_rows_of_the_split():
+    dataset = random_dataset()
+    split = split_dataset(dataset, seed=1)
+    data = split.training_data(dataset)
+    assert data.labels == ("a", "b", "c")
+    assert data.train.rows.tolist() == dataset.row_numbers[split.train].tolist()
+    assert data.validation.texts == tuple(dataset.texts[i] for i in split.validation)
+
+
+def test_an_own_validation_file_takes_its_texts_out_of_training():
+    train = dataset_of(["One", "two", "three", "four"], [0, 1, 2, 0])
+    validation = dataset_of(["ONE ", "five"], [0, 1])
+    data, notes = join_files(train, validation)
+    assert data.train.texts == ("two", "three", "four")
+    assert data.validation.texts == ("ONE ", "five")
+    assert "left out: 2 (1 in all)" in in_english(notes[0])
+    assert join_files(train, dataset_of(["new"], [1]))[1] == ()
+
+
+def test_files_that_do_not_go_together_are_refused():
+    train = dataset_of(["one", "two"], [0, 1])
+    with pytest.raises(DatasetError, match="Every training row"):
+        join_files(train, dataset_of(["two", "one", "x"], [0, 1, 2]))
+    with pytest.raises(DatasetError, match="One file has two texts"):
+        join_files(train, dataset_of(["x"], [0], pairs=("y",)))
+
+
+def test_oversampling_makes_classes_equal_and_keeps_every_row():
+    labels = np.repeat([0, 1, 2], [11, 4, 1])
+    chosen = oversample(labels, seed=0)
+    assert np.bincount(labels[chosen]).tolist() == [11, 11, 11]
+    assert set(chosen) == set(range(16))
+    times = np.bincount(chosen)[11:15]  # 11 = 2 x 4 + 3
+    assert sorted(times) == [2, 3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("counts", "ratio", "remedy"),
+    [
+        ([30, 20, 11], 30 / 11, "none"),
+        ([30, 10, 0], 3, "weights"),
+        ([200, 10], 20, "weights"),
+        ([210, 10], 21, "oversample"),
+    ],
+)
+def test_the_remedy_grows_with_the_imbalance(counts, ratio, remedy):
+    assert imbalance(np.array(counts)) == pytest.approx(ratio)
+    assert propose_remedy(np.array(counts)) == remedy

@@ -1,0 +1,368 @@
+"""Tables as people have them: what is read, and what is refused in a sentence."""
+
+import csv
+import gzip
+import io
+import json
+import random
+import re
+import sqlite3
+import time
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+
+from bertviz_core.errors import DatasetError
+from bertviz_core.finetune.columns import guess_columns
+from bertviz_core.finetune.dataset import make_dataset
+from bertviz_core.finetune.notes import in_english
+from bertviz_core.finetune.table import read_table
+from bertviz_core.finetune.table_rows import Limits
+
+ROWS = [
+    ("the lamp is broken", "fault"),
+    ("thank you, all is well", "praise"),
+    ('she said "no" twice', "fault"),
+    ("first line\nsecond line", "praise"),
+    ("nothing to add here", "praise"),
+]
+CHINESE = [
+    ("电梯又坏了，请尽快派人来修", "报修"),
+    ("谢谢物业，处理得很及时", "表扬"),
+    ("楼道的灯一直不亮", "报修"),
+    ("保安师傅非常热心", "表扬"),
+]
+FRENCH = [
+    ("Le café était très bon, à bientôt", "oui"),
+    ("Ça va être génial dès l'été", "oui"),
+    ("Une soirée gâchée par le bruit", "non"),
+    ("Le garçon était désagréable", "non"),
+]
+
+
+def written(rows, header=("my text", "label"), separator=",", end="\r\n"):
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, delimiter=separator, lineterminator=end)
+    if header:
+        writer.writerow(header)
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def cells(table):
+    return [tuple(row) for row in table.rows]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_separators_and_line_ends_make_no_difference(separator, end):
+    table = read_table(written(ROWS, separator=separator, end=end).encode())
+    assert cells(table) == ROWS
+    assert table.columns == ("my text", "label")
+    assert (table.separator, table.has_header) == (separator, True)
+
+
+def test_a_file_of_the_old_mac_is_read():
+    rows = [row for row in ROWS if "\n" not in row[0]]
+    assert cells(read_table(written(rows, end="\r").encode())) == rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "codec", "found"),
+    [
+        (ROWS, "utf-8", "utf-8"),
+        (CHINESE, "utf-8", "utf-8"),
+        (CHINESE, "utf-8-sig", "utf-8"),
+        (CHINESE, "gb18030", "gb18030"),
+        (CHINESE, "utf-16", "utf-16"),
+        (CHINESE, "utf-16-le", "utf-16-le"),
+        (CHINESE, "utf-16-be", "utf-16-be"),
+        (ROWS, "utf-16-le", "utf-16-le"),
+        (CHINESE, "utf-32", "utf-32"),
+        (FRENCH, "latin-1", "cp1252"),
+    ],
+)
+def test_every_encoding_is_found(rows, codec, found):
+    table = read_table(written(rows).encode(codec))
+    assert table.encoding == found
+    assert cells(table) == rows
+    assert table.columns == ("my text", "label")
+
+
+def test_a_guessed_encoding_says_so_and_can_be_changed():
+    data = written(FRENCH).encode("latin-1")
+    assert any("is a guess" in in_english(each) for each in read_table(data).notes)
+    assert read_table(data, encoding="latin-1").encoding == "latin-1"
+    wrong = read_table(written(CHINESE).encode("gb18030"), encoding="latin-1")
+    assert cells(wrong) != CHINESE
+
+
+def test_row_numbers_are_those_of_a_spreadsheet():
+    data = b'text,label\n"two\nlines",a\n\nplain,b\n,\nlast,a\n'
+    table = read_table(data)
+    assert table.row_numbers.tolist() == [2, 4, 6]
+
+
+def test_rows_out_of_shape_are_left_out_and_named():
+    good = [f"text number {i},label" for i in range(20)]
+    lines = ["text,label", *good[:3], "a,b,c", *good[3:9], "alone", *good[9:], "x,y,,"]
+    table = read_table("\n".join(lines).encode())
+    assert table.num_skipped == 2
+    assert table.num_rows == 21
+    sentences = [in_english(each) for each in table.notes]
+    assert any("more cells" in each and " 5 " in each for each in sentences)
+    assert any("fewer cells" in each and " 12 " in each for each in sentences)
+
+
+@pytest.mark.parametrize(
+    ("first", "has_header"),
+    [
+        ("text,label", True),
+        ("评论,标签", True),
+        ("it rained all day and then it rained,bad", False),
+        ("17,a text", False),
+        ("what they said,verdict", True),
+    ],
+)
+def test_a_header_is_told_from_data_by_a_reason(first, has_header):
+    rest = [
+        f"a rather long text about subject {i} and its end,{('bad', 'good')[i % 2]}"
+        for i in range(9)
+    ]
+    table = read_table("\n".join([first, *rest]).encode())
+    assert table.has_header is has_header
+    assert table.num_rows == 10 - has_header
+    assert any("first row" in in_english(each) for each in table.notes)
+
+
+def test_the_header_can_be_set_by_hand():
+    data = written(ROWS).encode()
+    table = read_table(data, has_header=False)
+    assert table.columns == ("#1", "#2")
+    assert cells(table)[0] == ("my text", "label")
+
+
+def test_names_are_made_whole_and_told_apart():
+    table = read_table(b",text,text, the  label \n0,a,b,c\n1,d,e,f\n")
+    assert table.columns == ("#1", "text", "text (2)", "the label")
+
+
+def test_what_excel_says_about_the_separator_is_no_row():
+    table = read_table(b"sep=;\ntext;label\na, b;c\nd;e\n")
+    assert (table.separator, table.num_rows) == (";", 2)
+
+
+def test_a_tab_file_with_loose_quotes_is_read_without_quoting():
+    table = read_table(b'text\tlabel\n"Well" he said\ta\n"Oh\tb\n')
+    assert cells(table) == [('"Well" he said', "a"), ('"Oh', "b")]
+    assert any("row 2" in in_english(each) for each in table.notes)
+
+
+def test_formulas_and_html_stay_the_text_they_are():
+    rows = [("=cmd|'/c calc'!A1", "a"), ("<script>alert(1)</script>", "b"), ("+1", "a")]
+    assert cells(read_table(written(rows).encode())) == rows
+
+
+def test_arrays_of_a_table_cannot_be_changed():
+    table = read_table(written(ROWS).encode())
+    with pytest.raises(ValueError, match="read-only"):
+        table.cells[0, 0] = "x"
+
+
+def test_a_million_rows_are_cut_with_a_note_in_bounded_memory_and_time():
+    data = b"text,label\n" + b"a short text,yes\nanother,no\n" * 500_000
+    started = time.process_time()
+    tracemalloc.start()
+    table = read_table(data, limits=Limits(max_rows=20_000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert table.num_rows == 20_000
+    assert any("limit of 20000" in in_english(each) for each in table.notes)
+    assert peak < len(data) * 2 + 60_000_000
+    assert time.process_time() - started < 30
+
+
+def test_a_table_at_the_limit_is_not_cut():
+    data = ("text,label\n" + "a,b\n" * 7).encode()
+    table = read_table(data, limits=Limits(max_rows=7))
+    assert table.num_rows == 7
+    assert not any("limit" in in_english(each) for each in table.notes)
+    no_header = ("17,b\n" * 8).encode()
+    assert read_table(no_header, limits=Limits(max_rows=7)).num_rows == 7
+
+
+@pytest.mark.parametrize("options", [{"separator": "x"}, {"encoding": "morse"}])
+def test_an_option_that_is_not_offered_is_a_mistake_of_the_caller(options):
+    with pytest.raises(ValueError, match="must be in"):
+        read_table(b"a,b\n1,2\n", **options)
+
+
+def zipped():
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("data.csv", written(ROWS))
+    return stream.getvalue()
+
+
+def database():
+    connection = sqlite3.connect(":memory:")
+    connection.execute("create table t (a)")
+    data = connection.serialize()
+    connection.close()
+    return data
+
+
+def with_row(line, position=4, num_rows=9):
+    lines = [f"text number {i},{'ab'[i % 2]}" for i in range(num_rows)]
+    lines.insert(position - 2, line)
+    return "\n".join(["text,label", *lines, ""]).encode()
+
+
+def labelled(*labels, text="a text of row {}"):
+    rows = [(text.format(i), label) for i, label in enumerate(labels)]
+    return written(rows, header=("text", "label"), end="\n").encode()
+
+
+NOISE = random.Random(0).randbytes(4_000)
+
+# (what it is, the bytes, words of the sentence)
+MALFORMED = [
+    ("nothing", b"", "empty"),
+    ("spaces", b"   \n \n\t\n", "empty"),
+    ("only a mark", b"\xef\xbb\xbf", "empty"),
+    ("only a mark of utf-16", b"\xff\xfe", "empty"),
+    ("only line ends", b"\r\n" * 50, "empty"),
+    ("only NULs", b"\x00" * 100, "empty"),
+    ("only separators", b",,,\n,,,\n", "Every row"),
+    ("only quoted nothing", b'"",""\n"",""\n', "Every row"),
+    ("only a header", b"text,label\n", "no rows"),
+    ("a header and empty rows", b"text,label\n,\n,\n", "no rows"),
+    ("a zip renamed", zipped(), "zip"),
+    ("gzip", gzip.compress(b"text,label\na,b\n", mtime=0), "gzip"),
+    ("an old Excel file", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + NOISE, "xls"),
+    ("a PDF", b"%PDF-1.7\n" + NOISE, "pdf"),
+    ("a picture", b"\x89PNG\r\n\x1a\n" + NOISE, "png"),
+    ("a photo", b"\xff\xd8\xff\xe0" + NOISE, "jpeg"),
+    ("parquet", b"PAR1" + NOISE, "parquet"),
+    ("a database", database(), "sqlite"),
+    ("a program", b"\x7fELF" + NOISE, "elf"),
+    ("rich text", b"{\\rtf1\\ansi text}", "rtf"),
+    ("a web page", b"<!DOCTYPE html>\n<html><body>a,b</body></html>", "html"),
+    ("xml", b'<?xml version="1.0"?><a/>', "xml"),
+    ("json", json.dumps([{"text": "a", "label": "b"}]).encode(), "json"),
+    ("json lines", b'{"text": "a", "label": 1}\n{"text": "b"}\n', "json"),
+    ("noise", NOISE, "binary"),
+    ("noise without NUL", NOISE.replace(b"\x00", b"\x01"), "binary"),
+    ("NUL in a row", with_row("a\x00text,a"), "line 4"),
+    ("NUL at the end", labelled(*"abab") + b"\x00", "line 6"),
+    ("control characters", b"text,label\n" + b"\x01\x02\x03\x04,a\n" * 9, "binary"),
+    ("utf-8 and gb18030",
+     labelled("好", "坏", "好") + "十分满意,好\n".encode("gb18030"), "lines 5"),
+    ("utf-8 and latin-1", labelled("é", "è", "é") + "très,é\n".encode("latin-1"),
+     "lines 5"),
+    ("half a letter of utf-8", labelled("好", "坏", "好")[:-2] + b"\n", "lines 4"),
+    ("a mark that lies",
+     b"\xef\xbb\xbf" + written(CHINESE).encode("gb18030"), "line 2"),
+    ("utf-16 cut in half", written(CHINESE).encode("utf-16")[:-1], "line"),
+    ("utf-16 with half a pair", b"\xff\xfe" + b"a\x00\x00\xd8b\x00\n\x00", "line"),
+    ("a quote never closed", with_row('"never closed,a'), "row 4"),
+    ("a quote closed early", with_row('"early" and more,a'), "row 4"),
+    ("a quote open at the end", labelled(*"abab") + b'"open', "row 6"),
+    ("a quote after lines in quotes", b'text,label\n"a\nb\nc",x\n"d" e,y\n',
+     "row 3, line 5"),
+    ("a quote that swallows 300,000 letters",
+     with_row('"open,a', num_rows=20_000), "row 4"),
+    ("texts without quotes",
+     b"text,label\n" + b"one, two, three,a\nfour,b\n" * 9, "9 of 19 rows: 2, 4, 6"),
+    ("ragged rows", b"text,label\na\nb,c,d\ne,f\ng\n", "rows: 2, 3, 5"),
+    ("a header too short", b"text,label\n" + b"0,text,a\n" * 9, "9 of 10"),
+    ("one column", b"text\nhello there\ngood bye\n", "one column"),
+    ("one column of prose",
+     "\n".join(f"so, {'la, ' * i}end." for i in range(9)).encode(), "column"),
+    ("a pipe between", b"text|label\n" + b"a|b\nc|d\n" * 5, "one column"),
+    ("a million columns", b",".join([b"c"] * 1_000_000) + b"\n", "at least"),
+    ("600 columns", b",".join([b"c"] * 600) + b"\n", "600"),
+    ("600 columns in a row", with_row("x," * 600), "601"),
+    ("a line of 2 million", with_row("x" * 2_000_000 + ",a"), "line 4"),
+    ("a first line of 2 million", b"x" * 2_000_000, "line 1"),
+    ("a cell of 120,000", with_row("x" * 120_000 + ",a"), "row 4"),
+    ("a quoted cell of 300,000", with_row('"' + "x\n" * 150_000 + '",a'), "row 4"),
+    ("one class", labelled(*"aaaaaaaaa"), "all 9 rows"),
+    ("a class in every row", labelled(*"abcdefghijk"), "11 values"),
+    ("three rows", labelled(*"aba"), "3"),
+    ("no label at all",
+     labelled("", "", "", "nan", "NaN", "N/A", "null"), "two columns"),
+    ("NaN everywhere", labelled(*["nan"] * 9, text="NaN"), "two columns"),
+    ("no row whole", b"text,label\n" + b"a,\n,b\nc,\n,d\n" * 4, "both a text"),
+    ("only numbers", b"1,2\n3,4\n5,6\n" * 5, "numbers"),
+    ("no text anywhere", b"text,label\n" + b",a\n,b\n" * 6, "two columns"),
+    ("300 classes",
+     labelled(*[f"class {i % 300}" for i in range(900)]), "300"),
+    ("one number everywhere", labelled(*["2.5"] * 9), "same number"),
+    ("a text and a comma number", b"text;score\n" + b"a;1,5\n" * 9, "same number"),
+    ("numbers in a cell of a class", labelled(*["3"] * 9), "all 9 rows"),
+]  # fmt: skip
+
+
+def read_dataset(data):
+    table = read_table(data)
+    return make_dataset(table, guess_columns(table))
+
+
+def test_there_are_enough_malformed_files():
+    assert len({data for _, data, _ in MALFORMED}) == len(MALFORMED) >= 60
+
+
+@pytest.mark.parametrize(
+    ("data", "words"), [pytest.param(d, w, id=name) for name, d, w in MALFORMED]
+)
+def test_a_malformed_file_ends_in_a_sentence_that_says_where(data, words):
+    started = time.process_time()
+    with pytest.raises(DatasetError) as caught:
+        read_dataset(data)
+    sentence = str(caught.value)
+    assert words in sentence
+    assert re.search(r"[.”]$", sentence)
+    assert len(sentence) < 700
+    assert time.process_time() - started < 5
+    # Details cross between processes and fill the same places in another language.
+    assert all(isinstance(v, str | int | float) for v in caught.value.details.values())
+
+
+def test_a_line_of_200_megabytes_is_refused_without_being_read(tmp_path):
+    path = tmp_path / "long.csv"
+    with path.open("wb") as file:  # a sparse file: nothing is written
+        file.truncate(200_000_000)
+    tracemalloc.start()
+    with pytest.raises(DatasetError, match=r"too large.*200000000 bytes"):
+        read_table(path)
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    tracemalloc.stop()
+
+
+def test_a_long_line_below_the_size_limit_is_not_read_to_its_end():
+    data = b"text,label\n" + b"x" * 50_000_000
+    tracemalloc.start()
+    with pytest.raises(DatasetError, match="line 2"):
+        read_table(data, separator=",", encoding="utf-8")
+    assert tracemalloc.get_traced_memory()[1] < 120_000_000
+    tracemalloc.stop()
+
+
+def test_a_file_that_is_not_there_is_a_sentence(tmp_path):
+    with pytest.raises(DatasetError, match=r"absent\.csv cannot be read"):
+        read_table(tmp_path / "absent.csv")
+
+
+def test_bytes_that_do_not_fit_a_chosen_encoding_are_named():
+    with pytest.raises(DatasetError, match=r"utf-8.*line 2"):
+        read_table("text,label\ntrès,b\n".encode("latin-1"), encoding="utf-8")
+
+
+def test_a_column_that_is_not_there_is_named():
+    table = read_table(written(ROWS).encode())
+    assert np.array_equal(table.column("label"), [row[1] for row in ROWS])
+    with pytest.raises(DatasetError, match="my text, label"):
+        table.column("nonsense")
