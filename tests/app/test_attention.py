@@ -85,7 +85,7 @@ def test_switching_heads_off_shows_what_the_engine_measured():
 
 def test_nothing_switched_off_changes_nothing():
     app = open_page(attention_panel="switch")
-    app.multiselect(key="attention_off_heads").set_value([]).run()
+    app.get_by_key("attention_off_heads").set_value([]).run()
     before, after, change = app.metric
     assert before.value == after.value
     assert float(change.value.split()[0]) == 0

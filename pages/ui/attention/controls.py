@@ -31,6 +31,7 @@ METHODS = {
 }
 # The selection of the pictures that the widgets already show.
 _SEEN = "attention_seen"
+_WALL, _WALL_HEIGHT = 64, 240  # buttons; more get a box that scrolls, in pixels
 _SEGMENTS = {"both": None, "first": 0, "second": 1}
 
 
@@ -116,15 +117,17 @@ def choose_heads(
     num_layers = int(str(config["num_hidden_layers"]))
     num_heads = int(str(config["num_attention_heads"]))
     name = key.removeprefix("attention_")
-    chosen = st.multiselect(
-        t(f"attention.{name}"),
-        [f"{i + 1}·{j + 1}" for i in range(num_layers) for j in range(num_heads)],
-        default=[f"{layer + 1}·{head + 1}" for layer, head in default],
-        key=key,
-        help=t(f"attention.{name}_help"),
-        placeholder=t("attention.none_off"),
-        bind="query-params",
-    )
+    places = [f"{i + 1}·{j + 1}" for i in range(num_layers) for j in range(num_heads)]
+    with st.container(height=_WALL_HEIGHT if len(places) > _WALL else "content"):
+        chosen = st.pills(
+            t(f"attention.{name}"),
+            places,
+            selection_mode="multi",
+            default=[f"{layer + 1}·{head + 1}" for layer, head in default],
+            key=key,
+            help=t(f"attention.{name}_help"),
+            bind="query-params",
+        )
     pairs = (place.split("·") for place in chosen)
     return tuple((int(layer) - 1, int(head) - 1) for layer, head in pairs)
 

@@ -115,18 +115,18 @@ def _choose_switches(
     heads = choose_heads(config, _HEADS, ((layer, head),))
     first, second = st.columns(2)
     layers = list(range(1, num_layers + 1))
-    attention = first.multiselect(
+    attention = first.pills(
         t("attention.off_attention"),
         layers,
+        selection_mode="multi",
         key=_ATTENTION,
-        placeholder=t("attention.none_off"),
         bind="query-params",
     )
-    feed_forward = second.multiselect(
+    feed_forward = second.pills(
         t("attention.off_feed_forward"),
         layers,
+        selection_mode="multi",
         key=_FEED_FORWARD,
-        placeholder=t("attention.none_off"),
         bind="query-params",
     )
     return Switches(
