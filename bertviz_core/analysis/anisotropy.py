@@ -1,0 +1,163 @@
+"""Do vectors fill space, or lie in a narrow cone, and which numbers make it so?
+
+M is the number of vectors, H their size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.analysis.geometry import row_norms, unit_rows
+from bertviz_core.trace import FrozenArrays
+
+
+def mean_cosine(points: np.ndarray) -> float:
+    """The mean cosine of all pairs of different rows: exact, no pair is drawn.
+
+    0 for directions without preference, 1 for a single direction. The sum over
+    all pairs is the squared length of the sum of unit vectors, less its diagonal.
+
+    Args:
+        points: float `[M, H]`, M at least 2.
+
+    Raises:
+        ValueError: fewer than two vectors.
+
+    Source:
+        Ethayarajh 2019 (arXiv:1909.00512), section 3.3, "self-similarity" of
+        random words, there estimated from a sample.
+    """
+    return float(cosine_contributions(points).sum())
+
+
+def cosine_contributions(points: np.ndarray) -> np.ndarray:
+    """The part of each dimension in the mean cosine of all pairs.
+
+    Args:
+        points: float `[M, H]`, M at least 2.
+
+    Returns:
+        float64 `[H]`, with `mean_cosine` for its sum.
+
+    Raises:
+        ValueError: fewer than two vectors.
+
+    Source:
+        Timkey and van Schijndel 2021 (arXiv:2109.04404), section 3.1.
+    """
+    num_points = _num_points(points)
+    directions = unit_rows(points)
+    all_pairs = directions.sum(axis=0) ** 2 - (directions**2).sum(axis=0)
+    parts: np.ndarray = all_pairs / (num_points * (num_points - 1))
+    return parts
+
+
+def random_pair_cosines(points: np.ndarray, num_pairs: int, seed: int) -> np.ndarray:
+    """Cosines of pairs drawn at random, to show how widely they spread.
+
+    Args:
+        points: float `[M, H]`, M at least 2.
+        num_pairs: drawn with replacement; the two of a pair are different rows.
+        seed: the same seed draws the same pairs.
+
+    Returns:
+        float64 `[num_pairs]`.
+
+    Raises:
+        ValueError: fewer than two vectors, or fewer than one pair.
+    """
+    num_points = _num_points(points)
+    if num_pairs < 1:
+        raise ValueError(f"`num_pairs` must be at least 1. Received: {num_pairs}.")
+    rng = np.random.default_rng(seed)
+    first = rng.integers(num_points, size=num_pairs)
+    second = (first + rng.integers(1, num_points, size=num_pairs)) % num_points
+    left, right = unit_rows(points[first]), unit_rows(points[second])
+    return np.einsum("ph,ph->p", left, right)
+
+
+@dataclass(frozen=True)
+class OutlierDimensions(FrozenArrays):
+    """Dimensions whose mean stands far out, and the cloud without them.
+
+    Args:
+        dimensions: int `[D]`, furthest out first; there may be none.
+        scores: float64 `[H]`, how many standard deviations the mean of each
+            dimension lies from the mean of all dimensions' means.
+        num_deviations: the score, of either sign, above which one is named.
+        contributions: float64 `[H]`, see `cosine_contributions`.
+        mean_cosine: of all pairs.
+        mean_cosine_without: of all pairs with those dimensions left out.
+        mean_norm: length of a vector.
+        mean_norm_without: length with those dimensions left out.
+    """
+
+    dimensions: np.ndarray
+    scores: np.ndarray
+    num_deviations: float
+    contributions: np.ndarray
+    mean_cosine: float
+    mean_cosine_without: float
+    mean_norm: float
+    mean_norm_without: float
+
+
+def outlier_dimensions(
+    points: np.ndarray, num_deviations: float = 3.0
+) -> OutlierDimensions:
+    """Finds the dimensions that stand out, and measures the cloud without them.
+
+    The rule: average every dimension over the vectors; a dimension stands out
+    where its average is more than `num_deviations` standard deviations (over the
+    H averages, divided by H) from their mean.
+
+    Args:
+        points: float `[M, H]`, M at least 2.
+        num_deviations: above 0.
+
+    Raises:
+        ValueError: fewer than two vectors, or a rule that names everything.
+
+    Source:
+        Kovaleva et al. 2021 (arXiv:2105.06990), section 3, with its three
+        standard deviations, there of layer norm weights; Timkey and van
+        Schijndel 2021 (arXiv:2109.04404) for the effect on cosines.
+    """
+    _num_points(points)
+    if not num_deviations > 0:
+        raise ValueError(f"`num_deviations` must be > 0. Received: {num_deviations}.")
+    averages = points.mean(axis=0, dtype=np.float64)
+    spread = averages.std()
+    centred = averages - averages.mean()
+    scores = centred / spread if spread > 0 else np.zeros_like(centred)
+    out = np.flatnonzero(np.abs(scores) > num_deviations)
+    out = out[np.argsort(-np.abs(scores[out]), kind="stable")]
+    contributions = cosine_contributions(points)
+    without = without_dimensions(points, out)
+    if not without.shape[1]:
+        raise ValueError(f"`num_deviations` leaves none. Received: {num_deviations}.")
+    return OutlierDimensions(
+        dimensions=out,
+        scores=scores,
+        num_deviations=num_deviations,
+        contributions=contributions,
+        mean_cosine=float(contributions.sum()),
+        mean_cosine_without=mean_cosine(without),
+        mean_norm=float(row_norms(points).mean()),
+        mean_norm_without=float(row_norms(without).mean()),
+    )
+
+
+def without_dimensions(points: np.ndarray, dimensions: np.ndarray) -> np.ndarray:
+    """The vectors `[M, H]` without some numbers, `[M, H - D]`."""
+    return np.delete(points, np.asarray(dimensions, int), axis=1)
+
+
+def _num_points(points: np.ndarray) -> int:
+    if points.ndim != 2 or len(points) < 2:
+        raise ValueError(
+            f"`points` must be [M, H] with M > 1. Received: shape={points.shape}."
+        )
+    return len(points)

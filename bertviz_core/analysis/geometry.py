@@ -1,0 +1,267 @@
+"""Clouds of vectors: axes, angles, lengths. NumPy in and out, float64 inside.
+
+M is the number of vectors, H their size, k the number of axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.trace import FrozenArrays
+
+# Rows that are widened to float64 at once: 25 MB for vectors of 768 numbers.
+_BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class Pca(FrozenArrays):
+    """The axes along which a cloud is widest.
+
+    Args:
+        mean: float64 `[H]`, the middle of the cloud.
+        axes: float64 `[k, H]`, of length 1, widest first. The largest number of
+            each is positive, so that the same data gives the same picture.
+        variances: float64 `[k]`, along each axis; divided by M, not M - 1.
+        explained: float64 `[k]`, share of the whole variance; 0 in a cloud whose
+            vectors are all alike.
+    """
+
+    mean: np.ndarray
+    axes: np.ndarray
+    variances: np.ndarray
+    explained: np.ndarray
+
+    def project(self, points: np.ndarray) -> np.ndarray:
+        """Coordinates on the axes, float64 `[M, k]`, of points `[M, H]`."""
+        # The mean is taken off afterwards: no second copy of a large table.
+        projected: np.ndarray = points @ self.axes.T - self.mean @ self.axes.T
+        return projected
+
+
+def fit_pca(points: np.ndarray, num_axes: int) -> Pca:
+    """Principal components, exact, without sampling.
+
+    By the covariance where there are more vectors than numbers in one, else by
+    the singular values of the centred vectors.
+
+    Args:
+        points: float `[M, H]`.
+        num_axes: k, at most the smaller of M and H.
+
+    Raises:
+        ValueError: no points, or more axes than the cloud can have.
+
+    Source:
+        Pearson 1901, "On lines and planes of closest fit"; Jolliffe 2002,
+        "Principal Component Analysis", chapter 3.
+    """
+    _require_table(points)
+    if not 1 <= num_axes <= min(points.shape):
+        raise ValueError(
+            f"`num_axes` must be from 1 to {min(points.shape)}. Received: {num_axes}."
+        )
+    mean = points.mean(axis=0, dtype=np.float64)
+    if len(points) > points.shape[1]:
+        covariance = sum(block.T @ block for block in _centred(points, mean))
+        variances, columns = np.linalg.eigh(covariance / len(points))
+        variances, axes = variances[::-1], columns.T[::-1]
+    else:
+        _, singular, axes = np.linalg.svd(points - mean, full_matrices=False)
+        variances = singular**2 / len(points)
+    variances = np.maximum(variances, 0.0)  # rounding may leave -1e-18
+    total = variances.sum()
+    shares = variances / total if total > 0 else np.zeros_like(variances)
+    return Pca(
+        mean=mean,
+        axes=_with_fixed_signs(axes[:num_axes]),
+        variances=variances[:num_axes].copy(),
+        explained=shares[:num_axes].copy(),
+    )
+
+
+def row_norms(points: np.ndarray) -> np.ndarray:
+    """Euclidean length of each vector, float64 `[M]`."""
+    _require_table(points)
+    squares = [np.einsum("mh,mh->m", block, block) for block in _centred(points, 0.0)]
+    return np.sqrt(np.concatenate(squares))
+
+
+def unit_rows(points: np.ndarray) -> np.ndarray:
+    """Each vector divided by its length, float64 `[M, H]`; a zero stays a zero."""
+    lengths = row_norms(points)[:, None]
+    return np.divide(points, lengths, out=np.zeros(points.shape), where=lengths > 0)
+
+
+def cosine_matrix(points: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
+    """The cosine of each vector with each.
+
+    Args:
+        points: float `[M, H]`.
+        others: float `[O, H]`; `None` for `points` themselves.
+
+    Returns:
+        float64 `[M, O]`, in [-1, 1]; 0 with a vector of length 0.
+
+    Raises:
+        ValueError: no points, or vectors of two sizes.
+    """
+    left = unit_rows(points)
+    right = left if others is None else unit_rows(others)
+    return np.clip(left @ right.T, -1.0, 1.0)
+
+
+def neighbour_curve(points: np.ndarray, distance: int) -> np.ndarray:
+    """How alike vectors some rows apart are: cos(p_i, p_{i + distance}).
+
+    Args:
+        points: float `[M, H]`, in order, as position embeddings are.
+        distance: rows apart, from 0 to M - 1.
+
+    Returns:
+        float64 `[M - distance]`, by i.
+
+    Raises:
+        ValueError: a distance that no two rows have.
+    """
+    if not 0 <= distance < len(points):
+        raise ValueError(
+            f"`distance` must be from 0 to {len(points) - 1}. Received: {distance}."
+        )
+    return cosine_matrix(points).diagonal(distance).copy()
+
+
+def mean_by_distance(points: np.ndarray, first: int = 0) -> np.ndarray:
+    """The mean of `neighbour_curve` at every distance.
+
+    Args:
+        points: float `[M, H]`, in order.
+        first: rows before this one are left out.
+
+    Returns:
+        float64 `[M - first]`, by distance.
+
+    Raises:
+        ValueError: nothing is left.
+    """
+    cosines = cosine_matrix(points[first:])
+    return np.array([cosines.diagonal(d).mean() for d in range(len(cosines))])
+
+
+@dataclass(frozen=True)
+class AxisProjection(FrozenArrays):
+    """Where vectors lie between two of them.
+
+    Args:
+        positions: float64 `[M]`, on the line through both; 0 at the first, 1 at
+            the second.
+        cosines: float64 `[M]`, of each vector with the direction from the first
+            to the second.
+        distances: float64 `[M]`, from the line.
+    """
+
+    positions: np.ndarray
+    cosines: np.ndarray
+    distances: np.ndarray
+
+
+def project_on_axis(
+    points: np.ndarray, first: np.ndarray, second: np.ndarray
+) -> AxisProjection:
+    """Projects vectors on the line through two of them.
+
+    Args:
+        points: float `[M, H]`.
+        first: float `[H]`.
+        second: float `[H]`.
+
+    Raises:
+        ValueError: the two are the same vector, so there is no line.
+
+    Source:
+        Bolukbasi et al. 2016 (arXiv:1607.06520), section 5, for the direction
+        between two words.
+    """
+    start = np.asarray(first, np.float64)
+    direction = np.asarray(second, np.float64) - start
+    squared = direction @ direction
+    if squared == 0:
+        raise ValueError("`first` and `second` must differ: there is no axis.")
+    offsets = np.asarray(points, np.float64) - start
+    positions = offsets @ direction / squared
+    beside = offsets - positions[:, None] * direction
+    return AxisProjection(
+        positions=positions,
+        cosines=cosine_matrix(points, direction[None])[:, 0],
+        distances=row_norms(beside),
+    )
+
+
+@dataclass(frozen=True)
+class Alignment(FrozenArrays):
+    """A cloud turned onto another.
+
+    Args:
+        points: float64 `[M, k]`, turned and moved to the middle of the other.
+        rotation: float64 `[k, k]`, orthogonal; it may mirror.
+        residual: squared distance that is left, as a share of the other cloud's
+            squared size around its middle; 0 = the same shape and size, NaN = the other
+            cloud is a single point.
+    """
+
+    points: np.ndarray
+    rotation: np.ndarray
+    residual: float
+
+
+def procrustes(points: np.ndarray, reference: np.ndarray) -> Alignment:
+    """Turns, mirrors and moves a cloud onto another, without stretching it.
+
+    Args:
+        points: float `[M, k]`.
+        reference: float `[M, k]`, the same things in the same order.
+
+    Raises:
+        ValueError: other shapes.
+
+    Source:
+        Schönemann 1966, "A generalized solution of the orthogonal Procrustes
+        problem".
+    """
+    _require_table(points)
+    if points.shape != reference.shape:
+        raise ValueError(
+            f"`points` must have the shape of `reference`, {reference.shape}. "
+            f"Received: {points.shape}."
+        )
+    middle = reference.mean(axis=0, dtype=np.float64)
+    centred = points - points.mean(axis=0, dtype=np.float64)
+    wanted = reference - middle
+    left, _, right = np.linalg.svd(centred.T @ wanted)
+    rotation = left @ right
+    turned = centred @ rotation
+    size = float((wanted**2).sum())
+    left_over = float(((turned - wanted) ** 2).sum())
+    residual = left_over / size if size > 0 else float("nan")
+    return Alignment(turned + middle, rotation, residual)
+
+
+def _centred(points: np.ndarray, mean: np.ndarray | float) -> Iterator[np.ndarray]:
+    for start in range(0, len(points), _BLOCK):
+        yield points[start : start + _BLOCK].astype(np.float64) - mean
+
+
+def _with_fixed_signs(axes: np.ndarray) -> np.ndarray:
+    largest = np.argmax(np.abs(axes), axis=1)
+    signs = np.where(axes[np.arange(len(axes)), largest] < 0, -1.0, 1.0)
+    fixed: np.ndarray = axes * signs[:, None]
+    return fixed
+
+
+def _require_table(points: np.ndarray) -> None:
+    if points.ndim != 2 or not points.size:
+        raise ValueError(
+            f"`points` must be [M, H] with M, H > 0. Received: shape={points.shape}."
+        )

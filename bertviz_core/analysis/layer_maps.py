@@ -1,0 +1,85 @@
+"""Maps of the same points at every layer, so that points move and do not jump.
+
+L + 1 states (embedding output first), M points, H numbers each, k axes of the map.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.analysis.geometry import fit_pca, procrustes
+from bertviz_core.trace import FrozenArrays
+
+ALIGNMENTS = ("shared", "procrustes")
+
+
+@dataclass(frozen=True)
+class LayerMaps(FrozenArrays):
+    """Where each point lies on the map of each layer.
+
+    Args:
+        alignment: of `ALIGNMENTS`.
+        coordinates: float64 `[L + 1, M, k]`, in the units of the vectors.
+        explained: float64 `[L + 1]`, share of the variance of a layer that its
+            map shows.
+        residuals: float64 `[L + 1]`, what turning could not bring onto the layer
+            before, see `geometry.Alignment`; `None` unless by Procrustes, 0 first.
+    """
+
+    alignment: str
+    coordinates: np.ndarray
+    explained: np.ndarray
+    residuals: np.ndarray | None
+
+
+def layer_maps(
+    states: np.ndarray, num_axes: int = 2, alignment: str = "shared"
+) -> LayerMaps:
+    """Draws each layer's points on a map that stays comparable over layers.
+
+    Each layer is centred first: what a layer adds to all points alike is not on
+    the map. "shared" takes the same axes for all layers, those along which all
+    layers together are widest; a layer with longer vectors counts for more.
+    "procrustes" takes each layer's own widest axes, then turns and mirrors its map
+    onto that of the layer before, unstretched.
+
+    Args:
+        states: float `[L + 1, M, H]`.
+        num_axes: k, 2 or 3 for a picture; at most the smaller of M and H.
+        alignment: of `ALIGNMENTS`.
+
+    Raises:
+        ValueError: an unknown alignment, or see `geometry.fit_pca`.
+    """
+    if alignment not in ALIGNMENTS:
+        raise ValueError(
+            f"`alignment` must be among {ALIGNMENTS}. Received: {alignment}."
+        )
+    if states.ndim != 3:
+        raise ValueError(f"`states` must be [L, M, H]. Received: {states.shape}.")
+    centred = states - states.mean(axis=1, keepdims=True, dtype=np.float64)
+    if alignment == "shared":
+        axes = fit_pca(centred.reshape(-1, states.shape[2]), num_axes).axes
+        return LayerMaps(
+            alignment, *_shown(centred, [axes] * len(states)), residuals=None
+        )
+    own = [fit_pca(layer, num_axes).axes for layer in centred]
+    coordinates, explained = _shown(centred, own)
+    residuals = np.zeros(len(states))
+    for index in range(1, len(states)):
+        turned = procrustes(coordinates[index], coordinates[index - 1])
+        coordinates[index], residuals[index] = turned.points, turned.residual
+    return LayerMaps(alignment, coordinates, explained, residuals)
+
+
+def _shown(
+    centred: np.ndarray, axes: list[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    coordinates = np.stack([x @ a.T for x, a in zip(centred, axes, strict=True)])
+    whole = (centred**2).sum(axis=(1, 2))
+    on_map = (coordinates**2).sum(axis=(1, 2))
+    return coordinates, np.divide(
+        on_map, whole, out=np.zeros(len(whole)), where=whole > 0
+    )
