@@ -1,0 +1,56 @@
+"""The residual stream: how long it is, and what each half of a layer adds to it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bertviz_core.experiments.layer_steps import block_values
+from bertviz_core.experiments.step_results import ResidualStream
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import Trace
+
+
+def residual_stream(explorer: Explorer, trace: Trace) -> ResidualStream:
+    """Measures the residual and both updates at every layer and token.
+
+    Nothing here runs the network; see `layer_steps`.
+
+    Args:
+        explorer: the model of the trace.
+        trace: with hidden states, of a forward pass without interventions.
+
+    Raises:
+        ValueError: the trace has no hidden states.
+    """
+    rows = []
+    for layer in range(explorer.config.num_hidden_layers):
+        values = block_values(explorer, trace, layer)
+        x, attention = values["x"], values["attention_output"]
+        middle, update = values.feed_forward_residual, values["feed_forward_output"]
+        rows.append(
+            {
+                "residual_norms": _norms(x),
+                "attention_norms": _norms(attention),
+                "attention_cosines": _cosines(attention, x),
+                "middle_norms": _norms(middle),
+                "feed_forward_norms": _norms(update),
+                "feed_forward_cosines": _cosines(update, middle),
+                "output_norms": _norms(values.output),
+            }
+        )
+    arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+    return ResidualStream(
+        tokens=trace.tokenized.tokens, pre_norm=explorer.config.pre_norm, **arrays
+    )
+
+
+def _norms(x: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(x, axis=-1)
+
+
+def _cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Row by row; NaN where one of the two has no direction."""
+    lengths = _norms(x) * _norms(y)
+    products = np.einsum("th,th->t", x, y)
+    nothing = np.full_like(products, np.nan)
+    return np.divide(products, lengths, out=nothing, where=lengths > 0)

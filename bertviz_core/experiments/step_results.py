@@ -1,0 +1,207 @@
+"""The steps from a word to a prediction, described. NumPy only.
+
+T tokens (Q of them look, K are looked at), N heads, D head size, H hidden size,
+I intermediate size, V vocabulary, P asked positions, C classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.trace import FrozenArrays
+
+
+@dataclass(frozen=True)
+class CodePlace:
+    """The line of the core that computes a step.
+
+    Args:
+        module: its dotted name.
+        qualified_name: of the function in it, "Class.method".
+        line: number of the line in its file, from 1.
+        code: the line, without its indentation.
+    """
+
+    module: str
+    qualified_name: str
+    line: int
+    code: str
+
+
+@dataclass(frozen=True)
+class LayerStep:
+    """One operation on the way.
+
+    Args:
+        name: "layer_2/attention_scores", or the operation alone outside of layers;
+            the same for every text.
+        operation: what is done, a key of
+            `step_table.OPERATIONS`.
+        layer: from 0; `None` outside of layers.
+        axes: letters of the axes, see the head of this file; "2" for the two
+            answers of next-sentence prediction.
+        shape: their sizes with this text.
+        formula: LaTeX, without the signs around it.
+        inputs: names of the steps that it is computed from.
+        place: where the core computes it.
+    """
+
+    name: str
+    operation: str
+    layer: int | None
+    axes: tuple[str, ...]
+    shape: tuple[int, ...]
+    formula: str
+    inputs: tuple[str, ...]
+    place: CodePlace
+
+
+@dataclass(frozen=True)
+class NormInput(FrozenArrays):
+    """What one layer norm got for one token, to try it by hand.
+
+    Args:
+        step: name of the norm's step.
+        token: index of the token, or of the asked position for "mlm_norm".
+        vector: float64 `[H]`, before the norm.
+        gamma, beta: float64 `[H]`, the norm's own weights.
+        epsilon: added to the variance.
+    """
+
+    step: str
+    token: int
+    vector: np.ndarray
+    gamma: np.ndarray
+    beta: np.ndarray
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class ResidualStream(FrozenArrays):
+    """Lengths of the residual and of what each half of a layer adds to it.
+
+    Args:
+        tokens: T pieces.
+        pre_norm: whether the residual runs through without a norm; with norms after
+            each sum, as in BERT, every sum is brought to a new length.
+        residual_norms: float64 `[L, T]`, length of what enters a layer.
+        attention_norms: float64 `[L, T]`, length of what attention adds to it.
+        attention_cosines: float64 `[L, T]`, of this update with what it is added
+            to, in [-1, 1]; NaN where one of the two is 0.
+        middle_norms: float64 `[L, T]`, length of what the feed-forward network's
+            update is added to: the sum before, after its norm in a post-norm model.
+        feed_forward_norms: float64 `[L, T]`, length of that update.
+        feed_forward_cosines: float64 `[L, T]`, see `attention_cosines`.
+        output_norms: float64 `[L, T]`, length of what leaves the layer.
+    """
+
+    tokens: tuple[str, ...]
+    pre_norm: bool
+    residual_norms: np.ndarray
+    attention_norms: np.ndarray
+    attention_cosines: np.ndarray
+    middle_norms: np.ndarray
+    feed_forward_norms: np.ndarray
+    feed_forward_cosines: np.ndarray
+    output_norms: np.ndarray
+
+
+@dataclass(frozen=True)
+class StrongNeurons(FrozenArrays):
+    """The feed-forward neurons that are strongest at one token.
+
+    Args:
+        layer: from 0.
+        token: index of the token.
+        order: what "strongest" means, "activation" or "contribution".
+        neurons: int64 `[F]`, indices below I, strongest first.
+        activations: float64 `[F]`, after the activation function.
+        contributions: float64 `[F]`, length of what the neuron adds to the residual:
+            size of the activation times the length of its row of the second
+            projection.
+    """
+
+    layer: int
+    token: int
+    order: str
+    neurons: np.ndarray
+    activations: np.ndarray
+    contributions: np.ndarray
+
+
+@dataclass(frozen=True)
+class NeuronWords(FrozenArrays):
+    """Words that a neuron speaks for and against.
+
+    Args:
+        layer, neuron: which one.
+        token: index of the token for the reading "head", `None` for "embedding".
+        reading: "embedding" or "head", see `neurons.neuron_words`.
+        promoted_ids: int64 `[k]`, most promoted first.
+        promoted_tokens: their pieces.
+        promoted_changes: float64 `[k]`, what the neuron adds to their logits.
+        suppressed_ids: int64 `[k]`, most suppressed first.
+        suppressed_tokens: their pieces.
+        suppressed_changes: float64 `[k]`.
+    """
+
+    layer: int
+    neuron: int
+    token: int | None
+    reading: str
+    promoted_ids: np.ndarray
+    promoted_tokens: tuple[str, ...]
+    promoted_changes: np.ndarray
+    suppressed_ids: np.ndarray
+    suppressed_tokens: tuple[str, ...]
+    suppressed_changes: np.ndarray
+
+
+@dataclass(frozen=True)
+class NeuronActivations(FrozenArrays):
+    """One neuron over all tokens.
+
+    Args:
+        layer, neuron: which one.
+        tokens: T pieces.
+        inputs: float64 `[T]`, before the activation function.
+        activations: float64 `[T]`, after it.
+    """
+
+    layer: int
+    neuron: int
+    tokens: tuple[str, ...]
+    inputs: np.ndarray
+    activations: np.ndarray
+
+
+@dataclass(frozen=True)
+class NeuronFactors(FrozenArrays):
+    """A text's neurons that fire together.
+
+    Args:
+        tokens: T pieces.
+        layers: whose neurons were taken.
+        weights: float64 `[F, T]`, how much of each factor a token holds.
+        top_neurons: int64 `[F, k, 2]`, (layer, neuron) pairs that a factor is most
+            made of, strongest first.
+        top_shares: float64 `[F, k]`, their numbers in the factor, whose length is 1.
+        error: length of what the factors leave out, as a share of that of all
+            activations; 0 is perfect.
+        negative_share: length of the activations below 0, which were set to 0, as a
+            share of that of all activations.
+        num_iterations: until nothing more was won.
+        seed: of the start; another may find other factors.
+    """
+
+    tokens: tuple[str, ...]
+    layers: tuple[int, ...]
+    weights: np.ndarray
+    top_neurons: np.ndarray
+    top_shares: np.ndarray
+    error: float
+    negative_share: float
+    num_iterations: int
+    seed: int

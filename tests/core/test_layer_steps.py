@@ -1,0 +1,356 @@
+"""Every step against the oracle's loops, the model's own parts, and the trace."""
+
+import dataclasses
+import importlib
+import inspect
+import math
+import operator
+
+import numpy as np
+import pytest
+from keras import ops
+
+from bertviz_core.analysis.layer_norm import layer_norm_steps
+from bertviz_core.experiments.layer_steps import list_steps, norm_input, step_values
+from bertviz_core.experiments.step_table import layer_operations
+from tests.core import oracle
+from tests.core.random_models import (
+    CONFIG,
+    LABELS,
+    PRE_NORM,
+    explorer_of,
+    random_model,
+)
+
+TEXT, PAIR = "the [MASK] sat on [MASK] [MASK]", "a mat"
+CASES = {
+    "post-norm": CONFIG,
+    "pre-norm": PRE_NORM,
+    "sparse": dataclasses.replace(CONFIG, sparse_window=1, sparse_global=1),
+    "tanh": dataclasses.replace(PRE_NORM, hidden_act="gelu_new"),
+    "relu": dataclasses.replace(CONFIG, hidden_act="relu"),
+    "swish": dataclasses.replace(CONFIG, hidden_act="swish"),
+}
+LAYERS, HEADS = CONFIG.num_hidden_layers, CONFIG.num_attention_heads
+D = CONFIG.head_size
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    config: object
+    weights: dict
+    explorer: object
+    trace: object
+
+    def norm(self, weights, x):
+        return oracle.layer_norm(x, *weights, self.config.layer_norm_eps)
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
+    config = CASES[request.param]
+    model, weights = random_model(config)
+    explorer = explorer_of(model)
+    return Case(config, weights, explorer, explorer.trace(TEXT, PAIR))
+
+
+@pytest.fixture(scope="module")
+def values(case):
+    """All steps by name."""
+    names = [step.name for step in list_steps(case.explorer, case.trace)]
+    return {name: step_values(case.explorer, case.trace, name) for name in names}
+
+
+def same(actual, expected, atol=1e-10):
+    """Both are float64 from the same numbers."""
+    assert actual.dtype == np.float64
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
+
+
+def by_head(x):
+    return np.stack([x[:, head * D : (head + 1) * D] for head in range(HEADS)])
+
+
+def test_the_embedding_sum_is_taken_apart(case, values):
+    tokenized, weights = case.trace.tokenized, case.weights
+    assert set(tokenized.token_type_ids) == {0, 1}
+    words = np.stack([weights["words"][index] for index in tokenized.input_ids])
+    segments = np.stack([weights["segments"][i] for i in tokenized.token_type_ids])
+    positions = np.stack(
+        [weights["positions"][place] for place in range(tokenized.num_tokens)]
+    )
+    same(values["word_embeddings"], words)
+    same(values["position_embeddings"], positions)
+    same(values["token_type_embeddings"], segments)
+    total = words + positions + segments
+    same(values["embedding_sum"], total)
+    same(values["embedding_norm"], case.norm(weights["embedding_norm"], total))
+    np.testing.assert_allclose(
+        values["embedding_norm"], case.trace.hidden_states[0], rtol=0, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("layer", range(LAYERS))
+def test_a_layer_equals_the_oracle_in_the_order_of_its_norms(case, values, layer):
+    config, weights = case.config, case.weights["layers"][layer]
+    found = {name: values[f"layer_{layer}/{name}"] for name in layer_operations(False)}
+    x = case.trace.hidden_states[layer].astype("float64")
+    source = case.norm(weights["attention_norm"], x) if config.pre_norm else x
+    for name in ("query", "key", "value"):
+        same(found[name], by_head(oracle.dense(source, *weights[name])))
+    tokens = len(x)
+    edges = np.ones((HEADS, tokens, tokens))
+    if config.is_sparse:
+        places = np.arange(tokens)
+        far = abs(places[:, None] - places) > 1
+        edges[:, far & (np.minimum(places[:, None], places) > 0)] = 0
+    context, scores, probs = oracle.attention(
+        weights, HEADS, source, np.ones(tokens), edge_mask=edges
+    )
+    same(found["attention_scores"], scores)
+    same(found["masked_scores"], scores - 10000 * (1 - edges), 1e-9)
+    same(found["attention_probs"], probs)
+    same(found["context"], context)
+    update = oracle.dense(context, *weights["attention_output"])
+    same(found["attention_output"], update)
+    same(found["attention_residual"], x + update)
+    if config.pre_norm:
+        same(found["attention_norm"], source)
+        enters = case.norm(weights["output_norm"], x + update)
+        same(found["output_norm"], enters)
+        kept = x + update
+    else:
+        enters = kept = case.norm(weights["attention_norm"], x + update)
+        same(found["attention_norm"], enters)
+    inner = oracle.dense(enters, *weights["inner"])
+    same(found["intermediate"], inner)
+    neurons = oracle.ACTIVATIONS[config.hidden_act](inner)
+    same(found["neurons"], neurons)
+    update = oracle.dense(neurons, *weights["outer"])
+    same(found["feed_forward_output"], update)
+    same(found["output_residual"], kept + update)
+    if not config.pre_norm:
+        same(found["output_norm"], case.norm(weights["output_norm"], kept + update))
+
+
+def model_values(case, layer):
+    """What the parts of the model itself compute, float32, one after another."""
+    block, pre_norm = case.explorer.loaded.model.blocks[layer], case.config.pre_norm
+    x = ops.convert_to_tensor(case.trace.hidden_states[layer][None])
+    source = block.attention_norm(x) if pre_norm else x
+    pattern = case.explorer.loaded.model._with_pattern(ops.zeros(x.shape[:2]), None)
+    attention = block.attention(source, pattern)
+    update = block.attention_output(attention.context)
+    residual = x + update
+    normed = block.attention_norm(residual) if not pre_norm else source
+    enters = block.output_norm(residual) if pre_norm else normed
+    inner = block.feed_forward.intermediate(enters)
+    last = (residual if pre_norm else enters) + block.feed_forward(enters)
+    found = {
+        **{
+            name: block.attention._split_heads(getattr(block.attention, name)(source))
+            for name in ("query", "key", "value")
+        },
+        "masked_scores": attention.scores,
+        "attention_probs": attention.probs,
+        "context": attention.context,
+        "attention_output": update,
+        "attention_residual": residual,
+        "attention_norm": normed,
+        "intermediate": inner,
+        "neurons": block.feed_forward.activation(inner),
+        "feed_forward_output": block.feed_forward(enters),
+        "output_residual": last,
+        "output_norm": enters if pre_norm else block.output_norm(last),
+    }
+    return {name: ops.convert_to_numpy(value)[0] for name, value in found.items()}
+
+
+def close(actual, expected):
+    """To 1e-6 of the largest number: as near as float32 can be to float64."""
+    size = max(1.0, float(np.abs(expected).max()))
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6 * size)
+
+
+@pytest.mark.parametrize("layer", range(LAYERS))
+def test_a_layer_equals_the_models_own_intermediate_values(case, values, layer):
+    own = model_values(case, layer)
+    # Scores alone the model never holds when there is a pattern: it adds at once.
+    assert set(layer_operations(False)) - set(own) == {"attention_scores"}
+    for name, expected in own.items():
+        close(values[f"layer_{layer}/{name}"], expected)
+
+
+def test_the_steps_end_at_what_the_forward_pass_exposed(case, values):
+    trace = case.trace
+    for layer in range(LAYERS):
+        close(values[f"layer_{layer}/attention_probs"], trace.attention_probs[layer])
+        last = layer_operations(case.config.pre_norm)[-1]
+        close(values[f"layer_{layer}/{last}"], trace.hidden_states[layer + 1])
+    close(values["pooled_output"], trace.pooled_output)
+    close(values["nsp_logits"], trace.nsp_logits)
+    close(values["class_logits"], trace.class_logits)
+    close(values["mlm_logits"], trace.mlm_logits)
+    predictions = case.explorer.predict_masks(TEXT, PAIR)
+    close(values["mlm_logits"], predictions.logits)
+
+
+def test_the_heads_equal_the_oracle(case, values):
+    config, weights = case.config, case.weights
+    x = case.trace.hidden_states[-1].astype("float64")
+    if config.pre_norm:
+        x = case.norm(weights["final_norm"], x)
+        same(values["final_norm"], x)
+    same(values["pooler_dense"], oracle.dense(x[0], *weights["pooler"]))
+    pooled = oracle.pooler(weights, x)
+    same(values["pooled_output"], pooled)
+    for name, key in (("nsp", "nsp"), ("class", "classifier")):
+        logits = oracle.dense(pooled, *weights[key])
+        same(values[f"{name}_logits"], logits)
+        same(values[f"{name}_probs"], np.exp(logits) / np.exp(logits).sum())
+    asked = case.trace.mlm_positions
+    assert len(asked) == 3
+    changed = oracle.dense(x[asked], *weights["transform"])
+    same(values["mlm_transform"], changed)
+    changed = oracle.ACTIVATIONS[config.hidden_act](changed)
+    same(values["mlm_activation"], changed)
+    same(values["mlm_norm"], case.norm(weights["transform_norm"], changed))
+    logits = np.stack([oracle.mlm(weights, config, x[place]) for place in asked])
+    same(values["mlm_logits"], logits)
+    powers = np.exp(logits)
+    same(values["mlm_probs"], powers / powers.sum(axis=1, keepdims=True))
+
+
+def test_every_shape_is_that_of_the_numbers(case, values):
+    tokens = case.trace.tokenized.num_tokens
+    sizes = {"T": tokens, "Q": tokens, "K": tokens, "N": HEADS, "D": D, "2": 2}
+    sizes |= {"H": 42, "I": 13, "V": 23, "P": 3, "C": LABELS}
+    for step in list_steps(case.explorer, case.trace):
+        assert values[step.name].shape == step.shape, step.name
+        assert step.shape == tuple(sizes[axis] for axis in step.axes)
+
+
+def test_names_are_unique_and_inputs_come_first(case):
+    seen = set()
+    for step in list_steps(case.explorer, case.trace):
+        assert step.name not in seen
+        assert set(step.inputs) <= seen, step.name
+        assert step.inputs or step.operation.endswith("_embeddings")
+        seen.add(step.name)
+
+
+def test_a_sum_is_that_of_its_inputs_and_every_step_leads_to_an_answer(case, values):
+    steps = {step.name: step for step in list_steps(case.explorer, case.trace)}
+    for step in steps.values():
+        if step.operation in ("embedding_sum", "attention_residual", "output_residual"):
+            close(values[step.name], sum(values[name] for name in step.inputs))
+    reached, waiting = set(), ["mlm_probs"]
+    while waiting:
+        name = waiting.pop()
+        reached.add(name)
+        waiting += steps[name].inputs
+    pooled = {"pooler_dense", "pooled_output", "nsp_logits", "nsp_probs"}
+    assert set(steps) - reached == pooled | {"class_logits", "class_probs"}
+
+
+def test_the_place_is_a_line_of_the_core_that_exists(case):
+    for step in list_steps(case.explorer, case.trace):
+        module = importlib.import_module(step.place.module)
+        function = operator.attrgetter(step.place.qualified_name)(module)
+        lines, first = inspect.getsourcelines(function)
+        source = inspect.getsource(module).splitlines()
+        assert source[step.place.line - 1].strip() == step.place.code
+        assert first <= step.place.line < first + len(lines)
+        assert not step.place.code.startswith("#")
+
+
+def test_the_two_residuals_of_a_layer_are_two_lines(explorer):
+    steps = {step.name: step for step in list_steps(explorer, explorer.trace(TEXT))}
+    first = steps["layer_1/attention_residual"].place
+    second = steps["layer_1/output_residual"].place
+    assert first.code == second.code
+    assert first.line < second.line
+
+
+def test_both_orders_hold_the_same_operations_and_their_norms_elsewhere():
+    post, pre = layer_operations(False), layer_operations(True)
+    assert sorted(post) == sorted(pre)
+    assert len(set(post)) == len(post)
+    without = [
+        [name for name in order if not name.endswith("_norm")] for order in (post, pre)
+    ]
+    assert without[0] == without[1]
+    assert pre[0] == "attention_norm"
+    assert post[-1] == "output_norm"
+
+
+def test_formulas_are_balanced_and_tell_the_orders_apart(case):
+    formulas = {}
+    for step in list_steps(case.explorer, case.trace):
+        assert step.formula.count("{") == step.formula.count("}"), step.name
+        assert "\\\\" not in step.formula
+        formulas[step.operation] = step.formula
+    assert formulas["query"].startswith(
+        r"Q_n = \hat{x}" if case.config.pre_norm else "Q_n = x"
+    )
+    sign = {"gelu": r"\Phi", "gelu_new": "0.044715", "relu": r"\max", "swish": "e^{-u}"}
+    assert sign[case.config.hidden_act] in formulas["neurons"]
+    assert sign[case.config.hidden_act] in formulas["mlm_activation"]
+
+
+def test_heads_that_are_missing_have_no_steps():
+    explorer = explorer_of(random_model(heads=())[0])
+    trace = explorer.trace(TEXT)
+    assert list_steps(explorer, trace)[-1].name == f"layer_{LAYERS - 1}/output_norm"
+    with pytest.raises(ValueError, match="step_name"):
+        step_values(explorer, trace, "pooler_dense")
+
+
+def test_without_an_asked_position_no_word_is_predicted(explorer):
+    names = [s.name for s in list_steps(explorer, explorer.trace("the cat"))]
+    assert "nsp_probs" in names
+    assert not [name for name in names if name.startswith("mlm")]
+
+
+def test_embeddings_need_no_hidden_states_and_layers_do(explorer):
+    trace = explorer.trace(TEXT).only(("nsp_logits",))
+    whole = explorer.trace(TEXT)
+    same(
+        step_values(explorer, trace, "embedding_norm"),
+        step_values(explorer, whole, "embedding_norm"),
+    )
+    for name in ("layer_0/query", "pooler_dense"):
+        with pytest.raises(ValueError, match="hidden_states"):
+            step_values(explorer, trace, name)
+
+
+@pytest.mark.parametrize("name", ["layer_3/query", "query", "layer_0/word", ""])
+def test_a_step_that_does_not_exist_is_refused(explorer, name):
+    with pytest.raises(ValueError, match="step_name"):
+        step_values(explorer, explorer.trace(TEXT), name)
+
+
+def test_a_norm_by_hand_gives_the_models_own_norm(case, values):
+    steps = list_steps(case.explorer, case.trace)
+    norms = [step for step in steps if step.operation.endswith("_norm")]
+    assert len(norms) == 2 * LAYERS + (3 if case.config.pre_norm else 2)
+    for step in norms:
+        given = norm_input(case.explorer, case.trace, step.name, 2)
+        by_hand = layer_norm_steps(given.vector, given.gamma, given.beta, given.epsilon)
+        same(by_hand.output, values[step.name][2])
+        assert math.isclose(given.epsilon, 1e-3)
+
+
+def test_a_norm_input_is_asked_for_a_norm_and_a_token(explorer):
+    trace = explorer.trace(TEXT)
+    with pytest.raises(ValueError, match="step_name"):
+        norm_input(explorer, trace, "layer_0/query", 0)
+    with pytest.raises(ValueError, match="token"):
+        norm_input(explorer, trace, "mlm_norm", 3)
+
+
+def test_no_step_runs_the_network(explorer):
+    trace, before = explorer.trace(TEXT), explorer.num_forward_passes
+    for step in list_steps(explorer, trace):
+        step_values(explorer, trace, step.name)
+    assert explorer.num_forward_passes == before
