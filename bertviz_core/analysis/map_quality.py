@@ -1,0 +1,112 @@
+"""How far a flat map of vectors can be trusted. NumPy in and out.
+
+M is the number of points, H the size of the vectors, k the number of neighbours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# Distances held at once, in float64: 32 MB, and as much again for their order.
+_VALUES_A_BLOCK = 4_000_000
+
+
+@dataclass(frozen=True)
+class MapQuality:
+    """What a map keeps of who is near whom.
+
+    Args:
+        trustworthiness: 1 = all neighbours on the map are neighbours in full;
+            about 0.5 for a map drawn at random.
+        neighbours_kept: share of the k nearest in full that are among the k
+            nearest on the map; about k / (M - 1) at random.
+        num_neighbours: k.
+        num_points: M.
+        num_checked: points whose neighbours were compared; fewer than M only where
+            a sample was asked for.
+    """
+
+    trustworthiness: float
+    neighbours_kept: float
+    num_neighbours: int
+    num_points: int
+    num_checked: int
+
+
+def map_quality(
+    points: np.ndarray,
+    positions: np.ndarray,
+    num_neighbours: int = 10,
+    rows: np.ndarray | None = None,
+) -> MapQuality:
+    """Compares nearest neighbours before and after, by Euclidean distance.
+
+    Args:
+        points: float `[M, H]`, the vectors.
+        positions: float `[M, d]`, the map.
+        num_neighbours: k, below M / 2, where the measure is defined.
+        rows: int `[m]`, points to check, for a map that is large; `None` for all.
+            Neighbours are looked for among all points either way.
+
+    Raises:
+        ValueError: another number of points, or k out of range.
+
+    Source:
+        Venna and Kaski 2001, "Neighborhood preservation in nonlinear projection
+        methods", equation 1.
+    """
+    num_points = len(points)
+    if len(positions) != num_points:
+        raise ValueError(
+            f"`positions` must have a row for each of {num_points} points. "
+            f"Received: {len(positions)}."
+        )
+    if not 1 <= num_neighbours < num_points / 2:
+        raise ValueError(
+            f"`num_neighbours` must be at least 1 and below half of {num_points} "
+            f"points. Received: {num_neighbours}."
+        )
+    checked = np.arange(num_points) if rows is None else np.asarray(rows, int)
+    penalty, kept = 0, 0
+    size = max(1, _VALUES_A_BLOCK // num_points)
+    for start in range(0, len(checked), size):
+        block = checked[start : start + size]
+        ranks = _ranks(points, block)  # [m, M], 1 = nearest
+        on_map = _nearest(positions, block, num_neighbours)  # [m, k]
+        found = np.take_along_axis(ranks, on_map, axis=1)
+        penalty += int(np.maximum(found - num_neighbours, 0).sum())
+        kept += int((found <= num_neighbours).sum())
+    k, num_checked = num_neighbours, len(checked)
+    worst = num_checked * k * (2 * num_points - 3 * k - 1) / 2
+    return MapQuality(
+        trustworthiness=1.0 - penalty / worst,
+        neighbours_kept=kept / (num_checked * k),
+        num_neighbours=k,
+        num_points=num_points,
+        num_checked=num_checked,
+    )
+
+
+def _ranks(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Which neighbour each point is to each row; 0 for the row itself."""
+    order = np.argsort(_squared_distances(points, rows), axis=1, kind="stable")
+    ranks = np.empty_like(order)
+    counted = np.broadcast_to(np.arange(len(points)), order.shape)
+    np.put_along_axis(ranks, order, counted, axis=1)
+    return ranks
+
+
+def _nearest(points: np.ndarray, rows: np.ndarray, num_neighbours: int) -> np.ndarray:
+    order = np.argsort(_squared_distances(points, rows), axis=1, kind="stable")
+    return order[:, 1 : num_neighbours + 1]
+
+
+def _squared_distances(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """float64 `[m, M]`; the row itself comes first whatever lies on top of it."""
+    wide = points.astype(np.float64) - points.mean(axis=0, dtype=np.float64)
+    squares = np.einsum("mh,mh->m", wide, wide)
+    squared: np.ndarray = squares[rows, None] + squares - 2 * (wide[rows] @ wide.T)
+    squared[np.arange(len(rows)), rows] = -np.inf
+    return squared

@@ -1,0 +1,62 @@
+r"""Vectors and their names as the two files of the TensorFlow projector.
+
+Tab-separated text. The format has no way to quote, so a tab or a line break inside
+a word is written `\t`, `\n`, `\r`, and a backslash is doubled.
+
+Source: https://github.com/tensorflow/tensorboard, `plugins/projector`,
+`data-provider.ts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+ROW_COLUMN = "row"
+
+
+def vectors_tsv(points: np.ndarray) -> str:
+    """One vector a line, numbers that read back as the same floats, no header.
+
+    Args:
+        points: float `[M, H]`.
+
+    Raises:
+        ValueError: another number of axes, or a number that is not finite.
+    """
+    if points.ndim != 2:
+        raise ValueError(f"`points` must be [M, H]. Received: shape={points.shape}.")
+    if not np.isfinite(points).all():
+        raise ValueError("`points` must be finite numbers.")
+    return "".join("\t".join(row.astype(str)) + "\n" for row in points)
+
+
+def metadata_tsv(columns: Mapping[str, Sequence[object]]) -> str:
+    """The names of the vectors, with a header, in the order of the vectors.
+
+    A last column `row` counts from 0. With it there are always two columns: the
+    projector takes the first line of a single column for a name, and passes over
+    a blank line, after which names and vectors would no longer match.
+
+    Args:
+        columns: values by the name of the column; the first labels the points.
+
+    Raises:
+        ValueError: no column, columns of several lengths, or one named `row`.
+    """
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) != 1 or ROW_COLUMN in columns:
+        raise ValueError(
+            f"`columns` must be of one length, and none called {ROW_COLUMN!r}. "
+            f"Received: {[(name, len(values)) for name, values in columns.items()]}."
+        )
+    lines = [[*columns, ROW_COLUMN]]
+    for index, values in enumerate(zip(*columns.values(), strict=True)):
+        lines.append([*(str(value) for value in values), str(index)])
+    return "".join("\t".join(map(_escaped, line)) + "\n" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    return text.translate(_ESCAPES)

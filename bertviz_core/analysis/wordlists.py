@@ -1,0 +1,101 @@
+"""What kind of thing each entry of a vocabulary is, to leave some out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+
+# Written out, because the tokenizer module, which has the list, is not light.
+_SPECIAL = frozenset(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))
+_UNUSED = re.compile(r"\[unused\d+\]")
+# The blocks that BERT's tokenizer takes for Chinese characters
+# (google-research/bert, `tokenization.py`, `_is_chinese_char`).
+_CJK_BLOCKS = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+def is_piece(token: str) -> bool:
+    """Whether it goes on with a word: `##s`."""
+    return token.startswith("##") and len(token) > 2
+
+
+def is_unused(token: str) -> bool:
+    """Whether it is a place that Google's vocabularies keep free: `[unused7]`."""
+    return _UNUSED.fullmatch(token) is not None
+
+
+def is_special(token: str) -> bool:
+    """Whether it is one of the five that a model adds or hides words with."""
+    return token in _SPECIAL
+
+
+def is_single_character(token: str) -> bool:
+    """Whether it is one character, `##` not counted."""
+    return len(token.removeprefix("##") or token) == 1
+
+
+def is_cjk(token: str) -> bool:
+    """Whether a Chinese character is in it, by BERT's own definition.
+
+    Kana and Hangul are not: BERT splits them like letters.
+    """
+    return any(low <= ord(c) <= high for c in token for low, high in _CJK_BLOCKS)
+
+
+def is_empty(token: str) -> bool:
+    """Whether the row of the embeddings has no word."""
+    return not token
+
+
+KINDS: dict[str, Callable[[str], bool]] = {
+    "piece": is_piece,
+    "unused": is_unused,
+    "special": is_special,
+    "single_character": is_single_character,
+    "cjk": is_cjk,
+    "empty": is_empty,
+}
+
+
+def entries_of_kind(tokens: Sequence[str], kind: str) -> np.ndarray:
+    """Which entries are of a kind.
+
+    Args:
+        tokens: V entries; "" for a row without a word.
+        kind: of `KINDS`; an entry may be of several, as `##红`.
+
+    Returns:
+        bool `[V]`.
+
+    Raises:
+        ValueError: an unknown kind.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"`kind` must be among {tuple(KINDS)}. Received: {kind}.")
+    return np.fromiter(map(KINDS[kind], tokens), bool, len(tokens))
+
+
+def entries_without(tokens: Sequence[str], kinds: Collection[str]) -> np.ndarray:
+    """Which entries are of none of these kinds, bool `[V]`.
+
+    Args:
+        tokens: V entries; "" for a row without a word.
+        kinds: of `KINDS`; none leaves everything in.
+
+    Raises:
+        ValueError: an unknown kind.
+    """
+    kept = np.ones(len(tokens), bool)
+    for kind in kinds:
+        kept &= ~entries_of_kind(tokens, kind)
+    return kept
