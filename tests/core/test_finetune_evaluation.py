@@ -1,0 +1,188 @@
+"""Metrics held against numbers computed by hand, and against scikit-learn's."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from bertviz_core.finetune.baselines import run_baselines
+from bertviz_core.finetune.evaluation import evaluate_classes, evaluate_numbers
+from bertviz_core.finetune.examples import Examples, TrainingData
+from bertviz_core.finetune.scores import (
+    calibrate,
+    macro_f1,
+    probabilities_of,
+    r_squared,
+    wilson_interval,
+)
+from tests.core.finetune_samples import number_data, random_data
+
+LABELS = ("ham", "spam", "news", "never")
+#                    0    0    0    1    1    2    0
+TARGETS = np.array([0, 0, 0, 1, 1, 2, 0], "int32")
+PREDICTED = [0, 0, 1, 1, 0, 2, 0]
+SURE = [0.9, 0.6, 0.8, 0.7, 0.95, 0.55, 0.65]
+
+
+def report():
+    probabilities = np.empty((7, 4))
+    for row, (label, sure) in enumerate(zip(PREDICTED, SURE, strict=True)):
+        probabilities[row] = (1 - sure) / 3
+        probabilities[row, label] = sure
+    return evaluate_classes(LABELS, TARGETS, probabilities, np.arange(10, 17))
+
+
+def test_the_confusion_matrix_has_the_truth_in_its_rows():
+    expected = [[3, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
+    assert report().confusion.tolist() == expected
+
+
+def test_scores_by_hand():
+    found = report()
+    assert found.accuracy == pytest.approx(5 / 7)
+    np.testing.assert_allclose(found.precision, [3 / 4, 1 / 2, 1, math.nan])
+    np.testing.assert_allclose(found.recall, [3 / 4, 1 / 2, 1, math.nan])
+    np.testing.assert_allclose(found.f1, [3 / 4, 1 / 2, 1, math.nan])
+    assert found.macro_f1 == pytest.approx((3 / 4 + 1 / 2 + 1) / 3)
+
+
+def test_a_class_that_is_never_predicted_has_no_precision_but_counts_as_zero():
+    # True 2 and 2, all called 0: F1 is 0 for both classes and the mean too.
+    assert macro_f1(np.array([2, 2]), np.array([0, 0]), 3) == 0.0
+
+
+def test_scores_are_those_of_scikit_learn():
+    from sklearn import metrics
+
+    rng = np.random.default_rng(5)
+    targets = rng.integers(0, 5, 83)
+    probabilities = probabilities_of(rng.normal(size=(83, 5)))
+    found = evaluate_classes(tuple("abcde"), targets, probabilities, np.arange(83))
+    predicted = probabilities.argmax(axis=1)
+    precision, recall, f1, _ = metrics.precision_recall_fscore_support(
+        targets, predicted
+    )
+    np.testing.assert_allclose(found.precision, precision)
+    np.testing.assert_allclose(found.recall, recall)
+    np.testing.assert_allclose(found.f1, f1)
+    assert found.macro_f1 == pytest.approx(f1.mean())
+    expected = metrics.confusion_matrix(targets, predicted)
+    assert found.confusion.tolist() == expected.tolist()
+
+
+def test_a_cell_gives_its_rows():
+    found = report()
+    assert found.rows[found.cell(0, 0)].tolist() == [10, 11, 16]
+    assert found.rows[found.cell(1, 0)].tolist() == [14]
+    assert found.cell(2, 0).tolist() == []
+
+
+def test_wrong_rows_come_the_surest_first():
+    assert report().confidently_wrong(9).tolist() == [4, 2]
+    assert report().confidently_wrong(1).tolist() == [4]
+
+
+@pytest.mark.parametrize(
+    ("right", "total", "low", "high"),
+    [
+        # Newcombe 1998, table I, method 3 (Wilson's score without correction).
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_intervals_are_those_of_the_literature(right, total, low, high):
+    np.testing.assert_allclose(wilson_interval(right, total), [low, high], atol=5e-5)
+
+
+def test_no_row_says_nothing():
+    assert wilson_interval(np.array([0, 3]), np.array([0, 3]))[0].tolist() == [0, 1]
+    assert report().recall_intervals[3].tolist() == [0, 1]
+
+
+def test_calibration_by_hand():
+    confidence = np.array([0.31, 0.39, 0.5, 0.95, 1.0])
+    is_right = np.array([True, False, True, True, False])
+    found = calibrate(confidence, is_right, 10)
+    assert found.counts.tolist() == [0, 0, 0, 2, 1, 0, 0, 0, 0, 2]
+    np.testing.assert_allclose(found.confidence[[3, 4, 9]], [0.35, 0.5, 0.975])
+    np.testing.assert_allclose(found.accuracy[[3, 4, 9]], [0.5, 1.0, 0.5])
+    expected = (2 * 0.15 + 1 * 0.5 + 2 * 0.475) / 5
+    assert found.error == pytest.approx(expected)
+    assert math.isnan(found.accuracy[0])
+
+
+def test_softmax_survives_large_logits():
+    found = probabilities_of(
+        np.array([[1000.0, 1000.0, -1000.0], [0.0, math.log(3), 0]])
+    )
+    np.testing.assert_allclose(found, [[0.5, 0.5, 0.0], [0.2, 0.6, 0.2]])
+
+
+def test_numbers_by_hand():
+    targets = np.array([1.0, 2.0, 6.0], "float32")
+    found = evaluate_numbers("stars", targets, np.array([2.0, 2.0, 3.0]), np.arange(3))
+    assert found.residuals.tolist() == [1.0, 0.0, -3.0]
+    assert found.mae == pytest.approx(4 / 3)
+    assert found.rmse == pytest.approx(math.sqrt(10 / 3))
+    assert found.r2 == pytest.approx(1 - 10 / 14)
+    assert found.largest_residuals(2).tolist() == [2, 0]
+
+
+def test_always_saying_the_mean_explains_nothing():
+    targets = np.array([3.0, 5.0, 10.0])
+    assert r_squared(targets, np.full(3, 6.0)) == 0.0
+    assert r_squared(targets, targets) == 1.0
+    assert r_squared(np.full(4, 2.0), np.full(4, 2.0)) == 1.0
+    assert r_squared(np.full(4, 2.0), np.full(4, 2.5)) == 0.0
+
+
+def test_metrics_are_plain_json():
+    raw = json.loads(json.dumps(report().to_dict(), allow_nan=False))
+    assert raw["classes"][3]["precision"] is None
+    assert raw["classes"][0]["rows"] == 4
+    assert raw["confusion"][1] == [1, 1, 0, 0]
+
+
+def test_the_majority_is_right_as_often_as_its_class_occurs():
+    data = random_data(23, 13)
+    majority, tfidf = run_baselines(data)
+    assert (majority.name, tfidf.name) == ("majority", "tfidf")
+    # 23 rows in turn: classes 0 and 1 have eight each, the first wins.
+    assert set(majority.report.predicted) == {0}
+    assert majority.report.accuracy == pytest.approx(5 / 13)
+
+
+def test_words_that_tell_the_class_are_enough_for_tfidf():
+    _, tfidf = run_baselines(random_data(61, 29))
+    assert tfidf.report.accuracy == 1.0
+
+
+def test_chinese_is_cut_into_characters():
+    def part(num_rows):
+        texts = tuple(
+            ("这间房间很好，我们住得舒服", "房间太差了，我们不会再来")[row % 2]
+            + "啊" * row
+            for row in range(num_rows)
+        )
+        targets = np.arange(num_rows, dtype="int32") % 2
+        return Examples(texts, None, targets, np.arange(num_rows))
+
+    _, tfidf = run_baselines(TrainingData(part(17), part(7), ("好", "差")))
+    assert tfidf.report.accuracy == 1.0
+
+
+def test_numbers_have_simple_methods_too():
+    mean, tfidf = run_baselines(number_data(61, 29))
+    assert mean.report.predicted[0] == pytest.approx(500 + 30 * 60 / 61)
+    assert mean.report.r2 < 0.01
+    assert tfidf.report.r2 > 0.8
+
+
+def test_texts_without_a_word_leave_the_majority():
+    texts = ("!!!", "???", "...", ";;;")
+    part = Examples(texts, None, np.array([0, 1, 0, 0], "int32"), np.arange(4))
+    found = run_baselines(TrainingData(part, part, ("a", "b")))
+    assert [baseline.name for baseline in found] == ["majority"]

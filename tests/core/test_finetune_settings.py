@@ -1,0 +1,130 @@
+"""Settings, the learning rate's curve, and which rows go together."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from bertviz_core.errors import TrainingError
+from bertviz_core.finetune.batches import epoch_order, tokenize
+from bertviz_core.finetune.schedule import learning_rates
+from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.tokenizer import BertTokenizer
+from tests.core.finetune_samples import random_examples
+from tests.core.random_models import VOCABULARY
+
+
+def test_settings_survive_json():
+    settings = FinetuneSettings("top", 3, 7, learning_rate=2e-4, seed=5, patience=0)
+    raw = json.loads(settings.to_json())
+    assert FinetuneSettings.from_dict(raw) == settings
+
+
+@pytest.mark.parametrize("level", ["head", "top", "full"])
+def test_what_is_not_chosen_is_written_down_by_level(level):
+    raw = FinetuneSettings(level).to_dict()
+    assert raw["epochs"] == {"head": 30, "top": 4, "full": 3}[level]
+    assert raw["learning_rate"] == {"head": 1e-3, "top": 5e-5, "full": 3e-5}[level]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("level", "half"),
+        ("decay", "cosine"),
+        ("precision", "float16"),
+        ("num_top_layers", 0),
+        ("batch_size", 0),
+        ("epochs", -1),
+        ("seed", -1),
+        ("patience", -1),
+        ("learning_rate", float("inf")),
+        ("learning_rate", -1e-3),
+        ("weight_decay", float("nan")),
+        ("clip_norm", -1.0),
+        ("warmup_rate", 1.0),
+        ("epoch_factor", 0.0),
+        ("max_tokens", 2),
+    ],
+)
+def test_a_value_out_of_bounds_is_refused_by_name(name, value):
+    with pytest.raises(TrainingError, match=f"{name} is out of bounds"):
+        dataclasses.replace(FinetuneSettings(), **{name: value})
+
+
+def test_an_unknown_key_is_refused():
+    with pytest.raises(TrainingError, match="not known"):
+        FinetuneSettings.from_dict({"epoch": 3})
+
+
+def test_the_linear_rate_rises_and_falls_to_nothing():
+    settings = FinetuneSettings(
+        epochs=4, batch_size=3, learning_rate=0.2, warmup_rate=0.25
+    )
+    # 13 rows are 5 steps an epoch, 20 in all, 5 of them to rise in.
+    rates = learning_rates(settings, 13)
+    rising = [0.04, 0.08, 0.12, 0.16, 0.2]
+    falling = [0.2 * left / 15 for left in range(14, -1, -1)]
+    np.testing.assert_allclose(rates, rising + falling, atol=1e-12)
+
+
+def test_the_exponential_rate_is_one_factor_an_epoch():
+    settings = FinetuneSettings(
+        epochs=3,
+        batch_size=4,
+        learning_rate=0.1,
+        warmup_rate=0.0,
+        decay="exponential",
+        epoch_factor=0.5,
+    )
+    rates = learning_rates(settings, 7)
+    np.testing.assert_allclose(rates, [0.1, 0.1, 0.05, 0.05, 0.025, 0.025])
+
+
+def test_every_row_is_in_one_batch_of_an_epoch():
+    lengths = np.random.default_rng(3).integers(3, 90, 1003)
+    order = epoch_order(lengths, 16, seed=4, epoch=2)
+    assert sorted(np.concatenate(order)) == list(range(1003))
+    assert sorted(map(len, order)) == [11] + [16] * 62
+
+
+def test_the_order_follows_from_seed_and_epoch():
+    lengths = np.arange(50) % 7
+
+    def order(seed, epoch):
+        return [list(batch) for batch in epoch_order(lengths, 4, seed, epoch)]
+
+    assert order(1, 0) == order(1, 0)
+    assert order(1, 0) != order(1, 1)
+    assert order(1, 0) != order(2, 0)
+
+
+def test_bucketing_takes_most_of_the_padding_away():
+    lengths = np.random.default_rng(1).integers(3, 120, 2000)
+
+    def padding(batches):
+        places = sum(len(batch) * lengths[batch].max() for batch in batches)
+        return places / lengths.sum() - 1
+
+    by_chance = np.array_split(np.random.default_rng(2).permutation(2000), 125)
+    assert padding(by_chance) > 0.7
+    assert padding(epoch_order(lengths, 16, 1, 0)) < 0.05
+
+
+def test_a_batch_is_padded_as_far_as_the_model_reads():
+    tokenizer = BertTokenizer(VOCABULARY)
+    examples = random_examples(9, seed=3, pairs=True)
+    rows = tokenize(tokenizer, examples, 11)
+    chosen = np.array([4, 0, 7])
+    batch = rows.batch(chosen)
+    assert batch["input_ids"].shape[1] <= 11
+    for index, row in enumerate(chosen):
+        expected = tokenizer.encode(examples.texts[row], examples.pairs[row], 11, True)
+        size = expected.num_tokens
+        assert rows.lengths[row] == size
+        assert list(batch["input_ids"][index, :size]) == list(expected.input_ids)
+        types = batch["token_type_ids"][index]
+        assert list(types[:size]) == list(expected.token_type_ids)
+        assert (batch["input_ids"][index, size:] == tokenizer.pad_token_id).all()
+        assert batch["attention_mask"][index].sum() == size

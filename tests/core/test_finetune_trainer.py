@@ -1,0 +1,337 @@
+"""What learns, what stays, which epoch is kept, and going on after an accident."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from bertviz_core.errors import TrainingError
+from bertviz_core.finetune import inputs
+from bertviz_core.finetune.balance import class_weights
+from bertviz_core.finetune.batches import in_batches, tokenize
+from bertviz_core.finetune.learner import Learner
+from bertviz_core.finetune.selection import EpochScore
+from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.trainer import Trainer
+from bertviz_core.model.compiled import CompiledForward
+from tests.core.finetune_samples import (
+    NAMES,
+    number_data,
+    random_data,
+    tiny_loaded,
+    weights_of,
+)
+
+SETTINGS = FinetuneSettings(
+    level="full",
+    epochs=3,
+    batch_size=5,
+    learning_rate=1e-2,
+    max_tokens=9,
+    patience=0,
+    precision="float32",
+    seed=4,
+)
+HEAD = dataclasses.replace(SETTINGS, level="head", epochs=6, learning_rate=0.05)
+TOP = dataclasses.replace(SETTINGS, level="top", num_top_layers=1)
+
+
+class Killed(Exception):
+    pass
+
+
+def trained(settings, data=None, loaded=None, **options):
+    return Trainer(loaded or tiny_loaded(), data or random_data(), settings, **options)
+
+
+def part_of(path):
+    """Embeddings, a block's number, or a head, from the name of a weight."""
+    return path.split("/")[1]
+
+
+def test_the_served_model_stays_as_it_is():
+    loaded = tiny_loaded()
+    before = weights_of(loaded.model)
+    trained(SETTINGS, loaded=loaded).run()
+    after = weights_of(loaded.model)
+    assert before.keys() == after.keys()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    assert all(variable.trainable for variable in loaded.model.weights)
+
+
+@pytest.mark.parametrize(
+    ("settings", "learning"),
+    [
+        (HEAD, {"classifier"}),
+        (TOP, {"layer_2", "pooler", "classifier"}),
+        (
+            SETTINGS,
+            {"embeddings", "layer_0", "layer_1", "layer_2", "pooler", "classifier"},
+        ),
+    ],
+    ids=["head", "top", "full"],
+)
+def test_only_the_chosen_parts_move(settings, learning):
+    loaded = tiny_loaded()
+    before = weights_of(loaded.model)
+    after = weights_of(trained(settings, loaded=loaded).run().bert)
+    moved = {
+        part_of(name)
+        for name, weight in after.items()
+        if name not in before or not np.array_equal(weight, before[name])
+    }
+    assert moved == learning
+
+
+def test_everything_that_learns_moves_at_level_full():
+    loaded = tiny_loaded()
+    before = weights_of(loaded.model)
+    after = weights_of(trained(SETTINGS, loaded=loaded).run().bert)
+    still = [n for n in after if n in before and np.array_equal(after[n], before[n])]
+    # A shift of all keys alike does not change a softmax: no gradient but noise.
+    assert [name for name in still if "key/bias" not in name] == []
+
+
+def test_the_fresh_head_has_the_spread_of_the_config():
+    learner = Learner(tiny_loaded(), random_data(), SETTINGS)
+    kernel = learner.bert.classifier.dense.kernel.numpy()
+    assert 0 < np.abs(kernel).max() <= 2 * learner.bert.config.initializer_range
+    assert kernel.std() > 0.5 * learner.bert.config.initializer_range
+    assert not learner.bert.classifier.dense.bias.numpy().any()
+
+
+def test_kept_outputs_give_what_the_whole_network_gives():
+    loaded = tiny_loaded()
+    data = random_data(pairs=True)
+    settings = dataclasses.replace(HEAD, max_tokens=11)
+    result = trained(settings, data, loaded).run()
+    rows = tokenize(loaded.tokenizer, data.validation, 11)
+    batch = rows.batch(np.arange(len(data.validation)))
+    logits = CompiledForward(result.bert)(batch, ("class_logits",))["class_logits"]
+    np.testing.assert_allclose(result.outputs, logits, rtol=0, atol=1e-5)
+
+
+def test_the_head_learns_the_same_with_and_without_kept_outputs(monkeypatch):
+    # Kept outputs have no length to sort by, so that the batches would differ.
+    monkeypatch.setattr(
+        "bertviz_core.finetune.trainer.epoch_order",
+        lambda lengths, size, *_: in_batches(np.arange(len(lengths)), size),
+    )
+    one = trained(HEAD).run()
+    monkeypatch.setattr(
+        inputs,
+        "_kept",
+        lambda learner, rows, *_: [(part.batch, part.lengths) for part in rows],
+    )
+    other = trained(HEAD).run()
+    np.testing.assert_allclose(one.outputs, other.outputs, rtol=0, atol=1e-4)
+
+
+def test_upper_layers_learn_the_same_with_and_without_kept_states(monkeypatch):
+    one = trained(TOP).run()
+    monkeypatch.setattr(inputs, "MAX_KEPT_BYTES", 0)
+    other = trained(TOP).run()
+    assert not np.array_equal(one.outputs, trained(HEAD).run().outputs)
+    np.testing.assert_allclose(one.outputs, other.outputs, rtol=0, atol=1e-4)
+
+
+def test_a_model_without_pooler_gets_one_that_learns():
+    loaded = tiny_loaded(heads=("mlm",))
+    result = trained(HEAD, loaded=loaded).run()
+    before = Learner(loaded, random_data(), HEAD).bert.pooler.dense.kernel.numpy()
+    assert not np.array_equal(before, result.bert.pooler.dense.kernel.numpy())
+
+
+def test_it_learns_what_a_word_tells():
+    settings = dataclasses.replace(SETTINGS, epochs=25, learning_rate=2e-3)
+    loaded = tiny_loaded()
+    config = dataclasses.replace(
+        loaded.model.config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
+    loaded.model.config = config
+    result = trained(settings, random_data(61, 29), loaded).run()
+    best = result.points[result.best_epoch - 1]
+    assert best.metric > 0.8
+    assert result.points[-1].loss < 0.7 * result.points[0].loss
+
+
+def test_the_same_seed_gives_the_same_weights():
+    one, two = trained(SETTINGS).run(), trained(SETTINGS).run()
+    assert np.array_equal(one.outputs, two.outputs)
+
+
+def test_another_seed_gives_another_head():
+    one = Learner(tiny_loaded(), random_data(), SETTINGS)
+    other = dataclasses.replace(SETTINGS, seed=5)
+    two = Learner(tiny_loaded(), random_data(), other)
+    kernels = [x.bert.classifier.dense.kernel.numpy() for x in (one, two)]
+    assert not np.isclose(*kernels).any()
+
+
+def test_the_weights_of_the_best_epoch_are_restored(monkeypatch):
+    scores = iter([0.1, 0.9, 0.3])
+    monkeypatch.setattr(
+        "bertviz_core.finetune.trainer.metric_of", lambda *_: next(scores)
+    )
+    trainer = trained(SETTINGS)
+    seen = []
+    weights = trainer.learner.weights
+    monkeypatch.setattr(
+        trainer.learner, "weights", lambda: seen.append(weights()) or seen[-1]
+    )
+    result = trainer.run()
+    assert (result.best_epoch, len(seen)) == (2, 2)
+    after = weights_of(result.bert)
+    assert all(np.array_equal(after[name], seen[1][name]) for name in seen[1])
+
+
+def test_a_run_without_a_better_epoch_ends_early(monkeypatch):
+    scores = iter([0.5, 0.4, 0.4, 0.9])
+    monkeypatch.setattr(
+        "bertviz_core.finetune.trainer.metric_of", lambda *_: next(scores)
+    )
+    settings = dataclasses.replace(HEAD, patience=2)
+    result = trained(settings).run()
+    assert (result.ending, result.best_epoch, len(result.points)) == ("no_better", 1, 3)
+
+
+def test_of_equal_metrics_the_smaller_loss_wins_and_then_the_earlier():
+    assert EpochScore(0.5, 0.3).beats(EpochScore(0.5, 0.4))
+    assert not EpochScore(0.5, 0.4).beats(EpochScore(0.5, 0.4))
+    assert EpochScore(0.6, 9.0).beats(EpochScore(0.5, 0.4))
+    assert EpochScore(0.0, 9.0).beats(None)
+
+
+def test_a_stop_keeps_the_best_epoch():
+    num_steps = []
+    trainer = trained(
+        SETTINGS,
+        tell=lambda event: num_steps.append(event.step),
+        # 23 rows are 5 steps an epoch: the stop falls into the second.
+        should_stop=lambda: num_steps[-1] == 8,
+    )
+    result = trainer.run()
+    assert (result.ending, result.best_epoch, len(result.points)) == ("asked", 1, 1)
+    one_epoch = trained(SETTINGS)
+    one_epoch.settings = dataclasses.replace(SETTINGS, epochs=1)
+    assert np.array_equal(result.outputs, one_epoch.run().outputs)
+
+
+def test_a_stop_in_the_first_epoch_keeps_what_there_is():
+    steps = []
+    result = trained(
+        SETTINGS,
+        tell=lambda event: steps.append(event.step),
+        should_stop=lambda: steps[-1] == 2,
+    ).run()
+    assert (result.ending, result.best_epoch) == ("asked", 1)
+    assert max(steps) == 2
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, HEAD], ids=["full", "head"])
+def test_a_killed_run_goes_on_to_the_same_end(tmp_path, settings):
+    whole = trained(settings).run()
+
+    def kill(event):
+        if event.kind == "step" and event.epoch == 3:
+            raise Killed
+
+    options = {"work_folder": tmp_path, "fingerprint": "a"}
+    with pytest.raises(Killed):
+        trained(settings, tell=kill, **options).run()
+    events = []
+    again = trained(settings, tell=events.append, **options).run()
+    assert [e.epoch for e in events if e.kind == "resumed"] == [2]
+    assert next(e.epoch for e in events if e.kind == "epoch") == 3
+    assert np.array_equal(whole.outputs, again.outputs)
+    assert whole.best_epoch == again.best_epoch
+    assert [p.loss for p in whole.points] == [p.loss for p in again.points]
+
+
+def test_the_state_of_another_run_is_refused(tmp_path):
+    trained(HEAD, work_folder=tmp_path, fingerprint="a").run()
+    with pytest.raises(TrainingError, match="other text or other settings"):
+        trained(HEAD, work_folder=tmp_path, fingerprint="b").run()
+
+
+def test_events_tell_how_it_goes():
+    events = []
+    trained(SETTINGS, tell=events.append).run()
+    steps = [event for event in events if event.kind == "step"]
+    assert [event.step for event in steps] == list(range(1, 16))
+    assert all(event.num_steps == 15 and event.loss > 0 for event in steps)
+    assert steps[0].learning_rate == pytest.approx(1e-2 / 1.5)
+    assert steps[-1].seconds_left == 0
+    epochs = [event for event in events if event.kind == "epoch"]
+    assert [event.epoch for event in epochs] == [1, 2, 3]
+    assert epochs[0].is_best
+    assert epochs[0].metric_name == "accuracy"
+    assert (events[-1].kind, events[-1].ending) == ("ended", "finished")
+
+
+def test_a_loss_that_is_no_number_stops_the_run(monkeypatch):
+    trainer = trained(SETTINGS)
+    monkeypatch.setattr(trainer.learner, "step", lambda *_: float("nan"))
+    with pytest.raises(TrainingError, match="no longer a number"):
+        trainer.run()
+
+
+def test_a_loss_that_becomes_no_number_leaves_the_best_epoch(monkeypatch):
+    trainer = trained(HEAD)
+    step = trainer.learner.step
+
+    def broken(*arguments):
+        return step(*arguments) if trainer.step < 7 else float("inf")
+
+    monkeypatch.setattr(trainer.learner, "step", broken)
+    result = trainer.run()
+    assert (result.ending, result.best_epoch) == ("not_a_number", 1)
+
+
+def test_class_weights_are_those_computed_by_hand():
+    # 12 rows of 3 classes that occur: 6, 4, 2; a fourth does not.
+    targets = np.array([0] * 6 + [1] * 4 + [2] * 2)
+    assert class_weights(targets, 4).tolist() == [12 / 18, 12 / 12, 12 / 6, 0.0]
+
+
+def test_class_weights_weigh_the_loss():
+    data = random_data(24)
+    settings = dataclasses.replace(SETTINGS, class_weights=True)
+    uneven = dataclasses.replace(
+        data.train, targets=np.array([0] * 12 + [1] * 8 + [2] * 4, "int32")
+    )
+    learner = Learner(tiny_loaded(), dataclasses.replace(data, train=uneven), settings)
+    logits = np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 3.0]], "float32")
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    expected = (24 / 36 * -np.log(shares[0, 0]) + 2.0 * -np.log(shares[1, 2])) / 2
+    targets = np.array([0, 2], "int32")
+    assert learner.mean_loss(logits, targets) == pytest.approx(expected, rel=1e-6)
+
+
+def test_numbers_are_answered_in_their_own_unit():
+    data = number_data()
+    loaded = tiny_loaded()
+    result = trained(HEAD, data, loaded).run()
+    assert result.metric == "r2"
+    assert 450 < result.outputs.mean() < 650
+    rows = tokenize(loaded.tokenizer, data.validation, HEAD.max_tokens)
+    batch = rows.batch(np.arange(len(data.validation)))
+    answers = CompiledForward(result.bert)(batch, ("class_logits",))["class_logits"]
+    assert answers.shape == (13, 1)
+    np.testing.assert_allclose(result.outputs, answers, rtol=1e-5)
+
+
+def test_rows_that_do_not_fit_the_model_are_refused():
+    with pytest.raises(TrainingError, match="11 positions"):
+        trained(dataclasses.replace(SETTINGS, max_tokens=12))
+    with pytest.raises(TrainingError, match="0 validation rows"):
+        trained(SETTINGS, random_data(num_validation=0))
+    loaded = tiny_loaded()
+    config = dataclasses.replace(loaded.model.config, type_vocab_size=1)
+    loaded.model.config = config
+    with pytest.raises(TrainingError, match="one text at a time"):
+        trained(SETTINGS, random_data(pairs=True), loaded)
+
+
+def test_the_sample_has_every_class():
+    assert set(random_data().train.targets) == set(range(len(NAMES)))
