@@ -1,0 +1,154 @@
+"""What the embeddings and the sentences' states are: frozen NumPy dataclasses.
+
+L is the number of layers, T of tokens, H the hidden size, V the vocabulary, P the
+positions, S the segments, M the points of a map.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.analysis.map_quality import MapQuality
+from bertviz_core.analysis.separation import Separation
+from bertviz_core.trace import FrozenArrays, TokenizedText
+
+PARTS = ("word", "position", "segment")
+
+
+@dataclass(frozen=True)
+class InputSum(FrozenArrays):
+    """The vectors that enter the first block, taken apart.
+
+    Args:
+        model_id: which model.
+        tokenized: the text.
+        parts: float32 `[3, T, H]`, in the order of `PARTS`; they add up to
+            `summed`.
+        summed: float32 `[T, H]`, before the layer norm.
+        normed: float32 `[T, H]`, after it: the model's own numbers.
+        means: float64 `[T]`, of the numbers of each sum.
+        deviations: float64 `[T]`, their standard deviation, divided by H.
+        gain, bias: float32 `[H]`, of the layer norm.
+        epsilon: added to the variance.
+        part_norms: float64 `[3, T]`, lengths.
+        sum_norms, normed_norms: float64 `[T]`.
+        cosines: float64 `[3, T]`, of each part with the sum.
+        shares: float64 `[3, T]`, (part · sum) / |sum|²; the three add up to 1, and
+            one below 0 takes away from the others.
+        largest_difference: between `normed` and the layer norm of `summed`
+            computed in NumPy in float64.
+    """
+
+    model_id: str
+    tokenized: TokenizedText
+    parts: np.ndarray
+    summed: np.ndarray
+    normed: np.ndarray
+    means: np.ndarray
+    deviations: np.ndarray
+    gain: np.ndarray
+    bias: np.ndarray
+    epsilon: float
+    part_norms: np.ndarray
+    sum_norms: np.ndarray
+    normed_norms: np.ndarray
+    cosines: np.ndarray
+    shares: np.ndarray
+    largest_difference: float
+
+
+@dataclass(frozen=True)
+class EmbeddingTables(FrozenArrays):
+    """The three tables that a model looks its input up in.
+
+    Args:
+        model_id: which model.
+        tokens: V entries of the vocabulary; "" for a row without a word.
+        word: float32 `[V, H]`.
+        position: float32 `[P, H]`.
+        segment: float32 `[S, H]`.
+    """
+
+    model_id: str
+    tokens: tuple[str, ...]
+    word: np.ndarray
+    position: np.ndarray
+    segment: np.ndarray
+
+
+@dataclass(frozen=True)
+class SentenceStates(FrozenArrays):
+    """Vectors of many sentences at every layer.
+
+    Args:
+        model_id: which model.
+        reading: "token", a point for each token of a sentence's own; "cls", the
+            vector of [CLS]; "mean", the mean over a sentence's own tokens. Own
+            tokens are those that were not added, so not [CLS] and [SEP].
+        texts: the sentences.
+        sentence_index: int `[M]`, the sentence of each point.
+        position: int `[M]`, its token index; 0 for "cls", -1 for "mean".
+        labels: M names: the token, or the sentence's text.
+        states: float32 `[L + 1, M, H]`, embedding output first. In a pre-norm
+            model the last one is before the final norm.
+    """
+
+    model_id: str
+    reading: str
+    texts: tuple[TokenizedText, ...]
+    sentence_index: np.ndarray
+    position: np.ndarray
+    labels: tuple[str, ...]
+    states: np.ndarray
+
+
+@dataclass(frozen=True)
+class WordSenses(FrozenArrays):
+    """One word in several sentences, layer by layer.
+
+    Args:
+        model_id: which model.
+        word: as it was asked for.
+        texts: the sentences.
+        sentence_index: int `[M]`, the sentence of each occurrence.
+        spans: int `[M, 2]`, first and past-the-last token index of each.
+        senses: M names of the senses, from the sentences.
+        states: float32 `[L + 1, M, H]`, the mean over the word's tokens.
+        cosines: float64 `[L + 1, M, M]`, between occurrences.
+        separations: at each of L + 1 layers.
+    """
+
+    model_id: str
+    word: str
+    texts: tuple[TokenizedText, ...]
+    sentence_index: np.ndarray
+    spans: np.ndarray
+    senses: tuple[str, ...]
+    states: np.ndarray
+    cosines: np.ndarray
+    separations: tuple[Separation, ...]
+
+
+@dataclass(frozen=True)
+class DrawnMap(FrozenArrays):
+    """A flat map, with what it is worth.
+
+    Args:
+        method: "tsne".
+        positions: float64 `[M, 2]`.
+        seed: the same seed and points give the same map on the same machine.
+        perplexity: about how many neighbours each point has.
+        num_steps: of the optimisation.
+        divergence: Kullback-Leibler divergence that is left, in nats.
+        quality: which neighbours the map kept.
+    """
+
+    method: str
+    positions: np.ndarray
+    seed: int
+    perplexity: float
+    num_steps: int
+    divergence: float
+    quality: MapQuality

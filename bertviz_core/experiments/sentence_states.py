@@ -1,0 +1,247 @@
+"""Vectors of many sentences, and of one word in many, at every layer."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from bertviz_core.analysis.geometry import cosine_matrix
+from bertviz_core.analysis.separation import group_separation
+from bertviz_core.errors import TextError
+from bertviz_core.experiments.embedding_results import SentenceStates, WordSenses
+from bertviz_core.experiments.masked_rows import Progress
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import TokenizedText
+
+READINGS = ("token", "cls", "mean")
+MAX_SENTENCES = 200
+# Numbers of all layers' vectors together: 256 MB in float32. BERT-base has room for
+# some 6,700 tokens, 200 sentences of 33.
+MAX_VALUES = 2**26
+# Tokens of one pass: hidden states of 2048 are 82 MB for BERT-base.
+_TOKENS_A_PASS = 2048
+
+
+def sentence_states(
+    explorer: Explorer,
+    sentences: Sequence[str],
+    reading: str = "mean",
+    cut: bool = False,
+    progress: Progress | None = None,
+) -> SentenceStates:
+    """Reads vectors of sentences from every layer; none is left out.
+
+    Sentences of one length go through the network together, so that none is
+    padded: a sentence gives the numbers that it gives alone.
+
+    Args:
+        explorer: of the model.
+        sentences: from 1 to `MAX_SENTENCES`.
+        reading: of `READINGS`, see `SentenceStates`.
+        cut: leaves out what is beyond the last position.
+        progress: told the share of the sentences done; may raise to cancel.
+
+    Raises:
+        TextError: none or too many sentences, too many tokens to keep all of
+            them, or see `Explorer.tokenize`.
+        ValueError: an unknown reading.
+    """
+    if reading not in READINGS:
+        raise ValueError(f"`reading` must be among {READINGS}. Received: {reading}.")
+    texts = _tokenized(explorer, sentences, cut)
+    chosen = [_groups(text, reading) for text in texts]
+    counts = [len(points) for points in chosen]
+    _require_room(explorer, sum(counts))
+    positions = [-1 if reading == "mean" else p[0] for row in chosen for p in row]
+    index = np.repeat(np.arange(len(texts)), counts)
+    labels = (
+        [texts[i].tokens[t] for i, t in zip(index.tolist(), positions, strict=True)]
+        if reading == "token"
+        else [text.text for text in texts]
+    )
+    return SentenceStates(
+        model_id=explorer.model_id,
+        reading=reading,
+        texts=tuple(texts),
+        sentence_index=index,
+        position=np.array(positions, np.int64),
+        labels=tuple(labels),
+        states=_means(explorer, texts, chosen, progress),
+    )
+
+
+def word_senses(
+    explorer: Explorer,
+    sentences: Sequence[str],
+    word: str,
+    senses: Sequence[str],
+    cut: bool = False,
+    progress: Progress | None = None,
+) -> WordSenses:
+    """Follows one word through the layers in sentences that mean it differently.
+
+    Every place where the word stands whole is an occurrence: not "bank" in
+    "banks". Capitals count only in a model that knows them. Its vector is the mean
+    over its tokens.
+
+    Args:
+        explorer: of the model.
+        sentences: from 1 to `MAX_SENTENCES`, each with the word in it.
+        word: one word, or several; any number of tokens.
+        senses: the name of the sense in each sentence.
+        cut: leaves out what is beyond the last position.
+        progress: told the share of the sentences done; may raise to cancel.
+
+    Raises:
+        TextError: a sentence without the word, no word, or see
+            `sentence_states`.
+        ValueError: another number of senses than of sentences.
+
+    Source:
+        Ethayarajh 2019 (arXiv:1909.00512), section 3.3; Coenen et al. 2019
+        (arXiv:1906.02715), section 4, for senses.
+    """
+    if len(senses) != len(sentences):
+        raise ValueError(
+            f"`senses` must name each of {len(sentences)} sentences. "
+            f"Received: {len(senses)}."
+        )
+    texts = _tokenized(explorer, sentences, cut)
+    spans = _spans_in_each(texts, word, explorer.tokenizer.lower_case)
+    index = np.repeat(np.arange(len(texts)), [len(found) for found in spans])
+    _require_room(explorer, len(index))
+    chosen = [[list(range(*span)) for span in found] for found in spans]
+    states = _means(explorer, texts, chosen, progress)
+    groups = [senses[i] for i in index.tolist()]
+    return WordSenses(
+        model_id=explorer.model_id,
+        word=word,
+        texts=tuple(texts),
+        sentence_index=index,
+        spans=np.array([span for found in spans for span in found], np.int64),
+        senses=tuple(groups),
+        states=states,
+        cosines=np.stack([cosine_matrix(layer) for layer in states]),
+        separations=tuple(group_separation(layer, groups) for layer in states),
+    )
+
+
+def find_word(text: TokenizedText, word: str, lower_case: bool) -> list[list[int]]:
+    """Token spans `[first, past the last]` where a word stands whole.
+
+    Args:
+        text: what is searched; a pair's second text is not.
+        word: as typed.
+        lower_case: whether capitals are all the same.
+    """
+    flags = re.IGNORECASE if lower_case else 0
+    own = np.flatnonzero((text.word_ids >= 0) & (text.token_type_ids == 0))
+    starts = {int(text.offsets[t, 0]): int(t) for t in reversed(own)}
+    ends = {int(text.offsets[t, 1]): int(t) for t in own}
+    spans = []
+    for match in re.finditer(re.escape(word.strip()), text.text, flags):
+        first, last = starts.get(match.start()), ends.get(match.end())
+        if first is None or last is None:
+            continue  # within a piece, or cut off
+        begins = text.word_ids[first - 1] != text.word_ids[first]
+        stops = text.word_ids[last + 1] != text.word_ids[last]
+        if first <= last and begins and stops:
+            spans.append([first, last + 1])
+    return spans
+
+
+def _groups(text: TokenizedText, reading: str) -> list[list[int]]:
+    """The tokens that each point of a text is the mean of."""
+    own: list[int] = np.flatnonzero(~text.is_special).tolist()
+    return {"token": [[t] for t in own], "mean": [own], "cls": [[0]]}[reading]
+
+
+def _spans_in_each(
+    texts: Sequence[TokenizedText], word: str, lower_case: bool
+) -> list[list[list[int]]]:
+    if not word.strip():
+        raise TextError("There is no word to follow. Type a word of the sentences.")
+    spans = [find_word(text, word, lower_case) for text in texts]
+    for number, found in enumerate(spans, start=1):
+        if not found:
+            raise TextError(
+                "Sentence {number} does not have the word as a whole. Received: "
+                "{word}. Write the word into the sentence, or take the sentence away.",
+                number=number,
+                word=word,
+            )
+    return spans
+
+
+def _tokenized(
+    explorer: Explorer, sentences: Sequence[str], cut: bool
+) -> list[TokenizedText]:
+    if not sentences:
+        raise TextError("There is no text to look at. Type a sentence.")
+    if len(sentences) > MAX_SENTENCES:
+        raise TextError(
+            "There are too many sentences for one map. Received: {num_sentences}; "
+            "{limit} are allowed. Take some away.",
+            num_sentences=len(sentences),
+            limit=MAX_SENTENCES,
+        )
+    return [explorer.tokenize(sentence, cut=cut) for sentence in sentences]
+
+
+def _require_room(explorer: Explorer, num_points: int) -> None:
+    config = explorer.config
+    limit = MAX_VALUES // ((config.num_hidden_layers + 1) * config.hidden_size)
+    if num_points > limit:
+        raise TextError(
+            "The sentences have too many tokens to keep every one. Received: "
+            "{num_points} tokens; {limit} fit. Use fewer sentences, or one vector for "
+            "each.",
+            num_points=num_points,
+            limit=limit,
+        )
+
+
+def _means(
+    explorer: Explorer,
+    texts: Sequence[TokenizedText],
+    chosen: Sequence[Sequence[Sequence[int]]],
+    progress: Progress | None,
+) -> np.ndarray:
+    """The mean over each chosen group of tokens, float32 `[L + 1, M, H]`.
+
+    `chosen` has the groups of each text; points come in their order.
+    """
+    config = explorer.config
+    ends = np.cumsum([len(groups) for groups in chosen])
+    result = np.empty(
+        (config.num_hidden_layers + 1, int(ends[-1]), config.hidden_size), np.float32
+    )
+    done = 0
+    for together in _equally_long(texts):
+        inputs = {
+            "input_ids": np.stack([texts[i].input_ids for i in together]),
+            "token_type_ids": np.stack([texts[i].token_type_ids for i in together]),
+        }
+        states = explorer.forward(inputs, ("hidden_states",))["hidden_states"]
+        for row, i in enumerate(together):  # states[row]: [L + 1, T, H]
+            first = ends[i] - len(chosen[i])
+            for offset, tokens in enumerate(chosen[i]):
+                result[:, first + offset] = states[row][:, tokens].mean(axis=1)
+        done += len(together)
+        if progress is not None:
+            progress(done / len(texts), "reading sentences")
+    return result
+
+
+def _equally_long(texts: Sequence[TokenizedText]) -> Iterator[list[int]]:
+    """Indices of texts that go through the network together."""
+    by_length: dict[int, list[int]] = defaultdict(list)
+    for index, text in enumerate(texts):
+        by_length[text.num_tokens].append(index)
+    for num_tokens, alike in sorted(by_length.items()):
+        size = max(1, _TOKENS_A_PASS // num_tokens)
+        for start in range(0, len(alike), size):
+            yield alike[start : start + size]

@@ -1,0 +1,183 @@
+"""Many sentences give what each gives alone, and words are found where they stand."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.analysis.separation import group_separation
+from bertviz_core.errors import TextError
+from bertviz_core.experiments import sentence_states as module
+from bertviz_core.experiments.sentence_states import (
+    find_word,
+    sentence_states,
+    word_senses,
+)
+from tests.core import oracle
+from tests.core.random_models import CONFIG, explorer_of
+
+# Of 3, 1, 5, 3 and 2 tokens of their own; the second and a later one are alike.
+SENTENCES = ("the cat .", "mat", "A red cats sat", "a mat !", "红 e")
+STATES = CONFIG.num_hidden_layers + 1
+
+
+@pytest.fixture(scope="module")
+def explorer(any_norm_model):
+    return explorer_of(any_norm_model[0])
+
+
+def states_by_hand(any_norm_model, text):
+    """float64 `[L + 1, T, H]` of the oracle, one sentence alone."""
+    model, weights = any_norm_model
+    inputs = {"input_ids": text.input_ids[None]}
+    return oracle.forward(weights, model.config, inputs)["hidden_states"][0]
+
+
+@pytest.fixture(scope="module")
+def by_hand(any_norm_model, explorer):
+    texts = [explorer.tokenize(sentence) for sentence in SENTENCES]
+    return [(text, states_by_hand(any_norm_model, text)) for text in texts]
+
+
+def test_every_token_of_its_own_is_a_point(explorer, by_hand):
+    found = sentence_states(explorer, SENTENCES, "token")
+    point = 0
+    for index, (text, states) in enumerate(by_hand):
+        for t in range(1, text.num_tokens - 1):
+            assert found.sentence_index[point] == index
+            assert found.position[point] == t
+            assert found.labels[point] == text.tokens[t]
+            np.testing.assert_allclose(
+                found.states[:, point], states[:, t], rtol=0, atol=1e-5
+            )
+            point += 1
+    assert found.states.shape == (STATES, point, CONFIG.hidden_size)
+    assert "[CLS]" not in found.labels
+    assert "[SEP]" not in found.labels
+
+
+@pytest.mark.parametrize("reading", ["cls", "mean"])
+def test_one_point_a_sentence_in_the_order_of_the_sentences(explorer, by_hand, reading):
+    found = sentence_states(explorer, SENTENCES, reading)
+    assert found.labels == SENTENCES
+    assert found.sentence_index.tolist() == [0, 1, 2, 3, 4]
+    assert found.position.tolist() == [0 if reading == "cls" else -1] * 5
+    assert found.states.dtype == np.float32
+    for index, (_, states) in enumerate(by_hand):
+        expected = states[:, 0] if reading == "cls" else states[:, 1:-1].mean(axis=1)
+        np.testing.assert_allclose(found.states[:, index], expected, rtol=0, atol=1e-5)
+
+
+def test_sentences_of_one_length_share_a_pass(explorer, monkeypatch):
+    lengths = {explorer.tokenize(sentence).num_tokens for sentence in SENTENCES}
+    whole = sentence_states(explorer, SENTENCES).states
+    before = explorer.num_forward_passes
+    sentence_states(explorer, SENTENCES)
+    assert explorer.num_forward_passes - before == len(lengths) < len(SENTENCES)
+    monkeypatch.setattr(module, "_TOKENS_A_PASS", 1)
+    before = explorer.num_forward_passes
+    alone = sentence_states(explorer, SENTENCES).states
+    assert explorer.num_forward_passes - before == len(SENTENCES)
+    np.testing.assert_allclose(alone, whole, rtol=0, atol=1e-5)
+
+
+def test_progress_reaches_the_end_and_may_cancel(explorer):
+    seen = []
+    sentence_states(explorer, SENTENCES, progress=lambda done, _: seen.append(done))
+    assert seen == sorted(seen)
+    assert seen[-1] == 1
+
+    def cancel(*_):
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        sentence_states(explorer, SENTENCES, progress=cancel)
+
+
+def test_what_cannot_all_be_kept_is_refused_not_sampled(explorer, monkeypatch):
+    with pytest.raises(TextError, match="no text"):
+        sentence_states(explorer, [])
+    with pytest.raises(TextError, match="201; 200 are allowed"):
+        sentence_states(explorer, ["mat"] * 201)
+    with pytest.raises(ValueError, match="reading"):
+        sentence_states(explorer, SENTENCES, "last")
+    monkeypatch.setattr(module, "MAX_VALUES", 6 * STATES * CONFIG.hidden_size)
+    with pytest.raises(TextError, match="; 6 fit"):
+        sentence_states(explorer, SENTENCES, "token")
+    assert sentence_states(explorer, SENTENCES, "mean").states.shape[1] == 5
+
+
+def test_a_sentence_that_is_too_long_is_refused_or_cut(explorer):
+    long = "cat " * 20
+    with pytest.raises(TextError, match="too long"):
+        sentence_states(explorer, [long])
+    found = sentence_states(explorer, [long], "token", cut=True)
+    assert len(found.labels) == CONFIG.max_position_embeddings - 2
+    assert found.texts[0].was_cut
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "spans"),
+    [
+        ("the cat sat on a cat", "cat", [[2, 3], [6, 7]]),
+        ("the CAT sat", "cat", [[2, 3]]),
+        ("the cats sat", "cat", []),  # a piece of another word
+        ("the cats sat", "cats", [[2, 4]]),  # two pieces
+        ("the cats sat", "s", []),
+        ("a 红e 红", "红", [[2, 3], [4, 5]]),  # no spaces between
+        ("a 红红 e", "红红", [[2, 4]]),
+        ("the cat, the mat.", "cat", [[2, 3]]),
+        ("the cat sat", "the cat", [[1, 3]]),
+        ("the cat sat", " sat ", [[3, 4]]),
+        ("a (e) .", "(e)", [[2, 5]]),  # not a pattern
+        ("the cat", ".", []),
+    ],
+)
+def test_a_word_is_found_where_it_stands_whole(explorer, text, word, spans):
+    assert find_word(explorer.tokenize(text), word, lower_case=True) == spans
+
+
+def test_capitals_count_where_the_model_knows_them(explorer):
+    assert find_word(explorer.tokenize("the CAT"), "cat", lower_case=False) == []
+
+
+def test_a_word_that_was_cut_off_is_not_found(explorer):
+    text = explorer.tokenize("a " * 9 + "cat", cut=True)
+    assert text.was_cut
+    assert find_word(text, "cat", lower_case=True) == []
+
+
+SENSE_TEXTS = ("the cats sat", "a cats !", "cats on cats", "e cats .")
+SENSES = ("x", "y", "x", "y")
+
+
+def test_the_word_is_followed_through_every_layer(any_norm_model, explorer):
+    found = word_senses(explorer, SENSE_TEXTS, "cats", SENSES)
+    assert found.sentence_index.tolist() == [0, 1, 2, 2, 3]
+    assert found.spans.tolist() == [[2, 4], [2, 4], [1, 3], [4, 6], [2, 4]]
+    assert found.senses == ("x", "y", "x", "x", "y")
+    assert found.word == "cats"
+    for point, (index, (first, end)) in enumerate(
+        zip(found.sentence_index, found.spans, strict=True)
+    ):
+        states = states_by_hand(any_norm_model, found.texts[index])
+        np.testing.assert_allclose(
+            found.states[:, point], states[:, first:end].mean(axis=1), atol=1e-5
+        )
+    for layer, vectors in enumerate(found.states.astype("f8")):
+        lengths = np.linalg.norm(vectors, axis=1)
+        expected = vectors @ vectors.T / np.outer(lengths, lengths)
+        np.testing.assert_allclose(found.cosines[layer], expected, atol=1e-9)
+        separation = group_separation(found.states[layer], found.senses)
+        assert found.separations[layer] == separation
+    assert len(found.separations) == STATES
+    # The embeddings know the place and not the sense: same place, same vector.
+    assert found.cosines[0, 0, 1] == pytest.approx(1)
+    assert found.cosines[1, 0, 1] < 0.9999
+
+
+def test_a_sentence_without_the_word_is_named(explorer):
+    with pytest.raises(TextError, match=r"Sentence 2 .* cats"):
+        word_senses(explorer, ["cats", "the cat"], "cats", "xy")
+    with pytest.raises(TextError, match="no word"):
+        word_senses(explorer, ["cats"], "  ", "x")
+    with pytest.raises(ValueError, match="senses"):
+        word_senses(explorer, ["cats"], "cats", "xy")
