@@ -13,6 +13,7 @@ from pages.ui.masked_word.candidates import (
 )
 from pages.ui.masked_word.choosing import explore_choosing
 from pages.ui.masked_word.editor import edit_text
+from pages.ui.masked_word.panels import ask_further
 from pages.ui.masked_word.reading import show_reading
 from pages.ui.masked_word.wording import explain_terms
 from pages.ui.models import model_picker
@@ -40,6 +41,7 @@ with shown_to_user(), model_at_work():
         st.stop()
     if not len(tokenized.mask_positions):
         st.info(t("masked_word.no_mask"), icon=":material/touch_app:")
+        ask_further(model, tokenized, None)
         st.stop()
     predictions = predict_masks(model, masked.text, cut=tokenized.was_cut)
 
@@ -55,3 +57,5 @@ explore_candidates(masked, mask)
 st.header(t("masked_word.choosing_title"), anchor=False)
 st.markdown(t("masked_word.choosing_intro"))
 explore_choosing(mask)
+
+ask_further(model, tokenized, mask)

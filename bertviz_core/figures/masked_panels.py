@@ -1,0 +1,272 @@
+"""Figures of the questions about masked words: arrays in, a plotly figure out.
+
+Colours tell nothing that a number, a word or a dash does not say as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.activations import figure, layout, line
+from bertviz_core.figures.masked_word import label
+
+_ROW_HEIGHT = 26  # pixels; a line of text fits
+_FRAME_HEIGHT = 110  # pixels
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+# The end of PuOr's two hues, see `value_map`.
+_AGAINST, _FOR = "#b35806", "#542788"
+# Light enough at both ends for black letters, and lightness alone tells it.
+_PAPER = [[0.0, "#ffffff"], [1.0, "#7fb3d5"]]
+
+
+def words_map_figure(
+    words: Sequence[Sequence[str]],
+    probs: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    row_title: str,
+    column_title: str,
+    probability: str,
+) -> go.Figure:
+    """Draws a word in every cell, darker where the model is more certain.
+
+    Args:
+        words: R rows of C words.
+        probs: float `[R, C]`, of those words.
+        rows: R labels, the first one on top.
+        columns: C labels.
+        row_title: what a row is.
+        column_title: what a column is.
+        probability: the word for what the shade means.
+
+    Raises:
+        ValueError: labels, words and probabilities do not fit each other.
+    """
+    if probs.shape != (len(rows), len(columns)) or len(words) != len(rows):
+        raise ValueError(
+            f"`probs` must be {len(rows)} x {len(columns)}. "
+            f"Received: {probs.shape}, {len(words)} rows of words."
+        )
+    shown = [[label(word) for word in row] for row in words]
+    trace = {
+        "type": "heatmap",
+        "z": probs.tolist(),
+        "x": list(range(len(columns))),
+        "y": list(range(len(rows))),
+        "text": shown,
+        "texttemplate": "%{text}",
+        "textfont": {"color": "#111111", "size": 12},
+        "colorscale": _PAPER,
+        "zmin": 0.0,
+        "zmax": 1.0,
+        "xgap": 1,
+        "ygap": 1,
+        "colorbar": {"thickness": 12, "title": {"text": probability}},
+        "hovertemplate": "%{text} %{z:.4f}<extra></extra>",
+    }
+    made = layout(column_title, row_title)
+    made["height"] = _FRAME_HEIGHT + _ROW_HEIGHT * len(rows)
+    made["hovermode"] = "closest"
+    made["showlegend"] = False
+    made["xaxis"] |= {
+        "tickvals": list(range(len(columns))),
+        "ticktext": [label(name) for name in columns],
+        "showgrid": False,
+        "zeroline": False,
+    }
+    made["yaxis"] |= {
+        "tickvals": list(range(len(rows))),
+        "ticktext": [label(name) for name in rows],
+        "range": [len(rows) - 0.5, -0.5],
+        "showgrid": False,
+        "zeroline": False,
+    }
+    return go.Figure([trace], made, _validate=False)
+
+
+def ranks_figure(
+    ranks: Mapping[str, np.ndarray], rows: Sequence[str], *, x_title: str, y_title: str
+) -> go.Figure:
+    """Draws the rank of words through the layers; rank 1 is on top.
+
+    Args:
+        ranks: name of each line, and int `[R]`, from 1.
+        rows: R labels of the places on the way.
+        x_title: what a place is.
+        y_title: the word for rank.
+    """
+    places = np.arange(len(rows))
+    traces = [
+        {
+            **line(places, values, _DASHES[index % len(_DASHES)]),
+            "name": label(name),
+            "mode": "lines+markers",
+            "hovertemplate": "%{y:.0f}",
+        }
+        for index, (name, values) in enumerate(ranks.items())
+    ]
+    made = layout(x_title, y_title)
+    made["xaxis"] |= {"tickvals": places.tolist(), "ticktext": list(rows)}
+    largest = max(float(values.max()) for values in ranks.values())
+    made["yaxis"] |= {
+        "type": "log",
+        "range": [np.log10(max(largest, 2.0)) + 0.1, -0.1],
+        "dtick": 1,
+        "zeroline": False,
+    }
+    return figure(traces, made)
+
+
+def chain_figure(
+    steps: np.ndarray,
+    change_rates: np.ndarray,
+    entropies: np.ndarray,
+    burn_in: int,
+    *,
+    x_title: str,
+    changed: str,
+    entropy: str,
+    burn_in_name: str,
+) -> go.Figure:
+    """Draws how much a chain changes, and how free it was, step by step.
+
+    Args:
+        steps: int `[S]`, increasing, from 1.
+        change_rates: float `[S]`, share of changed words around each step.
+        entropies: float `[S]`, bits, likewise.
+        burn_in: first steps that are not counted; shaded.
+        x_title: the word for step.
+        changed: name of the first line.
+        entropy: name of the second line, with its unit.
+        burn_in_name: what is written into the shade.
+    """
+    traces = [
+        {**line(steps, change_rates), "name": changed},
+        {**line(steps, entropies, "dot"), "name": entropy, "yaxis": "y2"},
+    ]
+    made = layout(x_title, changed)
+    made["yaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
+    made["yaxis2"] = {
+        "title": {"text": entropy},
+        "overlaying": "y",
+        "side": "right",
+        "showgrid": False,
+        "rangemode": "tozero",
+        "fixedrange": True,
+        "automargin": True,
+    }
+    made["shapes"], made["annotations"] = _burn_in(
+        burn_in, int(steps[-1]), burn_in_name
+    )
+    return figure(traces, made)
+
+
+def signed_bars_figure(
+    names: Sequence[str], values: np.ndarray, title: str, digits: int = 2
+) -> go.Figure:
+    """Draws a bar for each name, to the left where the value is below 0.
+
+    Args:
+        names: M labels, the first one on top; repeats are allowed.
+        values: float `[M]`; NaN draws nothing.
+        title: what the values are.
+        digits: of the written numbers.
+    """
+    if values.shape != (len(names),) or not len(names):
+        raise ValueError(f"`values` must be [{len(names)}], not {values.shape}.")
+    known = [None if np.isnan(value) else float(value) for value in values]
+    trace = {
+        "type": "bar",
+        "orientation": "h",
+        "x": known,
+        "y": list(range(len(names))),
+        "text": ["" if v is None else f"{v:.{digits}f}" for v in known],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "marker": {"color": [_AGAINST if (v or 0) < 0 else _FOR for v in known]},
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+    made = layout(title, "")
+    made["height"] = _FRAME_HEIGHT + _ROW_HEIGHT * len(names)
+    made["showlegend"] = False
+    made["hovermode"] = "closest"
+    made["xaxis"] |= {"range": _room_for_numbers(values)}
+    made["yaxis"] |= {
+        "tickvals": list(range(len(names))),
+        "ticktext": [label(name) for name in names],
+        "range": [len(names) - 0.4, -0.6],
+        "zeroline": False,
+    }
+    return figure([trace], made)
+
+
+def two_sentences_figure(
+    tokens: Sequence[str],
+    log_probs_a: np.ndarray,
+    log_probs_b: np.ndarray,
+    written: Sequence[int],
+    *,
+    title_a: str,
+    title_b: str,
+) -> go.Figure:
+    """Draws words as points: how likely in sentence A, how likely in B.
+
+    Args:
+        tokens: M words.
+        log_probs_a: float `[M]`, natural logarithms.
+        log_probs_b: float `[M]`, likewise.
+        written: which points carry their word.
+        title_a: of the horizontal axis.
+        title_b: of the other one.
+    """
+    named = set(written)
+    names = [label(token) for token in tokens]
+    a, b = (np.exp(values) for values in (log_probs_a, log_probs_b))
+    points = {
+        "type": "scattergl",
+        "mode": "markers+text",
+        "x": a,
+        "y": b,
+        "text": [name if i in named else "" for i, name in enumerate(names)],
+        "textposition": "top center",
+        "customdata": names,
+        "marker": {"size": 6, "opacity": 0.6},
+        "hovertemplate": "%{customdata}<br>A %{x:.3g}<br>B %{y:.3g}<extra></extra>",
+    }
+    low = float(min(a.min(), b.min()))
+    equal = {
+        **line(np.array([low, 1.0]), np.array([low, 1.0]), "dot"),
+        "hoverinfo": "skip",
+        "hovertemplate": None,
+    }
+    made = layout(title_a, title_b, height=480)
+    made["showlegend"] = False
+    made["hovermode"] = "closest"
+    for axis in ("xaxis", "yaxis"):
+        made[axis] |= {"type": "log", "exponentformat": "power", "dtick": 1}
+    return figure([equal, points], made)
+
+
+def _burn_in(
+    burn_in: int, num_steps: int, name: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    end = min(burn_in, num_steps)
+    if not end:
+        return [], []
+    shade = {"type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1}
+    shade |= {"x0": 0.5, "x1": end + 0.5, "fillcolor": "#888888", "opacity": 0.15}
+    note = {"xref": "x", "yref": "paper", "x": 0.5 + end / 2, "y": 1, "text": name}
+    note |= {"showarrow": False, "yanchor": "top"}
+    return [shade | {"line": {"width": 0}}], [note]
+
+
+def _room_for_numbers(values: np.ndarray) -> list[float]:
+    known = values[~np.isnan(values)]
+    low, high = float(known.min(initial=0.0)), float(known.max(initial=0.0))
+    room = 0.2 * ((high - low) or 1.0)
+    return [low - room * (low < 0), high + room * (high > 0)]

@@ -1,0 +1,88 @@
+"""A text as a grid of tokens, each on a shade that says how large its number is."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.masked_word import label
+
+COLUMNS = 8
+_ROW_HEIGHT = 48  # pixels; two lines of text fit
+_FRAME_HEIGHT = 60  # pixels
+# Lightness alone tells the number, and black letters stay legible on all of it.
+_PAPER = [[0.0, "#ffffff"], [1.0, "#f0a24a"]]
+
+
+def token_grid_figure(
+    tokens: Sequence[str], values: np.ndarray, hints: Sequence[str], *, title: str
+) -> go.Figure:
+    """Draws tokens in the order of reading, their numbers below them.
+
+    Args:
+        tokens: S pieces, at least one.
+        values: float `[S]`, at least 0; NaN leaves the paper blank.
+        hints: S texts to show under the pointer.
+        title: what the numbers are, with their unit.
+
+    Raises:
+        ValueError: the three do not have one length.
+    """
+    if not tokens or values.shape != (len(tokens),) or len(hints) != len(tokens):
+        raise ValueError(
+            f"`values` and `hints` must have {len(tokens)} entries, at least one. "
+            f"Received: {values.shape}, {len(hints)}."
+        )
+    shades, texts, said = _cells(tokens, values, hints)
+    top = float(np.nan_to_num(values).max(initial=0.0)) or 1.0
+    trace = {
+        "type": "heatmap",
+        "z": shades,
+        "text": texts,
+        "texttemplate": "%{text}",
+        "textfont": {"color": "#111111", "size": 13},
+        "customdata": said,
+        "hovertemplate": "%{customdata}<extra></extra>",
+        "hoverongaps": False,
+        "colorscale": _PAPER,
+        "zmin": 0.0,
+        "zmax": top,
+        "xgap": 2,
+        "ygap": 2,
+        "colorbar": {"thickness": 12},
+    }
+    axis = {"visible": False, "fixedrange": True, "showgrid": False}
+    made = {
+        "height": _FRAME_HEIGHT + _ROW_HEIGHT * len(shades),
+        "margin": {"l": 0, "r": 0, "t": 32, "b": 0},
+        "title": {"text": title, "font": {"size": 14}, "x": 0},
+        "xaxis": axis,
+        "yaxis": axis | {"range": [len(shades) - 0.5, -0.5]},
+    }
+    return go.Figure([trace], made, _validate=False)
+
+
+def _hint(text: str) -> str:
+    """Plotly reads some HTML; `%{` would begin a place to fill."""
+    return html.escape(text, quote=False).replace("%{", "%\u2060{")
+
+
+def _cells(
+    tokens: Sequence[str], values: np.ndarray, hints: Sequence[str]
+) -> tuple[list[list[float | None]], list[list[str]], list[list[str]]]:
+    """Numbers, writing and hints, each in rows of `COLUMNS`."""
+    num_rows = -(-len(tokens) // COLUMNS)
+    shades: list[list[float | None]] = [[None] * COLUMNS for _ in range(num_rows)]
+    texts = [[""] * COLUMNS for _ in range(num_rows)]
+    said = [[""] * COLUMNS for _ in range(num_rows)]
+    for index, (token, value) in enumerate(zip(tokens, values, strict=True)):
+        row, column = divmod(index, COLUMNS)
+        is_known = not np.isnan(value)
+        # A place without a number still has its word.
+        shades[row][column] = float(value) if is_known else 0.0
+        texts[row][column] = label(token) + (f"<br>{value:.1f}" if is_known else "")
+        said[row][column] = label(token) + "<br>" + _hint(hints[index])
+    return shades, texts, said

@@ -1,0 +1,113 @@
+"""What the panels of the masked-word page ask about, and widgets that they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from bertviz_core.trace import TokenizedText
+from pages.ui.answers import describe_model, vocabulary
+from pages.ui.language import t
+from pages.ui.masked_word.candidates import Mask
+
+NUM_OFFERED = 20  # likeliest words in a list; any other may be typed
+# Work that is done without asking: about a second on two cores.
+_SHORT_WORK = 3e10
+
+
+@dataclass(frozen=True)
+class Question:
+    """What stands above the panels.
+
+    Args:
+        model: its id.
+        text: what the model reads of the text.
+        tokenized: the same, in tokens.
+        mask: the one that is looked at; `None` in a text without any.
+    """
+
+    model: str
+    text: str
+    tokenized: TokenizedText
+    mask: Mask | None
+
+    @property
+    def position(self) -> int:
+        """Token index of the mask, or of the first word where there is none."""
+        if self.mask is None:
+            return int((~self.tokenized.is_special).argmax())
+        return int(self.tokenized.mask_positions[self.mask.index])
+
+
+def ask_about(model: str, tokenized: TokenizedText, mask: Mask | None) -> Question:
+    """Makes a question of what the page shows; a text that was cut stays cut.
+
+    Args:
+        model: its id.
+        tokenized: what the model read.
+        mask: the one that is looked at.
+    """
+    text = tokenized.text
+    if tokenized.was_cut:
+        text = text[: int(tokenized.offsets[:, 1].max())]
+    return Question(model, text, tokenized, mask)
+
+
+def choose_word(question: Question, label: str, key: str, first: int = 0) -> int:
+    """Draws the choice of a word: the likeliest ones, or any that is typed.
+
+    Args:
+        question: whose mask the word would fill.
+        label: of the widget.
+        key: of the widget.
+        first: which of the likeliest words is chosen to begin with.
+
+    Returns:
+        The id of the word.
+    """
+    words = vocabulary(question.model)
+    likely = likely_ids(question)
+    names = list(dict.fromkeys(words[index] for index in likely))
+    typed = st.session_state.get(key)
+    options = list(dict.fromkeys([*filter(None, [typed]), *names]))
+    start = names[min(first, len(names) - 1)]
+    chosen = st.selectbox(
+        label,
+        options,
+        index=options.index(start),
+        key=key,
+        accept_new_options=True,
+        help=t("masked_panels.word_help"),
+    )
+    found = _id_of(words, (chosen or start).strip())
+    if found is not None:
+        return found
+    st.warning(
+        t("masked_panels.unknown_word", word=chosen or "", instead=start),
+        icon=":material/question_mark:",
+    )
+    return words.index(start)
+
+
+def likely_ids(question: Question) -> tuple[int, ...]:
+    """The likeliest words at the mask, or the word itself where there is none."""
+    if question.mask is None:
+        return (int(question.tokenized.input_ids[question.position]),)
+    return tuple(int(index) for index in question.mask.order[:NUM_OFFERED])
+
+
+def is_short(model: str, num_passes: int, num_tokens: float) -> bool:
+    """Whether so many passes take so little that nobody need ask for them."""
+    config = describe_model(model).config
+    layers, hidden = (
+        int(str(config[name])) for name in ("num_hidden_layers", "hidden_size")
+    )
+    return num_passes * num_tokens * layers * 24 * hidden**2 < _SHORT_WORK
+
+
+def _id_of(words: tuple[str, ...], word: str) -> int | None:
+    for spelling in (word, word.lower()):
+        if spelling in words:
+            return words.index(spelling)
+    return None

@@ -1,0 +1,264 @@
+"""Gibbs sampling: a sentence that changes word by word, shown while it does."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from dataclasses import dataclass
+
+import streamlit as st
+
+from bertviz_core.errors import BertVizError
+from bertviz_core.experiments.chain_results import (
+    ORDERS,
+    GibbsRun,
+    GibbsSettings,
+    GibbsState,
+)
+from pages.ui.address import choose_linked
+from pages.ui.answers import describe_model
+from pages.ui.engine import client
+from pages.ui.errors import shown_to_user
+from pages.ui.language import plain, t
+from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.chain_pictures import show_chain
+
+_CHAIN = "masked_chain"
+_POLL_SECONDS = 0.5
+_CHUNK_SECONDS = 1.5  # a new picture about this often
+_FIRST_CHUNK, _LARGEST_CHUNK = 20, 500
+_MOST_STEPS = 20_000
+_STARTS = ("sentence", "masks")
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """A chain of this session.
+
+    Args:
+        asked: model, text, settings and masks that it belongs to.
+        state: where it stands.
+        run: what it did; `None` before the first step.
+        goal: steps to do in all.
+        job_id: of the chunk under way; `None` while it rests.
+        chunk: steps of that chunk.
+        began: when it was started, seconds.
+        fraction: of the chunk that is done.
+        error: why it stopped.
+    """
+
+    asked: tuple[object, ...]
+    state: GibbsState
+    goal: int
+    run: GibbsRun | None = None
+    job_id: str | None = None
+    chunk: int = 0
+    began: float = 0.0
+    fraction: float = 0.0
+    error: BertVizError | None = None
+
+
+@st.fragment
+def explore_chains(question: Question) -> None:
+    """Draws the settings, the buttons and the chain."""
+    st.markdown(t("masked_panels.gibbs_intro"))
+    with shown_to_user():
+        num_masks = _choose_start(question)
+        settings, num_steps = _choose_settings(question)
+        asked = (question.model, question.text, settings, num_masks)
+        chain: _Chain | None = st.session_state.get(_CHAIN)
+        if chain is not None and chain.asked != asked:
+            _pause()
+            del st.session_state[_CHAIN]
+            chain = None
+        if chain is None:
+            text = question.text
+            state = client().start_chain(question.model, text, settings, num_masks)
+            chain = _Chain(asked, state, num_steps)
+        if chain.job_id is None:  # a single step has a goal of its own
+            chain = dataclasses.replace(chain, goal=num_steps)
+        st.session_state[_CHAIN] = chain
+        every = _POLL_SECONDS if chain.job_id is not None else None
+        st.fragment(_watch, run_every=every)(chain.job_id is not None)
+
+
+def _choose_start(question: Question) -> int:
+    """How many masks to begin with; 0 begins with the sentence."""
+    start = choose_linked(
+        st.segmented_control,
+        t("masked_panels.gibbs_start"),
+        _STARTS,
+        key="masked_gibbs_start",
+        required=True,
+        format_func=lambda name: plain(f"masked_panels.gibbs_{name}"),
+    )
+    if start == "sentence":
+        return 0
+    limit = int(str(describe_model(question.model).config["max_position_embeddings"]))
+    chosen = st.number_input(
+        t("masked_panels.gibbs_length"),
+        1,
+        limit - 2,
+        min(8, limit - 2),
+        key="masked_gibbs_length",
+        bind="query-params",
+    )
+    return int(chosen)
+
+
+def _choose_settings(question: Question) -> tuple[GibbsSettings, int]:
+    """How to draw, and how many steps."""
+    first = st.columns(4)
+    temperature = first[0].slider(
+        t("masked_word.temperature"), 0.0, 3.0, 1.0, 0.05,
+        key="masked_gibbs_temperature", bind="query-params",
+    )  # fmt: skip
+    top_k = first[1].number_input(
+        t("masked_word.top_k"), 0, 1000, 0,
+        key="masked_gibbs_top_k", help=t("masked_word.help_top_k"),
+        bind="query-params",
+    )  # fmt: skip
+    top_p = first[2].slider(
+        t("masked_word.top_p"), 0.01, 1.0, 1.0, 0.01,
+        key="masked_gibbs_top_p", bind="query-params",
+    )  # fmt: skip
+    with first[3]:
+        order = choose_linked(
+            st.segmented_control,
+            t("masked_panels.gibbs_order"),
+            ORDERS,
+            key="masked_gibbs_order",
+            required=True,
+            format_func=lambda name: plain(f"masked_panels.gibbs_{name}"),
+        )
+    second = st.columns(3)
+    numbers = [
+        box.number_input(
+            t(f"masked_panels.gibbs_{name}"), low, _MOST_STEPS, start,
+            key=f"masked_gibbs_{name}", help=t(f"masked_panels.gibbs_{name}_help"),
+            bind="query-params",
+        )
+        for box, name, low, start in zip(
+            second, ("steps", "burn_in", "seed"), (1, 0, 0), (200, 20, 1), strict=True
+        )
+    ]  # fmt: skip
+    num_steps, burn_in, seed = (int(number) for number in numbers)
+    settings = GibbsSettings(
+        temperature, int(top_k) or None, top_p, order, seed, burn_in=burn_in
+    )
+    return settings, num_steps
+
+
+def _watch(was_running: bool) -> None:
+    """The buttons and the chain; repeats itself while a chunk is under way."""
+    with shown_to_user():
+        chain = _collect(st.session_state[_CHAIN])
+        st.session_state[_CHAIN] = chain
+        if was_running != (chain.job_id is not None):
+            st.rerun()  # starts or stops the clock
+        _draw_buttons(chain)
+        if chain.job_id is not None:
+            done = chain.state.step + chain.fraction * chain.chunk
+            st.progress(
+                min(done / chain.goal, 1.0),
+                t("masked_panels.gibbs_at", step=round(done), goal=chain.goal),
+            )
+        show_chain(chain.state, chain.run)
+    with shown_to_user(stop=False):
+        if chain.error is not None:
+            raise chain.error
+
+
+def _draw_buttons(chain: _Chain) -> None:
+    running, step = chain.job_id is not None, chain.state.step
+    name = "pause" if running else "resume" if step else "begin"
+    icons = {"pause": "pause", "resume": "play_arrow", "begin": "play_arrow"}
+    is_done = step >= chain.goal
+    with st.container(horizontal=True):
+        st.button(
+            t(f"masked_panels.gibbs_{name}"),
+            icon=f":material/{icons[name]}:",
+            key="masked_gibbs_go",
+            on_click=_pause if running else _go,
+            disabled=is_done and not running,
+        )
+        st.button(
+            t("masked_panels.gibbs_one_step"),
+            icon=":material/skip_next:",
+            key="masked_gibbs_one_step",
+            on_click=_step_once,
+            disabled=running,
+        )
+        st.button(
+            t("masked_panels.gibbs_reset"),
+            icon=":material/restart_alt:",
+            key="masked_gibbs_reset",
+            on_click=_reset,
+            disabled=not step and not running,
+        )
+    if is_done and not running:
+        st.caption(t("masked_panels.gibbs_done", count=step))
+
+
+def _go() -> None:
+    chain = st.session_state[_CHAIN]
+    chunk = min(_FIRST_CHUNK, chain.goal - chain.state.step)
+    with shown_to_user(stop=False):
+        st.session_state[_CHAIN] = _start(chain, chunk)
+
+
+def _step_once() -> None:
+    """One step more, also beyond the goal; it is too short for a job."""
+    chain = st.session_state[_CHAIN]
+    with shown_to_user(stop=False):
+        goal = chain.state.step + 1
+        st.session_state[_CHAIN] = dataclasses.replace(_start(chain, 1), goal=goal)
+
+
+def _pause() -> None:
+    """Stops the chunk under way; its steps are drawn again, and alike, later."""
+    chain = st.session_state[_CHAIN]
+    if chain.job_id is None:
+        return
+    with shown_to_user(stop=False):
+        client().cancel(chain.job_id)
+    st.session_state[_CHAIN] = dataclasses.replace(chain, job_id=None)
+
+
+def _reset() -> None:
+    _pause()
+    del st.session_state[_CHAIN]
+
+
+def _start(chain: _Chain, chunk: int) -> _Chain:
+    job_id = client().start(
+        "run_chain", model=chain.state.model_id, state=chain.state, num_steps=chunk
+    )
+    return dataclasses.replace(
+        chain,
+        job_id=job_id,
+        chunk=chunk,
+        began=time.monotonic(),
+        fraction=0,
+        error=None,
+    )
+
+
+def _collect(chain: _Chain) -> _Chain:
+    """Takes what a chunk brought, and starts the next one."""
+    if chain.job_id is None:
+        return chain
+    status = client().job(chain.job_id)
+    if not status.is_finished:
+        return dataclasses.replace(chain, fraction=status.fraction)
+    if status.state != "done":
+        return dataclasses.replace(chain, job_id=None, error=status.error)
+    run: GibbsRun = status.result
+    whole = run if chain.run is None else chain.run.then(run)
+    chain = dataclasses.replace(chain, state=run.end, run=whole, job_id=None)
+    left = chain.goal - chain.state.step
+    if left <= 0:
+        return chain
+    seconds = max(time.monotonic() - chain.began, 0.01)
+    wanted = int(chain.chunk / seconds * _CHUNK_SECONDS)
+    return _start(chain, min(left, max(_FIRST_CHUNK, min(wanted, _LARGEST_CHUNK))))

@@ -1,0 +1,75 @@
+"""The questions below the predictions; only the one that is asked is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from bertviz_core.trace import TokenizedText
+from pages.ui.language import plain, t
+from pages.ui.masked_word.asking import Question, ask_about
+from pages.ui.masked_word.candidates import Mask
+from pages.ui.masked_word.chains import explore_chains
+from pages.ui.masked_word.filling import explore_filling
+from pages.ui.masked_word.gelu import explore_gelu
+from pages.ui.masked_word.lens import explore_layers
+from pages.ui.masked_word.next_sentence import explore_next_sentence
+from pages.ui.masked_word.positions import explore_positions
+from pages.ui.masked_word.scores import explore_scores
+from pages.ui.masked_word.two_sentences import explore_comparison
+from pages.ui.masked_word.whole_words import explore_whole_words
+from pages.ui.masked_word.why import explore_reasons
+
+_PANEL = "masked_panel"
+PANELS: dict[str, Callable[[Question], None]] = {
+    "fill": explore_filling,
+    "gibbs": explore_chains,
+    "score": explore_scores,
+    "compare": explore_comparison,
+    "lens": explore_layers,
+    "why": explore_reasons,
+    "positions": explore_positions,
+    "whole": explore_whole_words,
+    "next": explore_next_sentence,
+    "gelu": explore_gelu,
+}
+_NEED_A_MASK = ("fill", "compare", "why", "whole", "gelu")
+
+
+def ask_further(model: str, tokenized: TokenizedText, mask: Mask | None) -> None:
+    """Draws the choice of a question, and its answer. None is asked at first.
+
+    Args:
+        model: its id.
+        tokenized: what it read.
+        mask: the one that is looked at; `None` in a text without any.
+    """
+    st.header(t("masked_panels.title"), anchor=False)
+    panel = _choose_panel()
+    if panel is None:
+        st.caption(t("masked_panels.choose"))
+    elif mask is None and panel in _NEED_A_MASK:
+        st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
+    else:
+        PANELS[panel](ask_about(model, tokenized, mask))
+
+
+def _choose_panel() -> str | None:
+    """The question that is asked; also in the address, by its own name."""
+    if _PANEL not in st.session_state:
+        wanted = st.query_params.get(_PANEL)
+        st.session_state[_PANEL] = wanted if wanted in PANELS else None
+    chosen: str | None = st.pills(
+        t("masked_panels.panel"),
+        list(PANELS),
+        key=_PANEL,
+        persist_state="session",
+        label_visibility="collapsed",
+        format_func=lambda name: plain(f"masked_panels.panel_{name}"),
+    )
+    if chosen is None:
+        st.query_params.pop(_PANEL, None)
+    elif st.query_params.get(_PANEL) != chosen:
+        st.query_params[_PANEL] = chosen
+    return chosen

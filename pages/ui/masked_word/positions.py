@@ -1,0 +1,92 @@
+"""What the model would write at every place, and how surprised it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.experiments.word_results import EveryPosition
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.figures.token_grid import token_grid_figure
+from pages.ui.address import choose_linked
+from pages.ui.errors import shown_to_user
+from pages.ui.export import show_figure
+from pages.ui.jobs import ask_job
+from pages.ui.language import plain, t
+from pages.ui.masked_word.asking import Question, is_short
+
+_HOW = ("hidden", "seen")
+
+
+@st.fragment
+def explore_positions(question: Question) -> None:
+    """Draws the text with how surprising each word is, and a table."""
+    st.markdown(t("masked_panels.positions_intro"))
+    with shown_to_user():
+        how = choose_linked(
+            st.segmented_control,
+            t("masked_panels.positions_how"),
+            _HOW,
+            key="masked_positions_how",
+            required=True,
+            format_func=lambda name: plain(f"masked_panels.positions_{name}"),
+        )
+        st.caption(t(f"masked_panels.positions_{how}_help"))
+        size = question.tokenized.num_tokens
+        passes = size if how == "hidden" else 1
+        found: EveryPosition | None = ask_job(
+            "masked_positions",
+            t("masked_panels.compute"),
+            "predict_every_position",
+            at_once=is_short(question.model, passes, size),
+            model=question.model,
+            text=question.text,
+            masked=how == "hidden",
+        )
+        if found is not None:
+            _show(found)
+
+
+def _show(found: EveryPosition) -> None:
+    tokens = [found.tokenized.tokens[int(place)] for place in found.positions]
+    best_probs = np.exp(found.top_log_probs[:, 0])
+    columns = {
+        plain("masked_panels.token"): tokens,
+        plain("masked_panels.surprisal"): [
+            None if np.isnan(bits) else float(bits) for bits in found.surprisal_bits
+        ],
+        plain("masked_panels.rank"): [int(r) or None for r in found.ranks],
+        plain("masked_panels.best"): [row[0] for row in found.top_tokens],
+        plain("masked_panels.probability"): best_probs.tolist(),
+        plain("masked_panels.entropy"): found.entropy_bits.tolist(),
+    }
+    show_figure(
+        token_grid_figure(
+            tokens,
+            found.surprisal_bits,
+            [
+                plain("masked_panels.position_hover", rank=int(rank), best=row[0])
+                for rank, row in zip(found.ranks, found.top_tokens, strict=True)
+            ],
+            title=plain("masked_panels.surprisal"),
+        ),
+        name="masked_positions_map",
+        description=_described(found, tokens),
+        columns=columns,
+    )
+    name = plain("masked_panels.probability")
+    shown = columns | {name: [percent(float(prob)) for prob in best_probs]}
+    st.dataframe(shown, hide_index=True, alt=plain("masked_panels.positions_table"))
+
+
+def _described(found: EveryPosition, tokens: list[str]) -> str:
+    known = np.nan_to_num(found.surprisal_bits, nan=-1.0)
+    most = int(known.argmax())
+    if known[most] < 0:
+        return t("masked_panels.positions_all_masks")
+    return t(
+        "masked_panels.positions_described",
+        token=tokens[most],
+        bits=float(known[most]),
+        rank=int(found.ranks[most]),
+    )

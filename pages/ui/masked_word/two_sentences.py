@@ -1,0 +1,175 @@
+"""Two sentences compared over the whole vocabulary."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.two_sentences import (
+    PredictionComparison,
+    compare_predictions,
+    find_words,
+    most_shifted,
+)
+from bertviz_core.figures.masked_panels import two_sentences_figure
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.mask_text import MASK, normalise_masks
+from pages.ui.answers import predict_masks, vocabulary
+from pages.ui.errors import shown_to_user
+from pages.ui.export import download_csv, show_figure
+from pages.ui.language import plain, t
+from pages.ui.markdown import Markdown
+from pages.ui.masked_word.asking import Question
+from pages.ui.models import language_of
+
+_LIMITS = (50, 200, 1000, 5000)
+_NUM_SHIFTED = 10
+_NUM_WRITTEN = 6  # words on each side of the picture that carry their name
+_LEAST_PROB = 1e-3
+# Another beginning for the page's own examples, and for any other text the last.
+_OTHERS = {
+    "en": (
+        ("Paris is the capital of [MASK].", "Rome is the capital of [MASK]."),
+        ("The doctor said that [MASK] was tired.",
+         "The nurse said that [MASK] was tired."),
+        ("The nurse said that [MASK] was tired.",
+         "The doctor said that [MASK] was tired."),
+        ("", "The nurse said that [MASK] was tired."),
+    ),
+    "zh": (("", "他的爸爸是一名[MASK]生。"),),
+}  # fmt: skip
+
+
+@st.fragment
+def explore_comparison(question: Question) -> None:
+    """Draws a box for the other sentence, and what differs between the two."""
+    st.markdown(t("masked_panels.compare_intro"))
+    st.warning(t("masked_panels.stereotypes"), icon=":material/diversity_3:")
+    mask = question.mask
+    if mask is None:
+        st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
+        return
+    typed = st.text_input(
+        t("masked_panels.other_sentence"),
+        _other_than(question),
+        key="masked_other",
+        help=t("masked_panels.other_sentence_help"),
+        bind="query-params",
+        max_chars=3000,
+    )
+    other = normalise_masks(typed or "")[0].strip()
+    if MASK not in other:
+        st.info(t("masked_panels.other_needs_mask"), icon=":material/edit:")
+        return
+    with shown_to_user():
+        rows = predict_masks(question.model, other).logits
+        comparison = compare_predictions(
+            mask.logits, rows[min(mask.index, len(rows) - 1)]
+        )
+        words = vocabulary(question.model)
+        st.markdown(t("masked_panels.both_sentences", a=question.text, b=other))
+        _show_points(comparison, words)
+        _show_shifts(comparison, words)
+        _search(comparison, words)
+
+
+def _other_than(question: Question) -> str:
+    others = _OTHERS[language_of(question.model)]
+    return next((b for a, b in others if a == question.text), others[-1][1])
+
+
+def _show_points(comparison: PredictionComparison, words: tuple[str, ...]) -> None:
+    limit = st.select_slider(
+        t("masked_panels.num_points"),
+        _LIMITS,
+        200,
+        key="masked_compare_points",
+        help=t("masked_panels.num_points_help"),
+    )
+    best = np.minimum(comparison.ranks_a, comparison.ranks_b)
+    ids = np.argsort(best, kind="stable")[:limit]
+    toward = most_shifted(comparison, _NUM_WRITTEN, _LEAST_PROB)
+    named = set(np.concatenate(toward).tolist())
+    a, b = comparison.log_probs_a, comparison.log_probs_b
+    rest = np.ones(len(a), bool)
+    rest[ids] = False
+    show_figure(
+        two_sentences_figure(
+            [words[index] for index in ids],
+            a[ids],
+            b[ids],
+            [place for place, index in enumerate(ids.tolist()) if index in named],
+            title_a=plain("masked_panels.probability_in", name="A"),
+            title_b=plain("masked_panels.probability_in", name="B"),
+        ),
+        name="masked_comparison",
+        description=t(
+            "masked_panels.compare_described",
+            count=len(ids),
+            rest=int(rest.sum()),
+            share_a=_share(a[rest]),
+            share_b=_share(b[rest]),
+            divergence=comparison.divergence_bits,
+        ),
+        columns=_columns(comparison, words, ids),
+    )
+
+
+def _share(log_probs: np.ndarray) -> Markdown:
+    return Markdown(percent(min(float(np.exp(log_probs).sum()), 1.0)))
+
+
+def _show_shifts(comparison: PredictionComparison, words: tuple[str, ...]) -> None:
+    sides = most_shifted(comparison, _NUM_SHIFTED, _LEAST_PROB)
+    for box, name, ids in zip(st.columns(2), ("A", "B"), sides, strict=True):
+        with box:
+            st.markdown(t("masked_panels.likelier_in", name=name))
+            _show_words(comparison, words, ids)
+    st.caption(t("masked_panels.least_prob", share=Markdown(percent(_LEAST_PROB))))
+    everything = np.argsort(comparison.shifts, kind="stable")
+    with st.expander(t("masked_panels.all_words"), icon=":material/download:"):
+        download_csv(_columns(comparison, words, everything), "masked_all_words")
+
+
+def _search(comparison: PredictionComparison, words: tuple[str, ...]) -> None:
+    query = st.text_input(
+        t("masked_panels.search"), key="masked_compare_search", max_chars=100
+    )
+    if not query:
+        return
+    ids = find_words(words, query)
+    if not len(ids):
+        st.info(t("masked_panels.nothing_found", query=query), icon=":material/search:")
+        return
+    _show_words(comparison, words, ids)
+
+
+def _show_words(
+    comparison: PredictionComparison, words: tuple[str, ...], ids: np.ndarray
+) -> None:
+    factors = np.exp(np.abs(comparison.shifts[ids]))
+    sides = np.where(comparison.shifts[ids] < 0, "A", "B")
+    probs = (np.exp(comparison.log_probs_a[ids]), np.exp(comparison.log_probs_b[ids]))
+    shown = {
+        plain("masked_panels.word"): [words[index] for index in ids],
+        plain("masked_panels.in_a"): [percent(float(p)) for p in probs[0]],
+        plain("masked_panels.in_b"): [percent(float(p)) for p in probs[1]],
+        plain("masked_panels.factor"): [
+            f"{side} × {factor:,.1f}"
+            for side, factor in zip(sides, factors, strict=True)
+        ],
+    }
+    st.dataframe(shown, hide_index=True, alt=plain("masked_panels.shift_table"))
+
+
+def _columns(
+    comparison: PredictionComparison, words: tuple[str, ...], ids: np.ndarray
+) -> dict[str, list[object]]:
+    return {
+        plain("masked_panels.word"): [words[index] for index in ids],
+        plain("masked_panels.in_a"): np.exp(comparison.log_probs_a[ids]).tolist(),
+        plain("masked_panels.in_b"): np.exp(comparison.log_probs_b[ids]).tolist(),
+        plain("masked_panels.rank_a"): comparison.ranks_a[ids].tolist(),
+        plain("masked_panels.rank_b"): comparison.ranks_b[ids].tolist(),
+        plain("masked_panels.shift"): comparison.shifts[ids].tolist(),
+    }

@@ -1,0 +1,186 @@
+"""Why this word? How much each token of the text speaks for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.layer_results import Attribution
+from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.figures.value_map import value_map_figure
+from pages.ui.address import choose_linked
+from pages.ui.answers import vocabulary
+from pages.ui.errors import shown_to_user
+from pages.ui.export import show_figure
+from pages.ui.jobs import ask_job
+from pages.ui.language import plain, t
+from pages.ui.markdown import Markdown
+from pages.ui.masked_word.asking import Question, choose_word, is_short
+
+METHODS = (
+    "integrated_gradients",
+    "occlusion_mask",
+    "occlusion_delete",
+    "gradient_x_input",
+    "gradient_norm",
+)
+_BASELINES = ("mask", "pad")
+_BACKWARD = 3  # a step forward and back costs about three forward passes
+_NUM_POINTS = 32
+
+
+@st.fragment
+def explore_reasons(question: Question) -> None:
+    """Draws the choice of a word, and what speaks for it."""
+    st.markdown(t("masked_panels.why_intro"))
+    if question.mask is None:
+        st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
+        return
+    with shown_to_user():
+        found = _ask(question)
+        if found is None:
+            return
+        method = choose_linked(
+            st.segmented_control,
+            t("masked_panels.why_method"),
+            METHODS,
+            key="masked_why_method",
+            required=True,
+            format_func=lambda name: plain(f"masked_panels.why_{name}"),
+        )
+        st.caption(t(f"masked_panels.why_{method}_help"))
+        _show_numbers(found)
+        _show_scores(found, method, question)
+        _show_agreement(found)
+
+
+def _ask(question: Question) -> Attribution | None:
+    first, second, third = st.columns([2, 2, 2], vertical_alignment="bottom")
+    with first:
+        word = choose_word(question, t("masked_panels.why_word"), "masked_why_word")
+    contrast = None
+    with second:
+        against = st.toggle(
+            t("masked_panels.why_contrast"),
+            key="masked_why_contrast",
+            help=t("masked_panels.why_contrast_help"),
+            bind="query-params",
+        )
+        if against:
+            label = t("masked_panels.why_other_word")
+            contrast = choose_word(question, label, "masked_why_other", first=1)
+    with third:
+        baseline = choose_linked(
+            st.segmented_control,
+            t("masked_panels.why_baseline"),
+            _BASELINES,
+            key="masked_why_baseline",
+            required=True,
+            help=t("masked_panels.why_baseline_help"),
+            format_func=lambda name: plain(f"masked_panels.why_{name}"),
+        )
+    if contrast == word:
+        st.info(t("masked_panels.why_same_word"), icon=":material/info:")
+        return None
+    size = question.tokenized.num_tokens
+    found: Attribution | None = ask_job(
+        "masked_why",
+        t("masked_panels.compute"),
+        "attribute",
+        at_once=is_short(question.model, _BACKWARD * _NUM_POINTS + 2 * size, size),
+        model=question.model,
+        text=question.text,
+        target=Target("mlm", word, question.position),
+        contrast=contrast,
+        baseline=baseline,
+    )
+    return found
+
+
+def _show_numbers(found: Attribution) -> None:
+    boxes = st.columns(3)
+    boxes[0].metric(
+        t("masked_panels.why_value"),
+        t("masked_panels.log_value", value=found.value),
+        help=t("masked_panels.why_value_help"),
+    )
+    boxes[1].metric(
+        t("masked_panels.why_baseline_value"),
+        t("masked_panels.log_value", value=found.baseline_value),
+        help=t("masked_panels.why_baseline_value_help"),
+    )
+    error = found.completeness_error
+    if error is not None:
+        boxes[2].metric(
+            t("masked_panels.completeness"),
+            t("masked_panels.share", value=error),
+            t("masked_panels.why_points", count=found.num_steps),
+            delta_color="off",
+            delta_arrow="off",
+            help=t("masked_panels.completeness_help"),
+        )
+
+
+def _show_scores(found: Attribution, method: str, question: Question) -> None:
+    tokens = found.tokenized.tokens
+    scores = found.scores[found.methods.index(method)]
+    known = np.nan_to_num(scores)
+    strongest = int(np.abs(known).argmax())
+    words = vocabulary(question.model)
+    name = words[found.target.index]
+    if found.contrast is not None:
+        name = t("masked_panels.why_instead", word=name, other=words[found.contrast])
+        name = Markdown(name)
+    show_figure(
+        signed_bars_figure(
+            [f"{i + 1} {token}" for i, token in enumerate(tokens)],
+            scores,
+            plain("masked_panels.why_speaks"),
+        ),
+        name="masked_why",
+        description=t(
+            "masked_panels.why_described",
+            word=name,
+            token=tokens[strongest],
+            value=float(known[strongest]),
+        ),
+        columns={
+            plain("masked_panels.token"): list(tokens),
+            **{
+                plain(f"masked_panels.why_{one}"): [
+                    None if np.isnan(value) else float(value) for value in row
+                ]
+                for one, row in zip(found.methods, found.scores, strict=True)
+            },
+        },
+    )
+
+
+def _show_agreement(found: Attribution) -> None:
+    st.markdown(f"**{t('masked_panels.why_agreement')}**")
+    if np.isnan(found.agreement).all():
+        st.caption(t("masked_panels.why_no_order"))
+        return
+    names = [plain(f"masked_panels.why_{method}") for method in found.methods]
+    show_figure(
+        value_map_figure(
+            found.agreement,
+            names,
+            names,
+            title=plain("masked_panels.why_correlation"),
+            row_title="",
+            column_title="",
+            is_signed=True,
+            digits=2,
+        ),
+        name="masked_why_agreement",
+        description=t("masked_panels.why_agreement_described"),
+        columns={
+            plain("masked_panels.why_method"): names,
+            **{
+                name: [None if np.isnan(v) else float(v) for v in column]
+                for name, column in zip(names, found.agreement.T, strict=True)
+            },
+        },
+    )

@@ -1,0 +1,323 @@
+"""The questions below the predictions of the masked-word page, both languages."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.analysis.sampling import softmax
+from bertviz_core.analysis.two_sentences import compare_predictions
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.trace import TokenizedText
+from pages.ui.engine import client
+from pages.ui.masked_word.filling import filled_sentence
+from pages.ui.masked_word.panels import PANELS
+
+ROOT = Path(__file__).parents[2]
+MODEL = "starter-en"
+TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
+TITLES = {"en": "Ask further", "zh": "继续提问"}
+DEADLINE_SECONDS = 60.0
+
+
+def open_page(language: str = "en", **params: str) -> AppTest:
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
+    for name, value in params.items():
+        app.query_params[name] = value
+    app.run()
+    app.switch_page("pages/views/masked_word.py").run()
+    return checked(app)
+
+
+def checked(app: AppTest) -> AppTest:
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def finished(app: AppTest) -> AppTest:
+    """Runs the page until no job is under way."""
+    end = time.monotonic() + DEADLINE_SECONDS
+    while app.get("progress"):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+        checked(app.run())
+    return app
+
+
+def said(app: AppTest) -> str:
+    pieces = [*app.markdown, *app.caption, *app.info, *app.warning]
+    return "\n".join(piece.value for piece in pieces).replace("\\", "")
+
+
+def specs(app: AppTest) -> list[dict]:
+    """The figures of the panel: the page above has three."""
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")][3:]
+
+
+def table(app: AppTest):
+    return app.dataframe[-1].value
+
+
+def logits(text: str) -> np.ndarray:
+    return client().predict_masks(MODEL, text).logits
+
+
+def result(task: str, **arguments):
+    engine = client()
+    job_id = engine.start(task, model=MODEL, **arguments)
+    end = time.monotonic() + DEADLINE_SECONDS
+    while not (status := engine.job(job_id)).is_finished:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return status.result
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("panel", PANELS)
+def test_every_panel_opens_from_a_link(language, panel):
+    app = finished(open_page(language, masked_panel=panel, masked_text=TWO_MASKS))
+    assert TITLES[language] in [header.value for header in app.header]
+    assert app.get_by_key("masked_panel").value == panel
+    assert app.query_params["masked_panel"] in (panel, [panel])
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_text_without_a_mask_leaves_every_panel_standing(panel):
+    text = "The dog sleeps well."
+    app = finished(open_page(masked_panel=panel, masked_text=text))
+    assert "No word is hidden" in said(app)
+
+
+def test_no_question_is_asked_at_first_and_nothing_is_computed():
+    text = "Nobody has asked about [MASK] and [MASK] in this test."
+    before = client().forward_count()
+    app = open_page(masked_text=text)
+    assert app.get_by_key("masked_panel").value is None
+    assert not specs(app)
+    assert client().forward_count() == before + 1
+
+
+def test_filling_shows_the_sentence_after_each_step():
+    app = open_page(masked_panel="fill", masked_text=TWO_MASKS)
+    filling = client().fill_masks(MODEL, TWO_MASKS, "most_confident_first")
+    assert all(token in said(app) for token in filling.tokens)
+    assert "[MASK]" not in said(app).split("> ")[-1].splitlines()[0]
+    app.slider(key="masked_fill_step").set_value(1).run()
+    sentence = said(checked(app)).split("> ")[-1].splitlines()[0]
+    assert f":green-badge[{filling.steps[0].token}]" in sentence
+    assert "[MASK]" in sentence
+
+
+def test_playing_goes_through_all_steps_and_stops():
+    app = open_page(masked_panel="fill", masked_text=TWO_MASKS)
+    app.button(key="masked_fill_play").click().run()
+    for _ in range(4):
+        app.run()
+    assert app.slider(key="masked_fill_step").value == 2
+    assert not app.session_state["masked_fill_playing"]
+
+
+def test_exact_pairs_show_both_orders():
+    app = open_page(
+        masked_panel="fill", masked_fill_mode="pairs", masked_text=TWO_MASKS
+    )
+    finished(app)
+    pairs = result("best_pairs", text=TWO_MASKS)
+    shown = table(app)
+    assert list(shown["First word"]) == [first for first, _ in pairs.tokens]
+    assert shown["First mask first"][0] == percent(np.exp(pairs.log_prob_forward[0]))
+    assert shown["Second mask first"][0] == percent(np.exp(pairs.log_prob_backward[0]))
+
+
+def test_pairs_of_one_mask_are_refused_with_a_sentence():
+    app = open_page(masked_panel="fill", masked_fill_mode="pairs")
+    assert "exactly two masks" in said(app)
+
+
+def test_a_sentence_is_filled_where_its_masks_stand():
+    text = TokenizedText(
+        text="*a* [MASK], b",
+        pair=None,
+        tokens=("a", "[MASK]", ",", "b"),
+        input_ids=np.array([1, 9, 2, 3]),
+        token_type_ids=np.zeros(4, int),
+        offsets=np.array([[0, 3], [4, 10], [10, 11], [12, 13]]),
+        word_ids=np.arange(4),
+        unk_token_id=0,
+        mask_token_id=9,
+        num_tokens_uncut=4,
+    )
+    shown = filled_sentence(text, ())
+    assert shown == r"\*a\* :blue-badge[\[MASK\]]\, b"
+
+
+def run_chain(app: AppTest) -> AppTest:
+    app.button(key="masked_gibbs_go").click().run()
+    return finished(checked(app))
+
+
+def test_a_chain_runs_to_its_end_and_is_that_of_the_engine():
+    app = open_page(
+        masked_panel="gibbs", masked_gibbs_steps="45", masked_gibbs_burn_in="5"
+    )
+    assert "has not begun" in said(app)
+    run_chain(app)
+    assert app.metric[3].value == "45"
+    shown = app.session_state["masked_chain"].run
+    again = result("run_chain", state=shown.start, num_steps=45)
+    np.testing.assert_array_equal(shown.new_ids, again.new_ids)
+    assert app.metric[4].value == percent(again.change_rate)
+    assert specs(app)[0]["layout"]["shapes"][0]["x1"] == 5.5
+    assert app.button(key="masked_gibbs_go").disabled
+
+
+def test_a_chain_is_stepped_paused_and_gone_on_with_as_if_never_stopped():
+    app = open_page(masked_panel="gibbs", masked_gibbs_steps="400")
+    app.button(key="masked_gibbs_one_step").click().run()
+    finished(checked(app))
+    assert app.session_state["masked_chain"].state.step == 1
+    app.button(key="masked_gibbs_go").click().run()
+    app.button(key="masked_gibbs_go").click().run()  # now it says "Pause"
+    checked(app)
+    assert app.session_state["masked_chain"].job_id is None
+    assert app.session_state["masked_chain"].state.step < 400
+    app.number_input(key="masked_gibbs_steps").set_value(60).run()
+    if app.session_state["masked_chain"].state.step < 60:
+        run_chain(app)
+    run = app.session_state["masked_chain"].run
+    again = result("run_chain", state=run.start, num_steps=run.num_steps)
+    np.testing.assert_array_equal(run.new_ids, again.new_ids)
+
+
+def test_other_settings_begin_another_chain():
+    app = open_page(masked_panel="gibbs", masked_gibbs_steps="21")
+    run_chain(app)
+    app.number_input(key="masked_gibbs_seed").set_value(8).run()
+    assert app.session_state["masked_chain"].run is None
+    app.get_by_key("masked_gibbs_start").set_value("masks").run()
+    app.number_input(key="masked_gibbs_length").set_value(6).run()
+    checked(app)
+    assert app.session_state["masked_chain"].state.input_ids.shape == (1, 8)
+
+
+def test_a_named_word_is_scored_with_its_pieces():
+    app = open_page(masked_panel="score", masked_score_words="france, unbelievable")
+    scores = client().score_words(
+        MODEL, "Paris is the capital of [MASK].", ("france", "unbelievable")
+    )
+    shown = table(app)
+    found = dict(zip(shown["Word"], shown["Log-probability"], strict=True))
+    for score in scores:
+        assert found[score.word] == pytest.approx(score.log_prob, abs=1e-5)
+    pieces = dict(zip(shown["Word"], shown["Pieces"], strict=True))
+    assert pieces["unbelievable"] == " ".join(scores[1].tokens)
+
+
+def test_a_sentence_and_a_minimal_pair_have_the_scores_of_the_engine():
+    text = "The keys to the cabinet are here."
+    app = open_page(masked_panel="score", masked_score_kind="sentence")
+    finished(app)
+    score = result("score_sentence", text=text, variant="within_word")
+    assert app.metric[3].value == f"{score.log_prob:.2f}"
+    app.get_by_key("masked_score_kind").set_value("pair").run()
+    finished(checked(app))
+    other = text.replace("are", "is")
+    pair = result("score_minimal_pair", first=text, second=other, variant="within_word")
+    assert app.metric[4].value == f"{pair.second.log_prob:.2f}"
+    winner = "first" if pair.difference > 0 else "second"
+    assert f"prefers the **{winner}** sentence" in said(app)
+
+
+def test_two_sentences_are_compared_over_the_whole_vocabulary():
+    first = "The doctor said that [MASK] was tired."
+    second = "The nurse said that [MASK] was tired."
+    app = open_page(masked_panel="compare", masked_text=first)
+    assert app.text_input(key="masked_other").value == second
+    assert "stereotypes" in said(app)
+    expected = compare_predictions(logits(first)[0], logits(second)[0])
+    assert f"{expected.divergence_bits:.3f} of at most 1 bit" in said(app)
+    app.text_input(key="masked_compare_search").set_value("she").run()
+    shown = table(checked(app))
+    she = client().vocabulary(MODEL).index("she")
+    assert shown["Word"][0] == "she"
+    assert shown["In B"][0] == percent(float(np.exp(expected.log_probs_b[she])))
+
+
+def test_the_top_of_the_lens_is_the_prediction_and_its_candidates_cost_nothing():
+    app = open_page(masked_panel="lens")
+    lens, rank = specs(app)
+    probs = softmax(logits("Paris is the capital of [MASK].")[0])
+    assert np.array(lens["data"][0]["z"])[0, 5] == pytest.approx(probs.max(), abs=1e-5)
+    assert len(lens["data"][0]["z"]) == 7
+    assert "caution" in said(app).lower()
+    best = client().vocabulary(MODEL)[int(probs.argmax())]
+    assert best in rank["data"][0]["name"]
+    before = client().forward_count()
+    options = app.selectbox(key="masked_lens_word").options
+    app.selectbox(key="masked_lens_word").set_value(options[3]).run()
+    assert options[3] in specs(checked(app))[1]["data"][0]["name"]
+    assert client().forward_count() == before
+
+
+def test_every_position_has_its_surprisal_and_rank():
+    app = finished(open_page(masked_panel="positions"))
+    found = result("predict_every_position", text="Paris is the capital of [MASK].")
+    shown = table(app)
+    np.testing.assert_allclose(
+        shown["Surprisal (bits)"].dropna(),
+        found.surprisal_bits[~np.isnan(found.surprisal_bits)],
+        atol=1e-4,
+    )
+    assert list(shown["Token"])[5] == "[MASK]"
+    assert np.isnan(shown["Rank"][5])
+
+
+def test_reasons_add_up_and_a_contrast_asks_another_question():
+    app = finished(open_page(masked_panel="why"))
+    value = float(app.metric[3].value)
+    probs = softmax(logits("Paris is the capital of [MASK].")[0])
+    assert value == pytest.approx(np.log(probs.max()), abs=0.01)
+    bars = [bar for bar in specs(app)[0]["data"][0]["x"] if bar is not None]
+    change = value - float(app.metric[4].value)
+    assert sum(bars) == pytest.approx(change, abs=0.06 * abs(change) + 0.02)
+    app.toggle(key="masked_why_contrast").set_value(True).run()
+    finished(checked(app))
+    first, second = np.sort(probs)[::-1][:2]
+    assert float(app.metric[3].value) == pytest.approx(np.log(first / second), abs=0.01)
+
+
+def test_a_model_without_the_next_sentence_head_says_so():
+    app = open_page(masked_panel="next")
+    assert "has no head for this question" in said(app)
+
+
+def test_both_gelus_are_told_apart_in_numbers():
+    app = open_page(masked_panel="gelu")
+    found = client().switch_gelu(MODEL, "Paris is the capital of [MASK].")
+    assert app.metric[4].value == f"{found.largest_differences[0]:.2g}"
+    assert found.largest_differences[0] > 0
+
+
+def test_whole_words_are_those_of_the_engine():
+    app = open_page(masked_panel="whole")
+    text = "Paris is the capital of [MASK]."
+    found = client().find_whole_words(MODEL, text, 2, "pieces", 0)
+    assert list(table(app)["Word"]) == list(found.words[:20])
+
+
+def test_html_in_the_text_stays_text_in_every_panel():
+    text = "<b>bold</b> [link](x) [MASK]"
+    for panel in ("fill", "gibbs", "compare"):
+        app = finished(open_page(masked_panel=panel, masked_text=text))
+        assert all(not element.allow_html for element in app.markdown)
+        assert not re.search(r"(?<!\\)\[link(?<!\\)\]\(", "\n".join(
+            element.value for element in app.markdown
+        ))  # fmt: skip
