@@ -1,0 +1,277 @@
+"""What the checks say, against counts made by hand; and the sample sets."""
+
+import itertools
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bertviz_core.finetune.checks import (
+    check_classes,
+    check_dataset,
+    check_lengths,
+    check_unknown,
+)
+from bertviz_core.finetune.columns import guess_columns
+from bertviz_core.finetune.dataset import Dataset, make_dataset
+from bertviz_core.finetune.findings import MAX_EXAMPLES
+from bertviz_core.finetune.lengths import measure_lengths
+from bertviz_core.finetune.notes import in_english, list_rows
+from bertviz_core.finetune.split import Split, split_dataset
+from bertviz_core.finetune.table import read_table
+from bertviz_core.finetune.text_checks import (
+    check_label_words,
+    check_leakage,
+    check_same_texts,
+    check_spelling,
+)
+from bertviz_core.tokenizer import SPECIAL_TOKENS, BertTokenizer
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "assets" / "datasets"
+ZH = ROOT / "assets" / "locales" / "zh" / "errors" / "finetune_data.json"
+
+
+def dataset_of(texts, labels, names=("a", "b", "c"), pairs=None):
+    return Dataset(
+        texts=tuple(texts),
+        pairs=pairs,
+        labels=np.array(labels, "int32" if names else "float32"),
+        label_names=names,
+        row_numbers=np.arange(len(labels)) + 2,
+        label_column="label",
+    )
+
+
+def only(findings, kind):
+    found = [finding for finding in findings if finding.kind == kind]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.fixture
+def tokenizer():
+    return BertTokenizer((*SPECIAL_TOKENS, "un", "##do", "it", "now"))
+
+
+@pytest.fixture
+def measured(tokenizer):
+    texts = ["it", "undo it now", "it now it now it", "what is it", "undo"]
+    dataset = dataset_of(texts, [0, 1, 2, 0, 1])
+    return dataset, measure_lengths(dataset, tokenizer)
+
+
+def test_lengths_count_pieces_and_special_tokens(measured, tokenizer):
+    dataset, lengths = measured
+    assert lengths.num_tokens.tolist() == [3, 6, 7, 5, 4]
+    assert lengths.num_unknown.tolist() == [0, 0, 0, 2, 0]
+    whole = [tokenizer.encode(text).num_tokens for text in dataset.texts]
+    assert lengths.num_tokens.tolist() == whole
+
+
+def test_lengths_of_pairs_are_those_of_the_tokenizer(tokenizer):
+    texts, pairs = ["it", "undo it", "now"], ("now it", "huh", "undo undo")
+    dataset = dataset_of(texts, [0, 1, 2], pairs=pairs)
+    lengths = measure_lengths(dataset, tokenizer)
+    both = zip(texts, pairs, strict=True)
+    whole = [tokenizer.encode(text, pair).num_tokens for text, pair in both]
+    assert lengths.num_tokens.tolist() == whole
+    assert lengths.num_unknown.tolist() == [0, 1, 0]
+
+
+def test_more_texts_than_a_batch_are_all_measured(tokenizer):
+    texts = ["it " * (1 + i % 3) for i in range(2_003)]
+    lengths = measure_lengths(dataset_of(texts, [0] * 2_003), tokenizer)
+    assert lengths.num_tokens.tolist() == [3 + i % 3 for i in range(2_003)]
+
+
+def test_shares_are_counted_at_any_maximum(measured):
+    lengths = measured[1]
+    assert [lengths.share_cut(m) for m in (2, 4, 6, 7)] == [1.0, 0.6, 0.2, 0.0]
+    assert lengths.share_tokens_cut(5) == pytest.approx(3 / 25)
+    assert [lengths.percentile(p) for p in (0, 50, 95)] == [3, 5, 7]
+    assert lengths.share_unknown == pytest.approx(2 / 15)
+
+
+def test_the_default_length_comes_from_the_data(tokenizer):
+    def default(sizes, positions=512):
+        texts = ["it " * size for size in sizes]
+        dataset = dataset_of(texts, [0] * len(sizes))
+        return measure_lengths(dataset, tokenizer).default_max_tokens(positions)
+
+    assert default([6] * 20) == 8
+    assert default([7] * 20) == 16
+    assert default([6] * 95 + [200] * 5) == 8
+    assert default([6] * 94 + [200] * 6) == 208
+    assert default([600] * 20) == 512
+
+
+def test_what_a_length_cuts_off_is_found_with_the_longest_rows_first(measured):
+    found = check_lengths(*measured, max_tokens=4)
+    assert found.severity == "warning"
+    assert found.numbers["share_cut"] == 0.6
+    assert found.rows == (4, 3, 5)
+    assert "60.0 % of the texts" in in_english(found.message)
+    assert check_lengths(*measured, max_tokens=7).severity == "good"
+
+
+def test_unknown_tokens_are_found(measured):
+    found = check_unknown(*measured)
+    assert (found.severity, found.rows) == ("warning", (5,))
+    assert found.numbers["share_unknown"] == pytest.approx(2 / 15)
+
+
+def test_copies_and_contradictions_are_told_apart():
+    texts = ["x", "y", "X ", "z", "y", "y"]
+    findings = check_same_texts(dataset_of(texts, [0, 1, 0, 2, 1, 2]))
+    copies = only(findings, "duplicates")
+    assert copies.numbers["num_copies"] == 3
+    assert copies.numbers["share"] == 0.5
+    assert copies.rows == (2, 4, 3, 6, 7)
+    opposed = only(findings, "contradictions")
+    assert (opposed.severity, opposed.rows) == ("warning", (3, 6, 7))
+    assert opposed.numbers["num_texts"] == 1
+    assert opposed.remedy is not None
+
+
+def test_texts_that_differ_are_good():
+    findings = check_same_texts(dataset_of("xyz", [0, 1, 2]))
+    assert [finding.severity for finding in findings] == ["good"]
+    assert findings[0].remedy is None
+
+
+def test_leakage_is_found_in_a_bad_split_and_not_in_ours():
+    dataset = dataset_of(["x", "y", "x ", "z", "w", "v", "u", "t"], [0, 1] * 4)
+    bad = Split(train=np.array([0, 1, 3]), validation=np.array([2, 4]))
+    found = check_leakage(dataset, bad)
+    assert (found.severity, found.rows) == ("warning", (4,))
+    assert "1 of 2" in in_english(found.message)
+    assert check_leakage(dataset, split_dataset(dataset, 0.4)).severity == "good"
+
+
+@pytest.mark.parametrize(
+    ("counts", "severity", "words"),
+    [
+        ((40, 30, 20), "good", None),
+        ((60, 30, 12), "warning", "class weights"),
+        ((240, 30, 11), "warning", "oversampling"),
+    ],
+)
+def test_balance_comes_with_a_remedy(counts, severity, words):
+    labels = np.repeat([0, 1, 2], counts)
+    found = only(
+        check_classes(dataset_of(["x"] * len(labels), labels)),
+        "balance",
+    )
+    assert found.severity == severity
+    assert found.numbers["ratio"] == pytest.approx(counts[0] / counts[2])
+    assert found.numbers["majority_share"] == pytest.approx(counts[0] / sum(counts))
+    assert (found.remedy is None) == (words is None)
+    if words:
+        assert words in in_english(found.remedy)
+
+
+def test_rare_classes_are_named_with_their_rows():
+    labels = [0] * 30 + [1] * 9 + [2] * 10
+    found = only(check_classes(dataset_of(["x"] * 49, labels)), "rare")
+    assert "b (9)" in in_english(found.message)
+    assert "c" not in found.message[1]["names"]
+    assert found.rows == tuple(range(32, 41))
+
+
+def test_a_text_that_is_its_label_is_found():
+    dataset = dataset_of(["A", "what b is", "c", "b"], [0, 1, 2, 0])
+    found = only(check_label_words(dataset), "label_is_text")
+    assert found.rows == (2, 4)
+
+
+def test_a_label_within_most_texts_is_found():
+    names = ("sport", "music")
+    texts = [f"{names[i % 2]} today {i}" if i < 7 else "rain" for i in range(10)]
+    labels = [i % 2 for i in range(10)]
+    found = only(check_label_words(dataset_of(texts, labels, names)), "label_in_text")
+    assert found.numbers["share"] == 0.7
+    half = dataset_of(texts[:1] + ["rain"] * 9, labels, names)
+    assert check_label_words(half) == []
+
+
+def test_short_class_names_stand_in_texts_by_chance():
+    dataset = dataset_of(["0 is it", "1 was it"] * 4, [0, 1] * 4, ("0", "1"))
+    assert check_label_words(dataset) == []
+
+
+def test_classes_that_differ_only_in_spelling_are_found():
+    names = ("Good", "bad", "good", "very good", "VeryGood")
+    found = check_spelling(dataset_of("vwxyz", range(5), names))[0]
+    assert "Good / good; very good / VeryGood" in in_english(found.message)
+    assert found.rows == (4, 6)
+    assert check_spelling(dataset_of("xy", [0, 1], ("good", "bad"))) == []
+
+
+def test_all_checks_run_with_warnings_first(measured):
+    dataset, lengths = measured
+    findings = check_dataset(dataset, lengths, max_tokens=6)
+    order = [finding.severity for finding in findings]
+    ranks = [("warning", "notice", "good").index(each) for each in order]
+    assert ranks == sorted(ranks)
+    kinds = {finding.kind for finding in findings}
+    assert kinds == {"balance", "rare", "duplicates", "unknown", "lengths"}
+
+
+def test_numbers_are_checked_without_classes(tokenizer):
+    dataset = dataset_of(["it", "it", "now"], [0.5, 2.5, 1.0], ())
+    findings = check_dataset(dataset, measure_lengths(dataset, tokenizer))
+    kinds = {finding.kind for finding in findings}
+    assert kinds == {"duplicates", "contradictions", "unknown"}
+
+
+def test_examples_are_bounded():
+    dataset = dataset_of(["same"] * 90, [0, 1, 2] * 30)
+    for finding in check_dataset(dataset):
+        assert len(finding.rows) <= MAX_EXAMPLES
+
+
+def test_long_lists_of_rows_are_cut_short():
+    assert list_rows([3, 8]) == "3, 8"
+    assert list_rows(range(1, 9)) == "1, 2, 3, 4, 5, …"
+
+
+def test_every_sentence_can_be_filled_in_chinese(measured):
+    chinese = json.loads(ZH.read_text("utf-8"))
+    dataset, lengths = measured
+    bad = Split(train=np.array([0, 1]), validation=np.array([2]))
+    findings = [*check_dataset(dataset, lengths, 4), check_leakage(dataset, bad)]
+    for finding in findings:
+        for sentence in (finding.message, finding.remedy):
+            if sentence is not None:
+                template, details = sentence
+                # A page escapes every value to text before it fills the places.
+                filled = chinese[template].format(
+                    **{k: str(v) for k, v in details.items()}
+                )
+                assert re.search("[\u4e00-\u9fff]", filled)
+                template.format(**{k: str(v) for k, v in details.items()})
+
+
+@pytest.mark.parametrize(
+    ("name", "num_classes", "gram"), [("library_en", 4, 4), ("reviews_zh", 3, 2)]
+)
+def test_a_sample_set_is_clean_varied_and_large_enough(name, num_classes, gram):
+    table = read_table(SAMPLES / f"{name}.csv")
+    dataset = make_dataset(table, guess_columns(table))
+    assert len(dataset) == table.num_rows >= 400
+    assert len(dataset.label_names) == num_classes
+    assert dataset.counts.min() > 90
+    assert {finding.severity for finding in check_dataset(dataset)} == {"good"}
+    readme = (SAMPLES / "README.md").read_text("utf-8")
+    assert f"`{name}.csv` | {len(dataset)} |" in readme
+    for label, count in zip(dataset.label_names, dataset.counts, strict=True):
+        assert re.search(rf"{label}[^,;|]*\({count}\)", readme)
+    grams = [
+        {text[i : i + gram] for i in range(len(text) - gram + 1)}
+        for text in dataset.texts
+    ]
+    for one, other in itertools.combinations(grams, 2):
+        assert len(one & other) < 0.35 * len(one | other)
