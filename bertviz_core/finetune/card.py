@@ -18,8 +18,9 @@ import sys
 from pathlib import Path
 
 import torch
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, logging
 
+logging.set_verbosity_error()  # the word head in the file is not needed here
 folder = Path(__file__).parent
 cut = {{"truncation": True, "max_length": {max_tokens}}}
 tokenizer = AutoTokenizer.from_pretrained(folder)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bertviz_core.finetune.examples import TrainingData
     from bertviz_core.finetune.notes import Note
     from bertviz_core.finetune.settings import FinetuneSettings
+    from bertviz_core.finetune.table import Table
 
 _BUNDLE = "model.zip"
 
@@ -114,7 +115,7 @@ def _data(
     from bertviz_core.finetune.split import join_files, split_dataset
     from bertviz_core.finetune.table import read_table
 
-    table = read_table(path)
+    table = _table(path, options)
     choice = _choice(table, options)
     dataset = make_dataset(table, choice)
     notes = table.notes + dataset.notes
@@ -126,7 +127,18 @@ def _data(
     return dataset, data, notes + other.notes + found
 
 
-def _choice(table: Any, options: dict[str, Any]) -> ColumnChoice:
+def _table(path: Path, options: dict[str, Any]) -> Table:
+    from bertviz_core.finetune.table import read_table
+
+    table = read_table(path)
+    asked = {options[f"{kind}_column"] for kind in ("text", "pair", "label")} - {None}
+    if table.has_header or asked <= set(table.columns):
+        return table
+    # Who names columns has seen a header, also where it looks like data.
+    return read_table(path, has_header=True)
+
+
+def _choice(table: Table, options: dict[str, Any]) -> ColumnChoice:
     from bertviz_core.finetune.columns import ColumnChoice, guess_columns
 
     text, label = options["text_column"], options["label_column"]

@@ -1,0 +1,303 @@
+"""A trained model leaves as a zip file, and comes back from it."""
+
+import csv
+import dataclasses
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bertviz_core.checkpoints.library import open_model
+from bertviz_core.cli import main
+from bertviz_core.errors import TrainingError
+from bertviz_core.explorer import Explorer
+from bertviz_core.finetune.bundle import predictions_csv, write_bundle
+from bertviz_core.finetune.card import model_card
+from bertviz_core.finetune.cells import safe_cell
+from bertviz_core.finetune.examples import Examples
+from bertviz_core.finetune.run import finetune, weights_hash
+from bertviz_core.finetune.scores import probabilities_of
+from bertviz_core.finetune.settings import FinetuneSettings
+from tests.core.finetune_samples import (
+    NAMES,
+    number_data,
+    random_data,
+    tiny_loaded,
+    weights_of,
+)
+from tests.core.random_models import PRE_NORM, explorer_of, random_model
+
+SETTINGS = FinetuneSettings(
+    level="head", epochs=2, batch_size=5, learning_rate=0.05, max_tokens=11, seed=3
+)
+ROOT = Path(__file__).parents[2]
+FILES = {
+    "config.json",
+    "model.safetensors",
+    "vocab.txt",
+    "tokenizer_config.json",
+    "labels.json",
+    "metrics.json",
+    "recipe.json",
+    "predictions.csv",
+    "predict.py",
+    "README.md",
+}
+
+
+@pytest.fixture(scope="module")
+def base():
+    return tiny_loaded()
+
+
+@pytest.fixture(scope="module")
+def result(base):
+    return finetune(base, random_data(pairs=True), SETTINGS)
+
+
+@pytest.fixture
+def bundle(result, tmp_path):
+    return write_bundle(result, tmp_path / "trained.zip")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "cache"))
+
+
+def read(bundle, name):
+    with zipfile.ZipFile(bundle) as opened:
+        return opened.read(f"model/{name}").decode()
+
+
+def test_the_zip_holds_all_that_belongs_to_a_model(bundle):
+    with zipfile.ZipFile(bundle) as opened:
+        names = {name.removeprefix("model/") for name in opened.namelist()}
+    assert names == FILES
+    assert [path.name for path in bundle.parent.iterdir()] == ["trained.zip"]
+
+
+def test_the_same_model_is_packed_into_the_same_bytes(bundle, result):
+    again = write_bundle(result, bundle.with_name("again.zip"))
+    assert again.read_bytes() == bundle.read_bytes()
+
+
+def test_the_zip_opens_as_the_model_that_was_packed(bundle, result, cache):
+    opened = open_model(str(bundle))
+    assert opened.labels == NAMES
+    before, after = weights_of(result.loaded.model), weights_of(opened.model)
+    assert before.keys() == after.keys()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    part, report = result.data.validation, result.report
+    trace = Explorer(opened).trace(part.texts[4], part.pairs[4], cut=True)
+    shares = probabilities_of(trace.class_logits[None])[0]
+    np.testing.assert_allclose(shares, report.probabilities[4], atol=1e-5)
+
+
+def test_the_word_head_stays_as_it_was(base, result):
+    assert result.loaded.model.heads == ("pooler", "mlm", "nsp", "classifier")
+    before, after = weights_of(base.model), weights_of(result.loaded.model)
+    words = [name for name in before if "/mlm/" in name or "/nsp/" in name]
+    assert len(words) == 7
+    assert all(np.array_equal(before[name], after[name]) for name in words)
+
+
+def test_the_recipe_says_what_is_needed_to_do_it_again(bundle, base, result):
+    recipe = json.loads(read(bundle, "recipe.json"))
+    assert FinetuneSettings.from_dict(recipe["settings"]) == SETTINGS
+    assert recipe["data_sha256"] == random_data(pairs=True).fingerprint()
+    assert recipe["base_weights_sha256"] == weights_hash(base)
+    assert recipe["versions"]["keras"]
+    assert recipe["labels"] == list(NAMES)
+
+
+def test_the_hash_of_the_rows_sees_every_part():
+    data = random_data(pairs=True)
+    train = data.train
+    flipped = dataclasses.replace(train, targets=train.targets[::-1].copy())
+    others = [
+        dataclasses.replace(data, train=flipped),
+        dataclasses.replace(data, labels=("x", *NAMES[1:])),
+        dataclasses.replace(data, train=dataclasses.replace(train, pairs=None)),
+        dataclasses.replace(data, train=data.validation, validation=train),
+    ]
+    prints = {other.fingerprint() for other in (data, *others)}
+    assert len(prints) == 5
+    assert data.fingerprint() == random_data(pairs=True).fingerprint()
+
+
+def test_the_metrics_stand_beside_the_simple_methods(bundle, result):
+    metrics = json.loads(read(bundle, "metrics.json"))
+    assert metrics["validation"]["accuracy"] == result.report.accuracy
+    assert set(metrics["baselines"]) == {"majority", "tfidf"}
+    assert len(metrics["epochs"]) == 2
+    card = read(bundle, "README.md")
+    assert f"{result.report.accuracy:.3f}" in card
+    assert "majority" in card
+
+
+def test_the_predictions_can_be_read_row_by_row(bundle, result):
+    rows = list(csv.DictReader(io.StringIO(read(bundle, "predictions.csv"))))
+    part = result.data.validation
+    assert [int(row["row"]) for row in rows] == part.rows.tolist()
+    assert [row["text"] for row in rows] == list(part.texts)
+    for row, target in zip(rows, part.targets, strict=True):
+        assert row["target"] == NAMES[target]
+        shares = [float(row[f"p({name})"]) for name in NAMES]
+        assert sum(shares) == pytest.approx(1, abs=1e-5)
+        assert row["predicted"] == NAMES[int(np.argmax(shares))]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@a", "\tx", "\rx"])
+def test_no_cell_is_a_formula(result, text):
+    part = result.data.validation
+    bad = Examples((text,) * len(part), None, part.targets, part.rows)
+    data = dataclasses.replace(result.data, validation=bad)
+    packed = predictions_csv(dataclasses.replace(result, data=data))
+    cells = [row["text"] for row in csv.DictReader(io.StringIO(packed, newline=""))]
+    assert set(cells) == {f"'{text}"}
+    assert safe_cell("a=1") == "a=1"
+
+
+def test_a_label_cannot_write_into_the_card(result):
+    data = dataclasses.replace(result.data, labels=("a\n# b", "[x](y)", "<i>"))
+    card = model_card(dataclasses.replace(result, data=data))
+    assert "\n# b" not in card
+    assert "[x](y)" not in card
+    assert "<i>" not in card
+
+
+def test_a_place_that_cannot_be_written_is_named(result, tmp_path):
+    blocker = tmp_path / "file"
+    blocker.write_text("x")
+    with pytest.raises(TrainingError, match=r"trained\.zip"):
+        write_bundle(result, blocker / "trained.zip")
+
+
+def test_a_model_of_numbers_comes_back_with_its_unit(tmp_path, cache):
+    data = number_data()
+    result = finetune(tiny_loaded(), data, SETTINGS)
+    opened = open_model(str(write_bundle(result, tmp_path / "numbers.zip")))
+    assert opened.labels == ("price",)
+    trace = Explorer(opened).trace(data.validation.texts[5], cut=True)
+    expected = result.report.predicted[5]
+    np.testing.assert_allclose(trace.class_logits, [expected], rtol=1e-5)
+
+
+def test_a_pre_norm_model_gets_a_script_of_our_own(tmp_path, cache):
+    model, _ = random_model(PRE_NORM, heads=("pooler", "mlm"))
+    result = finetune(explorer_of(model).loaded, random_data(), SETTINGS)
+    bundle = write_bundle(result, tmp_path / "own.zip")
+    printed = run_script(bundle, tmp_path / "unpacked", "the cat sat")
+    shares = dict(line.split("\t") for line in printed.splitlines())
+    trace = Explorer(open_model(str(bundle))).trace("the cat sat")
+    expected = probabilities_of(trace.class_logits[None])[0]
+    np.testing.assert_allclose(
+        [float(shares[name]) for name in NAMES], expected, atol=1e-4
+    )
+
+
+@pytest.mark.peer
+def test_transformers_gives_the_same_answers(bundle, result, tmp_path):
+    torch = pytest.importorskip("torch")
+    from transformers import BertForSequenceClassification
+
+    with zipfile.ZipFile(bundle) as opened:
+        opened.extractall(tmp_path / "unpacked")
+    theirs = BertForSequenceClassification.from_pretrained(
+        tmp_path / "unpacked" / "model"
+    ).eval()
+    assert theirs.config.id2label == dict(enumerate(NAMES))
+    part = result.data.validation
+    for row in (0, 7):
+        tokens = result.loaded.tokenizer.encode(
+            part.texts[row], part.pairs[row], 11, cut=True
+        )
+        with torch.no_grad():
+            logits = theirs(
+                torch.tensor(tokens.input_ids.tolist())[None],
+                token_type_ids=torch.tensor(tokens.token_type_ids.tolist())[None],
+            ).logits.numpy()
+        expected = result.report.probabilities[row]
+        np.testing.assert_allclose(probabilities_of(logits)[0], expected, atol=1e-5)
+
+
+@pytest.mark.peer
+def test_the_script_in_the_zip_predicts(bundle, result, tmp_path):
+    pytest.importorskip("torch")
+    assert len(read(bundle, "predict.py").splitlines()) <= 17
+    part = result.data.validation
+    texts = (part.texts[3], part.pairs[3])
+    printed = run_script(bundle, tmp_path / "unpacked", *texts)
+    shares = dict(line.split("\t") for line in printed.splitlines())
+    expected = result.report.probabilities[3]
+    for name, share in zip(NAMES, expected, strict=True):
+        assert float(shares[name]) == pytest.approx(share, abs=1e-4)
+
+
+def run_script(bundle, folder, *texts):
+    with zipfile.ZipFile(bundle) as opened:
+        opened.extractall(folder)
+    script = folder / "model" / "predict.py"
+    done = subprocess.run(
+        [sys.executable, str(script), *texts],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        # As if the package were installed.
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def table(tmp_path):
+    part = random_data(60).train
+    path = tmp_path / "data.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["my text", "kind"])
+        # The number makes every text another one.
+        for row, (text, target) in enumerate(
+            zip(part.texts, part.targets, strict=True)
+        ):
+            writer.writerow([f"{text} {row}", NAMES[target]])
+    return path
+
+
+def run_command(*arguments):
+    return CliRunner().invoke(main, ["fine-tune", *map(str, arguments)])
+
+
+def test_the_command_trains_and_prints_the_metrics(table, tmp_path, cache, monkeypatch):
+    monkeypatch.setattr(
+        "bertviz_core.checkpoints.library.open_model", lambda *_: tiny_loaded()
+    )
+    out = tmp_path / "out"
+    done = run_command(
+        *(table, "--text-column", "my text", "--label-column", "kind"),
+        *("--level", "head", "--epochs", 2, "--seed", 1, "--out", out, "--json"),
+    )
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["settings"]["epochs"] == 2
+    assert found["settings"]["max_tokens"] <= 11
+    assert 0 <= found["validation"]["accuracy"] <= 1
+    assert set(found["baselines"]) == {"majority", "tfidf"}
+    assert open_model(found["model"]).labels == tuple(sorted(NAMES))
+    assert {path.name for path in out.iterdir()} == {"model.zip", "metrics.json"}
+
+
+def test_the_command_ends_in_a_sentence(table, tmp_path):
+    done = run_command(table, "--label-column", "sort", "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "sort" in done.stderr
+    assert "Traceback" not in done.output
