@@ -12,6 +12,9 @@ import numpy as np
 from bertviz_core.analysis.geometry import row_norms, unit_rows
 from bertviz_core.trace import FrozenArrays
 
+# Rows that are widened to float64 at once: 25 MB for vectors of 768 numbers.
+_BLOCK = 4096
+
 
 def mean_cosine(points: np.ndarray) -> float:
     """The mean cosine of all pairs of different rows: exact, no pair is drawn.
@@ -48,8 +51,11 @@ def cosine_contributions(points: np.ndarray) -> np.ndarray:
         Timkey and van Schijndel 2021 (arXiv:2109.04404), section 3.1.
     """
     num_points = _num_points(points)
-    directions = unit_rows(points)
-    all_pairs = directions.sum(axis=0) ** 2 - (directions**2).sum(axis=0)
+    sums = np.zeros((2, points.shape[1]))
+    for start in range(0, num_points, _BLOCK):
+        directions = unit_rows(points[start : start + _BLOCK])
+        sums += directions.sum(axis=0), (directions**2).sum(axis=0)
+    all_pairs = sums[0] ** 2 - sums[1]
     parts: np.ndarray = all_pairs / (num_points * (num_points - 1))
     return parts
 

@@ -36,9 +36,9 @@ class Pca(FrozenArrays):
 
     def project(self, points: np.ndarray) -> np.ndarray:
         """Coordinates on the axes, float64 `[M, k]`, of points `[M, H]`."""
-        # The mean is taken off afterwards: no second copy of a large table.
-        projected: np.ndarray = points @ self.axes.T - self.mean @ self.axes.T
-        return projected
+        # In blocks: NumPy would widen a whole table of 30,522 words at once.
+        blocks = [block @ self.axes.T for block in _centred(points, self.mean)]
+        return np.concatenate(blocks)
 
 
 def fit_pca(points: np.ndarray, num_axes: int) -> Pca:

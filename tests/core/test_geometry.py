@@ -170,6 +170,13 @@ def test_the_mean_cosine_is_that_of_every_pair():
         mean_cosine(points[:1])
 
 
+def test_many_rows_are_summed_in_blocks():
+    points = cloud(9001, 3)
+    directions = points / np.linalg.norm(points.astype("f8"), axis=1)[:, None]
+    cosines = (directions.sum(axis=0) ** 2).sum() - 9001
+    assert mean_cosine(points) == pytest.approx(cosines / (9001 * 9000))
+
+
 def test_random_pairs_are_pairs_and_the_seed_decides():
     points = cloud(9)
     drawn = random_pair_cosines(points, 4000, 3)
