@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import io
 import re
 import unicodedata
 from itertools import chain
@@ -28,6 +29,7 @@ ENCODINGS = (
 # the rest, and every other one can be chosen by hand.
 _GUESSED = ["gb18030", "big5", "cp1252", "latin_1"]
 _SAMPLE_BYTES = 200_000
+_PIECE_BYTES = 1_000_000
 
 _MARKS = (  # longest first: the mark of UTF-16 begins that of UTF-32
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -107,9 +109,7 @@ def find_encoding(data: bytes, chosen: str | None) -> tuple[str, tuple[Note, ...
                 encoding=name,
             ),
         )
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
+    if _first_undecodable(data, "utf-8") is not None:
         return _guess(data)
     return "utf-8-sig", ()
 
@@ -125,6 +125,15 @@ def refuse_control_characters(sample: str) -> None:
         raise _not_text("binary")
 
 
+def nul_character(line: int) -> DatasetError:
+    """The error for a NUL in a line of the file, counted from 1."""
+    return DatasetError(
+        "The file holds a NUL character, which no text has. Received: one in line "
+        "{line}. The file may be damaged: export it once more.",
+        line=line,
+    )
+
+
 def _python_name(name: str) -> str:
     return "utf-8-sig" if name == "utf-8" else name
 
@@ -138,7 +147,9 @@ def _not_text(kind: str) -> DatasetError:
 
 
 def _refuse_other_formats(data: bytes) -> None:
-    if not data.strip(b" \t\r\n\x00\xef\xbb\xbf\xff\xfe"):
+    nothing = b" \t\r\n\x00\xef\xbb\xbf\xff\xfe"
+    # The beginning first: `strip` copies what it leaves.
+    if not data[:1000].strip(nothing) and not data.strip(nothing):
         raise DatasetError(
             "The file is empty. Received: {size} bytes without a character. "
             "Choose a CSV file with a row for every text.",
@@ -155,15 +166,30 @@ def _refuse_other_formats(data: bytes) -> None:
 
 
 def _require_decodable(data: bytes, name: str) -> None:
-    try:
-        data.decode(name)
-    except UnicodeDecodeError as error:
+    offset = _first_undecodable(data, name)
+    if offset is not None:
         raise DatasetError(
             "The file cannot be read as {encoding}. Received: bytes in line {line} "
             "that mean nothing in it. Choose another encoding.",
             encoding=name,
-            line=_line_of(data, error.start),
-        ) from None
+            line=_line_of(data, offset),
+        )
+
+
+def _first_undecodable(data: bytes, name: str) -> int | None:
+    """Offset of the first byte that cannot be decoded; `None` where all can.
+
+    Piece by piece, as one emoji makes a text four times as large as its file.
+    """
+    decoder = codecs.getincrementaldecoder(name)()
+    for start in range(0, len(data), _PIECE_BYTES):
+        num_waiting = len(decoder.getstate()[0])
+        is_last = start + _PIECE_BYTES >= len(data)
+        try:
+            decoder.decode(data[start : start + _PIECE_BYTES], is_last)
+        except UnicodeDecodeError as error:
+            return start - num_waiting + error.start
+    return None
 
 
 def _line_of(data: bytes, offset: int) -> int:
@@ -171,28 +197,25 @@ def _line_of(data: bytes, offset: int) -> int:
 
 
 def _utf16_without_mark(data: bytes) -> str:
-    even = data[: len(data) // 2 * 2]
+    sample = data[:_SAMPLE_BYTES]
+    # Read the wrong way round, a line end is no character at all (U+0A00); and
+    # 8-bit text with a stray NUL loses nearly all of its line ends.
+    num_bytes = sample.count(b"\n") + sample.count(b"\r")
     for name in ("utf-16-le", "utf-16-be"):
         try:
-            text = even.decode(name)
+            text = codecs.getincrementaldecoder(name)().decode(sample)
         except UnicodeDecodeError:
             continue
-        # Read the wrong way round, a line end is no character at all (U+0A00);
-        # and 8-bit text with a stray NUL loses nearly all of its line ends.
-        num_ends = len(re.findall("[\r\n]", text))
-        num_bytes = data.count(b"\n") + data.count(b"\r")
+        num_ends = text.count("\n") + text.count("\r")
         if 0 < num_bytes <= 2 * num_ends and not _CONTROL.search(text):
-            kinds = {unicodedata.category(letter) for letter in text[:20_000]}
+            kinds = {unicodedata.category(letter) for letter in text}
             if not kinds & {"Cn", "Co", "Cs"}:
+                _require_decodable(data, name)
                 return name
     num_control = sum(data.count(bytes([code])) for code in (0, 1, 2, 3, 4, 5, 6, 7))
     if num_control > max(3, _MAX_CONTROL_SHARE * len(data)):
         raise _not_text("binary")
-    raise DatasetError(
-        "The file holds a NUL character, which no text has. Received: one in line "
-        "{line}. The file may be damaged: export it once more.",
-        line=_line_of(data, data.index(b"\x00")),
-    )
+    raise nul_character(_line_of(data, data.index(b"\x00")))
 
 
 def _guess(data: bytes) -> tuple[str, tuple[Note, ...]]:
@@ -228,17 +251,13 @@ def _guess(data: bytes) -> tuple[str, tuple[Note, ...]]:
 def _telling_lines(data: bytes) -> list[tuple[int, bytes]]:
     """(line number, bytes) of lines beyond ASCII, the first 20,000 of them."""
     found: list[tuple[int, bytes]] = []
-    for number, line in enumerate(data.splitlines(), start=1):
+    for number, line in enumerate(io.BytesIO(data), start=1):
         if not line.isascii():
-            found.append((number, line))
+            found.append((number, line.rstrip(b"\r\n")))
             if len(found) == 20_000:
                 break
     return found
 
 
 def _decodes(data: bytes, name: str) -> bool:
-    try:
-        data.decode(name)
-    except UnicodeDecodeError:
-        return False
-    return True
+    return _first_undecodable(data, name) is None

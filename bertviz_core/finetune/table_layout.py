@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import statistics
 from collections import Counter
 from collections.abc import Sequence
@@ -75,7 +76,7 @@ def guess_separator(sample: str) -> tuple[str, bool]:
 def sample_rows(sample: str, separator: str) -> list[list[str]]:
     """The first rows of the sample, as far as they can be read."""
     rows: list[list[str]] = []
-    reader = csv.reader(sample.splitlines(keepends=True), delimiter=separator)
+    reader = csv.reader(io.StringIO(sample, newline=""), delimiter=separator)
     try:
         for row in reader:
             rows.append(row)

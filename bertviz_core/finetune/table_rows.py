@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.notes import Note, list_rows, note
+from bertviz_core.finetune.table_encoding import nul_character
 
 # More than one row in five out of shape: not a few slips, but the wrong separator
 # or texts without quotes.
@@ -68,16 +69,10 @@ class Reading:
 class _QuoteError(Exception):
     """Quotation marks that do not come in pairs, with the sentence for the user."""
 
-    def __init__(self, row: int, line: int) -> None:
+    def __init__(self, row: int, sentence: DatasetError) -> None:
         super().__init__()
         self.row = row
-        self.sentence = DatasetError(
-            "Quotation marks do not come in pairs. Received: a cell of row {row}, "
-            "line {line} of the file, that opens or closes out of place. Write every "
-            'quotation mark within a quoted cell twice, as "".',
-            row=row,
-            line=line,
-        )
+        self.sentence = sentence
 
 
 def read_rows(
@@ -102,7 +97,8 @@ def read_rows(
             out of bounds, or the rows have no shape in common.
     """
     try:
-        return _collect(_rows_with_quotes(lines(), separator), skips_first, limits)
+        rows = _rows_with_quotes(lines(), separator, limits)
+        return _collect(rows, skips_first, limits)
     except _QuoteError as error:
         if separator != "\t":
             raise error.sentence from None
@@ -128,7 +124,7 @@ def bounded_lines(
     """The lines of a file with their ends, never more of one than the limit.
 
     Raises:
-        DatasetError: a line is too long.
+        DatasetError: a line is too long or holds a NUL.
     """
     number = 0
     while line := stream.readline(limits.max_line_chars + 1):
@@ -143,6 +139,8 @@ def bounded_lines(
                 limit=limits.max_line_chars,
                 line=number,
             )
+        if "\x00" in line:
+            raise nul_character(number)
         yield line
 
 
@@ -164,7 +162,7 @@ def name_columns(first: Sequence[str]) -> tuple[str, ...]:
 
 
 def _rows_with_quotes(
-    lines: Iterator[str], separator: str
+    lines: Iterator[str], separator: str, limits: Limits
 ) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(lines, delimiter=separator, strict=True)
     number = 0
@@ -174,8 +172,13 @@ def _rows_with_quotes(
             row = next(reader)
         except StopIteration:
             return
-        except csv.Error:
-            raise _QuoteError(number, line) from None
+        except csv.Error as error:
+            if str(error).startswith("field larger"):
+                size, limit = csv.field_size_limit(), limits.max_cell_chars
+                sentence = _cell_too_long(number, size, limit)
+            else:
+                sentence = _loose_quotes(number, line)
+            raise _QuoteError(number, sentence) from None
         yield number, row
 
 
@@ -211,14 +214,28 @@ def _require_bounds(number: int, row: list[str], limits: Limits) -> None:
         raise _too_many_columns(len(row), limits)
     longest = max(map(len, row))
     if longest > limits.max_cell_chars:
-        raise DatasetError(
-            "A cell of the table is too long. Received: {size} characters in row "
-            "{row}; the limit is {limit}. Cut the text there, or look for a quotation "
-            "mark that never closes.",
-            size=longest,
-            row=number,
-            limit=limits.max_cell_chars,
-        )
+        raise _cell_too_long(number, longest, limits.max_cell_chars)
+
+
+def _cell_too_long(row: int, size: int, limit: int) -> DatasetError:
+    return DatasetError(
+        "A cell of the table is too long. Received: at least {size} characters in "
+        "row {row}; the limit is {limit}. Cut the text there, or look for a "
+        "quotation mark that never closes.",
+        size=size,
+        row=row,
+        limit=limit,
+    )
+
+
+def _loose_quotes(row: int, line: int) -> DatasetError:
+    return DatasetError(
+        "Quotation marks do not come in pairs. Received: a cell of row {row}, "
+        "line {line} of the file, that opens or closes out of place. Write every "
+        'quotation mark within a quoted cell twice, as "".',
+        row=row,
+        line=line,
+    )
 
 
 def _too_many_columns(count: int, limits: Limits) -> DatasetError:

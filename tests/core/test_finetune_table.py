@@ -361,6 +361,50 @@ def test_bytes_that_do_not_fit_a_chosen_encoding_are_named():
         read_table("text,label\ntrès,b\n".encode("latin-1"), encoding="utf-8")
 
 
+@pytest.mark.parametrize("codec", ["utf-8", "gb18030", "utf-16"])
+def test_a_broken_byte_deep_in_a_file_is_found_in_its_line(codec):
+    lines = ["文本,标签", *[f"第{i}条留言写得不长不短,好" for i in range(90_000)]]
+    data = "\n".join(lines).encode(codec)
+    assert read_table(data, encoding=codec).num_rows == 90_000
+    bad = b"\xff" if codec != "utf-16" else b"\x00\xd8"
+    position = data.index("第80000条".encode(codec)[2 if codec == "utf-16" else 0 :])
+    with pytest.raises(DatasetError, match="in line 80002 "):
+        read_table(data[:position] + bad + data[position:], encoding=codec)
+
+
+def test_a_nul_is_refused_in_a_chosen_encoding_too():
+    with pytest.raises(DatasetError, match=r"NUL.*line 4"):
+        read_table(with_row("a\x00text,a"), encoding="latin-1")
+
+
+def test_one_emoji_does_not_multiply_the_memory():
+    data = ("text,label\n" + "x" * 90 + ",a\n").encode()
+    data += (b"y" * 90 + b",b\n") * 300_000 + "🙂,a\n".encode()
+    tracemalloc.start()
+    read_table(data, limits=Limits(max_rows=100))
+    assert tracemalloc.get_traced_memory()[1] < 0.6 * len(data)
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\x85", "\x0b", "\x0c"])
+def test_rare_line_ends_are_part_of_a_text(mark):
+    rows = [(f"one{mark}two, {i}", "ab"[i % 2]) for i in range(5)]
+    table = read_table(written(rows).encode())
+    assert (table.separator, cells(table)) == (",", rows)
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [(99_999, None), (100_001, "100001"), (140_000, "131072")]
+)
+def test_a_long_cell_in_quotes_is_called_long(size, words):
+    data = with_row('"' + "a " * (size // 2) + "b" * (size % 2) + '",a')
+    if words is None:
+        assert read_table(data).num_rows == 10
+    else:
+        with pytest.raises(DatasetError, match=rf"at least {words} .* row 4"):
+            read_table(data)
+
+
 def test_a_column_that_is_not_there_is_named():
     table = read_table(written(ROWS).encode())
     assert np.array_equal(table.column("label"), [row[1] for row in ROWS])
