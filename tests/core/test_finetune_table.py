@@ -1,5 +1,6 @@
 """Tables as people have them: what is read, and what is refused in a sentence."""
 
+import contextlib
 import csv
 import gzip
 import io
@@ -15,9 +16,11 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import DatasetError
+from bertviz_core.finetune.checks import check_dataset
 from bertviz_core.finetune.columns import guess_columns
 from bertviz_core.finetune.dataset import make_dataset
 from bertviz_core.finetune.notes import in_english
+from bertviz_core.finetune.split import split_dataset
 from bertviz_core.finetune.table import read_table
 from bertviz_core.finetune.table_rows import Limits
 
@@ -410,3 +413,40 @@ def test_a_column_that_is_not_there_is_named():
     assert np.array_equal(table.column("label"), [row[1] for row in ROWS])
     with pytest.raises(DatasetError, match="my text, label"):
         table.column("nonsense")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_cells_come_back_as_they_were_written(seed):
+    rng = random.Random(seed)
+    letters = ["a", "b", ",", ";", "\t", '"', "\n", "\r\n", "好", " ", "é", "'"]
+
+    def cell():
+        return "x" + "".join(rng.choices(letters, k=rng.randrange(9)))
+
+    separator = ",;\t"[seed % 3]
+    rows = [(cell(), cell(), cell()) for _ in range(17)]
+    data = written(rows, header=("p", "q", "r"), separator=separator)
+    codec = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le")[seed % 4]
+    table = read_table(data.encode(codec), separator=separator, has_header=True)
+    assert cells(table) == rows
+    assert table.row_numbers.tolist() == list(range(2, 19))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_damaged_file_is_a_table_or_a_sentence_and_never_another_error(seed):
+    rng = random.Random(seed)
+    whole = written(CHINESE * 3 + ROWS * 3)
+    data = bytearray(whole.encode(("utf-8", "gb18030", "utf-16")[seed % 3]))
+    for _ in range(rng.randrange(1, 12)):
+        place = rng.randrange(len(data))
+        if rng.random() < 0.5:
+            del data[place : place + rng.randrange(1, 9)]
+        else:
+            data[place:place] = rng.choice(
+                [b"\x00", b'"', b",", b"\n", b"\xff", b"\xe4"]
+            )
+    with contextlib.suppress(DatasetError):
+        dataset = read_dataset(bytes(data))
+        check_dataset(dataset)
+        split = split_dataset(dataset)
+        assert len(split.train) + len(split.validation) == len(dataset)
