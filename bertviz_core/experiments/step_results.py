@@ -138,7 +138,8 @@ class NeuronWords(FrozenArrays):
     Args:
         layer, neuron: which one.
         token: index of the token for the reading "head", `None` for "embedding".
-        reading: "embedding" or "head", see `neurons.neuron_words`.
+        reading: "embedding", see `neurons.words_of_neuron`, for an activation of 1;
+            or "head", see `neurons.words_of_neuron_here`, for the token's own.
         promoted_ids: int64 `[k]`, most promoted first.
         promoted_tokens: their pieces.
         promoted_changes: float64 `[k]`, what the neuron adds to their logits.

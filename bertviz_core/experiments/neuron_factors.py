@@ -1,0 +1,77 @@
+"""Groups of feed-forward neurons that fire together over a text.
+
+T tokens, I intermediate size, F factors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from bertviz_core.analysis.logit_rows import top_words
+from bertviz_core.analysis.nmf import factorise
+from bertviz_core.experiments.layer_steps import block_values
+from bertviz_core.experiments.step_results import NeuronFactors
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import Trace
+
+
+def neuron_factors(
+    explorer: Explorer,
+    trace: Trace,
+    num_factors: int,
+    seed: int,
+    layers: Sequence[int] | None = None,
+    top_k: int = 10,
+    num_iterations: int = 200,
+    progress: Callable[[float, str], None] | None = None,
+) -> NeuronFactors:
+    """Finds groups of neurons that fire together over a text.
+
+    Activations below 0 (GELU has small ones) are set to 0, as factors know no minus;
+    the result says how much that left out.
+
+    Args:
+        explorer: the model of the trace.
+        trace: with hidden states.
+        num_factors: F.
+        seed: of the start.
+        layers: whose neurons; `None` for all.
+        top_k: neurons to name for each factor.
+        num_iterations: at most this many.
+        progress: told the fraction done; may raise to cancel.
+
+    Raises:
+        ValueError: no layer, or one that there is not; less than one factor; or the
+            trace has no hidden states.
+
+    Source:
+        Alammar 2021, "Ecco", for factors of activations; see `nmf.factorise`.
+    """
+    chosen = range(explorer.config.num_hidden_layers) if layers is None else layers
+    if not len(chosen):
+        raise ValueError("`layers` must name at least one layer.")
+    every = [block_values(explorer, trace, layer)["neurons"] for layer in chosen]
+    activations = np.concatenate(every, axis=1)  # [T, layers * I]
+    positive = np.maximum(activations, 0)
+    found = factorise(positive, num_factors, seed, num_iterations, progress=progress)
+    top = top_words(found.factors, top_k)  # the largest of each row
+    layer_of, neuron_of = np.divmod(top, explorer.config.intermediate_size)
+    return NeuronFactors(
+        tokens=trace.tokenized.tokens,
+        layers=tuple(chosen),
+        weights=found.weights.T.copy(),
+        top_neurons=np.stack([np.array(chosen)[layer_of], neuron_of], axis=-1),
+        top_shares=np.take_along_axis(found.factors, top, axis=1),
+        error=found.error,
+        negative_share=_share(activations - positive, activations),
+        num_iterations=found.num_iterations,
+        seed=seed,
+    )
+
+
+def _share(part: np.ndarray, whole: np.ndarray) -> float:
+    """Length of a part of a matrix by that of the whole; 0 for nothing at all."""
+    length = np.linalg.norm(whole)
+    return float(np.linalg.norm(part) / length) if length else 0.0

@@ -1,0 +1,255 @@
+"""The neurons of the feed-forward networks: which fire, and what they speak for.
+
+A neuron is one number after the activation function; it adds its activation times
+its row of the second projection to the residual. But for `switch_neurons_off`,
+nothing here runs the network; see `layer_steps`.
+
+T tokens, H hidden size, I intermediate size, V vocabulary, F chosen neurons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bertviz_core.analysis.logit_rows import top_words
+from bertviz_core.experiments.cause_results import (
+    SwitchedPrediction,
+    Switches,
+    Target,
+)
+from bertviz_core.experiments.computed_values import (
+    BlockValues,
+    activated,
+    decoded,
+    dense,
+    normed,
+    wide,
+)
+from bertviz_core.experiments.layer_steps import block_values
+from bertviz_core.experiments.masked_rows import piece_names
+from bertviz_core.experiments.step_results import (
+    NeuronActivations,
+    NeuronWords,
+    StrongNeurons,
+)
+from bertviz_core.experiments.switching import switch_off
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import Trace
+
+ORDERS = ("activation", "contribution")
+
+
+def strongest_neurons(
+    explorer: Explorer,
+    trace: Trace,
+    layer: int,
+    token: int,
+    num_neurons: int = 10,
+    order: str = "activation",
+) -> StrongNeurons:
+    """The neurons that are strongest at a token.
+
+    Args:
+        explorer: the model of the trace.
+        trace: with hidden states.
+        layer: from 0.
+        token: index of the token.
+        num_neurons: F; all of them where the layer has fewer.
+        order: "activation", the largest first; or "contribution", by the length of
+            what a neuron adds to the residual, whatever the activation's sign.
+
+    Raises:
+        ValueError: another order, there is no such layer or token, or the trace has
+            no hidden states.
+    """
+    if order not in ORDERS:
+        raise ValueError(f"`order` must be one of {ORDERS}. Received: {order}.")
+    activations = _activations_at(explorer, trace, layer, token)[1]
+    lengths = np.linalg.norm(_rows_out(explorer, layer), axis=1)  # [I]
+    contributions = np.abs(activations) * lengths
+    by = activations if order == "activation" else contributions
+    neurons = np.argsort(-by, kind="stable")[:num_neurons]
+    return StrongNeurons(
+        layer, token, order, neurons, activations[neurons], contributions[neurons]
+    )
+
+
+def neuron_activations(
+    explorer: Explorer, trace: Trace, layer: int, neuron: int
+) -> NeuronActivations:
+    """One neuron at every token.
+
+    Args:
+        explorer: the model of the trace.
+        trace: with hidden states.
+        layer: from 0.
+        neuron: from 0, below I.
+
+    Raises:
+        ValueError: there is no such layer or neuron, or the trace has no hidden
+            states.
+    """
+    _require_below("neuron", neuron, explorer.config.intermediate_size)
+    values = block_values(explorer, trace, layer)
+    inputs, activations = values["intermediate"], values["neurons"]
+    return NeuronActivations(
+        layer,
+        neuron,
+        trace.tokenized.tokens,
+        inputs[:, neuron].copy(),
+        activations[:, neuron].copy(),
+    )
+
+
+def words_of_neuron(
+    explorer: Explorer, layer: int, neuron: int, top_k: int = 10
+) -> NeuronWords:
+    """Words that a neuron speaks for by its weights alone, without a text.
+
+    Its row of the second projection is multiplied with every word's embedding: the
+    change of the logits for an activation of 1, if there were nothing but the output
+    embedding after it. All norms, the later layers and the transform of the
+    masked-word head are left out. That head's transform turns the vectors of the
+    last layer before the embeddings meet them, so this reading is a rough one;
+    `words_of_neuron_here` takes the head with it.
+
+    Args:
+        explorer: of any model; the output embedding of BERT is that of its input.
+        layer: from 0.
+        neuron: from 0, below I.
+        top_k: words on each side.
+
+    Raises:
+        ValueError: there is no such layer or neuron.
+
+    Source:
+        Geva et al. 2022 (arXiv:2203.14680), section 3, "sub-updates".
+    """
+    _require_below("layer", layer, explorer.config.num_hidden_layers)
+    _require_below("neuron", neuron, explorer.config.intermediate_size)
+    row = _rows_out(explorer, layer)[neuron]
+    changes = decoded(explorer.loaded.model, row[None])
+    return _words(explorer, changes, (layer, neuron, None, "embedding"), top_k)
+
+
+def words_of_neuron_here(
+    explorer: Explorer,
+    trace: Trace,
+    layer: int,
+    neuron: int,
+    token: int,
+    top_k: int = 10,
+) -> NeuronWords:
+    """Words that a neuron speaks for at one token, through norms and head.
+
+    The layer's output at the token is read as if it were the last one, once as it is
+    and once without what the neuron adds: through the layer's own norm (post-norm)
+    or the final norm (pre-norm), and the masked-word head with its transform,
+    activation, norm and decoder. The changes are the logits with the neuron less
+    those without. Layers in between are left out; at the last layer the change is
+    the model's own.
+
+    Args:
+        explorer: of a model with the masked-word head.
+        trace: with hidden states.
+        layer: from 0.
+        neuron: from 0, below I.
+        token: index of the token.
+        top_k: words on each side.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        ValueError: there is no such layer, neuron or token, or the trace has no
+            hidden states.
+
+    Source:
+        The logit lens, see `lens.read_layers`, with and without one neuron.
+    """
+    explorer.require_head("mlm")
+    _require_below("neuron", neuron, explorer.config.intermediate_size)
+    values, activations = _activations_at(explorer, trace, layer, token)
+    residual = values["output_residual"][token]
+    added = activations[neuron] * _rows_out(explorer, layer)[neuron]
+    output = values.finish(np.stack([residual, residual - added]))
+    logits = decoded(explorer.loaded.model, _transformed(explorer, output))
+    changes = logits[:1] - logits[1:]  # [1, V]; the decoder's bias is in both
+    return _words(explorer, changes, (layer, neuron, token, "head"), top_k)
+
+
+def switch_neurons_off(
+    explorer: Explorer,
+    text: str,
+    target: Target,
+    neurons: Sequence[tuple[int, int]],
+    pair: str | None = None,
+    cut: bool = False,
+) -> SwitchedPrediction:
+    """The prediction with and without some neurons, at all tokens.
+
+    Args:
+        explorer: whose model is asked.
+        text: the text, or the first of two.
+        target: what is watched.
+        neurons: (layer, neuron) pairs.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        CheckpointError: the model lacks the target's head.
+        TextError: see `switching.switch_off`.
+        ValueError: there is no such layer or neuron.
+    """
+    switches = Switches(neurons=tuple(neurons))
+    return switch_off(explorer, text, target, switches, pair, cut)
+
+
+def _activations_at(
+    explorer: Explorer, trace: Trace, layer: int, token: int
+) -> tuple[BlockValues, np.ndarray]:
+    """The layer, and its neurons `[I]` at a token."""
+    values = block_values(explorer, trace, layer)
+    _require_below("token", token, trace.tokenized.num_tokens)
+    return values, values["neurons"][token]
+
+
+def _rows_out(explorer: Explorer, layer: int) -> np.ndarray:
+    """What each neuron adds for an activation of 1, `[I, H]`."""
+    block = explorer.loaded.model.blocks[layer]
+    return wide(block.feed_forward.output_projection.kernel)
+
+
+def _transformed(explorer: Explorer, vectors: np.ndarray) -> np.ndarray:
+    """Layer outputs `[P, H]` as the decoder would get them."""
+    model = explorer.loaded.model
+    if explorer.config.pre_norm:
+        vectors = normed(model.final_norm, vectors)
+    changed = activated(explorer.config, dense(model.mlm.transform, vectors))
+    return normed(model.mlm.transform_norm, changed)
+
+
+def _words(
+    explorer: Explorer,
+    changes: np.ndarray,
+    which: tuple[int, int, int | None, str],
+    top_k: int,
+) -> NeuronWords:
+    """Both ends of the changes `[1, V]`."""
+    up, down = top_words(changes, top_k)[0], top_words(-changes, top_k)[0]
+    return NeuronWords(
+        *which,
+        promoted_ids=up,
+        promoted_tokens=piece_names(explorer, up),
+        promoted_changes=changes[0, up],
+        suppressed_ids=down,
+        suppressed_tokens=piece_names(explorer, down),
+        suppressed_changes=changes[0, down],
+    )
+
+
+def _require_below(name: str, index: int, size: int) -> None:
+    if not 0 <= index < size:
+        raise ValueError(
+            f"`{name}` must be at least 0 and below {size}. Received: {index}."
+        )
