@@ -61,7 +61,12 @@ def test_a_random_map_is_worth_little():
 
 def test_a_point_is_not_its_own_neighbour_even_with_a_twin():
     line = np.array([0.0, 0, 1, 2.5, 4.5, 7])[:, None]
-    assert map_quality(line, line, 2).neighbours_kept == 1
+    apart = np.array([0.0, 90, 1, 2.5, 4.5, 7])[:, None]
+    for points, positions in ((line, apart), (apart, line)):
+        found = map_quality(points, positions, 2)
+        trust, kept = quality_by_hand(points, positions, 2, range(6))
+        assert found.trustworthiness == pytest.approx(trust)
+        assert found.neighbours_kept == pytest.approx(kept)
 
 
 @pytest.mark.parametrize("k", [0, 15])
