@@ -84,15 +84,20 @@ def factorise(
     weights = rng.uniform(0.5, 1.5, (len(x), num_factors)) * spread
     factors = rng.uniform(0.5, 1.5, (num_factors, x.shape[1])) * spread
     length = float(np.linalg.norm(x))
-    errors = [_error(x, weights, factors, length)]
+    errors = [_share(np.linalg.norm(x - weights @ factors), length)]
     for iteration in range(num_iterations):
         if progress is not None:
             progress(iteration / num_iterations, "nmf")
         factors *= (weights.T @ x) / (weights.T @ weights @ factors + _TINY)
-        weights *= (x @ factors.T) / (weights @ (factors @ factors.T) + _TINY)
-        errors.append(_error(x, weights, factors, length))
+        projected, crossed = x @ factors.T, factors @ factors.T  # [R, F], [F, F]
+        weights *= projected / (weights @ crossed + _TINY)
+        # |X - WH|^2 without a matrix of the size of X, good to 1e-8 of its length.
+        square = length**2 - 2 * np.vdot(projected, weights)
+        square += np.vdot(weights.T @ weights, crossed)
+        errors.append(_share(np.sqrt(max(square, 0.0)), length))
         if errors[-2] - errors[-1] < tolerance * errors[-2]:
             break
+    errors[-1] = _share(np.linalg.norm(x - weights @ factors), length)
     return _ordered(weights, factors, errors)
 
 
@@ -106,12 +111,8 @@ def _require_factorable(x: np.ndarray, num_factors: int) -> None:
         raise ValueError(f"`num_factors` must be at least 1. Received: {num_factors}.")
 
 
-def _error(
-    x: np.ndarray, weights: np.ndarray, factors: np.ndarray, length: float
-) -> float:
-    if length == 0:
-        return 0.0
-    return float(np.linalg.norm(x - weights @ factors)) / length
+def _share(part: float | np.floating, length: float) -> float:
+    return float(part) / length if length else 0.0
 
 
 def _ordered(

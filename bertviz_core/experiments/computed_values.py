@@ -21,9 +21,9 @@ from bertviz_core.model.layers import ACTIVATIONS
 from bertviz_core.model.weights import as_numpy
 from bertviz_core.trace import TokenizedText, Trace
 
-# Rows of the word embeddings that are in float64 at once: 25 MB at H = 768; the
-# whole matrix of BERT would be 188 MB.
-_MOST_WORDS = 4096
+# Rows of the word embeddings that are in float64 at once, 3 MB at H = 768: they stay
+# in the processor's cache; the whole matrix of BERT would be 188 MB.
+_MOST_WORDS = 512
 
 
 class Computed:
@@ -34,7 +34,9 @@ class Computed:
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self._known:
-            self._known[name] = getattr(self, name)()
+            found = getattr(self, name)()
+            found.flags.writeable = False  # it serves several readers
+            self._known[name] = found
         return self._known[name]
 
 
@@ -251,7 +253,7 @@ def decoded(model: Any, vectors: np.ndarray) -> np.ndarray:
     Returns:
         float64 `[P, V]`.
     """
-    words = model.embeddings.word_embeddings
+    words = ops.convert_to_tensor(model.embeddings.word_embeddings)
     products = np.empty((len(vectors), words.shape[0]))
     for start in range(0, words.shape[0], _MOST_WORDS):
         rows = slice(start, min(start + _MOST_WORDS, words.shape[0]))

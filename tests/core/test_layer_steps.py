@@ -11,7 +11,12 @@ import pytest
 from keras import ops
 
 from bertviz_core.analysis.layer_norm import layer_norm_steps
-from bertviz_core.experiments.layer_steps import list_steps, norm_input, step_values
+from bertviz_core.experiments.layer_steps import (
+    StepReader,
+    list_steps,
+    norm_input,
+    step_values,
+)
 from bertviz_core.experiments.step_table import layer_operations
 from tests.core import oracle
 from tests.core.random_models import (
@@ -354,3 +359,19 @@ def test_no_step_runs_the_network(explorer):
     for step in list_steps(explorer, trace):
         step_values(explorer, trace, step.name)
     assert explorer.num_forward_passes == before
+
+
+def test_a_reader_gives_the_same_in_any_order_and_repeats_nothing(explorer):
+    trace = explorer.trace(TEXT)
+    reader = StepReader(explorer, trace)
+    assert reader.steps == list_steps(explorer, trace)
+    names = [step.name for step in reader.steps]
+    for name in np.random.default_rng(1).permutation(names):
+        np.testing.assert_array_equal(
+            reader.values(name), step_values(explorer, trace, name)
+        )
+    first = reader.values("layer_1/query")
+    reader.values("layer_1/output_norm")
+    assert reader.values("layer_1/query") is first
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 0

@@ -42,6 +42,15 @@ def test_the_error_never_rises_and_is_that_of_the_result(seed):
     assert found.error == pytest.approx(left / np.linalg.norm(NOISE), abs=1e-12)
 
 
+def test_every_error_on_the_way_is_that_of_a_run_that_stops_there():
+    long = factorise(NOISE, 3, seed=5, num_iterations=9, tolerance=0)
+    short = [
+        factorise(NOISE, 3, seed=5, num_iterations=count, tolerance=0)
+        for count in range(10)
+    ]
+    np.testing.assert_allclose(long.errors, [run.error for run in short], atol=1e-9)
+
+
 def test_nothing_is_negative_and_factors_have_length_1():
     found = factorise(NOISE, 5, seed=0)
     assert found.weights.min() >= 0
