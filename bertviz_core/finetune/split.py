@@ -92,7 +92,9 @@ def split_dataset(
     strata = _strata(dataset)
     by_stratum: dict[int, list[list[int]]] = {}
     for rows in groups.values():
-        stratum = Counter(int(strata[row]) for row in rows).most_common(1)[0][0]
+        stratum = int(strata[rows[0]])
+        if len(rows) > 1:
+            stratum = Counter(strata[rows].tolist()).most_common(1)[0][0]
         by_stratum.setdefault(stratum, []).append(rows)
     validation: list[int] = []
     alone: list[int] = []

@@ -148,7 +148,7 @@ def test_a_decimal_comma_is_read(cell, value):
 
 def test_rows_without_text_or_label_are_left_out_by_their_numbers():
     rows = [(f"text {i}", "ab"[i % 2]) for i in range(12)]
-    rows[3], rows[5], rows[8] = ("", "a"), ("text 5", ""), ("nan", "b")
+    rows[3], rows[5], rows[8] = ("nan", ""), ("text 5", ""), ("nan", "b")
     dataset = make_dataset(
         table_of(("text", "label"), rows), ColumnChoice("text", "label")
     )

@@ -72,6 +72,12 @@ def test_a_small_class_is_on_both_sides_and_a_class_of_one_is_trained_on():
     ]
 
 
+def test_a_large_share_leaves_a_text_of_each_class_to_train_on():
+    dataset = dataset_of([f"text {i}" for i in range(7)], [0, 0, 1, 1, 1, 2, 2])
+    split = split_dataset(dataset, 0.95, seed=0)
+    assert np.bincount(dataset.labels[split.train]).tolist() == [1, 1, 1]
+
+
 def test_case_width_and_spacing_make_no_other_text():
     texts = ["Good  day", "good day ", "ＧＯＯＤ day", "bad day"]
     keys = text_keys(dataset_of(texts, [0, 0, 1, 2]))

@@ -126,6 +126,7 @@ def test_rows_out_of_shape_are_left_out_and_named():
         ("评论,标签", True),
         ("it rained all day and then it rained,bad", False),
         ("17,a text", False),
+        ("fine,good", False),
         ("what they said,verdict", True),
     ],
 )
@@ -373,6 +374,14 @@ def test_a_broken_byte_deep_in_a_file_is_found_in_its_line(codec):
     position = data.index("第80000条".encode(codec)[2 if codec == "utf-16" else 0 :])
     with pytest.raises(DatasetError, match="in line 80002 "):
         read_table(data[:position] + bad + data[position:], encoding=codec)
+
+
+def test_a_broken_byte_is_found_behind_a_letter_that_two_pieces_share():
+    start = b"text,label\n"
+    filled = start + b"x" * (1_000_000 - len(start) - 2)
+    data = filled + "好".encode() + b"\xff\nnext,a\n"
+    with pytest.raises(DatasetError, match="in line 2 "):
+        read_table(data, encoding="utf-8")
 
 
 def test_a_nul_is_refused_in_a_chosen_encoding_too():
