@@ -15,6 +15,7 @@ from bertviz_core.errors import TrainingError
 from bertviz_core.finetune.batches import epoch_order
 from bertviz_core.finetune.events import Tell, TrainingEvent
 from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.fitting import require_fit
 from bertviz_core.finetune.inputs import RowInputs, prepare_inputs
 from bertviz_core.finetune.learner import Learner
 from bertviz_core.finetune.schedule import learning_rates, steps_per_epoch
@@ -96,7 +97,7 @@ class Trainer:
         work_folder: Path | None = None,
         fingerprint: str = "",
     ) -> None:
-        _require_fit(loaded, data, settings)
+        require_fit(loaded, data, settings)
         self.data, self.settings = data, settings
         self.tell, self.should_stop = tell, should_stop
         self.work_folder, self.fingerprint = work_folder, fingerprint
@@ -150,7 +151,8 @@ class Trainer:
             # A stop keeps the best epoch; where none has ended, what there is.
             if was_stopped and self.best is not None:
                 return "asked"
-            self._judge(losses, validation, began_at)
+            if not self._judge(losses, validation, began_at):
+                return self._after_no_number()
             if was_stopped:
                 return "asked"
             self._save()
@@ -189,12 +191,16 @@ class Trainer:
 
     def _judge(
         self, losses: list[float], validation: RowInputs, began_at: float
-    ) -> None:
-        """Looks at the validation rows; keeps the weights where they are better."""
+    ) -> bool:
+        """Looks at the validation rows; keeps the weights where they are better.
+
+        Returns:
+            Whether the network still answers with numbers.
+        """
         outputs = self.learner.outputs(validation)
-        loss = self.learner.mean_loss(outputs, validation.targets)
         if not np.isfinite(outputs).all():
-            loss = math.inf
+            return False
+        loss = self.learner.mean_loss(outputs, validation.targets)
         targets = validation.targets
         score = EpochScore(metric_of(self.metric, outputs, targets), loss)
         seconds = time.monotonic() - began_at
@@ -216,6 +222,7 @@ class Trainer:
                 seconds_left=seconds * (self.settings.epochs - len(self.points)),
             )
         )
+        return True
 
     def _after_no_number(self) -> str:
         if self.best is not None:
@@ -266,30 +273,3 @@ class Trainer:
         self.step = found.step
         fraction = self.step / len(self.rates)
         self.tell(self._event("resumed", epoch=len(self.points), fraction=fraction))
-
-
-def _require_fit(
-    loaded: LoadedModel, data: TrainingData, settings: FinetuneSettings
-) -> None:
-    config = loaded.model.config
-    if not len(data.train) or not len(data.validation):
-        raise TrainingError(
-            "There is nothing to learn from or nothing to judge by. Received: "
-            "{train} training rows, {validation} validation rows. Give more rows.",
-            train=len(data.train),
-            validation=len(data.validation),
-        )
-    if settings.max_tokens > config.max_position_embeddings:
-        raise TrainingError(
-            "The training texts may be longer than the model reads. Received: "
-            "max_tokens={max_tokens}; the model has {positions} positions. Choose a "
-            "smaller length.",
-            max_tokens=settings.max_tokens,
-            positions=config.max_position_embeddings,
-        )
-    if data.has_pairs and config.type_vocab_size < 2:
-        raise TrainingError(
-            "The model {model} knows one text at a time, so it cannot learn from "
-            "pairs. Take the second text column away, or choose another model.",
-            model=loaded.model_id,
-        )

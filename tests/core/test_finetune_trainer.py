@@ -288,6 +288,21 @@ def test_a_loss_that_becomes_no_number_leaves_the_best_epoch(monkeypatch):
     assert (result.ending, result.best_epoch) == ("not_a_number", 1)
 
 
+def test_an_epoch_whose_answers_are_no_numbers_is_never_the_best(monkeypatch):
+    trainer = trained(HEAD)
+    monkeypatch.setattr(trainer.learner, "outputs", lambda _: np.full((13, 3), np.nan))
+    with pytest.raises(TrainingError, match="no longer a number"):
+        trainer.run()
+
+
+def test_half_precision_learns_with_whole_weights():
+    settings = dataclasses.replace(TOP, precision="bfloat16", epochs=2)
+    result = trained(settings).run()
+    assert result.precision == "bfloat16"
+    assert {weight.dtype for weight in result.bert.weights} == {"float32"}
+    assert np.isfinite(result.outputs).all()
+
+
 def test_class_weights_are_those_computed_by_hand():
     # 12 rows of 3 classes that occur: 6, 4, 2; a fourth does not.
     targets = np.array([0] * 6 + [1] * 4 + [2] * 2)
