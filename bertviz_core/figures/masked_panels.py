@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 from bertviz_core.figures.activations import figure, layout, line
 from bertviz_core.figures.masked_word import label
 
+_LONGEST_IN_CELL = 8  # characters; the whole word is under the pointer
 _ROW_HEIGHT = 26  # pixels; a line of text fits
 _FRAME_HEIGHT = 110  # pixels
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
@@ -52,7 +53,7 @@ def words_map_figure(
             f"`probs` must be {len(rows)} x {len(columns)}. "
             f"Received: {probs.shape}, {len(words)} rows of words."
         )
-    shown = [[label(word) for word in row] for row in words]
+    shown = [[label(_cut(word)) for word in row] for row in words]
     trace = {
         "type": "heatmap",
         "z": probs.tolist(),
@@ -67,7 +68,8 @@ def words_map_figure(
         "xgap": 1,
         "ygap": 1,
         "colorbar": {"thickness": 12, "title": {"text": probability}},
-        "hovertemplate": "%{text} %{z:.4f}<extra></extra>",
+        "customdata": [[label(word) for word in row] for row in words],
+        "hovertemplate": "%{customdata} %{z:.4f}<extra></extra>",
     }
     made = layout(column_title, row_title)
     made["height"] = _FRAME_HEIGHT + _ROW_HEIGHT * len(rows)
@@ -157,6 +159,7 @@ def chain_figure(
         "side": "right",
         "showgrid": False,
         "rangemode": "tozero",
+        "tickformat": ".1f",
         "fixedrange": True,
         "automargin": True,
     }
@@ -185,7 +188,9 @@ def signed_bars_figure(
         "orientation": "h",
         "x": known,
         "y": list(range(len(names))),
-        "text": ["" if v is None else f"{v:.{digits}f}" for v in known],
+        "text": [
+            "" if v is None else f"{round(v, digits) + 0.0:.{digits}f}" for v in known
+        ],
         "textposition": "outside",
         "cliponaxis": False,
         "marker": {"color": [_AGAINST if (v or 0) < 0 else _FOR for v in known]},
@@ -228,7 +233,7 @@ def two_sentences_figure(
     names = [label(token) for token in tokens]
     a, b = (np.exp(values) for values in (log_probs_a, log_probs_b))
     points = {
-        "type": "scattergl",
+        "type": "scatter",
         "mode": "markers+text",
         "x": a,
         "y": b,
@@ -250,6 +255,17 @@ def two_sentences_figure(
     for axis in ("xaxis", "yaxis"):
         made[axis] |= {"type": "log", "exponentformat": "power", "dtick": 1}
     return figure([equal, points], made)
+
+
+def _number(value: float | None, digits: int) -> str:
+    """What stands at a bar; never a zero with a sign."""
+    return "" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def _cut(word: str) -> str:
+    if len(word) <= _LONGEST_IN_CELL:
+        return word
+    return word[: _LONGEST_IN_CELL - 1] + "…"
 
 
 def _burn_in(

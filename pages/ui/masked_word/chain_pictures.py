@@ -31,7 +31,8 @@ def show_chain(state: GibbsState, run: GibbsRun | None) -> None:
     """
     tokens = _tokens(state)
     last = -1 if run is None else int(run.positions[-1, 0])
-    st.markdown("> " + _sentence(tokens, last))
+    with st.container(border=True):
+        st.markdown(_sentence(tokens, last))
     if run is None:
         st.caption(t("masked_panels.gibbs_not_begun"))
         return

@@ -108,7 +108,7 @@ def _choose_start(question: Question) -> int:
 
 def _choose_settings(question: Question) -> tuple[GibbsSettings, int]:
     """How to draw, and how many steps."""
-    first = st.columns(4)
+    first = st.columns(3)
     temperature = first[0].slider(
         t("masked_word.temperature"), 0.0, 3.0, 1.0, 0.05,
         key="masked_gibbs_temperature", bind="query-params",
@@ -122,15 +122,14 @@ def _choose_settings(question: Question) -> tuple[GibbsSettings, int]:
         t("masked_word.top_p"), 0.01, 1.0, 1.0, 0.01,
         key="masked_gibbs_top_p", bind="query-params",
     )  # fmt: skip
-    with first[3]:
-        order = choose_linked(
-            st.segmented_control,
-            t("masked_panels.gibbs_order"),
-            ORDERS,
-            key="masked_gibbs_order",
-            required=True,
-            format_func=lambda name: plain(f"masked_panels.gibbs_{name}"),
-        )
+    order = choose_linked(
+        st.segmented_control,
+        t("masked_panels.gibbs_order"),
+        ORDERS,
+        key="masked_gibbs_order",
+        required=True,
+        format_func=lambda name: plain(f"masked_panels.gibbs_{name}"),
+    )
     second = st.columns(3)
     numbers = [
         box.number_input(

@@ -68,7 +68,8 @@ def _show_steps(filling: JointFilling) -> None:
         on_click=st.session_state.update,
         args=({_STEP: 0, _PLAYING: True},),
     )
-    st.markdown(f"> {filled_sentence(filling.tokenized, filling.steps[:step])}")
+    with st.container(border=True):
+        st.markdown(filled_sentence(filling.tokenized, filling.steps[:step]))
     if step:
         done = filling.steps[step - 1]
         st.caption(

@@ -14,7 +14,7 @@ from pages.ui.language import plain, t
 from pages.ui.masked_word.answers import read_layers
 from pages.ui.masked_word.asking import Question, choose_word, likely_ids
 
-_MOST_COLUMNS = 14  # a word needs the width of a word
+_MOST_COLUMNS = 12  # a word needs the width of a word
 
 
 @st.fragment

@@ -22,7 +22,7 @@ from pages.ui.markdown import Markdown
 from pages.ui.masked_word.asking import Question
 from pages.ui.models import language_of
 
-_LIMITS = (50, 200, 1000, 5000)
+_LIMITS = (50, 200, 1000)
 _NUM_SHIFTED = 10
 _NUM_WRITTEN = 6  # words on each side of the picture that carry their name
 _LEAST_PROB = 1e-3

@@ -56,7 +56,7 @@ def explore_reasons(question: Question) -> None:
 
 
 def _ask(question: Question) -> Attribution | None:
-    first, second, third = st.columns([2, 2, 2], vertical_alignment="bottom")
+    first, second = st.columns(2)
     with first:
         word = choose_word(question, t("masked_panels.why_word"), "masked_why_word")
     contrast = None
@@ -70,16 +70,15 @@ def _ask(question: Question) -> Attribution | None:
         if against:
             label = t("masked_panels.why_other_word")
             contrast = choose_word(question, label, "masked_why_other", first=1)
-    with third:
-        baseline = choose_linked(
-            st.segmented_control,
-            t("masked_panels.why_baseline"),
-            _BASELINES,
-            key="masked_why_baseline",
-            required=True,
-            help=t("masked_panels.why_baseline_help"),
-            format_func=lambda name: plain(f"masked_panels.why_{name}"),
-        )
+    baseline = choose_linked(
+        st.segmented_control,
+        t("masked_panels.why_baseline"),
+        _BASELINES,
+        key="masked_why_baseline",
+        required=True,
+        help=t("masked_panels.why_baseline_help"),
+        format_func=lambda name: plain(f"masked_panels.why_{name}"),
+    )
     if contrast == word:
         st.info(t("masked_panels.why_same_word"), icon=":material/info:")
         return None
