@@ -1,7 +1,9 @@
 """The network again in float64, piece by piece, each number when it is asked for.
 
 T tokens (Q of them look, K are looked at), N heads, D head size, H hidden size
-(H = N * D), I intermediate size, V vocabulary, P asked positions.
+(H = N * D), I intermediate size, V vocabulary, P asked positions. The
+activation function and the decoder are computed in the framework, which on JAX has
+float64 only where `jax_enable_x64` is set; without it they are good to float32.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ from bertviz_core.model.layers import ACTIVATIONS
 from bertviz_core.model.weights import as_numpy
 from bertviz_core.trace import TokenizedText, Trace
 
-# Rows of the word embeddings that are in float64 at once, 3 MB at H = 768: they stay
-# in the processor's cache; the whole matrix of BERT would be 188 MB.
-_MOST_WORDS = 512
+# Rows of the word embeddings that are in float64 at once: 25 MB at H = 768; the
+# whole matrix of BERT would be 188 MB.
+_MOST_WORDS = 4096
 
 
 class Computed:
@@ -240,7 +242,8 @@ def activated(config: BertConfig, x: np.ndarray) -> np.ndarray:
     """The model's activation function in float64."""
     # In the framework, in double precision: NumPy has no error function.
     tensor = ops.convert_to_tensor(x, dtype="float64")
-    return np.array(ops.convert_to_numpy(ACTIVATIONS[config.hidden_act](tensor)))
+    result = ops.convert_to_numpy(ACTIVATIONS[config.hidden_act](tensor))
+    return np.array(result, np.float64)
 
 
 def decoded(model: Any, vectors: np.ndarray) -> np.ndarray:
@@ -254,11 +257,12 @@ def decoded(model: Any, vectors: np.ndarray) -> np.ndarray:
         float64 `[P, V]`.
     """
     words = ops.convert_to_tensor(model.embeddings.word_embeddings)
+    columns = ops.convert_to_tensor(vectors.T, dtype="float64")  # [H, P]
     products = np.empty((len(vectors), words.shape[0]))
     for start in range(0, words.shape[0], _MOST_WORDS):
         rows = slice(start, min(start + _MOST_WORDS, words.shape[0]))
-        some = ops.convert_to_numpy(words[rows]).astype(np.float64)
-        products[:, rows] = vectors @ some.T
+        some = ops.matmul(ops.cast(words[rows], "float64"), columns)
+        products[:, rows] = ops.convert_to_numpy(some).T
     return products
 
 

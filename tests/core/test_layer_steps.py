@@ -375,3 +375,10 @@ def test_a_reader_gives_the_same_in_any_order_and_repeats_nothing(explorer):
     assert reader.values("layer_1/query") is first
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 0
+
+
+def test_a_vocabulary_larger_than_a_block_is_decoded_whole(explorer, monkeypatch):
+    trace = explorer.trace(TEXT)
+    whole = step_values(explorer, trace, "mlm_logits")
+    monkeypatch.setattr("bertviz_core.experiments.computed_values._MOST_WORDS", 5)
+    same(step_values(explorer, trace, "mlm_logits"), whole)
