@@ -75,19 +75,8 @@ def words_map_figure(
     made["height"] = _FRAME_HEIGHT + _ROW_HEIGHT * len(rows)
     made["hovermode"] = "closest"
     made["showlegend"] = False
-    made["xaxis"] |= {
-        "tickvals": list(range(len(columns))),
-        "ticktext": [label(name) for name in columns],
-        "showgrid": False,
-        "zeroline": False,
-    }
-    made["yaxis"] |= {
-        "tickvals": list(range(len(rows))),
-        "ticktext": [label(name) for name in rows],
-        "range": [len(rows) - 0.5, -0.5],
-        "showgrid": False,
-        "zeroline": False,
-    }
+    made["xaxis"] |= _named(columns)
+    made["yaxis"] |= _named(rows) | {"range": [len(rows) - 0.5, -0.5]}
     return go.Figure([trace], made, _validate=False)
 
 
@@ -255,6 +244,16 @@ def two_sentences_figure(
     for axis in ("xaxis", "yaxis"):
         made[axis] |= {"type": "log", "exponentformat": "power", "dtick": 1}
     return figure([equal, points], made)
+
+
+def _named(names: Sequence[str]) -> dict[str, Any]:
+    """An axis of cells with names instead of numbers."""
+    return {
+        "tickvals": list(range(len(names))),
+        "ticktext": [label(name) for name in names],
+        "showgrid": False,
+        "zeroline": False,
+    }
 
 
 def _number(value: float | None, digits: int) -> str:

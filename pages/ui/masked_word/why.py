@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.figures.masked_panels import signed_bars_figure
-from bertviz_core.figures.value_map import value_map_figure
 from pages.ui.address import choose_linked
 from pages.ui.answers import vocabulary
 from pages.ui.errors import shown_to_user
-from pages.ui.export import show_figure
+from pages.ui.export import download_csv, show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
@@ -162,24 +163,11 @@ def _show_agreement(found: Attribution) -> None:
         st.caption(t("masked_panels.why_no_order"))
         return
     names = [plain(f"masked_panels.why_{method}") for method in found.methods]
-    show_figure(
-        value_map_figure(
-            found.agreement,
-            names,
-            names,
-            title=plain("masked_panels.why_correlation"),
-            row_title="",
-            column_title="",
-            is_signed=True,
-            digits=2,
-        ),
-        name="masked_why_agreement",
-        description=t("masked_panels.why_agreement_described"),
-        columns={
-            plain("masked_panels.why_method"): names,
-            **{
-                name: [None if np.isnan(v) else float(v) for v in column]
-                for name, column in zip(names, found.agreement.T, strict=True)
-            },
-        },
+    columns: dict[str, list[Any]] = {plain("masked_panels.why_method"): names}
+    for name, column in zip(names, found.agreement.T, strict=True):
+        columns[name] = [None if np.isnan(v) else round(float(v), 2) for v in column]
+    st.dataframe(
+        columns, hide_index=True, alt=plain("masked_panels.why_agreement_described")
     )
+    st.caption(t("masked_panels.why_agreement_described"))
+    download_csv(columns, "masked_why_agreement")
