@@ -1,0 +1,107 @@
+"""What the figures of the questions about masked words say, number by number."""
+
+import base64
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from bertviz_core.figures.masked_panels import (
+    chain_figure,
+    ranks_figure,
+    signed_bars_figure,
+    two_sentences_figure,
+    words_map_figure,
+)
+from bertviz_core.figures.token_grid import COLUMNS, token_grid_figure
+
+RNG = np.random.default_rng(11)
+
+
+def checked(figure):
+    """The figure again, with plotly's checks of every value."""
+    return go.Figure(figure.to_dict())
+
+
+def numbers(values):
+    """Plotly writes arrays as base64 with a type."""
+    if isinstance(values, dict):
+        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
+    return np.array(values, float)
+
+
+def words_map(probs):
+    words = [["<b>", "considerable", "c"], ["d", "e", "f"]]
+    titles = {"row_title": "layer", "column_title": "token", "probability": "p"}
+    return words_map_figure(words, probs, ["2", "1"], ["x", "y", "z"], **titles)
+
+
+def test_a_map_of_words_writes_each_word_and_cuts_long_ones():
+    probs = RNG.random((2, 3))
+    trace = checked(words_map(probs)).data[0]
+    np.testing.assert_allclose(np.array(trace.z, float), probs)
+    assert "&lt;b&gt;" in trace.text[0][0]
+    assert "conside…" in trace.text[0][1]
+    assert "considerable" in trace.customdata[0][1]
+
+
+def test_a_map_that_does_not_fit_its_labels_is_refused():
+    with pytest.raises(ValueError, match="2 x 3"):
+        words_map(RNG.random((3, 2)))
+
+
+def test_rank_one_is_on_top():
+    figure = checked(
+        ranks_figure(
+            {"cat": np.array([700, 3, 1])}, ["in", "1", "2"], x_title="", y_title=""
+        )
+    )
+    low, high = figure.layout.yaxis.range
+    assert low > np.log10(700) > 0 > high
+    np.testing.assert_allclose(numbers(figure.data[0].y), [700, 3, 1])
+
+
+@pytest.mark.parametrize(("burn_in", "end"), [(3, 3.5), (90, 7.5)])
+def test_burn_in_is_shaded_up_to_its_last_step(burn_in, end):
+    steps = np.arange(1, 8)
+    names = {"x_title": "", "changed": "c", "entropy": "e", "burn_in_name": "b"}
+    rates, bits = RNG.random(7), RNG.random(7)
+    figure = checked(chain_figure(steps, rates, bits, burn_in, **names))
+    assert figure.layout.shapes[0].x1 == end
+    np.testing.assert_allclose(numbers(figure.data[1].y), bits, rtol=1e-6)
+    assert not chain_figure(steps, rates, bits, 0, **names).layout.shapes
+
+
+def test_bars_have_no_signed_zero_and_nothing_where_nothing_is_known():
+    values = np.array([-0.001, np.nan, 1.256, -2.0])
+    trace = checked(signed_bars_figure(list("abca"), values, "v")).data[0]
+    assert list(trace.text) == ["0.00", "", "1.26", "-2.00"]
+    assert trace.x[1] is None
+    with pytest.raises(ValueError, match="values"):
+        signed_bars_figure(["a"], values, "v")
+
+
+def test_words_stand_at_their_two_probabilities():
+    a, b = np.log([0.5, 0.2, 0.1]), np.log([0.4, 0.3, 0.05])
+    figure = checked(
+        two_sentences_figure(["x", "y", "z"], a, b, [1], title_a="A", title_b="B")
+    )
+    equal, points = figure.data
+    np.testing.assert_allclose(numbers(points.x), [0.5, 0.2, 0.1])
+    np.testing.assert_allclose(numbers(points.y), [0.4, 0.3, 0.05])
+    assert [bool(text) for text in points.text] == [False, True, False]
+    np.testing.assert_allclose(numbers(equal.x), numbers(equal.y))
+
+
+def test_a_grid_keeps_the_order_of_reading_and_says_no_number_for_a_mask():
+    num_tokens = COLUMNS + 3
+    values = np.arange(num_tokens, dtype=float)
+    values[4] = np.nan
+    tokens = [f"t{i}" for i in range(num_tokens)]
+    trace = checked(token_grid_figure(tokens, values, tokens, title="bits")).data[0]
+    assert trace.z[1][2] == num_tokens - 1
+    assert trace.z[1][3] is None
+    assert "4.0" not in trace.text[0][4]
+    assert "t4" in trace.text[0][4]
+    with pytest.raises(ValueError, match="hints"):
+        token_grid_figure(tokens, values, tokens[1:], title="bits")
