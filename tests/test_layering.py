@@ -25,6 +25,7 @@ LIGHT = (
     "bertviz_core.experiments.embedding_results",
     "bertviz_core.experiments.layer_results",
     "bertviz_core.experiments.step_results",
+    "bertviz_core.experiments.step_table",
     "bertviz_core.experiments.word_results",
     "bertviz_core.experiments.chain_results",
     "bertviz_core.finetune",

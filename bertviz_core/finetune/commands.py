@@ -42,7 +42,7 @@ _BUNDLE = "model.zip"
     "--decay", default="linear", show_default=True, help="linear or exponential."
 )
 @click.option("--max-tokens", default=0, help="Default: by the lengths of the texts.")
-@click.option("--patience", default=2, show_default=True, help="0 never ends early.")
+@click.option("--patience", default=-1, help="Default: by level; 0 never ends early.")
 @click.option("--class-weights", is_flag=True, help="Every class counts alike.")
 @click.option("--precision", default="auto", show_default=True)
 @click.option("--seed", default=1, show_default=True)

@@ -19,6 +19,8 @@ LEVELS = ("head", "top", "full")
 # head alone has far fewer weights and takes larger steps.
 DEFAULT_LEARNING_RATES = {"head": 1e-3, "top": 5e-5, "full": 3e-5}
 DEFAULT_EPOCHS = {"head": 30, "top": 4, "full": 3}
+# Epochs of a head alone are short and many, and the first of them change little.
+DEFAULT_PATIENCE = {"head": 10, "top": 2, "full": 2}
 DECAYS = ("linear", "exponential")
 PRECISIONS = ("auto", "float32", "bfloat16")
 
@@ -42,7 +44,7 @@ class FinetuneSettings:
         clip_norm: longest gradient, all weights together; 0 does not clip.
         max_tokens: T at most, special tokens counted; what is beyond is cut.
         patience: epochs in a row without a better one before the run ends; 0
-            never ends it early.
+            never ends it early, -1 takes the level's default.
         class_weights: makes every class count alike, however many rows it has.
         precision: "float32", "bfloat16", or "auto": bfloat16 where the processor
             multiplies it in hardware.
@@ -63,7 +65,7 @@ class FinetuneSettings:
     weight_decay: float = 0.01
     clip_norm: float = 1.0
     max_tokens: int = 128
-    patience: int = 2
+    patience: int = -1
     class_weights: bool = False
     precision: str = "auto"
     seed: int = 1
@@ -73,6 +75,8 @@ class FinetuneSettings:
         # What is not chosen is written down, so that a recipe says all.
         if self.epochs == 0:
             object.__setattr__(self, "epochs", DEFAULT_EPOCHS[self.level])
+        if self.patience == -1:
+            object.__setattr__(self, "patience", DEFAULT_PATIENCE[self.level])
         if self.learning_rate == 0:
             rate = DEFAULT_LEARNING_RATES[self.level]
             object.__setattr__(self, "learning_rate", rate)
@@ -103,8 +107,9 @@ class FinetuneSettings:
             self._require(name, getattr(self, name) in known, " | ".join(known))
         for name in ("num_top_layers", "batch_size"):
             self._require(name, getattr(self, name) >= 1, "≥ 1")
-        for name in ("epochs", "patience", "seed"):
+        for name in ("epochs", "seed"):
             self._require(name, getattr(self, name) >= 0, "≥ 0")
+        self._require("patience", self.patience >= -1, "≥ -1")
         for name in ("learning_rate", "weight_decay", "clip_norm"):
             self._require(name, 0 <= getattr(self, name) < math.inf, "≥ 0")
         self._require("warmup_rate", 0 <= self.warmup_rate < 1, "≥ 0, < 1")

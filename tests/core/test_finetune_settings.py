@@ -38,7 +38,7 @@ def test_what_is_not_chosen_is_written_down_by_level(level):
         ("batch_size", 0),
         ("epochs", -1),
         ("seed", -1),
-        ("patience", -1),
+        ("patience", -2),
         ("learning_rate", float("inf")),
         ("learning_rate", -1e-3),
         ("weight_decay", float("nan")),
