@@ -22,11 +22,11 @@ from bertviz_core.experiments.attention_results import (
     PairArithmetic,
     ValueZeroing,
 )
+from bertviz_core.experiments.double_precision import dense, normed, wide
 from bertviz_core.explorer import Explorer
 from bertviz_core.model.attention import MASKED_SCORE
 from bertviz_core.model.layers import ACTIVATIONS
 from bertviz_core.model.sparse import pattern_edges
-from bertviz_core.model.weights import as_numpy
 from bertviz_core.trace import Trace
 
 # Vectors of I numbers that are in memory at once: 50 MB in float64 at I = 3072.
@@ -129,8 +129,7 @@ def norm_weighted_attention(
         layer=layer,
         norms=probs * lengths[:, None, :],
         combined=np.sqrt(np.maximum(squares, 0)),
-        output=(probs @ parts).sum(axis=0)
-        + _wide(attended.block.attention_output.bias),
+        output=(probs @ parts).sum(axis=0) + wide(attended.block.attention_output.bias),
     )
 
 
@@ -163,7 +162,7 @@ def value_zeroing(
     config = explorer.config
     finish = _finisher(attended.block, config)
     parts = _head_parts(attended).transpose(1, 0, 2)  # [K, N, H]
-    bias = _wide(attended.block.attention_output.bias)
+    bias = wide(attended.block.attention_output.bias)
     updates = np.einsum("nqk,knh->qh", attended.probs, parts, optimize=True) + bias
     num_tokens = len(updates)
     num_rows = max(1, _MOST_VECTORS // num_tokens)
@@ -202,11 +201,11 @@ def _attend(explorer: Explorer, trace: Trace, layer: int) -> _Attended:
     _require_index("layer", layer, config.num_hidden_layers)
     block = explorer.loaded.model.blocks[layer]
     x = trace.hidden_states[layer].astype(np.float64)  # [T, H]
-    source = _layer_norm(block.attention_norm, x) if config.pre_norm else x
+    source = normed(block.attention_norm, x) if config.pre_norm else x
 
     def split(projection: Any) -> np.ndarray:
         """[T, H] to [N, T, D]."""
-        projected = _dense(projection, source)
+        projected = dense(projection, source)
         shape = (len(x), config.num_attention_heads, config.head_size)
         return projected.reshape(shape).transpose(1, 0, 2)
 
@@ -223,7 +222,7 @@ def _attend(explorer: Explorer, trace: Trace, layer: int) -> _Attended:
 def _head_parts(attended: _Attended) -> np.ndarray:
     """Each head's value through its rows of the output projection, `[N, K, H]`."""
     num_heads, _, head_size = attended.value.shape
-    kernel = _wide(attended.block.attention_output.kernel)
+    kernel = wide(attended.block.attention_output.kernel)
     return attended.value @ kernel.reshape(num_heads, head_size, -1)
 
 
@@ -238,7 +237,7 @@ def _finisher(
     inner, outer = block.feed_forward.intermediate, block.feed_forward.output_projection
     weights = (inner.kernel, inner.bias, outer.kernel, outer.bias)
     into, into_bias, out, out_bias = (
-        ops.convert_to_tensor(_wide(weight), dtype="float64") for weight in weights
+        ops.convert_to_tensor(wide(weight), dtype="float64") for weight in weights
     )
 
     def feed_forward(x: np.ndarray) -> np.ndarray:
@@ -251,9 +250,9 @@ def _finisher(
     def finish(x: np.ndarray, update: np.ndarray) -> np.ndarray:
         x = x + update
         if config.pre_norm:
-            return x + feed_forward(_layer_norm(block.output_norm, x))
-        x = _layer_norm(block.attention_norm, x)
-        return _layer_norm(block.output_norm, x + feed_forward(x))
+            return x + feed_forward(normed(block.output_norm, x))
+        x = normed(block.attention_norm, x)
+        return normed(block.output_norm, x + feed_forward(x))
 
     return finish
 
@@ -267,21 +266,6 @@ def _cosine_distance(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def _unit(x: np.ndarray) -> np.ndarray:
     return x / np.linalg.norm(x, axis=-1, keepdims=True)
-
-
-def _dense(layer: Any, x: np.ndarray) -> np.ndarray:
-    return x @ _wide(layer.kernel) + _wide(layer.bias)
-
-
-def _layer_norm(layer: Any, x: np.ndarray) -> np.ndarray:
-    centred = x - x.mean(axis=-1, keepdims=True)
-    variance = np.square(centred).mean(axis=-1, keepdims=True)
-    normed = centred / np.sqrt(variance + layer.epsilon)
-    return normed * _wide(layer.gamma) + _wide(layer.beta)
-
-
-def _wide(variable: Any) -> np.ndarray:
-    return as_numpy(variable).astype(np.float64)
 
 
 def _require_index(name: str, index: int, size: int) -> None:

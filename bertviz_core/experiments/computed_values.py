@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from bertviz_core.analysis.layer_norm import layer_norm
 from bertviz_core.analysis.logit_rows import log_softmax
 from bertviz_core.config import BertConfig
 from bertviz_core.experiments.attention_parts import visible_edges
+from bertviz_core.experiments.double_precision import dense, normed, wide
 from bertviz_core.model.attention import MASKED_SCORE
 from bertviz_core.model.layers import ACTIVATIONS
-from bertviz_core.model.weights import as_numpy
 from bertviz_core.trace import TokenizedText, Trace
 
 # Rows of the word embeddings that are in float64 at once: 25 MB at H = 768; the
@@ -228,16 +227,6 @@ class HeadValues(Computed):
         return self["final_norm" if self._config.pre_norm else "x"]
 
 
-def dense(layer: Any, x: np.ndarray) -> np.ndarray:
-    """A `Dense` layer of the model in float64."""
-    return x @ wide(layer.kernel) + wide(layer.bias)
-
-
-def normed(layer: Any, x: np.ndarray) -> np.ndarray:
-    """A `LayerNorm` of the model in float64."""
-    return layer_norm(x, wide(layer.gamma), wide(layer.beta), layer.epsilon)
-
-
 def activated(config: BertConfig, x: np.ndarray) -> np.ndarray:
     """The model's activation function in float64."""
     # In the framework, in double precision: NumPy has no error function.
@@ -264,11 +253,6 @@ def decoded(model: Any, vectors: np.ndarray) -> np.ndarray:
         some = ops.matmul(ops.cast(words[rows], "float64"), columns)
         products[:, rows] = ops.convert_to_numpy(some).T
     return products
-
-
-def wide(variable: Any) -> np.ndarray:
-    """A weight in float64."""
-    return as_numpy(variable).astype(np.float64)
 
 
 def _rows(table: Any, ids: np.ndarray) -> np.ndarray:

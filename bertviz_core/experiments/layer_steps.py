@@ -24,8 +24,8 @@ from bertviz_core.experiments.computed_values import (
     Computed,
     EmbeddingValues,
     HeadValues,
-    wide,
 )
+from bertviz_core.experiments.double_precision import wide
 from bertviz_core.experiments.step_results import CodePlace, LayerStep, NormInput
 from bertviz_core.experiments.step_table import (
     BEFORE,

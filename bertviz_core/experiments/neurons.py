@@ -23,10 +23,8 @@ from bertviz_core.experiments.computed_values import (
     BlockValues,
     activated,
     decoded,
-    dense,
-    normed,
-    wide,
 )
+from bertviz_core.experiments.double_precision import dense, normed, wide
 from bertviz_core.experiments.layer_steps import block_values
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.experiments.step_results import (
