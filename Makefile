@@ -17,8 +17,9 @@ app: $(APP_READY)  ## Run the app on this machine
 serve: $(APP_READY)  ## Run the app as a host does: security headers, engine warm at start
 	$(BIN)/streamlit run server.py
 
+# Two at a time, a file each: files share models and servers.
 test: $(DEV_READY)  ## Run every test; browser tests need Chromium or Chrome
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(DEV_READY)  ## Style, types, layering
 	$(BIN)/ruff format --check .
