@@ -184,6 +184,7 @@ class Explorer:
             "token_type_ids": tokenized.token_type_ids[None],
         }
 
+
 def _first(array: np.ndarray | None) -> np.ndarray | None:
     """The only row of a batch of one."""
     return None if array is None else array[0]
