@@ -32,12 +32,46 @@ def choose_linked(
     Returns:
         The option that is chosen.
     """
-    if st.session_state.get(key) not in options:
+    return _draw(widget, label, options, options[0], key, arguments) or options[0]
+
+
+def choose_linked_or_none(
+    widget: Callable[..., object],
+    label: str,
+    options: Sequence[str],
+    *,
+    key: str,
+    **arguments: object,
+) -> str | None:
+    """The same, where nothing is chosen at first, and nothing may be.
+
+    Args:
+        widget: see `choose_linked`.
+        label: of the widget.
+        options: in their order.
+        key: of the widget, and of the choice in the address.
+        arguments: passed on.
+
+    Returns:
+        The option that is chosen, or `None`.
+    """
+    return _draw(widget, label, options, None, key, arguments)
+
+
+def _draw(
+    widget: Callable[..., object],
+    label: str,
+    options: Sequence[str],
+    default: str | None,
+    key: str,
+    arguments: dict[str, object],
+) -> str | None:
+    if st.session_state.get(key, "") not in (default, *options):
         wanted = st.query_params.get(key)
-        st.session_state[key] = wanted if wanted in options else options[0]
+        st.session_state[key] = wanted if wanted in options else default
     widget(label, options, key=key, persist_state="session", **arguments)
-    chosen: str = st.session_state[key] or options[0]
-    if chosen == options[0]:
+    chosen: str | None = st.session_state[key] or default
+    if chosen == default or chosen is None:
         st.query_params.pop(key, None)
     elif st.query_params.get(key) != chosen:
         st.query_params[key] = chosen

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from bertviz_core.trace import TokenizedText
+from pages.ui.address import choose_linked_or_none
 from pages.ui.language import plain, t
 from pages.ui.masked_word.asking import Question, ask_about
 from pages.ui.masked_word.candidates import Mask
@@ -46,30 +47,17 @@ def ask_further(model: str, tokenized: TokenizedText, mask: Mask | None) -> None
         mask: the one that is looked at; `None` in a text without any.
     """
     st.header(t("masked_panels.title"), anchor=False)
-    panel = _choose_panel()
+    panel = choose_linked_or_none(
+        st.pills,
+        t("masked_panels.panel"),
+        list(PANELS),
+        key=_PANEL,
+        label_visibility="collapsed",
+        format_func=lambda name: plain(f"masked_panels.panel_{name}"),
+    )
     if panel is None:
         st.caption(t("masked_panels.choose"))
     elif mask is None and panel in _NEED_A_MASK:
         st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
     else:
         PANELS[panel](ask_about(model, tokenized, mask))
-
-
-def _choose_panel() -> str | None:
-    """The question that is asked; also in the address, by its own name."""
-    if _PANEL not in st.session_state:
-        wanted = st.query_params.get(_PANEL)
-        st.session_state[_PANEL] = wanted if wanted in PANELS else None
-    chosen: str | None = st.pills(
-        t("masked_panels.panel"),
-        list(PANELS),
-        key=_PANEL,
-        persist_state="session",
-        label_visibility="collapsed",
-        format_func=lambda name: plain(f"masked_panels.panel_{name}"),
-    )
-    if chosen is None:
-        st.query_params.pop(_PANEL, None)
-    elif st.query_params.get(_PANEL) != chosen:
-        st.query_params[_PANEL] = chosen
-    return chosen
