@@ -12,6 +12,7 @@ from bertviz_core.engine.attention_client import AttentionClient
 from bertviz_core.engine.cause_client import CauseClient
 from bertviz_core.engine.engine import Engine
 from bertviz_core.engine.jobs import JobStatus
+from bertviz_core.engine.layer_client import LayerClient
 from bertviz_core.engine.word_client import WordClient
 from bertviz_core.trace import (
     MaskPredictions,
@@ -22,7 +23,7 @@ from bertviz_core.trace import (
 )
 
 
-class Client(AttentionClient, CauseClient, WordClient):
+class Client(AttentionClient, CauseClient, LayerClient, WordClient):
     """Asks an engine. Safe to share between threads and sessions.
 
     Every method raises the `BertVizError` that the task raised, or an
@@ -164,7 +165,9 @@ class Client(AttentionClient, CauseClient, WordClient):
                 `"predict_every_position"` (`model`, `text`, `masked=True`,
                 `top_k=10`), an `EveryPosition`;
                 `"attribute"` (`model`, `text`, `target`, `contrast=None`,
-                `baseline="mask"`), an `Attribution`.
+                `baseline="mask"`), an `Attribution`;
+                `"neuron_factors"` (`model`, `text`, `num_factors`, `seed`,
+                `layers=None`, `cut=False`), a `NeuronFactors`.
             arguments: of the task.
 
         Raises:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bertviz_core.experiments.step_table import EMBEDDING_OPERATIONS
 from bertviz_core.trace import FrozenArrays
 
 
@@ -56,6 +57,48 @@ class LayerStep:
     formula: str
     inputs: tuple[str, ...]
     place: CodePlace
+
+    @property
+    def part(self) -> str:
+        """Of the network: "embeddings", "layer_2" (from 0) or "heads"."""
+        if self.layer is not None:
+            return f"layer_{self.layer}"
+        return "embeddings" if self.operation in EMBEDDING_OPERATIONS else "heads"
+
+
+@dataclass(frozen=True)
+class StepNumbers(FrozenArrays):
+    """What a step computed for one token.
+
+    Args:
+        name: of the step.
+        values: float64, the step's array without its axis of tokens: `[H]`, `[I]` or
+            `[V]`; `[N, D]`, the token's own query, key or value; `[N, K]`, what it
+            gives to every token. A step without such an axis has all its numbers.
+    """
+
+    name: str
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class PartNumbers:
+    """One part of the network at one token, number by number.
+
+    Args:
+        part: see `LayerStep.part`.
+        token: index of the token.
+        steps: in their order, that which enters the part first.
+    """
+
+    part: str
+    token: int
+    steps: tuple[StepNumbers, ...]
+
+    def of(self, step_name: str) -> np.ndarray | None:
+        """The numbers of a step; `None` for one of another part."""
+        found = (step.values for step in self.steps if step.name == step_name)
+        return next(found, None)
 
 
 @dataclass(frozen=True)

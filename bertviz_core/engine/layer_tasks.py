@@ -1,0 +1,134 @@
+"""Tasks about what happens inside the layers, see `tasks`."""
+
+from __future__ import annotations
+
+from bertviz_core.engine.jobs import Progress
+from bertviz_core.engine.memory import ANSWERS, explorer, whole_trace
+from bertviz_core.experiments.step_results import (
+    LayerStep,
+    NeuronActivations,
+    NeuronFactors,
+    NeuronWords,
+    NormInput,
+    PartNumbers,
+    ResidualStream,
+    StrongNeurons,
+)
+
+
+def layer_steps(model: str, text: str, cut: bool = False) -> tuple[LayerStep, ...]:
+    """Lists every operation, the masked-word head asked at one position."""
+    from bertviz_core.experiments import token_numbers
+
+    trace = whole_trace(model, text, None, cut)
+    return token_numbers.steps_for_one_token(explorer(model), trace)
+
+
+def part_numbers(
+    model: str, text: str, part: str, token: int, cut: bool = False
+) -> PartNumbers:
+    """What every step of a part of the network computed for one token."""
+    from bertviz_core.experiments import token_numbers
+
+    trace = whole_trace(model, text, None, cut)
+    return token_numbers.part_numbers(explorer(model), trace, part, token)
+
+
+def norm_input(
+    model: str, text: str, step: str, token: int, cut: bool = False
+) -> NormInput:
+    """What a layer norm got for one token, and its weights."""
+    from bertviz_core.experiments import token_numbers
+
+    trace = whole_trace(model, text, None, cut)
+    return token_numbers.norm_input_at(explorer(model), trace, step, token)
+
+
+def residual_stream(model: str, text: str, cut: bool = False) -> ResidualStream:
+    """Measures the residual and both updates at every layer and token."""
+    from bertviz_core.experiments import residual_stream as stream
+
+    trace = whole_trace(model, text, None, cut)
+    key = ("residual_stream", model, text, cut)
+    return ANSWERS.get(key, lambda: stream.residual_stream(explorer(model), trace))
+
+
+def strongest_neurons(
+    model: str,
+    text: str,
+    layer: int,
+    token: int,
+    num_neurons: int = 10,
+    order: str = "activation",
+    cut: bool = False,
+) -> StrongNeurons:
+    """Finds the neurons that are strongest at a token."""
+    from bertviz_core.experiments import neurons
+
+    trace = whole_trace(model, text, None, cut)
+    return neurons.strongest_neurons(
+        explorer(model), trace, layer, token, num_neurons, order
+    )
+
+
+def neuron_activations(
+    model: str, text: str, layer: int, neuron: int, cut: bool = False
+) -> NeuronActivations:
+    """One neuron at every token."""
+    from bertviz_core.experiments import neurons
+
+    trace = whole_trace(model, text, None, cut)
+    return neurons.neuron_activations(explorer(model), trace, layer, neuron)
+
+
+def neuron_words(
+    model: str,
+    text: str,
+    layer: int,
+    neuron: int,
+    token: int | None = None,
+    top_k: int = 10,
+    cut: bool = False,
+) -> NeuronWords:
+    """Words that a neuron speaks for, by its weights alone or at a token."""
+    from bertviz_core.experiments import neurons
+
+    opened = explorer(model)
+    if token is None:
+        return neurons.words_of_neuron(opened, layer, neuron, top_k)
+    trace = whole_trace(model, text, None, cut)
+    return neurons.words_of_neuron_here(opened, trace, layer, neuron, token, top_k)
+
+
+def neuron_factors(
+    progress: Progress,
+    model: str,
+    text: str,
+    num_factors: int,
+    seed: int,
+    layers: tuple[int, ...] | None = None,
+    cut: bool = False,
+) -> NeuronFactors:
+    """Finds groups of neurons that fire together over a text."""
+    from bertviz_core.experiments import neuron_factors as factors
+
+    key = ("neuron_factors", model, text, num_factors, seed, layers, cut)
+    trace = whole_trace(model, text, None, cut)
+    return ANSWERS.get(
+        key,
+        lambda: factors.neuron_factors(
+            explorer(model), trace, num_factors, seed, layers, progress=progress
+        ),
+    )
+
+
+TASKS = (
+    layer_steps,
+    part_numbers,
+    norm_input,
+    residual_stream,
+    strongest_neurons,
+    neuron_activations,
+    neuron_words,
+)
+JOB_TASKS = (neuron_factors,)

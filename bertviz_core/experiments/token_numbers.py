@@ -1,0 +1,116 @@
+"""The walk of one token through the network, one part at a time.
+
+Nothing here runs the network; see `layer_steps`. A whole layer of a long text is too
+large to send for a picture of one token: this takes that token's share of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from bertviz_core.experiments.layer_steps import StepReader, list_steps, norm_input
+from bertviz_core.experiments.step_results import (
+    LayerStep,
+    NormInput,
+    PartNumbers,
+    StepNumbers,
+)
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import Trace
+
+# Axes that a token is an index of; a token's own keys and values come last.
+_TOKEN_AXES = "TQK"
+
+
+def steps_for_one_token(explorer: Explorer, trace: Trace) -> tuple[LayerStep, ...]:
+    """All operations, the masked-word head asked at one position.
+
+    Args:
+        explorer: the model of the trace.
+        trace: of any parts; only its tokens are read.
+    """
+    return list_steps(explorer, _asking_at(trace, 0))
+
+
+def part_numbers(
+    explorer: Explorer, trace: Trace, part: str, token: int
+) -> PartNumbers:
+    """What every step of a part computed for one token.
+
+    Args:
+        explorer: the model of the trace.
+        trace: with hidden states, of a forward pass without interventions.
+        part: "embeddings", "layer_2" (from 0) or "heads".
+        token: index of the token; the masked-word head is asked there.
+
+    Raises:
+        ValueError: there is no such part or token, or the trace has no hidden states.
+    """
+    _require_token(trace, token)
+    reader = StepReader(explorer, _asking_at(trace, token))
+    steps = [step for step in reader.steps if step.part == part]
+    if not steps:
+        raise ValueError(f"`part` must be one of the model's. Received: {part}.")
+    found = [
+        StepNumbers(step.name, _at_token(step.axes, reader.values(step.name), token))
+        for step in steps
+    ]
+    return PartNumbers(part, token, (*_entering(reader, steps, trace, token), *found))
+
+
+def norm_input_at(
+    explorer: Explorer, trace: Trace, step_name: str, token: int
+) -> NormInput:
+    """What a layer norm got for one token, that of the masked-word head included.
+
+    Args:
+        explorer: the model of the trace.
+        trace: with hidden states.
+        step_name: of a step whose operation ends in "_norm".
+        token: index of the token.
+
+    Raises:
+        ValueError: see `layer_steps.norm_input`.
+    """
+    _require_token(trace, token)
+    index = 0 if step_name == "mlm_norm" else token
+    found = norm_input(explorer, _asking_at(trace, token), step_name, index)
+    return dataclasses.replace(found, token=token)
+
+
+def _asking_at(trace: Trace, token: int) -> Trace:
+    """The same text, with words predicted at one token alone."""
+    parts = () if trace.hidden_states is None else ("hidden_states",)
+    return dataclasses.replace(trace.only(parts), mlm_positions=np.array([token]))
+
+
+def _entering(
+    reader: StepReader, steps: list[LayerStep], trace: Trace, token: int
+) -> list[StepNumbers]:
+    """What a part starts from: the last step of the one before, as the trace has it."""
+    own = {step.name for step in steps}
+    before = dict.fromkeys(name for s in steps for name in s.inputs if name not in own)
+    if not before or trace.hidden_states is None:
+        return []
+    layer = steps[0].layer
+    state = trace.hidden_states[-1 if layer is None else layer][token]
+    return [StepNumbers(name, state.astype(np.float64)) for name in before]
+
+
+def _at_token(axes: tuple[str, ...], values: np.ndarray, token: int) -> np.ndarray:
+    if "P" in axes:
+        return values.take(0, axes.index("P"))
+    for letter in _TOKEN_AXES:
+        if letter in axes:
+            return values.take(token, axes.index(letter))
+    return np.array(values)
+
+
+def _require_token(trace: Trace, token: int) -> None:
+    if not 0 <= token < trace.tokenized.num_tokens:
+        raise ValueError(
+            f"`token` must be at least 0 and below {trace.tokenized.num_tokens}. "
+            f"Received: {token}."
+        )
