@@ -6,5 +6,6 @@ ICONS = {
     "masked_word": "edit_note",
     "attention": "hub",
     "activations": "show_chart",
+    "fine_tune": "model_training",
     "models": "deployed_code",
 }

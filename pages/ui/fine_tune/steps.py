@@ -1,0 +1,65 @@
+"""The row of steps: where one is, and which steps are open."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.ui.address import choose_linked
+from pages.ui.fine_tune.state import STEP, STEPS, FineTuneState, go_to
+from pages.ui.language import plain, t
+
+_OPEN, _CLOSED = "", ":material/lock: "
+
+
+def choose_step(state: FineTuneState) -> str:
+    """Draws the row of steps.
+
+    Args:
+        state: says which steps are open.
+
+    Returns:
+        The chosen one of `STEPS`; it may be closed.
+    """
+
+    def name(step: str) -> str:
+        sign = _OPEN if state.is_open(step) else _CLOSED
+        return f"{sign}{STEPS.index(step) + 1} {plain(f'fine_tune.step_{step}')}"
+
+    return choose_linked(
+        st.segmented_control,
+        t("fine_tune.steps"),
+        STEPS,
+        key=STEP,
+        required=True,
+        format_func=name,
+        label_visibility="collapsed",
+    )
+
+
+def explain_closed(step: str, state: FineTuneState) -> None:
+    """Says what a closed step waits for, and offers the way there.
+
+    Args:
+        step: that is closed.
+        state: says why.
+    """
+    needed = "data" if not state.is_open("train") else "train"
+    st.info(t(f"fine_tune.needs_{needed}"), icon=":material/lock:")
+    offer_step(needed, f"closed_{step}")
+
+
+def offer_step(step: str, key: str) -> None:
+    """Draws a button that opens another step.
+
+    Args:
+        step: to open.
+        key: of the button.
+    """
+    number = STEPS.index(step) + 1
+    st.button(
+        t("fine_tune.go_to", number=number, step=plain(f"fine_tune.step_{step}")),
+        key=f"ft_go_{key}",
+        icon=":material/arrow_forward:",
+        on_click=go_to,
+        args=(step,),
+    )

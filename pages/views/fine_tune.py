@@ -1,0 +1,48 @@
+"""Fine-tune: from a table of texts to a model of one's own, in six steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.ui.errors import shown_to_user
+from pages.ui.fine_tune import (
+    checking,
+    choosing,
+    comparing,
+    evaluating,
+    taking,
+    training,
+    trying,
+)
+from pages.ui.fine_tune.state import FineTuneState, read_state
+from pages.ui.fine_tune.steps import choose_step, explain_closed
+from pages.ui.head import page_head
+from pages.ui.language import t
+from pages.ui.models import model_picker
+
+SHOWN: dict[str, tuple[Callable[[FineTuneState], None], ...]] = {
+    "data": (choosing.show,),
+    "check": (checking.show,),
+    "train": (training.show,),
+    "evaluate": (evaluating.show,),
+    "try": (trying.show, comparing.show),
+    "take": (taking.show,),
+}
+
+page_head(
+    t("fine_tune.title"),
+    see=t("fine_tune.what_you_see"),
+    look_for=t("fine_tune.what_to_look_for"),
+    not_proved=t("fine_tune.what_it_does_not_prove"),
+    intro=t("fine_tune.intro"),
+)
+state = read_state(model_picker())
+step = choose_step(state)
+if not state.is_open(step):
+    explain_closed(step, state)
+    st.stop()
+for show in SHOWN[step]:
+    with shown_to_user(stop=False):
+        show(state)
