@@ -27,6 +27,7 @@ LIGHT = (
     "bertviz_core.experiments.step_results",
     "bertviz_core.experiments.step_table",
     "bertviz_core.experiments.word_results",
+    "bertviz_core.experiments.word_vector_results",
     "bertviz_core.experiments.chain_results",
     "bertviz_core.finetune",
     "bertviz_core.finetune.checks",

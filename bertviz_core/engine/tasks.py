@@ -11,7 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bertviz_core.engine import attention_tasks, cause_tasks, layer_tasks, word_tasks
+from bertviz_core.engine import (
+    attention_tasks,
+    cause_tasks,
+    embedding_tasks,
+    layer_tasks,
+    word_tasks,
+)
 from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import (
     ANSWERS,
@@ -141,6 +147,7 @@ TASKS: dict[str, Callable[..., Any]] = {
         *attention_tasks.TASKS,
         *cause_tasks.TASKS,
         *layer_tasks.TASKS,
+        *embedding_tasks.TASKS,
         *word_tasks.TASKS,
     )
 }
@@ -152,6 +159,7 @@ JOB_TASKS: dict[str, Callable[..., Any]] = {
         *attention_tasks.JOB_TASKS,
         *cause_tasks.JOB_TASKS,
         *layer_tasks.JOB_TASKS,
+        *embedding_tasks.JOB_TASKS,
         *word_tasks.JOB_TASKS,
     )
 }

@@ -84,6 +84,11 @@ def embedding_tables(explorer: Explorer) -> EmbeddingTables:
     )
 
 
+def position_table(explorer: Explorer) -> np.ndarray:
+    """Copies a model's position embeddings, float32 `[P, H]`."""
+    return _as_float32(explorer.loaded.model.embeddings.position_embeddings)
+
+
 def _parts(explorer: Explorer, tokenized: TokenizedText) -> np.ndarray:
     """Rows of the three tables, float32 `[3, T, H]`."""
     embeddings = explorer.loaded.model.embeddings

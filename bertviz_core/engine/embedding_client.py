@@ -1,0 +1,140 @@
+"""The part of `Client` that asks about embeddings and hidden states."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from bertviz_core.analysis.position_geometry import PositionGeometry
+from bertviz_core.engine.engine import Engine
+from bertviz_core.experiments.embedding_results import InputSum
+from bertviz_core.experiments.word_vector_results import (
+    NearestWords,
+    WordAnalogy,
+    WordAxis,
+)
+
+
+class EmbeddingClient:
+    """Methods of `Client`; see there for what all of them raise."""
+
+    _engine: Engine
+
+    def take_input_apart(
+        self, model: str, text: str, pair: str | None = None, cut: bool = False
+    ) -> InputSum:
+        """Splits what enters the first block into word, position and segment.
+
+        Args:
+            model: its id.
+            text: the first text.
+            pair: the second text.
+            cut: leaves out what is beyond the last position.
+
+        Raises:
+            TextError: empty, or too long while `cut` is false.
+        """
+        answer = self._engine.call(
+            "take_input_apart", model=model, text=text, pair=pair, cut=cut
+        )
+        return cast(InputSum, answer)
+
+    def position_geometry(self, model: str) -> PositionGeometry:
+        """Measures the position embeddings of a model."""
+        answer = self._engine.call("position_geometry", model=model)
+        return cast(PositionGeometry, answer)
+
+    def nearest_words(
+        self,
+        model: str,
+        word: str,
+        num_neighbours: int = 10,
+        metric: str = "cosine",
+        without: tuple[str, ...] = (),
+    ) -> NearestWords:
+        """Finds the entries of the vocabulary nearest to one of them.
+
+        Args:
+            model: its id.
+            word: one entry; capitals as the model reads them.
+            num_neighbours: how many to name.
+            metric: "cosine" or "euclidean".
+            without: kinds of `wordlists.KINDS` that are no answer.
+
+        Raises:
+            TextError: the word is no entry of the vocabulary.
+        """
+        answer = self._engine.call(
+            "nearest_words",
+            model=model,
+            word=word,
+            num_neighbours=num_neighbours,
+            metric=metric,
+            without=without,
+        )
+        return cast(NearestWords, answer)
+
+    def solve_analogy(
+        self,
+        model: str,
+        inputs: tuple[str, str, str],
+        expected: str = "",
+        num_neighbours: int = 10,
+        metric: str = "cosine",
+        without: tuple[str, ...] = (),
+    ) -> WordAnalogy:
+        """Looks at a - b + c, and how far down the expected word is.
+
+        Args:
+            model: its id.
+            inputs: the words a, b, c, as king, man, woman.
+            expected: the word that is hoped for; "" for none.
+            num_neighbours: how many to name.
+            metric: "cosine" or "euclidean".
+            without: kinds of `wordlists.KINDS` that are no answer.
+
+        Raises:
+            TextError: a word is no entry of the vocabulary.
+        """
+        answer = self._engine.call(
+            "solve_analogy",
+            model=model,
+            inputs=inputs,
+            expected=expected,
+            num_neighbours=num_neighbours,
+            metric=metric,
+            without=without,
+        )
+        return cast(WordAnalogy, answer)
+
+    def project_words(
+        self,
+        model: str,
+        first: str,
+        second: str,
+        words: tuple[str, ...],
+        num_ends: int = 8,
+        without: tuple[str, ...] = (),
+    ) -> WordAxis:
+        """Lays words on the line between two words.
+
+        Args:
+            model: its id.
+            first: the word at 0.
+            second: the word at 1.
+            words: to lay out.
+            num_ends: entries of the vocabulary to name at each end.
+            without: kinds of `wordlists.KINDS` that are not named.
+
+        Raises:
+            TextError: a word is no entry of the vocabulary, or both ends are one.
+        """
+        answer = self._engine.call(
+            "project_words",
+            model=model,
+            first=first,
+            second=second,
+            words=words,
+            num_ends=num_ends,
+            without=without,
+        )
+        return cast(WordAxis, answer)

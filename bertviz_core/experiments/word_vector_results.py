@@ -1,0 +1,104 @@
+"""What is asked of the vocabulary's vectors: frozen NumPy dataclasses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.analysis.nearest_words import Analogy, Neighbours
+from bertviz_core.trace import FrozenArrays
+
+
+@dataclass(frozen=True)
+class NamedNeighbours:
+    """Rows of the table with the words that they belong to.
+
+    Args:
+        found: rows and scores, nearest first.
+        words: the entry of each row.
+    """
+
+    found: Neighbours
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NearestWords:
+    """The entries of a vocabulary nearest to one of them, in the full space.
+
+    Args:
+        model_id: which model.
+        word: the entry that was asked about.
+        token_id: its row.
+        norm: its length.
+        norm_rank: how many entries are longer, plus 1.
+        neighbours: of the others.
+        num_compared: entries that could have been named.
+        num_entries: V, all of them.
+    """
+
+    model_id: str
+    word: str
+    token_id: int
+    norm: float
+    norm_rank: int
+    neighbours: NamedNeighbours
+    num_compared: int
+    num_entries: int
+
+
+@dataclass(frozen=True)
+class WordAnalogy:
+    """What lies at a - b + c, with the rank of the word that was hoped for.
+
+    Args:
+        model_id: which model.
+        inputs: the entries a, b, c.
+        expected: the entry that was hoped for; "" for none.
+        answer: ranks and scores, see `Analogy`.
+        nearest: with a, b and c among the candidates.
+        nearest_without_inputs: as it is often told.
+        num_compared: entries that could be an answer, a, b and c included.
+    """
+
+    model_id: str
+    inputs: tuple[str, str, str]
+    expected: str
+    answer: Analogy
+    nearest: NamedNeighbours
+    nearest_without_inputs: NamedNeighbours
+    num_compared: int
+
+
+@dataclass(frozen=True)
+class WordAxis(FrozenArrays):
+    """Words between two words.
+
+    Args:
+        model_id: which model.
+        first, second: the entries at the ends.
+        words: M entries that were asked about.
+        positions: float64 `[M]`, on the line; 0 at the first, 1 at the second.
+        cosines: float64 `[M]`, with the direction from the first to the second.
+        distances: float64 `[M]`, from the line.
+        length: from the first to the second.
+        percentiles: float64 `[M]`, share of the vocabulary with a smaller cosine:
+            0.5 = no more to one side than the middle word.
+        num_compared: entries that the percentiles are of.
+        first_end: entries furthest to the first's side, by cosine.
+        second_end: entries furthest to the second's side.
+    """
+
+    model_id: str
+    first: str
+    second: str
+    words: tuple[str, ...]
+    positions: np.ndarray
+    cosines: np.ndarray
+    distances: np.ndarray
+    length: float
+    percentiles: np.ndarray
+    num_compared: int
+    first_end: NamedNeighbours
+    second_end: NamedNeighbours
