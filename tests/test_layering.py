@@ -19,6 +19,8 @@ LIGHT = (
     "bertviz_core.analysis.",
     "bertviz_core.figures.",
     "bertviz_core.sentences",
+    "bertviz_core.sentence_splitting",
+    "bertviz_core.snippets.",
     "bertviz_core.experiments",
     "bertviz_core.experiments.cause_results",
     "bertviz_core.experiments.attention_results",

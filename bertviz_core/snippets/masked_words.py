@@ -1,0 +1,159 @@
+"""The numbers of the masked-word page, panel by panel; see `writing`."""
+
+from __future__ import annotations
+
+PREDICTIONS = """
+from bertviz_core import Explorer
+from bertviz_core.analysis.sampling import rank_order, softmax
+
+explorer = Explorer.open({model})
+logits = explorer.predict_masks({text}, cut={cut}).logits[{mask_index}]
+probs = softmax(logits)
+for token_id in rank_order(logits)[:{num_words}]:
+    word = explorer.tokenizer.vocabulary[token_id]
+    print(word, logits[token_id], probs[token_id])
+"""
+
+WORDS_ALONE = """
+from bertviz_core import Explorer
+from bertviz_core.analysis.sampling import rank_order, softmax
+
+explorer = Explorer.open({model})
+logits = explorer.predict_masks({text}, cut={cut}).logits[{mask_index}]
+probs = softmax(logits)
+words = explorer.tokenizer.vocabulary
+order = [i for i in rank_order(logits) if words[i].isalnum()]
+for token_id in order[:{num_words}]:
+    print(words[token_id], logits[token_id], probs[token_id])
+"""
+
+CHOOSING = """
+from bertviz_core import Explorer
+from bertviz_core.analysis import sampling
+
+explorer = Explorer.open({model})
+logits = explorer.predict_masks({text}, cut={cut}).logits[{mask_index}]
+probs = sampling.sampling_distribution(
+    logits, temperature={temperature}, top_k={top_k}, top_p={top_p}
+)
+print(sampling.entropy_bits(probs), sampling.effective_choices(probs))
+draws = sampling.draw_tokens(probs, {num_draws}, seed={seed})
+print([explorer.tokenizer.vocabulary[token_id] for token_id in draws[:10]])
+"""
+
+FILLING = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.joint_filling import fill_masks
+
+explorer = Explorer.open({model})
+filling = fill_masks(explorer, {text}, {mode})
+for step in filling.steps:
+    print(step.mask_index + 1, step.token, step.log_prob)
+print(filling.log_prob)
+"""
+
+PAIRS = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.joint_filling import best_pairs
+
+explorer = Explorer.open({model})
+pairs = best_pairs(explorer, {text}, top_k={top_k})
+for words, forward, backward in zip(
+    pairs.tokens, pairs.log_prob_forward, pairs.log_prob_backward
+):
+    print(words, forward, backward)
+"""
+
+COMPARISON = """
+from bertviz_core import Explorer
+from bertviz_core.analysis.two_sentences import compare_predictions, most_shifted
+
+explorer = Explorer.open({model})
+first = explorer.predict_masks({first}).logits[{mask_index}]
+second = explorer.predict_masks({second}).logits[{other_mask_index}]
+found = compare_predictions(first, second)
+print(found.divergence_bits)
+for ids in most_shifted(found, {num_words}, {least_prob}):
+    for token_id in ids:
+        print(explorer.tokenizer.vocabulary[token_id], found.shifts[token_id])
+"""
+
+LENS = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.lens import read_layers
+
+explorer = Explorer.open({model})
+word_id = explorer.tokenizer.vocabulary.index({word})
+lens = read_layers(
+    explorer, {text}, word_ids=[word_id], positions=[{position}]
+)
+for layer, words in enumerate(lens.top_tokens):
+    print(layer, words[0][0], lens.word_ranks[0, layer, 0])
+"""
+
+REASONS = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.attribution import AttributionSettings, attribute
+from bertviz_core.experiments.cause_results import Target
+
+explorer = Explorer.open({model})
+target = Target("mlm", {word_id}, position={position})
+settings = AttributionSettings(baseline={baseline})
+found = attribute(
+    explorer, {text}, target, contrast={contrast}, settings=settings
+)
+print(found.value, found.completeness_error)
+for method, scores in zip(found.methods, found.scores):
+    print(method, dict(enumerate(scores)))
+"""
+
+IMPORTANT_HEADS = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.ablation import ablate_heads
+from bertviz_core.experiments.cause_results import Target
+
+explorer = Explorer.open({model})
+target = Target("mlm", {word_id}, position={position})
+found = ablate_heads(explorer, {text}, target)
+print(found.before.probability)
+print(found.delta_probabilities)
+"""
+
+RANDOM_WEIGHTS = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.attribution import AttributionSettings
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.random_weights import check_with_random_weights
+
+explorer = Explorer.open({model})
+target = Target("mlm", {word_id}, position={position})
+settings = AttributionSettings(baseline={baseline})
+found = check_with_random_weights(
+    explorer, {text}, target, {contrast}, settings=settings, seed={seed}
+)
+print(dict(zip(found.own.methods, found.agreement)))
+"""
+
+WHOLE_WORDS = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.whole_word import find_whole_words
+
+explorer = Explorer.open({model})
+found = find_whole_words(
+    explorer, {text}, {num_pieces}, {kind}, mask_index={mask_index}
+)
+for word, log_prob in zip(found.words, found.log_prob):
+    print(word, log_prob)
+"""
+
+GELU = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.gelu_switch import switch_gelu
+
+explorer = Explorer.open({model})
+found = switch_gelu(explorer, {text})
+print(found.own_activation, found.other_activation)
+print(found.largest_differences[{mask_index}], found.divergence_bits[{mask_index}])
+for own, other in zip(*(side[{mask_index}] for side in found.top_tokens)):
+    print(own, other)
+"""

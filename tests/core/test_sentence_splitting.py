@@ -1,0 +1,42 @@
+"""Sentences and neighbours, in both languages."""
+
+import pytest
+
+from bertviz_core.sentence_splitting import neighbouring_sentences, split_sentences
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three?", ("One.", "Two!", "Three?")),
+        ("下雨了。你带伞了吗？没有！", ("下雨了。", "你带伞了吗？", "没有！")),
+        ("“你来吗？”他问。她点头。", ("“你来吗？”", "他问。", "她点头。")),
+        ('He said "go." She went.', ('He said "go."', "She went.")),
+        ("It costs 3.50 today. Yes", ("It costs 3.50 today.", "Yes")),
+        ("Dr. Miller met J. Smith. They ate.", ("Dr. Miller met J. Smith.",
+                                                "They ate.")),
+        ("Wait... what?", ("Wait...", "what?")),
+    ],
+)  # fmt: skip
+def test_a_line_is_cut_where_its_sentences_end(text, expected):
+    assert split_sentences(text) == (expected,)
+
+
+def test_nothing_of_the_text_is_lost():
+    text = "A b. C! d e? 好。是吗？ f"
+    joined = "".join(part for line in split_sentences(text) for part in line)
+    assert joined.replace(" ", "") == text.replace(" ", "")
+
+
+def test_sentences_of_two_paragraphs_are_no_neighbours():
+    text = "One. Two. Three.\n\nFour. Five.\nSix."
+    assert neighbouring_sentences(text) == (
+        ("One.", "Two."),
+        ("Two.", "Three."),
+        ("Four.", "Five."),
+    )
+
+
+@pytest.mark.parametrize("text", ["", "  \n \n", "Only one sentence"])
+def test_a_text_without_neighbours_has_none(text):
+    assert neighbouring_sentences(text) == ()
