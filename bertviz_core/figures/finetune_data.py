@@ -1,0 +1,229 @@
+"""Figures of a table of examples: how many of each class, how long the texts are.
+
+Colours come from the theme around the figure; hatching and written numbers say the
+same without colour.
+
+C classes, R rows, B bars.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.activations import GREY, figure, layout, upright
+from bertviz_core.figures.masked_word import label
+
+MAX_BARS = 40
+_ROW_HEIGHT = 28  # pixels; a line of text fits
+_FRAME_HEIGHT = 90  # pixels
+_HATCHED = {"shape": "/", "fillmode": "replace", "size": 6}
+
+
+@dataclass(frozen=True)
+class DataWords:
+    """What these figures say, in the reader's language."""
+
+    rows: str = "rows"
+    to_train: str = "to learn from"
+    to_check: str = "to check by"
+    tokens: str = "tokens"
+    whole: str = "texts that stay whole"
+    cut: str = "texts that lose their end"
+    maximum: str = "maximum length"
+    more: str = "{count} or more"
+
+
+ENGLISH = DataWords()
+
+
+@dataclass(frozen=True)
+class LengthBars:
+    """Texts counted by their length.
+
+    Args:
+        starts: int `[B]`, the shortest length in each bar, in tokens.
+        width: lengths in each bar, except in the last.
+        whole, cut: int `[B]`, texts that the maximum leaves whole, and others.
+        has_rest: whether the last bar takes everything longer as well.
+    """
+
+    starts: np.ndarray
+    width: int
+    whole: np.ndarray
+    cut: np.ndarray
+    has_rest: bool
+
+
+def balance_figure(
+    names: Sequence[str],
+    train: np.ndarray,
+    validation: np.ndarray,
+    words: DataWords = ENGLISH,
+) -> go.Figure:
+    """Draws how many rows each class has, on either side of the split.
+
+    Args:
+        names: C classes, the first one on top.
+        train: int `[C]`, rows to learn from.
+        validation: int `[C]`, rows to check by.
+        words: the texts on the figure.
+
+    Raises:
+        ValueError: the three do not have one length.
+    """
+    if not len(names) == len(train) == len(validation):
+        raise ValueError(
+            "`names`, `train` and `validation` must have one length. "
+            f"Received: {len(names)}, {len(train)}, {len(validation)}."
+        )
+    bars = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": name,
+            "x": counts.tolist(),
+            "y": list(range(len(names))),
+            "text": [str(count) if count else "" for count in counts.tolist()],
+            "textposition": "auto",
+            "marker": {"pattern": pattern},
+            "customdata": [label(one) for one in names],
+            "hovertemplate": f"%{{customdata}}<br>{label(name)} %{{x}}<extra></extra>",
+        }
+        for name, counts, pattern in (
+            (words.to_train, train, {"shape": ""}),
+            (words.to_check, validation, _HATCHED),
+        )
+    ]
+    made = layout(words.rows, "", height=_FRAME_HEIGHT + _ROW_HEIGHT * len(names))
+    made |= {"barmode": "stack", "hovermode": "closest"}
+    made["xaxis"] |= {"rangemode": "tozero"}
+    made["yaxis"] |= {
+        "tickvals": list(range(len(names))),
+        "ticktext": [label(name) for name in names],
+        "range": [len(names) - 0.4, -0.6],
+        "zeroline": False,
+    }
+    return figure(bars, made)
+
+
+def count_lengths(
+    num_tokens: np.ndarray, max_tokens: int, longest_shown: int
+) -> LengthBars:
+    """Counts texts by length, those that a maximum cuts apart from the others.
+
+    Args:
+        num_tokens: int `[R]`, R at least 1.
+        max_tokens: T; a longer text loses its end.
+        longest_shown: longer texts share the last bar.
+
+    Returns:
+        At most `MAX_BARS` bars of one width.
+    """
+    least = int(num_tokens.min())
+    top = max(least, min(int(num_tokens.max()), longest_shown))
+    width = math.ceil((top - least + 1) / MAX_BARS)
+    num_bars = (top - least) // width + 1
+    place = np.minimum((num_tokens - least) // width, num_bars - 1)
+    is_cut = num_tokens > max_tokens
+    return LengthBars(
+        starts=least + width * np.arange(num_bars),
+        width=width,
+        whole=np.bincount(place[~is_cut], minlength=num_bars),
+        cut=np.bincount(place[is_cut], minlength=num_bars),
+        has_rest=bool(num_tokens.max() >= least + width * num_bars),
+    )
+
+
+def lengths_figure(
+    bars: LengthBars, max_tokens: int, words: DataWords = ENGLISH
+) -> go.Figure:
+    """Draws how many texts have which length, and where they are cut.
+
+    Args:
+        bars: see `count_lengths`.
+        max_tokens: the same as there.
+        words: the texts on the figure.
+    """
+    names = [_span(bars, index, words) for index in range(len(bars.starts))]
+    traces = [
+        {
+            "type": "bar",
+            "name": name,
+            "x": (bars.starts + (bars.width - 1) / 2).tolist(),
+            "y": counts.tolist(),
+            "width": bars.width * 0.94,
+            "marker": {"pattern": pattern},
+            "customdata": names,
+            "hovertemplate": f"%{{customdata}} {label(words.tokens)}<br>"
+            f"{label(name)} %{{y}}<extra></extra>",
+        }
+        for name, counts, pattern in (
+            (words.whole, bars.whole, {"shape": ""}),
+            (words.cut, bars.cut, _HATCHED),
+        )
+    ]
+    made = layout(words.tokens, words.rows, lines=(upright(max_tokens + 0.5),))
+    made |= {"barmode": "stack", "hovermode": "closest", "height": 320}
+    end = int(bars.starts[-1]) + bars.width
+    made["xaxis"] |= {
+        "range": [
+            min(int(bars.starts[0]) - 1, max_tokens - 1),
+            max(end, max_tokens + 2),
+        ],
+        "zeroline": False,
+    }
+    made["annotations"] = [_written(max_tokens, words)]
+    return figure(traces, made)
+
+
+def values_figure(
+    values: np.ndarray, name: str, words: DataWords = ENGLISH
+) -> go.Figure:
+    """Draws how often numbers to predict occur.
+
+    Args:
+        values: float `[R]`.
+        name: of the label's column.
+        words: the texts on the figure.
+    """
+    counts, edges = np.histogram(values, bins=min(MAX_BARS, 2 + len(set(values))))
+    trace = {
+        "type": "bar",
+        "x": ((edges[:-1] + edges[1:]) / 2).tolist(),
+        "y": counts.tolist(),
+        "width": float(edges[1] - edges[0]) * 0.94,
+        "customdata": [f"{a:.4g} – {b:.4g}" for a, b in itertools.pairwise(edges)],
+        "hovertemplate": "%{customdata}<br>"
+        f"{label(words.rows)} %{{y}}<extra></extra>",
+    }
+    made = layout(label(name), words.rows, height=320)
+    made |= {"showlegend": False, "hovermode": "closest"}
+    return figure([trace], made)
+
+
+def _span(bars: LengthBars, index: int, words: DataWords) -> str:
+    start = int(bars.starts[index])
+    if bars.has_rest and index == len(bars.starts) - 1:
+        return words.more.format(count=start)
+    return str(start) if bars.width == 1 else f"{start}–{start + bars.width - 1}"
+
+
+def _written(max_tokens: int, words: DataWords) -> dict[str, Any]:
+    """The name of the line, beside its top."""
+    return {
+        "x": max_tokens + 0.5,
+        "y": 1,
+        "yref": "paper",
+        "yanchor": "top",
+        "xanchor": "right",
+        "text": f"{label(words.maximum)} {max_tokens} ",
+        "showarrow": False,
+        "font": {"color": GREY},
+    }

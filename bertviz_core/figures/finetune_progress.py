@@ -1,0 +1,156 @@
+"""Figures of a training run: its learning rate, its loss, its metric.
+
+Colours come from the theme around the figure; dashes, symbols and words say the same
+without colour.
+
+S optimiser steps, E epochs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.analysis.smoothing import running_mean, spread_out
+from bertviz_core.figures.activations import GREY, figure, layout, line, upright
+
+# A line of more points looks the same and is slower to send and to draw.
+MAX_POINTS = 600
+# More borders than these would be a fence.
+_MAX_BORDERS = 12
+_HEIGHT = 320  # pixels
+
+
+@dataclass(frozen=True)
+class ProgressWords:
+    """What these figures say, in the reader's language."""
+
+    step: str = "step"
+    epoch: str = "epoch"
+    learning_rate: str = "learning rate"
+    now: str = "now"
+    loss: str = "loss"
+    raw: str = "loss of each step"
+    smooth: str = "running mean"
+    validation: str = "loss on rows to check by"
+    best: str = "best epoch"
+
+
+ENGLISH = ProgressWords()
+
+
+def schedule_figure(
+    rates: np.ndarray,
+    steps_per_epoch: int,
+    step: int | None = None,
+    words: ProgressWords = ENGLISH,
+) -> go.Figure:
+    """Draws the learning rate of every step, known before the first one.
+
+    Args:
+        rates: float `[S]`.
+        steps_per_epoch: where an epoch ends.
+        step: steps that are done, marked on the curve; `None` marks nothing.
+        words: the texts on the figure.
+    """
+    shown = spread_out(len(rates), MAX_POINTS)
+    traces = [
+        {
+            **line(shown + 1, rates[shown]),
+            "name": words.learning_rate,
+            "hovertemplate": "%{y:.3g}",
+        }
+    ]
+    if step:
+        place = min(step, len(rates))
+        traces.append(_mark(place, float(rates[place - 1]), words.now, "diamond"))
+    borders = np.arange(steps_per_epoch, len(rates), steps_per_epoch)
+    lines = [upright(x + 0.5) for x in borders] if len(borders) < _MAX_BORDERS else []
+    made = layout(words.step, words.learning_rate, lines=lines, height=_HEIGHT)
+    made["showlegend"] = len(traces) > 1
+    made["yaxis"] |= {"rangemode": "tozero", "exponentformat": "e"}
+    return figure(traces, made)
+
+
+def loss_figure(
+    steps: np.ndarray,
+    losses: np.ndarray,
+    epoch_steps: np.ndarray,
+    validation_losses: np.ndarray,
+    words: ProgressWords = ENGLISH,
+) -> go.Figure:
+    """Draws the loss of the steps, its running mean, and that of rows to check by.
+
+    Args:
+        steps: int `[S]`, from 1, increasing; those that are known.
+        losses: float `[S]`.
+        epoch_steps: int `[E]`, the last step of each epoch that ended.
+        validation_losses: float `[E]`.
+        words: the texts on the figure.
+
+    Raises:
+        ValueError: lengths differ.
+    """
+    if len(steps) != len(losses) or len(epoch_steps) != len(validation_losses):
+        raise ValueError("A loss belongs to a step, and an epoch ends with one.")
+    shown = spread_out(len(steps), MAX_POINTS)
+    smooth = running_mean(losses)
+    traces = [
+        {**line(steps[shown], losses[shown]), "name": words.raw, "opacity": 0.35},
+        {**line(steps[shown], smooth[shown]), "name": words.smooth},
+        {
+            **line(epoch_steps, validation_losses, "dash"),
+            "name": words.validation,
+            "mode": "lines+markers",
+            "marker": {"size": 8, "symbol": "square"},
+        },
+    ]
+    traces[0]["line"] = {"width": 1, "simplify": False}
+    made = layout(words.step, words.loss, height=_HEIGHT)
+    made["yaxis"] |= {"rangemode": "tozero"}
+    return figure(traces, made)
+
+
+def metric_figure(
+    values: np.ndarray, best_epoch: int, name: str, words: ProgressWords = ENGLISH
+) -> go.Figure:
+    """Draws the metric after each epoch, the best one marked.
+
+    Args:
+        values: float `[E]`, E at least 1; 1 is perfect.
+        best_epoch: from 1.
+        name: of the metric, for the reader.
+        words: the texts on the figure.
+    """
+    epochs = np.arange(1, len(values) + 1)
+    curve = {
+        **line(epochs, values),
+        "name": name,
+        "mode": "lines+markers",
+        "marker": {"size": 7},
+    }
+    best = _mark(best_epoch, float(values[best_epoch - 1]), words.best, "star")
+    made = layout(words.epoch, name, height=_HEIGHT)
+    made["xaxis"] |= {"tickformat": "d", "range": [0.5, len(values) + 0.5]}
+    # A line of one point has no slope to choose an axis by.
+    low, high = float(values.min()), float(values.max())
+    room = max(0.02, 0.15 * (high - low))
+    made["yaxis"] |= {"range": [low - room, high + room]}
+    if len(values) <= _MAX_BORDERS:
+        made["xaxis"] |= {"dtick": 1}
+    return figure([curve, best], made)
+
+
+def _mark(x: int, y: float, name: str, symbol: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [x],
+        "y": [y],
+        "name": name,
+        "marker": {"size": 14, "symbol": symbol, "line": {"width": 1, "color": GREY}},
+        "hovertemplate": "%{y:.4g}",
+    }

@@ -1,0 +1,176 @@
+"""Figures of the fine-tuning page: what stands where, and in whose words."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from bertviz_core.analysis.smoothing import running_mean, spread_out
+from bertviz_core.figures.finetune_data import (
+    MAX_BARS,
+    DataWords,
+    balance_figure,
+    count_lengths,
+    lengths_figure,
+    values_figure,
+)
+from bertviz_core.figures.finetune_progress import (
+    MAX_POINTS,
+    ProgressWords,
+    loss_figure,
+    metric_figure,
+    schedule_figure,
+)
+
+TEXT_LENGTHS = np.random.default_rng(3).integers(4, 300, size=211)
+LOSSES = np.random.default_rng(4).random(1307)
+
+
+def translated(words):
+    """Words of another language, each of them to be found again."""
+    values = {f.name: f"zz{f.name}" for f in fields(words)}
+    if "more" in values:
+        values["more"] = "zz{count}"
+    return replace(words, **values)
+
+
+def all_figures(data, progress):
+    bars = count_lengths(TEXT_LENGTHS, 37, 128)
+    rates = np.linspace(0.0, 3e-5, 41)
+    epochs = np.array([0.5, 0.75, 0.625])
+    return [
+        balance_figure(["a", "b"], np.array([5, 3]), np.array([2, 1]), data),
+        lengths_figure(bars, 37, data),
+        values_figure(np.array([0.5, 1.5, 2.5]), "stars", data),
+        schedule_figure(rates, 11, 7, progress),
+        loss_figure(np.arange(1, 5), LOSSES[:4], np.array([4]), epochs[:1], progress),
+        metric_figure(epochs, 2, "zzmetric", progress),
+    ]
+
+
+def test_plotly_knows_every_property():
+    for drawn in all_figures(DataWords(), ProgressWords()):
+        go.Figure(drawn.to_dict())
+
+
+def test_no_figure_speaks_english_to_a_reader_of_another_language():
+    words = translated(DataWords()), translated(ProgressWords())
+    ours = {str(getattr(kind(), f.name)) for kind in (DataWords, ProgressWords)
+            for f in fields(kind)}  # fmt: skip
+    for drawn in all_figures(*words):
+        made = drawn.to_dict()
+        layout = made["layout"]
+        said = {trace.get("name") for trace in made["data"]}
+        said |= {layout[axis]["title"]["text"] for axis in ("xaxis", "yaxis")}
+        said |= {note["text"] for note in layout.get("annotations", ())}
+        assert not said & ours
+        assert any("zz" in str(one) for one in said)
+
+
+def test_a_class_has_its_rows_of_both_sides_in_one_bar():
+    drawn = balance_figure(["x", "y", "z"], np.array([7, 5, 0]), np.array([2, 1, 4]))
+    train, check = drawn.data
+    assert list(train.x) == [7, 5, 0]
+    assert list(check.x) == [2, 1, 4]
+    assert drawn.layout.barmode == "stack"
+    assert train.marker.pattern.shape != check.marker.pattern.shape
+
+
+def test_names_of_classes_are_shown_letter_for_letter():
+    drawn = balance_figure(["<b>x</b>"], np.array([7]), np.array([2]))
+    assert "<b>" not in drawn.to_json().replace("\\u003c", "<")
+
+
+def test_lists_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="one length"):
+        balance_figure(["x"], np.array([7, 5]), np.array([2]))
+    with pytest.raises(ValueError, match="belongs to a step"):
+        loss_figure(np.arange(3), np.ones(2), np.array([]), np.array([]))
+
+
+@pytest.mark.parametrize("max_tokens", [3, 4, 37, 128, 299, 512])
+@pytest.mark.parametrize("longest_shown", [2, 64, 1000])
+def test_bars_hold_every_text_once_and_the_cut_ones_apart(max_tokens, longest_shown):
+    lengths = TEXT_LENGTHS
+    bars = count_lengths(lengths, max_tokens, longest_shown)
+    assert bars.whole.sum() == (lengths <= max_tokens).sum()
+    assert bars.cut.sum() == (lengths > max_tokens).sum()
+    assert len(bars.starts) == len(bars.whole) == len(bars.cut) <= MAX_BARS
+    for index, start in enumerate(bars.starts[:-1]):
+        in_bar = (start <= TEXT_LENGTHS) & (start + bars.width > TEXT_LENGTHS)
+        assert bars.whole[index] + bars.cut[index] == in_bar.sum()
+
+
+@pytest.mark.parametrize(("longest_shown", "has_rest"), [(64, True), (299, False)])
+def test_longer_texts_share_the_last_bar_and_it_says_so(longest_shown, has_rest):
+    lengths = np.array([5, 7, 64, 299])
+    bars = count_lengths(lengths, 8, longest_shown)
+    assert bars.has_rest == has_rest
+    last = lengths_figure(bars, 8).data[0].customdata[-1]
+    assert last.endswith("or more") == has_rest
+
+
+def test_texts_of_one_length_make_one_bar():
+    bars = count_lengths(np.full(6, 9), 16, 128)
+    assert bars.starts.tolist() == [9]
+    assert bars.whole.tolist() == [6]
+    lengths_figure(bars, 16)
+
+
+def test_the_cut_is_a_line_between_the_last_whole_length_and_the_next():
+    (drawn,) = lengths_figure(count_lengths(TEXT_LENGTHS, 37, 128), 37).layout.shapes
+    assert drawn.x0 == drawn.x1 == 37.5
+
+
+def test_every_number_to_predict_is_in_a_bar():
+    values = np.random.default_rng(5).normal(size=97)
+    assert sum(values_figure(values, "score").data[0].y) == 97
+
+
+def test_the_schedule_is_drawn_as_it_is_used_with_the_step_that_is_done():
+    rates = np.random.default_rng(6).random(29)
+    curve, mark = schedule_figure(rates, 10, 7).data
+    np.testing.assert_allclose(curve.y, rates, rtol=1e-6)
+    assert curve.x[0] == 1
+    assert (mark.x[0], mark.y[0]) == (7, rates[6])
+    assert len(schedule_figure(rates, 10).data) == 1
+    borders = [shape.x0 for shape in schedule_figure(rates, 10).layout.shapes]
+    assert borders == [10.5, 20.5]
+
+
+def test_long_curves_are_thinned_but_keep_their_ends_and_their_mean():
+    steps = np.arange(1, len(LOSSES) + 1)
+    raw, smooth, _ = loss_figure(steps, LOSSES, np.array([]), np.array([])).data
+    assert len(raw.x) == len(smooth.x) == MAX_POINTS
+    assert (raw.x[0], raw.x[-1]) == (1, len(LOSSES))
+    # The mean is of all steps, not of those that are drawn.
+    assert smooth.y[-1] == pytest.approx(running_mean(LOSSES)[-1])
+
+
+def test_the_best_epoch_is_marked_where_it_is():
+    values = np.array([0.5, 0.75, 0.625])
+    _, best = metric_figure(values, 2, "accuracy").data
+    assert (best.x[0], best.y[0]) == (2, 0.75)
+    assert best.marker.symbol == "star"
+
+
+def test_a_running_mean_is_the_weighted_mean_of_what_came_before():
+    values = LOSSES[:7]
+    for weight in (0.0, 0.5, 0.9):
+        expected = [
+            np.average(values[: i + 1], weights=weight ** np.arange(i, -1, -1.0))
+            for i in range(7)
+        ]
+        np.testing.assert_allclose(running_mean(values, weight), expected)
+    with pytest.raises(ValueError, match="Received: 1"):
+        running_mean(values, 1.0)
+
+
+@pytest.mark.parametrize("num_values", [1, 2, 13, 600, 601, 5000])
+def test_points_are_spread_without_repeats_from_the_first_to_the_last(num_values):
+    chosen = spread_out(num_values, MAX_POINTS)
+    assert len(chosen) == min(num_values, MAX_POINTS)
+    assert chosen[0] == 0
+    assert chosen[-1] == num_values - 1
+    assert (np.diff(chosen) > 0).all()
