@@ -113,31 +113,36 @@ def balance_figure(
     return figure(bars, made)
 
 
-def count_lengths(
-    num_tokens: np.ndarray, max_tokens: int, longest_shown: int
+def bars_of_lengths(
+    num_tokens: np.ndarray, num_rows: np.ndarray, max_tokens: int, longest_shown: int
 ) -> LengthBars:
     """Counts texts by length, those that a maximum cuts apart from the others.
 
     Args:
-        num_tokens: int `[R]`, R at least 1.
+        num_tokens: int `[U]`, lengths that occur, ascending, U at least 1.
+        num_rows: int `[U]`, texts of each length.
         max_tokens: T; a longer text loses its end.
         longest_shown: longer texts share the last bar.
 
     Returns:
         At most `MAX_BARS` bars of one width.
     """
-    least = int(num_tokens.min())
-    top = max(least, min(int(num_tokens.max()), longest_shown))
+    least, longest = int(num_tokens[0]), int(num_tokens[-1])
+    top = max(least, min(longest, longest_shown))
     width = math.ceil((top - least + 1) / MAX_BARS)
     num_bars = (top - least) // width + 1
     place = np.minimum((num_tokens - least) // width, num_bars - 1)
     is_cut = num_tokens > max_tokens
+    whole, cut = (
+        np.bincount(place[chosen], num_rows[chosen], num_bars).astype("int64")
+        for chosen in (~is_cut, is_cut)
+    )
     return LengthBars(
         starts=least + width * np.arange(num_bars),
         width=width,
-        whole=np.bincount(place[~is_cut], minlength=num_bars),
-        cut=np.bincount(place[is_cut], minlength=num_bars),
-        has_rest=bool(num_tokens.max() >= least + width * num_bars),
+        whole=whole,
+        cut=cut,
+        has_rest=longest >= least + width * num_bars,
     )
 
 
@@ -147,7 +152,7 @@ def lengths_figure(
     """Draws how many texts have which length, and where they are cut.
 
     Args:
-        bars: see `count_lengths`.
+        bars: see `bars_of_lengths`.
         max_tokens: the same as there.
         words: the texts on the figure.
     """
@@ -183,29 +188,42 @@ def lengths_figure(
     return figure(traces, made)
 
 
-def values_figure(
-    values: np.ndarray, name: str, words: DataWords = ENGLISH
+def numbers_figure(
+    edges: np.ndarray,
+    train: np.ndarray,
+    validation: np.ndarray,
+    name: str,
+    words: DataWords = ENGLISH,
 ) -> go.Figure:
-    """Draws how often numbers to predict occur.
+    """Draws how often numbers to predict occur, on either side of the split.
 
     Args:
-        values: float `[R]`.
+        edges: float `[B + 1]`, bounds of the bars, of one width.
+        train: int `[B]`, rows to learn from.
+        validation: int `[B]`, rows to check by.
         name: of the label's column.
         words: the texts on the figure.
     """
-    counts, edges = np.histogram(values, bins=min(MAX_BARS, 2 + len(set(values))))
-    trace = {
-        "type": "bar",
-        "x": ((edges[:-1] + edges[1:]) / 2).tolist(),
-        "y": counts.tolist(),
-        "width": float(edges[1] - edges[0]) * 0.94,
-        "customdata": [f"{a:.4g} – {b:.4g}" for a, b in itertools.pairwise(edges)],
-        "hovertemplate": "%{customdata}<br>"
-        f"{label(words.rows)} %{{y}}<extra></extra>",
-    }
+    ranges = [f"{low:.4g} – {high:.4g}" for low, high in itertools.pairwise(edges)]
+    bars = [
+        {
+            "type": "bar",
+            "name": side,
+            "x": ((edges[:-1] + edges[1:]) / 2).tolist(),
+            "y": counts.tolist(),
+            "width": float(edges[1] - edges[0]) * 0.94,
+            "marker": {"pattern": pattern},
+            "customdata": ranges,
+            "hovertemplate": f"%{{customdata}}<br>{label(side)} %{{y}}<extra></extra>",
+        }
+        for side, counts, pattern in (
+            (words.to_train, train, {"shape": ""}),
+            (words.to_check, validation, _HATCHED),
+        )
+    ]
     made = layout(label(name), words.rows, height=320)
-    made |= {"showlegend": False, "hovermode": "closest"}
-    return figure([trace], made)
+    made |= {"barmode": "stack", "hovermode": "closest"}
+    return figure(bars, made)
 
 
 def _span(bars: LengthBars, index: int, words: DataWords) -> str:

@@ -11,9 +11,9 @@ from bertviz_core.figures.finetune_data import (
     MAX_BARS,
     DataWords,
     balance_figure,
-    count_lengths,
+    bars_of_lengths,
     lengths_figure,
-    values_figure,
+    numbers_figure,
 )
 from bertviz_core.figures.finetune_progress import (
     MAX_POINTS,
@@ -24,7 +24,12 @@ from bertviz_core.figures.finetune_progress import (
 )
 
 TEXT_LENGTHS = np.random.default_rng(3).integers(4, 300, size=211)
+EDGES = np.array([0.0, 2.0, 4.0])
 LOSSES = np.random.default_rng(4).random(1307)
+
+
+def counted(lengths):
+    return np.unique(lengths, return_counts=True)
 
 
 def translated(words):
@@ -36,13 +41,13 @@ def translated(words):
 
 
 def all_figures(data, progress):
-    bars = count_lengths(TEXT_LENGTHS, 37, 128)
+    bars = bars_of_lengths(*counted(TEXT_LENGTHS), 37, 128)
     rates = np.linspace(0.0, 3e-5, 41)
     epochs = np.array([0.5, 0.75, 0.625])
     return [
         balance_figure(["a", "b"], np.array([5, 3]), np.array([2, 1]), data),
         lengths_figure(bars, 37, data),
-        values_figure(np.array([0.5, 1.5, 2.5]), "stars", data),
+        numbers_figure(EDGES, np.array([5, 3]), np.array([2, 1]), "stars", data),
         schedule_figure(rates, 11, 7, progress),
         loss_figure(np.arange(1, 5), LOSSES[:4], np.array([4]), epochs[:1], progress),
         metric_figure(epochs, 2, "zzmetric", progress),
@@ -93,7 +98,7 @@ def test_lists_that_do_not_fit_are_refused():
 @pytest.mark.parametrize("longest_shown", [2, 64, 1000])
 def test_bars_hold_every_text_once_and_the_cut_ones_apart(max_tokens, longest_shown):
     lengths = TEXT_LENGTHS
-    bars = count_lengths(lengths, max_tokens, longest_shown)
+    bars = bars_of_lengths(*counted(lengths), max_tokens, longest_shown)
     assert bars.whole.sum() == (lengths <= max_tokens).sum()
     assert bars.cut.sum() == (lengths > max_tokens).sum()
     assert len(bars.starts) == len(bars.whole) == len(bars.cut) <= MAX_BARS
@@ -105,27 +110,30 @@ def test_bars_hold_every_text_once_and_the_cut_ones_apart(max_tokens, longest_sh
 @pytest.mark.parametrize(("longest_shown", "has_rest"), [(64, True), (299, False)])
 def test_longer_texts_share_the_last_bar_and_it_says_so(longest_shown, has_rest):
     lengths = np.array([5, 7, 64, 299])
-    bars = count_lengths(lengths, 8, longest_shown)
+    bars = bars_of_lengths(*counted(lengths), 8, longest_shown)
     assert bars.has_rest == has_rest
     last = lengths_figure(bars, 8).data[0].customdata[-1]
     assert last.endswith("or more") == has_rest
 
 
 def test_texts_of_one_length_make_one_bar():
-    bars = count_lengths(np.full(6, 9), 16, 128)
+    bars = bars_of_lengths(*counted(np.full(6, 9)), 16, 128)
     assert bars.starts.tolist() == [9]
     assert bars.whole.tolist() == [6]
     lengths_figure(bars, 16)
 
 
 def test_the_cut_is_a_line_between_the_last_whole_length_and_the_next():
-    (drawn,) = lengths_figure(count_lengths(TEXT_LENGTHS, 37, 128), 37).layout.shapes
+    bars = bars_of_lengths(*counted(TEXT_LENGTHS), 37, 128)
+    (drawn,) = lengths_figure(bars, 37).layout.shapes
     assert drawn.x0 == drawn.x1 == 37.5
 
 
-def test_every_number_to_predict_is_in_a_bar():
-    values = np.random.default_rng(5).normal(size=97)
-    assert sum(values_figure(values, "score").data[0].y) == 97
+def test_numbers_to_predict_stand_between_their_bounds():
+    train, check = numbers_figure(EDGES, np.array([5, 3]), np.array([2, 1]), "s").data
+    assert list(train.x) == list(check.x) == [1.0, 3.0]
+    assert (list(train.y), list(check.y)) == ([5, 3], [2, 1])
+    assert train.customdata[1] == "2 – 4"
 
 
 def test_the_schedule_is_drawn_as_it_is_used_with_the_step_that_is_done():
