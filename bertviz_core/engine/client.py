@@ -12,6 +12,7 @@ from bertviz_core.engine.attention_client import AttentionClient
 from bertviz_core.engine.cause_client import CauseClient
 from bertviz_core.engine.embedding_client import EmbeddingClient
 from bertviz_core.engine.engine import Engine
+from bertviz_core.engine.finetune_client import FinetuneClient
 from bertviz_core.engine.jobs import JobStatus
 from bertviz_core.engine.layer_client import LayerClient
 from bertviz_core.engine.word_client import WordClient
@@ -24,7 +25,14 @@ from bertviz_core.trace import (
 )
 
 
-class Client(AttentionClient, CauseClient, EmbeddingClient, LayerClient, WordClient):
+class Client(
+    AttentionClient,
+    CauseClient,
+    EmbeddingClient,
+    FinetuneClient,
+    LayerClient,
+    WordClient,
+):
     """Asks an engine. Safe to share between threads and sessions.
 
     Every method raises the `BertVizError` that the task raised, or an

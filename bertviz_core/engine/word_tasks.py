@@ -10,7 +10,12 @@ from bertviz_core.experiments.chain_results import (
     GibbsSettings,
     GibbsState,
 )
-from bertviz_core.experiments.layer_results import Attribution, GeluSwitch, LogitLens
+from bertviz_core.experiments.layer_results import (
+    Attribution,
+    GeluSwitch,
+    LogitLens,
+    RandomWeightsCheck,
+)
 from bertviz_core.experiments.word_results import (
     EveryPosition,
     JointFilling,
@@ -18,6 +23,7 @@ from bertviz_core.experiments.word_results import (
     NextSentence,
     PairFilling,
     SentenceScore,
+    ShuffledTest,
     WholeWords,
     WordScore,
 )
@@ -180,6 +186,50 @@ def attribute(
     )
 
 
+def check_with_random_weights(
+    progress: Progress,
+    model: str,
+    text: str,
+    target: Target,
+    contrast: int | None = None,
+    baseline: str = "mask",
+    seed: int = 0,
+) -> RandomWeightsCheck:
+    """Says how much each token speaks for an answer of a model that knows nothing."""
+    from bertviz_core.experiments import attribution, random_weights
+
+    key = ("random_weights", model, text, target, contrast, baseline, seed)
+    settings = attribution.AttributionSettings(baseline=baseline)
+    return ANSWERS.get(
+        key,
+        lambda: random_weights.check_with_random_weights(
+            explorer(model), text, target, contrast, None, settings, seed, progress
+        ),
+    )
+
+
+def run_shuffled_test(
+    progress: Progress,
+    model: str,
+    pairs: tuple[tuple[str, str], ...],
+    seed: int = 0,
+    random_weights: bool = False,
+) -> ShuffledTest:
+    """Asks which texts follow each other, about true pairs and shuffled ones."""
+    from bertviz_core.experiments import next_sentence
+    from bertviz_core.experiments.random_weights import shuffled_explorer
+
+    def run() -> ShuffledTest:
+        asked = explorer(model)
+        if random_weights:
+            asked.require_head("nsp")
+            asked = shuffled_explorer(asked, seed)
+        return next_sentence.run_shuffled_test(asked, pairs, seed, progress)
+
+    key = ("run_shuffled_test", model, pairs, seed, random_weights)
+    return ANSWERS.get(key, run)
+
+
 TASKS = (
     fill_masks,
     score_words,
@@ -196,4 +246,6 @@ JOB_TASKS = (
     score_minimal_pair,
     predict_every_position,
     attribute,
+    check_with_random_weights,
+    run_shuffled_test,
 )

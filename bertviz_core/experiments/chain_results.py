@@ -134,10 +134,8 @@ class GibbsRun(FrozenArrays):
     def tokens_after(self, step: int, chain: int = 0) -> tuple[str, ...]:
         """The pieces of one chain after so many of these steps; 0 is the start."""
         input_ids = self.start.input_ids[chain].copy()
-        for position, new_id in zip(
-            self.positions[:step, chain], self.new_ids[:step, chain], strict=True
-        ):
-            input_ids[position] = new_id
+        # Where a place is written twice, the later one stays.
+        input_ids[self.positions[:step, chain]] = self.new_ids[:step, chain]
         return tuple(self.words[int(index)] for index in input_ids)
 
     def then(self, later: GibbsRun) -> GibbsRun:

@@ -223,14 +223,28 @@ def _scores(
     asked: Sequence[int] | np.ndarray,
     progress: Progress | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Log-probability and rank of one word in each row, `[R]` each."""
+    """Log-probability and rank of one word in each row, `[R]` each.
+
+    Rows that are alike are read once: words of one length begin with the same one.
+    """
     ids = np.asarray(asked, np.int64)
     log_probs = np.empty(len(rows))
     ranks = np.empty(len(rows), np.int64)
-    for chunk, logits in word_logits(explorer, rows, progress, "score"):
-        found = log_softmax(logits)
-        log_probs[chunk] = np.take_along_axis(found, ids[chunk, None], 1)[:, 0]
-        ranks[chunk] = ranks_of(logits, ids[chunk])
+    different: dict[tuple[bytes, int], int] = {}
+    place = np.array(
+        [
+            different.setdefault((row.input_ids.tobytes(), row.position), index)
+            for index, row in enumerate(rows)
+        ],
+        np.int64,
+    )
+    firsts = np.array(list(different.values()), np.int64)
+    to_read = [rows[index] for index in firsts]
+    for chunk, logits in word_logits(explorer, to_read, progress, "score"):
+        members = np.flatnonzero(np.isin(place, firsts[chunk]))
+        read = np.searchsorted(firsts[chunk], place[members])  # firsts increase
+        log_probs[members] = log_softmax(logits)[read, ids[members]]
+        ranks[members] = ranks_of(logits[read], ids[members])
     return log_probs, ranks
 
 

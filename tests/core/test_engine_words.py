@@ -6,9 +6,10 @@ import pytest
 from bertviz_core.analysis.logit_rows import log_softmax
 from bertviz_core.engine import Client
 from bertviz_core.engine.inline import InlineEngine
-from bertviz_core.experiments import every_position, gibbs, scoring
+from bertviz_core.experiments import every_position, gibbs, next_sentence, scoring
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.chain_results import GibbsSettings
+from bertviz_core.experiments.random_weights import shuffled_explorer
 from bertviz_core.explorer import Explorer
 from tests.core.checkpoint_copies import HF
 from tests.core.engine_waiting import ended
@@ -134,3 +135,39 @@ def test_whole_words_are_scored_as_words(client):
     assert found.ids.shape[1] == 2
     (score,) = client.score_words(MODEL, TEXT, (found.words[0],), 1)
     assert found.log_prob[0] == pytest.approx(score.log_prob, abs=1e-4)
+
+
+def test_a_shuffled_test_counts_right_answers_of_true_and_shuffled_pairs(
+    client, explorer
+):
+    pairs = (("ab cab", "ba"), ("cab", "ab ba ab"), ("ba", "cab"))
+    found = result(client, "run_shuffled_test", pairs=pairs, seed=3)
+    expected = next_sentence.run_shuffled_test(explorer, pairs, 3)
+    np.testing.assert_allclose(found.probabilities, expected.probabilities, atol=1e-5)
+    np.testing.assert_array_equal(found.partners, expected.partners)
+    known = [
+        client.predict_next_sentence(MODEL, first, second).probability
+        for first, second in pairs
+    ]
+    np.testing.assert_allclose(found.probabilities, known, atol=1e-5)
+
+
+def test_a_shuffled_test_can_ask_a_network_with_random_weights(client, explorer):
+    pairs = (("ab cab", "ba"), ("cab", "ab ba ab"))
+    own = result(client, "run_shuffled_test", pairs=pairs)
+    other = result(client, "run_shuffled_test", pairs=pairs, random_weights=True)
+    knows_nothing = shuffled_explorer(explorer, 0)
+    expected = next_sentence.run_shuffled_test(knows_nothing, pairs, 0)
+    np.testing.assert_allclose(other.probabilities, expected.probabilities, atol=1e-5)
+    assert np.abs(other.probabilities - own.probabilities).max() > 1e-3
+    assert own.num_pairs == other.num_pairs == 2
+
+
+def test_an_attribution_is_checked_with_random_weights(client):
+    position = int(client.tokenize(MODEL, TEXT).mask_positions[0])
+    arguments = {"text": TEXT, "target": Target("mlm", 7, position), "baseline": "pad"}
+    found = result(client, "check_with_random_weights", **arguments)
+    own = result(client, "attribute", **arguments)
+    np.testing.assert_allclose(found.own.scores, own.scores, atol=1e-5)
+    assert found.agreement.shape == (len(own.methods),)
+    assert np.nanmax(np.abs(found.shuffled.scores - own.scores)) > 1e-3

@@ -76,6 +76,26 @@ def test_words_of_several_lengths_do_not_disturb_each_other(explorer):
         np.testing.assert_allclose(score.log_probs, alone.log_probs, atol=1e-5)
 
 
+def test_words_that_begin_alike_are_read_once(explorer, monkeypatch):
+    sizes = []
+    forward = explorer.forward
+
+    def counted(inputs, outputs):
+        sizes.append(len(inputs["input_ids"]))
+        return forward(inputs, outputs)
+
+    monkeypatch.setattr(explorer, "forward", counted)
+    names = ["cat", "mat", "cats", "mats", "cate", "!", "cat"]
+    scores = score_words(explorer, "the [MASK] sat", names)
+    # One piece: 1 row; two pieces: 1 first row, and one after "cat" and "mat" each.
+    assert sizes == [4]
+    monkeypatch.undo()
+    for name, score in zip(names, scores, strict=True):
+        (alone,) = score_words(explorer, "the [MASK] sat", [name])
+        np.testing.assert_allclose(score.log_probs, alone.log_probs, atol=1e-5)
+        assert score.ranks.tolist() == alone.ranks.tolist()
+
+
 def test_the_named_mask_of_the_named_text_is_scored(explorer, words):
     (score,) = score_words(explorer, "the [MASK]", ["mats"], 1, pair="[MASK] sat")
     base = explorer.tokenize("the [MASK]", "[MASK] [MASK] sat")
