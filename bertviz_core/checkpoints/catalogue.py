@@ -9,11 +9,11 @@ import json
 import os
 import re
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bertviz_core.cached_files import cache_folder
 from bertviz_core.checkpoints.folder import is_weights
 from bertviz_core.trace import ModelEntry
 
@@ -59,17 +59,6 @@ class CachedModel:
     name: str
     revision: str = ""
     asked_revision: str = ""
-
-
-def cache_folder() -> Path:
-    """Where downloads and uploads are kept; made if need be.
-
-    The environment variable `BERTVIZ_CACHE` decides, else the system's custom.
-    """
-    chosen = os.environ.get("BERTVIZ_CACHE")
-    folder = Path(chosen).expanduser() if chosen else _system_cache() / "bert-explorer"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def hub_folder() -> Path:
@@ -183,16 +172,3 @@ def _entries(folder: Path) -> Iterator[CachedModel]:
 def _language_of(name: str) -> str:
     match = re.search(r"-(en|zh)$", name)
     return match[1] if match else ""
-
-
-def _system_cache() -> Path:
-    """The folder for data that can be made again.
-
-    Source: XDG Base Directory Specification; Apple's File System Programming
-    Guide; Microsoft's Known Folders.
-    """
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

@@ -15,6 +15,7 @@ from bertviz_core.engine import (
     attention_tasks,
     cause_tasks,
     embedding_tasks,
+    finetune_tasks,
     layer_tasks,
     word_tasks,
 )
@@ -148,6 +149,7 @@ TASKS: dict[str, Callable[..., Any]] = {
         *cause_tasks.TASKS,
         *layer_tasks.TASKS,
         *embedding_tasks.TASKS,
+        *finetune_tasks.TASKS,
         *word_tasks.TASKS,
     )
 }

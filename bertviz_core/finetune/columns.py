@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -67,7 +67,8 @@ class ColumnChoice:
     label: str
     pair: str | None = None
     is_regression: bool = False
-    reasons: tuple[Note, ...] = ()
+    # Not part of what is chosen: equal choices give equal rows.
+    reasons: tuple[Note, ...] = field(default=(), compare=False)
 
 
 def is_absent(cell: str) -> bool:

@@ -22,3 +22,52 @@ class RunEstimate:
     seconds_per_step: float
     num_steps: int
     memory_bytes: int
+
+
+@dataclass(frozen=True)
+class LevelEstimate:
+    """What one level would need.
+
+    Args:
+        level: one of `settings.LEVELS`.
+        run: time and memory; `None` where the timed steps would not have fitted
+            into memory, and were not tried.
+        memory_bytes: of a whole run, beside what the machine uses already.
+        fits: whether that much memory was free.
+    """
+
+    level: str
+    run: RunEstimate | None
+    memory_bytes: int
+    fits: bool
+
+
+@dataclass(frozen=True)
+class TrainingEstimate:
+    """What each level would need on this machine, now.
+
+    Args:
+        levels: in the order of `settings.LEVELS`, each with its own defaults.
+        recommended: the level with the most to learn that fits and takes no
+            longer than `patience_seconds`; else "head".
+        patience_seconds: see `recommended`.
+        free_bytes: memory that was free; 0 when not known.
+        is_loaded: another training ran meanwhile, so times are too long.
+    """
+
+    levels: tuple[LevelEstimate, ...]
+    recommended: str
+    patience_seconds: float
+    free_bytes: int
+    is_loaded: bool
+
+    def level(self, name: str) -> LevelEstimate:
+        """The estimate of a level.
+
+        Raises:
+            ValueError: no such level.
+        """
+        for estimate in self.levels:
+            if estimate.level == name:
+                return estimate
+        raise ValueError(f"`name` must be a level. Received: {name!r}.")

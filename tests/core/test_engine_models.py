@@ -17,7 +17,10 @@ from tests.core.engine_waiting import ended
 MODEL = str(HF)
 TEXT = "ab cab [MASK] ba"
 # Methods that only the caller's side has.
-CALLER_ONLY = {"start", "job", "cancel", "close"}
+CALLER_ONLY = {
+    *("start", "job", "cancel", "close"),
+    *("keep_table", "forget_table"),
+}
 
 
 @pytest.fixture(scope="module")

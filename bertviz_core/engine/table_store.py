@@ -1,0 +1,100 @@
+"""Tables that a process has parsed, and the rows that were made of them.
+
+A store with a bound, as in `memory`: what was dropped is parsed from its file anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from bertviz_core.engine.cache import BoundedCache
+from bertviz_core.finetune import workplace
+from bertviz_core.finetune.dataset import Dataset, make_dataset
+from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.findings import Finding
+from bertviz_core.finetune.notes import Note
+from bertviz_core.finetune.request import DataChoice, TableSource
+from bertviz_core.finetune.split import join_files, split_dataset
+from bertviz_core.finetune.table import Table
+from bertviz_core.finetune.table import read_table as parse
+from bertviz_core.finetune.text_checks import check_leakage
+
+# Cells of all tables that are kept, and as much again for the rows made of them.
+# A cell takes a pointer, and a string object unless it is empty or repeated.
+MAX_KEPT_CELLS = 2_000_000
+
+
+@dataclass(frozen=True)
+class PreparedData:
+    """Rows, ready to be checked and to be trained on.
+
+    Args:
+        dataset: all rows of the table that are whole.
+        data: to learn from and to judge by.
+        notes: what was left out, and what could not be split.
+        leakage: the finding about the split, where it is one of ours.
+    """
+
+    dataset: Dataset
+    data: TrainingData
+    notes: tuple[Note, ...]
+    leakage: tuple[Finding, ...]
+
+
+def table(source: TableSource) -> Table:
+    """A table, from the store if it is there.
+
+    Raises:
+        DatasetError: it is gone, or no table.
+    """
+    path = workplace.table_path(source.table)  # renews the lease, also of a kept one
+
+    def read() -> Table:
+        return parse(
+            path,
+            encoding=source.encoding,
+            separator=source.separator,
+            has_header=source.has_header,
+        )
+
+    return _TABLES.get(source, read)
+
+
+def prepared(data: DataChoice) -> PreparedData:
+    """The rows of a choice, from the store if they are there.
+
+    Raises:
+        DatasetError: see `make_dataset`, `split_dataset`, `join_files`.
+    """
+    for source in filter(None, (data.source, data.validation)):
+        workplace.table_path(source.table)
+    return _PREPARED.get(data, lambda: _prepare(data))
+
+
+def _prepare(data: DataChoice) -> PreparedData:
+    dataset = make_dataset(table(data.source), data.columns)
+    if data.validation is None:
+        split = split_dataset(dataset, data.validation_rate, data.seed)
+        return PreparedData(
+            dataset,
+            split.training_data(dataset),
+            dataset.notes + split.notes,
+            (check_leakage(dataset, split),),
+        )
+    other = make_dataset(table(data.validation), data.columns, dataset.label_names)
+    joined, notes = join_files(dataset, other)
+    return PreparedData(dataset, joined, dataset.notes + other.notes + notes, ())
+
+
+def _num_cells(found: Table) -> int:
+    return int(found.cells.size)
+
+
+def _num_rows(found: PreparedData) -> int:
+    return 5 * len(found.dataset)
+
+
+_TABLES: BoundedCache[Hashable, Any] = BoundedCache(MAX_KEPT_CELLS, _num_cells)
+_PREPARED: BoundedCache[Hashable, Any] = BoundedCache(MAX_KEPT_CELLS, _num_rows)

@@ -1,0 +1,198 @@
+"""Everything that a page says of a dataset before the training starts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.finetune.checks import check_dataset
+from bertviz_core.finetune.dataset import Dataset
+from bertviz_core.finetune.examples import Examples, TrainingData
+from bertviz_core.finetune.findings import Finding
+from bertviz_core.finetune.lengths import Lengths
+from bertviz_core.finetune.notes import Note
+from bertviz_core.finetune.remedies import propose_remedy
+from bertviz_core.trace import FrozenArrays
+
+_NUM_BINS = 20
+
+
+@dataclass(frozen=True)
+class LengthCounts(FrozenArrays):
+    """How many rows have how many tokens: enough for a slider without a call.
+
+    Args:
+        num_tokens: int `[U]`, the lengths that occur, ascending; special tokens
+            counted, nothing cut.
+        num_rows: int `[U]`, rows of each length.
+    """
+
+    num_tokens: np.ndarray
+    num_rows: np.ndarray
+
+    def percentile(self, percent: float) -> int:
+        """The length that so many percent of rows do not exceed."""
+        reached = np.cumsum(self.num_rows)
+        wanted = max(1, math.ceil(percent / 100 * int(reached[-1]) - 1e-9))
+        return int(self.num_tokens[np.searchsorted(reached, wanted)])
+
+    def share_cut(self, max_tokens: int) -> float:
+        """Share of rows, in [0, 1], that lose tokens at this maximum."""
+        cut = self.num_rows[self.num_tokens > max_tokens].sum()
+        return float(cut / self.num_rows.sum())
+
+    def share_tokens_cut(self, max_tokens: int) -> float:
+        """Share of all tokens, in [0, 1], that this maximum cuts off."""
+        lost = np.maximum(self.num_tokens - max_tokens, 0) * self.num_rows
+        return float(lost.sum() / (self.num_tokens * self.num_rows).sum())
+
+
+@dataclass(frozen=True)
+class DataCheck(FrozenArrays):
+    """What was found in the rows that can be used.
+
+    Args:
+        num_rows: of the table, left-out rows not counted.
+        label_names: of C classes; for numbers the one name of what is predicted.
+        is_regression: labels are numbers.
+        label_counts: int `[C]`, rows of each class; for numbers `[20]`, rows in
+            ranges of equal width.
+        label_edges: float `[21]`, bounds of these ranges; `[0]` for classes.
+        num_train, num_validation: rows to learn from and to judge by.
+        train_counts, validation_counts: int, as `label_counts`.
+        notes: which rows were left out and why, and what could not be split.
+        findings: warnings first.
+        remedy: proposal for unequal classes, one of `remedies.REMEDIES`.
+        lengths: of the rows of the table.
+        share_unknown: share of tokens, in [0, 1], that are [UNK].
+        default_max_tokens: what 95 % of the rows keep to, in steps of 8.
+        max_position_embeddings: of the model; no maximum may be above it.
+    """
+
+    num_rows: int
+    label_names: tuple[str, ...]
+    is_regression: bool
+    label_counts: np.ndarray
+    label_edges: np.ndarray
+    num_train: int
+    num_validation: int
+    train_counts: np.ndarray
+    validation_counts: np.ndarray
+    notes: tuple[Note, ...]
+    findings: tuple[Finding, ...]
+    remedy: str
+    lengths: LengthCounts
+    share_unknown: float
+    default_max_tokens: int
+    max_position_embeddings: int
+
+    def finding(self, kind: str) -> Finding | None:
+        """The first finding of a kind."""
+        return next((found for found in self.findings if found.kind == kind), None)
+
+
+@dataclass(frozen=True)
+class DataRow:
+    """One row as a page shows it.
+
+    Args:
+        row: its number in the file, from 1.
+        text: the first text.
+        pair: the second text, or `None`.
+        label: name of the class, or the number as text.
+    """
+
+    row: int
+    text: str
+    pair: str | None
+    label: str
+
+
+def count_lengths(lengths: Lengths) -> LengthCounts:
+    """Groups rows by their number of tokens."""
+    values, counts = np.unique(lengths.num_tokens, return_counts=True)
+    return LengthCounts(values.astype("int64"), counts.astype("int64"))
+
+
+def check_data(
+    dataset: Dataset,
+    data: TrainingData,
+    lengths: Lengths,
+    max_position_embeddings: int,
+    notes: tuple[Note, ...] = (),
+    extra: tuple[Finding, ...] = (),
+) -> DataCheck:
+    """Runs all checks.
+
+    Args:
+        dataset: R rows of the table.
+        data: the same rows, split.
+        lengths: of the same rows.
+        max_position_embeddings: of the model.
+        notes: what was left out on the way here.
+        extra: findings about the split.
+    """
+    default = lengths.default_max_tokens(max_position_embeddings)
+    found = (*check_dataset(dataset, lengths, default), *extra)
+    order = ("warning", "notice", "good")
+    edges = _edges(dataset)
+    remedy = "none" if data.is_regression else propose_remedy(dataset.counts)
+    return DataCheck(
+        num_rows=len(dataset),
+        label_names=data.labels,
+        is_regression=data.is_regression,
+        label_counts=_counts(dataset.labels, edges, len(data.labels)),
+        label_edges=edges,
+        num_train=len(data.train),
+        num_validation=len(data.validation),
+        train_counts=_counts(data.train.targets, edges, len(data.labels)),
+        validation_counts=_counts(data.validation.targets, edges, len(data.labels)),
+        notes=notes,
+        findings=tuple(sorted(found, key=lambda item: order.index(item.severity))),
+        remedy=remedy,
+        lengths=count_lengths(lengths),
+        share_unknown=lengths.share_unknown,
+        default_max_tokens=default,
+        max_position_embeddings=max_position_embeddings,
+    )
+
+
+def rows_of(
+    examples: Examples, labels: tuple[str, ...], indices: tuple[int, ...]
+) -> tuple[DataRow, ...]:
+    """Some rows by index, in this order; an index that is none is passed over.
+
+    Args:
+        examples: R rows.
+        labels: class names; for numbers not read.
+        indices: of `examples`.
+    """
+    is_class = np.issubdtype(examples.targets.dtype, np.integer)
+    return tuple(
+        DataRow(
+            row=int(examples.rows[index]),
+            text=examples.texts[index],
+            pair=None if examples.pairs is None else examples.pairs[index],
+            label=labels[int(examples.targets[index])]
+            if is_class
+            else f"{float(examples.targets[index]):.6g}",
+        )
+        for index in indices
+        if 0 <= index < len(examples)
+    )
+
+
+def _edges(dataset: Dataset) -> np.ndarray:
+    if not dataset.is_regression:
+        return np.empty(0)
+    return np.histogram_bin_edges(dataset.labels.astype("float64"), _NUM_BINS)
+
+
+def _counts(targets: np.ndarray, edges: np.ndarray, num_classes: int) -> np.ndarray:
+    if not len(edges):
+        return np.bincount(targets, minlength=num_classes)
+    # A validation file may go beyond the range of the training rows.
+    inside = np.clip(targets.astype("float64"), edges[0], edges[-1])
+    return np.histogram(inside, edges)[0]

@@ -1,0 +1,67 @@
+"""What is to be trained, on what and how: plain values that can be asked by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.settings import FinetuneSettings
+
+# The tables that come with the project, by language.
+SAMPLES = {"en": "sample:library_en", "zh": "sample:reviews_zh"}
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """A table, and how it is laid out where a guess is not to decide.
+
+    Args:
+        table: one of `SAMPLES`, or what `Client.keep_table` returned.
+        encoding: of `table_encoding.ENCODINGS`; `None` guesses.
+        separator: of `table_layout.SEPARATORS`; `None` guesses.
+        has_header: `None` guesses.
+    """
+
+    table: str
+    encoding: str | None = None
+    separator: str | None = None
+    has_header: bool | None = None
+
+
+@dataclass(frozen=True)
+class DataChoice:
+    """Rows to learn from and to judge by.
+
+    Args:
+        source: the table.
+        columns: which column is what.
+        validation: a table to judge by, with the same columns; `None` sets rows of
+            `source` aside.
+        validation_rate: share of rows that are set aside, in (0, 1).
+        seed: of the draw.
+    """
+
+    source: TableSource
+    columns: ColumnChoice
+    validation: TableSource | None = None
+    validation_rate: float = 0.2
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class TrainingRequest:
+    """A run that is asked for.
+
+    Args:
+        model: id of the model to begin with.
+        data: rows.
+        settings: of the run.
+        title: what to call the trained model; user text.
+        tensorboard: whether to write a log for TensorBoard.
+    """
+
+    model: str
+    data: DataChoice
+    settings: FinetuneSettings = field(default_factory=FinetuneSettings)
+    title: str = ""
+    tensorboard: bool = False
