@@ -1,0 +1,232 @@
+"""The numbers of a step as heat strips, and as bars where each has a name.
+
+Colours come from palettes that colour-blind readers can tell apart; every cell says
+its number under the pointer.
+
+R rows, C columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.masked_word import label
+
+_ROW_HEIGHT = 30  # pixels
+_FRAME_HEIGHT = 96  # pixels; title and the labels below
+_BAR_HEIGHT = 24  # pixels
+_WIDEST_ROW = 512  # numbers; in a longer row a cell would be thinner than a pixel
+_FOLDED = 256  # numbers in a row of a folded vector
+# Beyond this share of all numbers the colours end: a few of a BERT's dimensions are
+# a hundred times larger than the others, which would all look alike.
+_SHOWN_SHARE = 0.99
+_FEW = 64  # numbers; among fewer each one counts
+# A score that the mask pushed away says nothing about the others.
+_MASKED = -5000.0
+
+# From ColorBrewer's PuOr, whose ends differ in lightness and in hue, also for
+# readers who do not see red or green. Source: Harrower and Brewer 2003.
+_DIVERGING = [[0.0, "#b35806"], [0.5, "#f7f7f7"], [1.0, "#542788"]]
+# From viridis, lightness rising all the way. Source: Smith and van der Walt 2015.
+_SEQUENTIAL = [
+    [0.0, "#440154"],
+    [0.25, "#3b528b"],
+    [0.5, "#21918c"],
+    [0.75, "#5ec962"],
+    [1.0, "#fde725"],
+]
+_BAR = "#8C6BB1"  # stands out from a light and from a dark page
+
+
+def color_limit(values: np.ndarray) -> float:
+    """Where the colours of signed numbers end.
+
+    Args:
+        values: float, any shape.
+
+    Returns:
+        Above 0. No less than 99 % of the numbers lie within; all of them when there
+        are few. Numbers that a mask pushed away are not counted.
+    """
+    sizes = np.abs(values[values > _MASKED])
+    if not sizes.size:
+        return 1.0
+    share = _SHOWN_SHARE if sizes.size > _FEW else 1.0
+    # A whole number of the array: nothing between two of them is invented.
+    return float(np.quantile(sizes, share, method="higher")) or 1.0
+
+
+def fold(values: np.ndarray) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """Breaks a long vector into rows.
+
+    Args:
+        values: float `[C]`.
+
+    Returns:
+        float `[R, width]`, the end filled with NaN, and the first and last index of
+        each row, from 1.
+    """
+    width = len(values) if len(values) <= _WIDEST_ROW else _FOLDED
+    num_rows = -(-len(values) // width)
+    padded = np.full(num_rows * width, np.nan)
+    padded[: len(values)] = values
+    ends = [
+        (row * width + 1, min((row + 1) * width, len(values)))
+        for row in range(num_rows)
+    ]
+    return padded.reshape(num_rows, width), ends
+
+
+def strip_figure(
+    values: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str] | None = None,
+    *,
+    title: str,
+    row_title: str,
+    column_title: str,
+    is_signed: bool,
+    starts: Sequence[int] | None = None,
+) -> go.Figure:
+    """Draws rows of numbers, a coloured cell each.
+
+    Args:
+        values: float `[R, C]`; NaN leaves a cell empty.
+        rows: R labels, the first one on top.
+        columns: C labels; `None` for numbers from 1.
+        title: what the numbers are.
+        row_title: what a row is; may be empty.
+        column_title: what a column is.
+        is_signed: has 0 in the middle of the scale and one hue on each side; else
+            the scale begins at 0.
+        starts: the number of each row's first column where it is not 1.
+
+    Raises:
+        ValueError: labels and values do not fit each other.
+    """
+    num_columns = values.shape[-1] if columns is None else len(columns)
+    if values.shape != (len(rows), num_columns) or not values.size:
+        raise ValueError(
+            f"`values` must be {len(rows)} x {num_columns}, not empty. "
+            f"Received: shape={values.shape}."
+        )
+    trace = {
+        "type": "heatmap",
+        "z": values.astype(np.float32),
+        "x": np.arange(num_columns) + 1,
+        "y": _row_labels(rows),
+        "hoverongaps": False,
+        "colorbar": {"thickness": 12, "title": {"text": title, "side": "right"}},
+        **_hover(rows, columns, column_title, starts, num_columns),
+        **_colours(values, is_signed),
+    }
+    made = _layout(len(rows) * _ROW_HEIGHT)
+    made["xaxis"] |= {"title": {"text": column_title}}
+    if columns is not None:
+        names = [label(name) for name in columns]
+        made["xaxis"] |= {
+            "tickvals": list(range(1, num_columns + 1)),
+            "ticktext": names,
+            "tickangle": -45 if sum(map(len, names)) > 70 else 0,
+        }
+    made["yaxis"] |= {
+        "title": {"text": row_title},
+        "type": "category",
+        "range": [len(rows) - 0.5, -0.5],
+    }
+    return go.Figure([trace], made, _validate=False)
+
+
+def named_bars_figure(
+    names: Sequence[str], values: np.ndarray, *, title: str
+) -> go.Figure:
+    """Draws a bar for each name, with its number, the first one on top.
+
+    Args:
+        names: R names, at least one.
+        values: float `[R]`.
+        title: what the numbers are.
+
+    Raises:
+        ValueError: not one value for each name.
+    """
+    if not names or values.shape != (len(names),):
+        raise ValueError(
+            f"`values` must have {len(names)} entries, at least one. "
+            f"Received: shape={values.shape}."
+        )
+    trace = {
+        "type": "bar",
+        "orientation": "h",
+        "x": values.astype(np.float32),
+        "y": list(range(len(names))),
+        "text": [f"{value:.4g}" for value in values],
+        "textposition": "auto",
+        "marker": {"color": _BAR},
+        "customdata": [label(name) for name in names],
+        "hovertemplate": "%{customdata}: %{x:.6g}<extra></extra>",
+    }
+    made = _layout(len(names) * _BAR_HEIGHT)
+    made["xaxis"] |= {"title": {"text": title}}
+    made["yaxis"] |= {
+        "tickvals": list(range(len(names))),
+        "ticktext": [label(name) for name in names],
+        "range": [len(names) - 0.4, -0.6],
+    }
+    return go.Figure([trace], made, _validate=False)
+
+
+def _row_labels(rows: Sequence[str]) -> list[str]:
+    """Labels that differ, as plotly takes equal ones for one row."""
+    times: dict[str, int] = {}
+    labels = []
+    for row in map(label, rows):
+        times[row] = times.get(row, -1) + 1
+        labels.append(row + "\u2060" * times[row])
+    return labels
+
+
+def _hover(
+    rows: Sequence[str],
+    columns: Sequence[str] | None,
+    column_title: str,
+    starts: Sequence[int] | None,
+    num_columns: int,
+) -> dict[str, Any]:
+    """What the pointer is told: row, column, number."""
+    end = "<br>%{z:.5g}<extra></extra>"
+    if columns is not None:
+        names = [label(name) for name in columns]
+        return {
+            "customdata": [names] * len(rows),
+            "hovertemplate": "%{y} · %{customdata}" + end,
+        }
+    if starts is None:
+        return {"hovertemplate": f"%{{y}} · {column_title} %{{x}}" + end}
+    where = np.array(starts)[:, None] + np.arange(num_columns)
+    return {
+        "customdata": where.astype(np.int32),
+        "hovertemplate": f"{column_title} %{{customdata}}" + end,
+    }
+
+
+def _colours(values: np.ndarray, is_signed: bool) -> dict[str, Any]:
+    known = values[~np.isnan(values)]
+    if is_signed:
+        limit = color_limit(known)
+        return {"colorscale": _DIVERGING, "zmin": -limit, "zmax": limit}
+    top = float(known.max(initial=0.0)) or 1.0
+    return {"colorscale": _SEQUENTIAL, "zmin": 0.0, "zmax": top}
+
+
+def _layout(height: int) -> dict[str, Any]:
+    return {
+        "height": _FRAME_HEIGHT + height,
+        "margin": {"l": 0, "r": 0, "t": 8, "b": 0},
+        "xaxis": {"automargin": True, "showgrid": False},
+        "yaxis": {"automargin": True, "fixedrange": True, "showgrid": False},
+    }

@@ -1,0 +1,1 @@
+"""What the Layers page is made of."""

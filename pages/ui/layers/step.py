@@ -1,0 +1,80 @@
+"""One step: what it does, its formula, its numbers, its line of code."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.experiments.step_results import LayerStep, PartNumbers
+from bertviz_core.trace import TokenizedText
+from pages.ui.answers import describe_model
+from pages.ui.language import t
+from pages.ui.layers.numbers import show_numbers
+from pages.ui.layers.state import go_to
+from pages.ui.layers.wording import about_step, operation_name, shape_text, step_name
+from pages.ui.markdown import Markdown
+
+
+def show_step(
+    model: str,
+    steps: tuple[LayerStep, ...],
+    step: LayerStep,
+    numbers: PartNumbers,
+    tokenized: TokenizedText,
+) -> None:
+    """Draws a step.
+
+    Args:
+        model: its id.
+        steps: all of them.
+        step: the one to draw.
+        numbers: of its part of the network.
+        tokenized: what the model reads.
+    """
+    st.subheader(step_name(step), anchor=False)
+    words, formula = st.columns([1, 1], gap="medium")
+    pre_norm = bool(describe_model(model).config.get("pre_norm"))
+    words.markdown(about_step(step, pre_norm))
+    words.markdown(_shape(step))
+    with formula:
+        st.latex(step.formula)
+    _show_inputs(steps, step)
+    show_numbers(model, steps, step, numbers, tokenized)
+    _show_code(step)
+
+
+def _shape(step: LayerStep) -> str:
+    count = 1
+    for size in step.shape:
+        count *= size
+    return t("layers.shape", sizes=shape_text(step), count=count)
+
+
+def _show_inputs(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
+    """The steps that this one reads; each is a way to it."""
+    if not step.inputs:
+        return
+    by_name = {other.name: other for other in steps}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(t("layers.computed_from"), width="content")
+        for name in step.inputs:
+            source = by_name[name]
+            is_near = source.part == step.part
+            st.button(
+                Markdown(operation_name(source) if is_near else step_name(source)),
+                key=f"layers_input_{name}",
+                type="tertiary",
+                on_click=go_to,
+                args=(name,),
+            )
+
+
+def _show_code(step: LayerStep) -> None:
+    st.code(step.place.code, language="python", wrap_lines=True)
+    st.caption(
+        t(
+            "layers.code_place",
+            file=step.place.module.replace(".", "/") + ".py",
+            line=step.place.line,
+            function=step.place.qualified_name,
+        )
+    )

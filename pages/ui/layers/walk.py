@@ -1,0 +1,121 @@
+"""The walk: one step after another, with a strip of all of them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.experiments.step_results import LayerStep
+from bertviz_core.trace import TokenizedText
+from pages.ui.errors import shown_to_user
+from pages.ui.language import plain, t
+from pages.ui.layers.answers import layer_steps, part_numbers
+from pages.ui.layers.state import STEP, go_to
+from pages.ui.layers.step import show_step
+from pages.ui.layers.wording import part_name
+
+PART = "layers_part"
+OPERATION = "layers_operation"
+
+
+@st.fragment
+def walk(model: str, text: str, tokenized: TokenizedText, token: int) -> None:
+    """Draws the chosen step, and the ways to another one.
+
+    Only this part of the page runs again when the step changes, and the numbers of a
+    layer come in one piece: the network runs for a new text alone.
+
+    Args:
+        model: its id.
+        text: what it reads.
+        tokenized: the same, in tokens.
+        token: index of the token that is followed.
+    """
+    with shown_to_user():
+        steps = layer_steps(model, text)
+        step = _current(steps)
+        _show_ways(steps, step)
+        numbers = part_numbers(model, text, step.part, token)
+        show_step(model, steps, step, numbers, tokenized)
+
+
+def _current(steps: tuple[LayerStep, ...]) -> LayerStep:
+    """The chosen step; of a smaller model, the same one further in front."""
+    by_name = {step.name: step for step in steps}
+    name = st.session_state.get(STEP) or st.query_params.get(STEP) or ""
+    if name not in by_name:
+        operation = name.rpartition("/")[2]
+        alike = [step.name for step in steps if step.operation == operation]
+        name = alike[-1] if alike else steps[0].name
+    st.session_state[STEP] = name
+    if name == steps[0].name:
+        st.query_params.pop(STEP, None)
+    elif st.query_params.get(STEP) != name:
+        st.query_params[STEP] = name
+    return by_name[name]
+
+
+def _show_ways(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
+    index = steps.index(step)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for way, icon, key, neighbour in (
+            ("previous", "arrow_back", "Left", index - 1),
+            ("next", "arrow_forward", "Right", index + 1),
+        ):
+            is_there = 0 <= neighbour < len(steps)
+            st.button(
+                t(f"layers.{way}"),
+                icon=f":material/{icon}:",
+                key=f"layers_{way}",
+                shortcut=key,
+                disabled=not is_there,
+                on_click=go_to,
+                args=(steps[neighbour].name if is_there else step.name,),
+            )
+        st.progress(
+            (index + 1) / len(steps),
+            t("layers.progress", number=index + 1, count=len(steps)),
+        )
+    _choose_part(steps, step)
+    _choose_operation(steps, step)
+    st.caption(t("layers.keys"))
+
+
+def _choose_part(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
+    parts = list(dict.fromkeys(other.part for other in steps))
+    st.session_state[PART] = step.part
+    st.segmented_control(
+        t("layers.part"),
+        parts,
+        format_func=part_name,
+        key=PART,
+        required=True,
+        on_change=_take_part,
+        args=(steps, step.operation),
+    )
+
+
+def _choose_operation(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
+    here = [other.operation for other in steps if other.part == step.part]
+    st.session_state[OPERATION] = step.operation
+    st.pills(
+        t("layers.operation"),
+        here,
+        format_func=lambda name: plain(f"layer_steps.name_{name}"),
+        key=OPERATION,
+        required=True,
+        on_change=_take_operation,
+        args=(steps, step.part),
+    )
+
+
+def _take_part(steps: tuple[LayerStep, ...], operation: str) -> None:
+    """The same operation in the other layer, or the first one of another part."""
+    here = [step for step in steps if step.part == st.session_state[PART]]
+    same = [step.name for step in here if step.operation == operation]
+    go_to((same or [here[0].name])[0])
+
+
+def _take_operation(steps: tuple[LayerStep, ...], part: str) -> None:
+    wanted = st.session_state[OPERATION]
+    names = [s.name for s in steps if (s.part, s.operation) == (part, wanted)]
+    go_to(names[0])

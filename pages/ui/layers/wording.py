@@ -1,0 +1,47 @@
+"""Names of steps, parts and sizes on the layers page, in the visitor's language."""
+
+from __future__ import annotations
+
+from bertviz_core.experiments.step_results import LayerStep
+from pages.ui.language import plain, t
+
+
+def operation_name(step: LayerStep) -> str:
+    """What a step does, in a word or two."""
+    return plain(f"layer_steps.name_{step.operation}")
+
+
+def part_name(part: str) -> str:
+    """The place of a step in the network, layers numbered from 1."""
+    if part.startswith("layer_"):
+        number = int(part.removeprefix("layer_")) + 1
+        return plain("layers.part_layer", number=number)
+    return plain(f"layers.part_{part}")
+
+
+def step_name(step: LayerStep) -> str:
+    """A step with its place."""
+    return plain("layers.step_of", part=part_name(step.part), step=operation_name(step))
+
+
+def about_step(step: LayerStep, pre_norm: bool) -> str:
+    """What a step does, in a sentence or three."""
+    is_first = pre_norm and step.operation in ("attention_norm", "output_norm")
+    if is_first:
+        return t(f"layer_steps.about_{step.operation}_first")
+    return t(f"layer_steps.about_{step.operation}")
+
+
+def shape_text(step: LayerStep) -> str:
+    """The sizes of a step's result, each with its name."""
+    sizes = zip(step.axes, step.shape, strict=True)
+    return " × ".join(
+        plain("layers.axis", size=size, name=_axis_name(step, letter))
+        for letter, size in sizes
+    )
+
+
+def _axis_name(step: LayerStep, letter: str) -> str:
+    if step.axes == ("H",):
+        return plain("layers.axis_whole_h")
+    return plain(f"layers.axis_{letter.lower()}")

@@ -1,0 +1,39 @@
+"""Layers: one sentence walked through the network, every number on the way."""
+
+import streamlit as st
+
+from pages.ui.answers import describe_model, tokenize
+from pages.ui.errors import shown_to_user
+from pages.ui.head import model_at_work, page_head
+from pages.ui.language import t
+from pages.ui.layers.terms import explain_terms
+from pages.ui.layers.texts import choose_token, edit_text
+from pages.ui.layers.walk import walk
+from pages.ui.models import model_picker
+
+page_head(
+    t("layers.title"),
+    see=t("layers.what_you_see"),
+    look_for=t("layers.what_to_look_for"),
+    not_proved=t("layers.what_it_does_not_prove"),
+)
+explain_terms()
+model = model_picker()
+
+text = edit_text(model)
+if not text.strip():
+    st.info(t("layers.empty"), icon=":material/edit:")
+    st.stop()
+
+with shown_to_user(), model_at_work():
+    tokenized = tokenize(model, text, cut=True)
+limit = int(str(describe_model(model).config["max_position_embeddings"]))
+if tokenized.was_cut:
+    st.warning(
+        t("layers.too_long", count=tokenized.num_tokens_uncut, limit=limit),
+        icon=":material/content_cut:",
+    )
+token = choose_token(tokenized)
+
+st.header(t("layers.walk_title"), anchor=False)
+walk(model, text, tokenized, token)
