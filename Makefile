@@ -17,11 +17,11 @@ app: $(APP_READY)  ## Run the app on this machine
 serve: $(APP_READY)  ## Run the app as a host does: security headers, engine warm at start
 	$(BIN)/streamlit run server.py
 
-# Two at a time, a file each: files share models and servers. The browser comes last
-# and alone: while Playwright runs, nothing else in its process may start an event loop.
+# Two at a time, a file each: files share models and servers. The browser comes last,
+# in processes of its own: while Playwright runs, nothing else may start an event loop.
 test: $(DEV_READY)  ## Run every test; browser tests need Chromium or Chrome
 	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/browser
-	$(BIN)/python -m pytest tests/browser
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/browser
 
 check: $(DEV_READY)  ## Style, types, layering
 	$(BIN)/ruff format --check .

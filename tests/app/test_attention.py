@@ -10,6 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.sampling import softmax
+from bertviz_core.experiments.cause_results import Edge, Switches, Target
+from bertviz_core.figures.masked_word import percent
 from pages.ui.attention.panels import PANELS
 from pages.ui.engine import DEFAULT_MODEL, client
 
@@ -81,6 +83,29 @@ def test_switching_heads_off_shows_what_the_engine_measured():
     assert float(before.value.rstrip("%")) == pytest.approx(100 * best, abs=0.05)
     shown = float(after.value.rstrip("%")) - float(before.value.rstrip("%"))
     assert float(change.value.split()[0]) == pytest.approx(shown, abs=0.11)
+
+
+@pytest.mark.parametrize(
+    ("place", "edge"),
+    [
+        ("everywhere", Edge(8, 5)),
+        ("layer", Edge(8, 5, layer=2)),
+        ("head", Edge(8, 5, layer=2, head=3)),
+    ],
+)
+def test_an_arrow_is_cut_where_the_page_says(place, edge):
+    app = open_page(attention_panel="switch", attention_layer="3", attention_head="4")
+    app.get_by_key("attention_off_heads").set_value([])
+    app.get_by_key("attention_cut_edge").set_value(True).run()
+    app.get_by_key("attention_cut_edge_from").set_value(edge.from_token)
+    app.get_by_key("attention_cut_edge_to").set_value(edge.to_token)
+    app.get_by_key("attention_cut_edge_where").set_value(place).run()
+    trace = client().trace(DEFAULT_MODEL, TEXT, parts=("mlm_logits",))
+    position = list(trace.tokenized.tokens).index("[MASK]")
+    target = Target("mlm", int(trace.mlm_logits[0].argmax()), position)
+    expected = client().switch_off(DEFAULT_MODEL, TEXT, target, Switches(edges=(edge,)))
+    assert expected.delta_probability != 0
+    assert app.metric[1].value == percent(expected.after.probability)
 
 
 def test_nothing_switched_off_changes_nothing():

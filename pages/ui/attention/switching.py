@@ -12,6 +12,7 @@ from bertviz_core.experiments.cause_results import (
 )
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import TokenizedText
+from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, vocabulary
 from pages.ui.attention.answers import switch_off
 from pages.ui.attention.controls import choose_heads
@@ -26,6 +27,7 @@ _HEADS = "attention_off_heads"
 _ATTENTION = "attention_off_layers"
 _FEED_FORWARD = "attention_off_feed_forward"
 _CUT = "attention_cut_edge"
+_PLACES = ("everywhere", "layer", "head")
 
 
 @st.fragment
@@ -133,11 +135,11 @@ def _choose_switches(
         heads=heads,
         attention=tuple(number - 1 for number in attention),
         feed_forward=tuple(number - 1 for number in feed_forward),
-        edges=_choose_edges(tokenized),
+        edges=_choose_edges(tokenized, layer, head),
     )
 
 
-def _choose_edges(tokenized: TokenizedText) -> tuple[Edge, ...]:
+def _choose_edges(tokenized: TokenizedText, layer: int, head: int) -> tuple[Edge, ...]:
     if not st.toggle(t("attention.cut_edge"), key=_CUT, bind="query-params"):
         return ()
     names = [f"{i + 1} {token}" for i, token in enumerate(tokenized.tokens)]
@@ -156,7 +158,18 @@ def _choose_edges(tokenized: TokenizedText) -> tuple[Edge, ...]:
         key=f"{_CUT}_to",
         help=t("attention.edge_help"),
     )
-    return (Edge(row or 0, column or 0),)
+    place = choose_linked(
+        st.segmented_control,
+        t("attention.edge_where"),
+        _PLACES,
+        key=f"{_CUT}_where",
+        format_func=lambda name: plain(
+            f"attention.edge_{name}", layer=layer + 1, head=head + 1
+        ),
+    )
+    in_layer = None if place == "everywhere" else layer
+    in_head = head if place == "head" else None
+    return (Edge(row or 0, column or 0, in_layer, in_head),)
 
 
 def _say_what_it_means(result: SwitchedPrediction, switches: Switches) -> None:
