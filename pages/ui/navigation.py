@@ -5,6 +5,8 @@ ICONS = {
     FIRST: "home",
     "masked_word": "edit_note",
     "attention": "hub",
+    "embeddings": "scatter_plot",
+    "layers": "layers",
     "activations": "show_chart",
     "fine_tune": "model_training",
     "models": "deployed_code",

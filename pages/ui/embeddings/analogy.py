@@ -1,0 +1,69 @@
+"""An analogy, with the rank that the hoped-for word really has."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.experiments.word_vector_results import WordAnalogy
+from pages.ui.embeddings.answers import solve_analogy
+from pages.ui.embeddings.word_boxes import (
+    choose_comparison,
+    show_neighbours,
+    type_word,
+)
+from pages.ui.head import model_at_work
+from pages.ui.language import t
+
+_BOXES = {
+    "analogy_a": {"en": "king", "zh": "父"},
+    "analogy_b": {"en": "man", "zh": "男"},
+    "analogy_c": {"en": "woman", "zh": "女"},
+    "analogy_expected": {"en": "queen", "zh": "母"},
+}
+
+
+def show_analogy(model: str, language: str) -> None:
+    """Draws the words, the ranks and the neighbours of a - b + c.
+
+    Args:
+        model: its id.
+        language: of the examples.
+    """
+    words = []
+    for box, (name, examples) in zip(st.columns(4), _BOXES.items(), strict=True):
+        with box:
+            words.append(type_word(name, language, examples))
+    metric, count, without = choose_comparison()
+    if not all(words[:3]):
+        st.info(t("embeddings.no_word"), icon=":material/edit:")
+        return
+    with model_at_work(at_start_only=True):
+        found = solve_analogy(
+            model, (words[0], words[1], words[2]), words[3], count, metric, without
+        )
+    _show_ranks(found)
+    a, b, c = found.inputs
+    st.subheader(t("embeddings.analogy_title", a=a, b=b, c=c), anchor=False)
+    show_neighbours(found.nearest, metric, "embeddings_analogy")
+    nearest = found.nearest.words[0] if found.nearest.words else ""
+    if nearest in found.inputs:
+        st.info(t("embeddings.input_is_nearest", word=nearest), icon=":material/info:")
+
+
+def _show_ranks(found: WordAnalogy) -> None:
+    rank, without = found.answer.rank, found.answer.rank_without_inputs
+    if rank is None:
+        return
+    boxes = st.columns(2)
+    boxes[0].metric(
+        t("embeddings.rank_honest", word=found.expected),
+        t("embeddings.rank", rank=rank, count=found.num_compared),
+        help=t("embeddings.rank_honest_help"),
+    )
+    if without is not None:
+        others = found.num_compared - len(set(found.inputs))
+        boxes[1].metric(
+            t("embeddings.rank_told", word=found.expected),
+            t("embeddings.rank", rank=without, count=others),
+            help=t("embeddings.rank_told_help"),
+        )

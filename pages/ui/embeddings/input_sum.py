@@ -1,0 +1,186 @@
+"""What enters the first block: word, position and segment added up, then normed."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.experiments.embedding_results import PARTS, InputSum
+from bertviz_core.figures.embedding_input import strips_figure
+from bertviz_core.figures.masked_panels import signed_bars_figure
+from pages.ui.embeddings.answers import take_input_apart
+from pages.ui.embeddings.choosing import choose_number, choose_token
+from pages.ui.errors import shown_to_user
+from pages.ui.export import show_figure
+from pages.ui.head import model_at_work
+from pages.ui.language import plain, t
+from pages.ui.models import language_of
+
+TEXT, PAIR = "embeddings_text", "embeddings_pair"
+EXAMPLES = {
+    "en": "She sat down on the bank of the river.",
+    "zh": "她坐在河边吃苹果。",
+}
+_MOST_CHARACTERS = 2000
+# Strips: the three parts and their sum on one scale, what the norm makes of it alone.
+_NUM_ON_ONE_SCALE = len(PARTS) + 1
+
+
+@st.fragment
+def explore_input(model: str) -> None:
+    """Draws the text, the strips, the lengths and the arithmetic of one number.
+
+    Args:
+        model: its id.
+    """
+    st.markdown(t("embeddings.input_intro"))
+    with shown_to_user():
+        text, pair = _edit(model)
+        if not text.strip():
+            st.info(t("embeddings.empty"), icon=":material/edit:")
+            return
+        with model_at_work():
+            found = take_input_apart(model, text, pair)
+        read = found.tokenized
+        if read.was_cut:
+            st.warning(
+                t(
+                    "embeddings.too_long",
+                    count=read.num_tokens_uncut,
+                    limit=read.num_tokens,
+                ),
+                icon=":material/content_cut:",
+            )
+        boxes = st.columns(2)
+        with boxes[0]:
+            token = choose_token(read.tokens, "embeddings_token")
+        with boxes[1]:
+            dimension = choose_number("dimension", found.summed.shape[1])
+        _show_strips(found, token, dimension)
+        _show_shares(found, token)
+        _show_arithmetic(found, token, dimension)
+
+
+def _edit(model: str) -> tuple[str, str | None]:
+    language = language_of(model)
+    others = [text for name, text in EXAMPLES.items() if name != language]
+    if st.session_state.get(TEXT) in others:  # untouched: follows the model
+        st.session_state[TEXT] = EXAMPLES[language]
+    first, second = st.columns(2)
+    text = first.text_input(
+        t("embeddings.text"),
+        EXAMPLES[language],
+        key=TEXT,
+        max_chars=_MOST_CHARACTERS,
+        bind="query-params",
+        persist_state="session",
+    )
+    pair = second.text_input(
+        t("embeddings.pair"),
+        key=PAIR,
+        max_chars=_MOST_CHARACTERS,
+        help=t("embeddings.pair_help"),
+        bind="query-params",
+        persist_state="session",
+    )
+    return text or "", (pair or "").strip() or None
+
+
+def _names() -> list[str]:
+    parts = [plain(f"embeddings.part_{name}") for name in PARTS]
+    return [*parts, plain("embeddings.part_sum"), plain("embeddings.part_normed")]
+
+
+def _show_strips(found: InputSum, token: int, dimension: int) -> None:
+    values = np.vstack(
+        [found.parts[:, token], found.summed[token][None], found.normed[token][None]]
+    )
+    names = _names()
+    show_figure(
+        strips_figure(
+            values,
+            names,
+            _NUM_ON_ONE_SCALE,
+            x_title=plain("embeddings.dimension"),
+            marked=dimension,
+        ),
+        name="embeddings_strips",
+        description=t(
+            "embeddings.strips_described",
+            token=found.tokenized.tokens[token],
+            size=values.shape[1],
+            word=float(found.part_norms[0, token]),
+            position=float(found.part_norms[1, token]),
+            segment=float(found.part_norms[2, token]),
+            sum=float(found.sum_norms[token]),
+            normed=float(found.normed_norms[token]),
+        ),
+        columns={
+            plain("embeddings.dimension"): list(range(values.shape[1])),
+            **{name: row.tolist() for name, row in zip(names, values, strict=True)},
+        },
+    )
+    st.success(
+        t("embeddings.input_checked", difference=found.largest_difference),
+        icon=":material/check_circle:",
+    )
+
+
+def _show_shares(found: InputSum, token: int) -> None:
+    st.subheader(t("embeddings.shares_title"), anchor=False)
+    names = _names()[: len(PARTS)]
+    shares, cosines = found.shares[:, token], found.cosines[:, token]
+    st.dataframe(
+        {
+            plain("embeddings.part"): names,
+            plain("embeddings.length"): found.part_norms[:, token],
+            plain("embeddings.cosine_with_sum"): cosines,
+            plain("embeddings.share_of_sum"): shares,
+        },
+        hide_index=True,
+        alt=t("embeddings.shares_title"),
+    )
+    show_figure(
+        signed_bars_figure(names, shares, plain("embeddings.share_of_sum")),
+        name="embeddings_shares",
+        description=t(
+            "embeddings.shares_described",
+            largest=names[int(np.argmax(shares))],
+            share=float(shares.max()),
+        ),
+        columns={
+            plain("embeddings.part"): names,
+            plain("embeddings.share_of_sum"): shares.tolist(),
+        },
+    )
+
+
+def _show_arithmetic(found: InputSum, token: int, dimension: int) -> None:
+    st.subheader(t("embeddings.arithmetic_title", number=dimension), anchor=False)
+    st.latex(_sum_formula(found, token, dimension))
+    st.latex(_norm_formula(found, token, dimension))
+    st.caption(t("embeddings.arithmetic_explained"))
+
+
+def _sum_formula(found: InputSum, token: int, dimension: int) -> str:
+    word, position, segment = (float(part[token, dimension]) for part in found.parts)
+    total = float(found.summed[token, dimension])
+    return rf"{word:.5f} + ({position:.5f}) + ({segment:.5f}) = {total:.5f}"
+
+
+def _norm_formula(found: InputSum, token: int, dimension: int) -> str:
+    total = float(found.summed[token, dimension])
+    mean, deviation = float(found.means[token]), float(found.deviations[token])
+    gain, bias = float(found.gain[dimension]), float(found.bias[dimension])
+    scale = rf"\sqrt{{{deviation:.5f}^2 + {_power(found.epsilon)}}}"
+    return (
+        rf"\frac{{{total:.5f} - ({mean:.5f})}}{{{scale}}} \cdot {gain:.5f} + "
+        rf"({bias:.5f}) = {float(found.normed[token, dimension]):.5f}"
+    )
+
+
+def _power(value: float) -> str:
+    """1e-12 as a formula writes it."""
+    mantissa, exponent = f"{value:.0e}".split("e")
+    power = f"10^{{{int(exponent)}}}"
+    return power if mantissa == "1" else rf"{mantissa} \cdot {power}"

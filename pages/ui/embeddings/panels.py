@@ -1,0 +1,38 @@
+"""The parts of the embeddings page; only the one that is looked at is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.ui.address import choose_linked
+from pages.ui.embeddings.input_sum import explore_input
+from pages.ui.embeddings.positions import explore_positions
+from pages.ui.embeddings.words import explore_words
+from pages.ui.language import plain, t
+
+PANELS: dict[str, Callable[[str], None]] = {
+    "input": explore_input,
+    "positions": explore_positions,
+    "words": explore_words,
+}
+
+
+def explore(model: str) -> None:
+    """Draws the choice of a part, and the part.
+
+    Args:
+        model: its id.
+    """
+    panel = choose_linked(
+        st.pills,
+        t("embeddings.panel"),
+        list(PANELS),
+        key="embeddings_panel",
+        required=True,
+        label_visibility="collapsed",
+        format_func=lambda name: plain(f"embeddings.panel_{name}"),
+    )
+    st.header(t(f"embeddings.panel_{panel}"), anchor=False)
+    PANELS[panel](model)

@@ -1,0 +1,179 @@
+"""Position embeddings: how alike they are, the chain they form, which stand apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.position_geometry import OUTLIER_SCORE, PositionGeometry
+from bertviz_core.figures.embedding_positions import (
+    chain_figure,
+    curves_by_place_figure,
+    matrix_figure,
+)
+from pages.ui.address import choose_linked
+from pages.ui.embeddings.answers import position_geometry
+from pages.ui.embeddings.choosing import choose_number
+from pages.ui.errors import shown_to_user
+from pages.ui.export import show_figure
+from pages.ui.head import model_at_work
+from pages.ui.language import plain, t
+
+_VIEWS = ("matrix", "chain", "curve")
+_AXES = {"1-2": (0, 1), "1-3": (0, 2), "2-3": (1, 2)}
+
+
+@st.fragment
+def explore_positions(model: str) -> None:
+    """Draws one of three views of the positions, and what stands apart.
+
+    Args:
+        model: its id.
+    """
+    st.markdown(t("embeddings.positions_intro"))
+    with shown_to_user():
+        with model_at_work():
+            found = position_geometry(model)
+        view = choose_linked(
+            st.segmented_control,
+            t("embeddings.positions_view"),
+            _VIEWS,
+            key="embeddings_positions_view",
+            required=True,
+            format_func=lambda name: plain(f"embeddings.positions_{name}"),
+        )
+        if view == "matrix":
+            _show_matrix(found)
+        elif view == "chain":
+            _show_chain(found)
+        else:
+            _show_curve(found)
+        _show_apart(found)
+
+
+def _show_matrix(found: PositionGeometry) -> None:
+    size = len(found.norms)
+    row = choose_number("position", size, size // 2)
+    position = plain("embeddings.position")
+    title = plain("embeddings.cosine")
+    near = float(found.by_distance[1])
+    show_figure(
+        matrix_figure(found.cosines, title=position, read_at=row),
+        name="embeddings_position_matrix",
+        description=t(
+            "embeddings.matrix_described",
+            size=size,
+            near=near,
+            far=float(found.by_distance[size // 2]),
+        ),
+        columns={
+            position: list(range(size)),
+            **{str(i): found.cosines[i].tolist() for i in range(size)},
+        },
+    )
+    cosines = found.cosines[row].astype(np.float64)
+    show_figure(
+        curves_by_place_figure(
+            [(title, np.arange(size), cosines)], x_title=position, y_title=title
+        ),
+        name="embeddings_position_row",
+        description=t("embeddings.row_described", number=row),
+        columns={position: list(range(size)), title: cosines.tolist()},
+    )
+
+
+def _show_chain(found: PositionGeometry) -> None:
+    options = [name for name, axes in _AXES.items() if max(axes) < len(found.explained)]
+    chosen = choose_linked(
+        st.segmented_control,
+        t("embeddings.axes"),
+        options or ["1-2"],
+        key="embeddings_position_axes",
+        required=True,
+    )
+    axes = list(_AXES[chosen])
+    titles = [
+        plain("embeddings.axis", number=a + 1, share=float(found.explained[a]))
+        for a in axes
+    ]
+    points = found.coordinates[:, axes]
+    show_figure(
+        chain_figure(
+            points,
+            x_title=titles[0],
+            y_title=titles[1],
+            order=plain("embeddings.position"),
+        ),
+        name="embeddings_position_chain",
+        description=t(
+            "embeddings.chain_described",
+            size=len(points),
+            share=float(found.explained[axes].sum()),
+        ),
+        columns={
+            plain("embeddings.position"): list(range(len(points))),
+            titles[0]: points[:, 0].tolist(),
+            titles[1]: points[:, 1].tolist(),
+        },
+    )
+
+
+def _show_curve(found: PositionGeometry) -> None:
+    size = len(found.norms)
+    distance = min(max(choose_number("distance", size, 1), 1), size - 1)
+    position, cosine = plain("embeddings.position"), plain("embeddings.cosine")
+    apart = found.cosines.diagonal(distance).astype(np.float64)
+    places = np.arange(len(apart))
+    show_figure(
+        curves_by_place_figure(
+            [(cosine, places, apart)], x_title=position, y_title=cosine
+        ),
+        name="embeddings_neighbour_curve",
+        description=t(
+            "embeddings.curve_described",
+            distance=distance,
+            mean=float(apart.mean()),
+            lowest=float(apart.min()),
+            place=int(apart.argmin()),
+            other=int(apart.argmin()) + distance,
+        ),
+        columns={position: places.tolist(), cosine: apart.tolist()},
+    )
+    name = plain("embeddings.distance")
+    show_figure(
+        curves_by_place_figure(
+            [(cosine, np.arange(size), found.by_distance)], x_title=name, y_title=cosine
+        ),
+        name="embeddings_by_distance",
+        description=t("embeddings.by_distance_described"),
+        columns={name: list(range(size)), cosine: found.by_distance.tolist()},
+    )
+
+
+def _show_apart(found: PositionGeometry) -> None:
+    st.subheader(t("embeddings.apart_title"), anchor=False)
+    apart = found.standing_apart
+    if not len(apart):
+        st.info(t("embeddings.none_apart", limit=OUTLIER_SCORE), icon=":material/info:")
+        return
+    st.dataframe(
+        {
+            plain("embeddings.position"): apart,
+            plain("embeddings.length"): found.norms[apart],
+            plain("embeddings.length_score"): found.norm_scores[apart],
+            plain("embeddings.near_cosine"): found.near_cosines[apart],
+            plain("embeddings.near_score"): found.near_scores[apart],
+        },
+        hide_index=True,
+        alt=t("embeddings.apart_title"),
+    )
+    st.caption(
+        t(
+            "embeddings.apart_explained",
+            count=len(apart),
+            size=len(found.norms),
+            limit=OUTLIER_SCORE,
+            length=float(np.median(found.norms)),
+            near=float(np.median(found.near_cosines)),
+        )
+    )

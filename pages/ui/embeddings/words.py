@@ -1,0 +1,71 @@
+"""The vocabulary in its full space: which of its questions is asked."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.ui.address import choose_linked
+from pages.ui.embeddings.analogy import show_analogy
+from pages.ui.embeddings.answers import nearest_words
+from pages.ui.embeddings.axis import show_axis
+from pages.ui.embeddings.word_boxes import (
+    choose_comparison,
+    show_neighbours,
+    type_word,
+)
+from pages.ui.errors import shown_to_user
+from pages.ui.head import model_at_work
+from pages.ui.language import plain, t
+from pages.ui.models import language_of
+
+_VIEWS = ("neighbours", "analogy", "axis")
+# Words of one entry in a vocabulary of that language.
+_WORD = {"en": "river", "zh": "水"}
+
+
+@st.fragment
+def explore_words(model: str) -> None:
+    """Draws one of three questions to the vocabulary.
+
+    Args:
+        model: its id.
+    """
+    st.markdown(t("embeddings.words_intro"))
+    with shown_to_user():
+        view = choose_linked(
+            st.segmented_control,
+            t("embeddings.words_view"),
+            _VIEWS,
+            key="embeddings_words_view",
+            required=True,
+            format_func=lambda name: plain(f"embeddings.words_{name}"),
+        )
+        language = language_of(model)
+        if view == "neighbours":
+            _neighbours(model, language)
+        elif view == "analogy":
+            show_analogy(model, language)
+        else:
+            show_axis(model, language)
+
+
+def _neighbours(model: str, language: str) -> None:
+    word = type_word("word", language, _WORD)
+    metric, count, without = choose_comparison()
+    if not word:
+        st.info(t("embeddings.no_word"), icon=":material/edit:")
+        return
+    with model_at_work(at_start_only=True):
+        found = nearest_words(model, word, count, metric, without)
+    st.caption(
+        t(
+            "embeddings.entry_described",
+            word=found.word,
+            number=found.token_id,
+            norm=found.norm,
+            rank=found.norm_rank,
+            count=found.num_entries,
+        )
+    )
+    show_neighbours(found.neighbours, metric, "embeddings_neighbours")
+    st.caption(t("embeddings.compared", count=found.num_compared))
