@@ -76,7 +76,8 @@ def attribute(
     """Says how much each token speaks for an answer, or for A against B.
 
     The value explained is log p of the answer; with a contrast log p(A) - log p(B),
-    which is the difference of the two logits.
+    which is the difference of the two logits. Of a classifier with one output it is
+    the number itself.
 
     Args:
         explorer: whose model is asked.
@@ -226,10 +227,11 @@ class _Work:
         """What is explained, for other texts, float64 `[R]`."""
         values = [np.empty(0)]
         for _, logits in head_logits(self.explorer, self.target.head, rows):
-            log_probs = log_softmax(logits)
-            value = log_probs[:, self.target.index]
+            # A single output is a number that was learned, not a choice.
+            answers = log_softmax(logits) if logits.shape[1] > 1 else logits
+            value = answers[:, self.target.index].astype(np.float64)
             if self.contrast is not None:
-                value = value - log_probs[:, self.contrast]
+                value = value - answers[:, self.contrast]
             values.append(value)
         return np.concatenate(values)
 

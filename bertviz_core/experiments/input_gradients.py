@@ -27,7 +27,8 @@ class InputGradients:
     Args:
         explorer: of a model with the target's head.
         tokenized: the text.
-        target: the answer: its log-probability is derived.
+        target: the answer: its log-probability is derived, or, of a classifier
+            with one output, the number.
         contrast: id of an answer whose log-probability is taken off.
     """
 
@@ -117,8 +118,10 @@ def _body(model: Any, head: str) -> Callable[[Any], dict[str, Any]]:
         if model.final_norm is not None:
             x = model.final_norm(x)
         logits = ops.cast(_answer(model, head, x, inputs["places"]), "float32")
-        log_probs = ops.log_softmax(logits, axis=-1)  # [B, C]
-        chosen = ops.take(log_probs, inputs["answers"], axis=1)
+        # A classifier with one output says a number: there is nothing to share out.
+        is_number = head == "classifier" and model.num_labels == 1
+        answers = logits if is_number else ops.log_softmax(logits, axis=-1)  # [B, C]
+        chosen = ops.take(answers, inputs["answers"], axis=1)
         return {"value": ops.sum(chosen * inputs["signs"], axis=1)}
 
     return body

@@ -58,7 +58,8 @@ class Attribution(FrozenArrays):
         tokenized: the text.
         target: the answer.
         contrast: the answer that it is held against, or `None`.
-        value: log p of the target, less log p of the contrast.
+        value: log p of the target, less log p of the contrast; the number itself
+            where the classifier has one output.
         methods: names of the rows of `scores`.
         scores: float64 `[M, T]`; above 0 the token speaks for the target. NaN
             where a method says nothing: occlusion of added tokens and of the

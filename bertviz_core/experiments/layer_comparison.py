@@ -1,0 +1,212 @@
+"""The same rows in a model before and after it was trained, layer by layer.
+
+Shapes: R rows, L layers, H hidden size, M rows that are judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.analysis.layer_maps import layer_maps
+from bertviz_core.analysis.separation import group_separation
+from bertviz_core.experiments.finetuned_results import LayerComparison
+from bertviz_core.experiments.masked_rows import Progress
+from bertviz_core.experiments.probes import probe_classes, probe_numbers
+from bertviz_core.experiments.row_prediction import by_tokens, token_rows
+from bertviz_core.explorer import Explorer
+from bertviz_core.finetune.batches import TokenRows
+from bertviz_core.finetune.examples import Examples, TrainingData
+from bertviz_core.finetune.scores import wilson_interval
+
+READINGS = ("cls", "mean")
+# Rows that probes learn from and are judged by; more would change little and take
+# minutes with a large model.
+MAX_FITTED, MAX_JUDGED = 400, 200
+_SEED = 0
+_NETWORK = 0.9  # share of the work
+# Hidden states of 2048 tokens are 82 MB for BERT-base.
+_TOKENS_A_PASS = 2048
+
+
+def compare_layers(
+    before: Explorer,
+    after: Explorer,
+    data: TrainingData,
+    reading: str = "cls",
+    max_tokens: int = 0,
+    progress: Progress | None = None,
+) -> LayerComparison:
+    """Probes, separations and maps of both models on the same rows.
+
+    Probes learn from rows that the training learned from, and are judged by its
+    validation rows; which, is drawn once and for all. Both models get the same.
+
+    Args:
+        before: of the model that training began with.
+        after: of the trained one, with the same tokenizer and config.
+        data: the rows of the run.
+        reading: of `READINGS`.
+        max_tokens: see `row_prediction.read_text`.
+        progress: told the share of the work done; may raise to cancel.
+
+    Raises:
+        TextError: pairs for a model that reads one text at a time.
+        ValueError: an unknown reading.
+
+    Source:
+        Alain and Bengio 2016 (arXiv:1610.01644), linear classifier probes.
+    """
+    if reading not in READINGS:
+        raise ValueError(f"`reading` must be among {READINGS}. Received: {reading}.")
+    told = progress or (lambda share, doing: None)
+    fitted = _drawn(data.train, MAX_FITTED)
+    judged = _drawn(data.validation, MAX_JUDGED)
+    pairs = [
+        _both(explorer, data, (fitted, judged), reading, max_tokens, _part(told, turn))
+        for turn, explorer in enumerate((before, after))
+    ]
+    judge = _Judge(data, fitted, judged)
+    scores, intervals, separations = judge.all_layers(pairs, told)
+    stacked = np.concatenate([states for _, states in pairs])
+    maps = layer_maps(stacked)
+    shape = scores.shape
+    return LayerComparison(
+        reading=reading,
+        is_regression=data.is_regression,
+        labels=data.labels,
+        num_fitted=len(fitted),
+        rows=judged,
+        targets=data.validation.targets[judged],
+        scores=scores,
+        score_intervals=intervals,
+        least=judge.least(),
+        separations=separations,
+        coordinates=maps.coordinates.reshape(*shape, len(judged), -1),
+        explained=maps.explained.reshape(shape),
+    )
+
+
+def layer_states(
+    explorer: Explorer,
+    rows: TokenRows,
+    reading: str,
+    progress: Callable[[int], None] = lambda done: None,
+) -> np.ndarray:
+    """One vector of each row at every layer.
+
+    Args:
+        explorer: of the model.
+        rows: R rows in tokens.
+        reading: "cls" or "mean", see `LayerComparison`.
+        progress: told how many rows are done.
+
+    Returns:
+        float32 `[L + 1, R, H]`, embedding output first. In a pre-norm model the
+        last one is before the final norm.
+    """
+    config, tokenizer = explorer.config, explorer.tokenizer
+    shape = (config.num_hidden_layers + 1, len(rows.lengths), config.hidden_size)
+    found = np.empty(shape, np.float32)
+    added = [tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id]
+    done = 0
+    for chosen in by_tokens(rows.lengths, _TOKENS_A_PASS):
+        batch = rows.batch(chosen)
+        states = explorer.forward(batch, ("hidden_states",))["hidden_states"]
+        if reading == "cls":
+            found[:, chosen] = states[:, :, 0].swapaxes(0, 1)
+        else:
+            own = ~np.isin(batch["input_ids"], added)
+            own[~own.any(axis=1), 0] = True  # an empty text has its [CLS]
+            sums = np.einsum("blth,bt->lbh", states, own.astype("float32"))
+            found[:, chosen] = sums / own.sum(axis=1)[:, None]
+        done += len(chosen)
+        progress(done)
+    return found
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Scores vectors of the chosen rows by their targets."""
+
+    data: TrainingData
+    fitted: np.ndarray
+    judged: np.ndarray
+
+    def all_layers(
+        self, pairs: list[tuple[np.ndarray, np.ndarray]], told: Progress
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Scores `[2, L + 1]`, their intervals, and separations."""
+        num_layers = len(pairs[0][0])
+        scores = np.empty((len(pairs), num_layers))
+        intervals = np.full((*scores.shape, 2), np.nan)
+        separations = np.full(scores.shape, np.nan)
+        for model, (known, asked) in enumerate(pairs):
+            for layer in range(num_layers):
+                place = model, layer
+                scores[place] = self._score(known[layer], asked[layer])
+                if not self.data.is_regression:
+                    right = round(scores[place] * len(self.judged))
+                    intervals[place] = wilson_interval(right, len(self.judged))
+                    separations[place] = self._separation(asked[layer])
+                done = (model * num_layers + layer + 1) / scores.size
+                told(_NETWORK + (1 - _NETWORK) * done, "probe")
+        return scores, intervals, separations
+
+    def least(self) -> float:
+        """What the commonest class of the fitted rows scores; 0 for numbers."""
+        if self.data.is_regression:
+            return 0.0
+        commonest = np.bincount(self.data.train.targets[self.fitted]).argmax()
+        return float(np.mean(self.data.validation.targets[self.judged] == commonest))
+
+    def _score(self, known: np.ndarray, asked: np.ndarray) -> float:
+        targets = self.data.train.targets[self.fitted]
+        truth = self.data.validation.targets[self.judged]
+        if self.data.is_regression:
+            return probe_numbers(known, targets, asked, truth)
+        return float(np.mean(probe_classes(known, targets, asked) == truth))
+
+    def _separation(self, asked: np.ndarray) -> float:
+        names = [str(target) for target in self.data.validation.targets[self.judged]]
+        score = group_separation(asked, names).score
+        return np.nan if score is None else score
+
+
+def _drawn(part: Examples, most: int) -> np.ndarray:
+    """Indices of rows, in their order; the same ones every time."""
+    rng = np.random.default_rng(_SEED)
+    count = min(most, len(part))
+    return np.sort(rng.choice(len(part), count, replace=False))
+
+
+def _both(
+    explorer: Explorer,
+    data: TrainingData,
+    chosen: tuple[np.ndarray, np.ndarray],
+    reading: str,
+    max_tokens: int,
+    told: Callable[[float], None],
+) -> tuple[np.ndarray, np.ndarray]:
+    """States `[L + 1, R, H]` of the fitted rows, and of the judged ones."""
+    found, before, total = [], 0, sum(map(len, chosen))
+    for part, indices in zip((data.train, data.validation), chosen, strict=True):
+        texts = [part.texts[index] for index in indices]
+        seconds = None
+        if part.pairs is not None:
+            seconds = [part.pairs[index] for index in indices]
+        rows = token_rows(explorer, texts, seconds, max_tokens)
+
+        def counted(done: int, before: int = before) -> None:
+            told((before + done) / total)
+
+        found.append(layer_states(explorer, rows, reading, counted))
+        before += len(indices)
+    return found[0], found[1]
+
+
+def _part(told: Progress, turn: int) -> Callable[[float], None]:
+    """Progress of one model of two."""
+    return lambda share: told(_NETWORK * (turn + share) / 2, "read rows")

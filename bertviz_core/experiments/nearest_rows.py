@@ -1,0 +1,81 @@
+"""Which rows look most alike to a trained classifier: by the vector that it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.analysis.geometry import cosine_matrix
+from bertviz_core.experiments.finetuned_results import NearestRows, ReadText
+from bertviz_core.experiments.masked_rows import Progress
+from bertviz_core.experiments.row_prediction import by_tokens, token_rows
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import FrozenArrays
+
+_POOLED = "pooled_output"
+
+
+@dataclass(frozen=True)
+class RowVectors(FrozenArrays):
+    """What the classifier reads of each row, to be kept.
+
+    Args:
+        vectors: float32 `[R, H]`, `pooled_output`.
+    """
+
+    vectors: np.ndarray
+
+
+def row_vectors(
+    explorer: Explorer,
+    texts: Sequence[str],
+    pairs: Sequence[str] | None = None,
+    max_tokens: int = 0,
+    progress: Progress | None = None,
+) -> RowVectors:
+    """Computes the vector of each row that the classifier reads.
+
+    Args:
+        explorer: of a model with a classifier.
+        texts: R texts.
+        pairs: R second texts.
+        max_tokens: see `row_prediction.read_text`.
+        progress: told the share of the work done; may raise to cancel.
+
+    Raises:
+        CheckpointError: the model has no classifier.
+        TextError: no rows.
+    """
+    explorer.require_head("classifier")
+    rows = token_rows(explorer, texts, pairs, max_tokens, progress)
+    vectors = np.empty((len(texts), explorer.config.hidden_size), np.float32)
+    done = 0
+    for chosen in by_tokens(rows.lengths):
+        vectors[chosen] = explorer.forward(rows.batch(chosen), (_POOLED,))[_POOLED]
+        done += len(chosen)
+        if progress is not None:
+            progress(done / len(texts), "read rows")
+    return RowVectors(vectors)
+
+
+def nearest_rows(
+    explorer: Explorer, read: ReadText, known: RowVectors, count: int
+) -> NearestRows:
+    """Finds the rows whose vectors point most the way of a text's vector.
+
+    Args:
+        explorer: of the model that made the vectors.
+        read: the text.
+        known: vectors of the rows.
+        count: how many at most.
+    """
+    inputs = {
+        "input_ids": read.tokenized.input_ids[None],
+        "token_type_ids": read.tokenized.token_type_ids[None],
+    }
+    own = explorer.forward(inputs, (_POOLED,))[_POOLED]
+    cosines = cosine_matrix(own, known.vectors)[0]
+    order = np.argsort(-cosines, kind="stable")[:count].copy()
+    return NearestRows(order, cosines[order], len(cosines))

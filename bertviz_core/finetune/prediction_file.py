@@ -1,0 +1,68 @@
+"""Predictions as a table that a spreadsheet opens without running any cell."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+import numpy as np
+
+from bertviz_core.finetune.cells import safe_cell
+from bertviz_core.finetune.numbers import is_number
+
+PREDICTED = "predicted"
+
+
+def prediction_csv(
+    columns: Sequence[str],
+    cells: np.ndarray,
+    labels: Sequence[str],
+    outputs: np.ndarray,
+    is_regression: bool,
+) -> bytes:
+    """Adds what a model says to the rows of a table.
+
+    A class is followed by its probability and those of all others; a name that
+    the table already has gets a number.
+
+    Args:
+        columns: names of the table.
+        cells: str objects `[R, num_columns]`.
+        labels: C class names, or the name of the number.
+        outputs: float `[R, C]`, probabilities or numbers.
+        is_regression: whether `outputs` are numbers.
+
+    Returns:
+        UTF-8 with a byte order mark, which Excel needs to read Chinese.
+    """
+    added = [PREDICTED]
+    if not is_regression:
+        added += [f"p({label})" for label in labels]
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\r\n")
+    names = [*columns, *_free_names(columns, added)]
+    writer.writerow([safe_cell(name) for name in names])
+    for row, values in zip(cells, outputs, strict=True):
+        said = [f"{values[0]:.6g}"]
+        if not is_regression:
+            best = labels[int(values.argmax())]
+            said = [safe_cell(best), *(f"{value:.6f}" for value in values)]
+        writer.writerow([*map(_cell, row), *said])
+    return file.getvalue().encode("utf-8-sig")
+
+
+def _cell(text: str) -> str:
+    """A cell of the user's; -3 and +1,5 are numbers and no formulas."""
+    return text if is_number(text) else safe_cell(text)
+
+
+def _free_names(taken: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    used, names = set(taken), []
+    for name in wanted:
+        free, number = name, 2
+        while free in used:
+            free, number = f"{name} {number}", number + 1
+        used.add(free)
+        names.append(free)
+    return names

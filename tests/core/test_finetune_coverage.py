@@ -1,0 +1,88 @@
+"""Coverage, prediction files and change of attention, by hand."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from bertviz_core.analysis.attention_change import head_change
+from bertviz_core.finetune.coverage import coverage_at
+from bertviz_core.finetune.prediction_file import prediction_csv
+from bertviz_core.finetune.scores import wilson_interval
+
+SURE = np.array([0.5, 0.9, 0.7, 0.9, 0.6])
+RIGHT = np.array([False, True, False, False, True])
+
+
+def test_a_threshold_answers_rows_that_are_at_least_so_sure():
+    found = coverage_at(SURE, RIGHT, np.array([0.0, 0.5, 0.6, 0.7, 0.9, 0.95]))
+    np.testing.assert_allclose(found.coverage, [1, 1, 4 / 5, 3 / 5, 2 / 5, 0])
+    np.testing.assert_allclose(
+        found.accuracy, [2 / 5, 2 / 5, 2 / 4, 1 / 3, 1 / 2, np.nan]
+    )
+    np.testing.assert_allclose(found.intervals[2], wilson_interval(2, 4))
+    np.testing.assert_allclose(found.intervals[5], [0, 1])
+
+
+def test_coverage_is_a_count_over_rows():
+    rng = np.random.default_rng(2)
+    sure, right = rng.uniform(size=71), rng.integers(0, 2, 71).astype(bool)
+    limits = rng.uniform(size=13)
+    found = coverage_at(sure, right, limits)
+    for index, limit in enumerate(limits):
+        chosen = sure >= limit
+        assert found.coverage[index] == pytest.approx(chosen.mean())
+        if chosen.any():
+            assert found.accuracy[index] == pytest.approx(right[chosen].mean())
+
+
+def rows_of(data):
+    assert data.startswith(b"\xef\xbb\xbf")
+    return list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))
+
+
+def test_a_prediction_file_keeps_the_table_and_adds_class_and_probabilities():
+    cells = np.array([["a,b", "x\ny"], ["红", "2"]], object)
+    outputs = np.array([[0.25, 0.75], [0.5, 0.5]])
+    found = rows_of(prediction_csv(("text", "p(no)"), cells, ("no", "yes"), outputs, 0))
+    assert found == [
+        ["text", "p(no)", "predicted", "p(no) 2", "p(yes)"],
+        ["a,b", "x\ny", "yes", "0.250000", "0.750000"],
+        ["红", "2", "no", "0.500000", "0.500000"],
+    ]
+
+
+def test_no_cell_of_a_prediction_file_is_a_formula_and_numbers_stay():
+    cells = np.array([["=1+1", "-3"], ["@x", "+1,5"], ["-x", "\tx"]], object)
+    data = prediction_csv(("=t", "-n"), cells, ("=no",), np.full((3, 1), 1.0), False)
+    header, *rows = rows_of(data)
+    assert header[:3] == ["'=t", "'-n", "predicted"]
+    assert [row[:2] for row in rows] == [
+        ["'=1+1", "-3"],
+        ["'@x", "+1,5"],
+        ["'-x", "'\tx"],
+    ]
+    assert {row[2] for row in rows} == {"'=no"}
+
+
+def test_numbers_are_written_as_numbers():
+    cells = np.array([["a"], ["b"]], object)
+    data = prediction_csv(("t",), cells, ("price",), np.array([[-2.5], [1e6]]), True)
+    assert rows_of(data) == [["t", "predicted"], ["a", "-2.5"], ["b", "1e+06"]]
+
+
+def test_attention_that_went_elsewhere_is_counted_by_head():
+    before = np.array([[[[1.0, 0.0], [0.5, 0.5]], [[0.2, 0.8], [0.0, 1.0]]]])
+    after = np.array([[[[0.0, 1.0], [0.5, 0.5]], [[0.4, 0.6], [0.0, 1.0]]]])
+    np.testing.assert_allclose(head_change(before, after), [[0.5, 0.1]])
+
+
+def test_nothing_in_common_is_one_and_shapes_must_agree():
+    eye = np.eye(3)[None, None]
+    np.testing.assert_allclose(
+        head_change(eye, eye[..., ::-1, :][:, :, [0, 0, 0]]), [[2 / 3]]
+    )
+    np.testing.assert_allclose(head_change(eye, np.roll(eye, 1, axis=-1)), [[1.0]])
+    with pytest.raises(ValueError, match="alike"):
+        head_change(eye, eye[..., :2, :])

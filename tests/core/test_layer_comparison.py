@@ -1,0 +1,144 @@
+"""Probes, maps and separations of two models on the same rows."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.analysis.separation import group_separation
+from bertviz_core.experiments import layer_comparison
+from bertviz_core.experiments.layer_comparison import compare_layers, layer_states
+from bertviz_core.experiments.probes import probe_classes, probe_numbers
+from bertviz_core.experiments.row_prediction import token_rows
+from tests.core.finetune_samples import NAMES, number_data, random_data
+from tests.core.random_models import CONFIG, agree, explorer_of, random_model
+
+
+@pytest.fixture(scope="module")
+def two():
+    return tuple(explorer_of(random_model(CONFIG, seed=seed)[0]) for seed in (11, 12))
+
+
+@pytest.fixture(scope="module")
+def found(two):
+    return compare_layers(*two, random_data(), "mean")
+
+
+@pytest.mark.parametrize("reading", ["cls", "mean"])
+def test_states_of_padded_rows_are_those_of_each_text_alone(two, reading):
+    texts = ["the cat sat on a mat .", "cats", "", "a mat !"]
+    states = layer_states(two[0], token_rows(two[0], texts, None, 0), reading)
+    assert states.shape == (4, 4, 42)
+    for index, text in enumerate(texts):
+        read = two[0].tokenizer.encode(text)
+        inputs = {"input_ids": read.input_ids[None]}
+        alone = two[0].forward(inputs, ("hidden_states",))["hidden_states"][0]
+        own = ~read.is_special if text else np.arange(2) == 0
+        expected = alone[:, 0] if reading == "cls" else alone[:, own].mean(axis=1)
+        agree(states[:, index], expected)
+
+
+def test_each_layer_and_model_is_probed_on_the_validation_rows(two, found):
+    data = random_data()
+    truth = data.validation.targets
+    assert found.rows.tolist() == list(range(13))
+    for model, explorer in enumerate(two):
+        known, asked = (
+            layer_states(explorer, token_rows(explorer, p.texts, None, 0), "mean")
+            for p in (data.train, data.validation)
+        )
+        for layer in range(4):
+            named = probe_classes(known[layer], data.train.targets, asked[layer])
+            assert found.scores[model, layer] == np.mean(named == truth)
+            expected = group_separation(asked[layer], truth.astype(str)).score
+            assert found.separations[model, layer] == expected
+
+
+def test_the_least_is_the_commonest_class_of_the_rows_learned_from(found):
+    # 23 rows of three classes in turn: 8, 8 and 7; the first is the commonest.
+    assert found.least == pytest.approx(5 / 13)
+    assert found.num_fitted == 23
+    assert found.labels == NAMES
+
+
+def test_intervals_hold_the_scores(found):
+    low, high = found.score_intervals[..., 0], found.score_intervals[..., 1]
+    assert (low < found.scores).all()
+    assert (found.scores <= high + 1e-12).all()
+    assert ((high - low) > 0.2).all()  # thirteen rows say little
+
+
+def test_both_models_lie_on_the_same_axes(two):
+    same = compare_layers(two[0], two[0], random_data(), "cls")
+    np.testing.assert_allclose(same.coordinates[0], same.coordinates[1])
+    np.testing.assert_allclose(same.scores[0], same.scores[1])
+    assert same.coordinates.shape == (2, 4, 13, 2)
+
+
+def test_distances_on_the_map_are_never_longer_than_between_the_vectors(two, found):
+    data = random_data()
+    rows = token_rows(two[1], data.validation.texts, None, 0)
+    states = layer_states(two[1], rows, "mean")
+    for layer in range(4):
+        shown, whole = found.coordinates[1, layer], states[layer]
+        for first in range(0, 12, 3):
+            on_map = np.linalg.norm(shown[first] - shown[first + 1])
+            real = np.linalg.norm(whole[first] - whole[first + 1])
+            assert on_map <= real + 1e-5
+
+
+def test_numbers_are_probed_by_r2_and_have_no_separation(two):
+    found = compare_layers(*two, number_data(), "cls")
+    assert found.is_regression
+    assert found.least == 0
+    assert np.isnan(found.separations).all()
+    assert np.isnan(found.score_intervals).all()
+    data = number_data()
+    known, asked = (
+        layer_states(two[1], token_rows(two[1], p.texts, None, 0), "cls")
+        for p in (data.train, data.validation)
+    )
+    expected = probe_numbers(
+        known[2], data.train.targets, asked[2], data.validation.targets
+    )
+    assert found.scores[1, 2] == pytest.approx(expected)
+
+
+def test_large_tables_are_sampled_alike_each_time(two, monkeypatch):
+    monkeypatch.setattr(layer_comparison, "MAX_FITTED", 9)
+    monkeypatch.setattr(layer_comparison, "MAX_JUDGED", 7)
+    first, second = (compare_layers(*two, random_data()) for _ in range(2))
+    assert first.num_fitted == 9
+    assert len(set(first.rows.tolist())) == 7
+    np.testing.assert_array_equal(first.rows, second.rows)
+    np.testing.assert_array_equal(first.scores, second.scores)
+
+
+def test_a_probe_finds_what_is_linear_and_nothing_in_noise():
+    rng = np.random.default_rng(6)
+    vectors = rng.normal(size=(300, 5)) * [1, 100, 0.01, 1, 1] + 7
+    targets = (vectors[:, 2] > 7).astype(int)
+    named = probe_classes(vectors[:200], targets[:200], vectors[200:])
+    assert np.mean(named == targets[200:]) > 0.93
+    noise = rng.integers(0, 2, 300)
+    named = probe_classes(vectors[:200], noise[:200], vectors[200:])
+    assert np.mean(named == noise[200:]) < 0.65
+    numbers = 40 * vectors[:, 2]
+    assert probe_numbers(vectors[:200], numbers[:200], vectors[200:], numbers[200:]) > (
+        0.99
+    )
+
+
+def test_a_probe_that_saw_one_class_names_it():
+    vectors = np.random.default_rng(1).normal(size=(4, 3))
+    assert probe_classes(vectors[:2], np.array([2, 2]), vectors).tolist() == [2] * 4
+
+
+def test_progress_rises_to_one_over_both_models(two):
+    told = []
+    compare_layers(*two, random_data(), progress=lambda share, _: told.append(share))
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(1)
+
+
+def test_an_unknown_reading_is_a_mistake(two):
+    with pytest.raises(ValueError, match="reading"):
+        compare_layers(*two, random_data(), "last")

@@ -1,0 +1,159 @@
+"""A classifier on texts, held against one text at a time and the oracle."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.experiments.attribution import attribute
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.nearest_rows import nearest_rows, row_vectors
+from bertviz_core.experiments.row_prediction import (
+    by_tokens,
+    cut_texts,
+    predict_rows,
+    read_text,
+)
+from bertviz_core.finetune.scores import probabilities_of
+from bertviz_core.model.bert import Bert
+from tests.core.random_models import CONFIG, agree, explorer_of, random_model
+
+TEXTS = ("the cat sat on a mat .", "a mat !", "cats", "the mat sat", "", "e e e e e")
+PAIRS = ("a cat .", "the mat sat on a cat !", "e", "cats .", "a", "mat .")
+
+
+def one_by_one(explorer, texts, pairs=None):
+    """Logits of each text alone, without padding."""
+    found = []
+    for index, text in enumerate(texts):
+        pair = None if pairs is None else pairs[index]
+        read = explorer.tokenizer.encode(text, pair, 11, cut=True)
+        inputs = {
+            "input_ids": read.input_ids[None],
+            "token_type_ids": read.token_type_ids[None],
+        }
+        found.append(explorer.forward(inputs, ("class_logits",))["class_logits"][0])
+    return np.stack(found)
+
+
+@pytest.fixture(scope="module")
+def number_explorer():
+    model = Bert(CONFIG, ("pooler", "classifier"), num_labels=1)
+    rng = np.random.default_rng(8)
+    for weight in model.weights:
+        weight.assign(rng.normal(size=weight.shape, scale=0.4))
+    return explorer_of(model)
+
+
+@pytest.mark.parametrize("pairs", [None, PAIRS])
+def test_rows_in_batches_are_predicted_as_each_one_alone(explorer, pairs):
+    found = predict_rows(explorer, TEXTS, pairs)
+    agree(found.outputs, probabilities_of(one_by_one(explorer, TEXTS, pairs)))
+    np.testing.assert_allclose(found.outputs.sum(axis=1), 1)
+    assert not found.is_regression
+    assert found.labels == explorer.loaded.labels
+
+
+def test_a_single_output_is_a_number_and_no_probability(number_explorer):
+    found = predict_rows(number_explorer, TEXTS)
+    assert found.is_regression
+    agree(found.outputs, one_by_one(number_explorer, TEXTS))
+    read = read_text(number_explorer, TEXTS[0])
+    assert read.is_regression
+    agree(read.outputs, found.outputs[0])
+
+
+def test_rows_that_are_cut_are_counted_and_read_to_the_limit(explorer):
+    limit = 5
+    found = predict_rows(explorer, TEXTS, None, limit)
+    sizes = [explorer.tokenizer.encode(text).num_tokens for text in TEXTS]
+    assert found.num_cut == sum(size > limit for size in sizes)
+    short = predict_rows(explorer, ["the cat sat"])
+    agree(found.outputs[0], short.outputs[0])
+
+
+def test_a_cut_text_has_the_tokens_that_the_tokenizer_keeps(explorer):
+    for limit in range(5, 11):
+        text, pair = cut_texts(explorer, TEXTS[0], PAIRS[1], limit)
+        kept = explorer.tokenizer.encode(TEXTS[0], PAIRS[1], limit, cut=True)
+        again = explorer.tokenizer.encode(text, pair)
+        assert again.tokens == kept.tokens
+
+
+def test_a_word_that_is_cut_in_its_middle_keeps_its_first_pieces(explorer):
+    # "cats" is "cat" and "##s", of which the second goes.
+    read = read_text(explorer, "the cats sat", max_tokens=4)
+    assert read.tokenized.tokens == ("[CLS]", "the", "cat", "[SEP]")
+    assert (read.text, read.was_cut, read.num_tokens_uncut) == ("the cat", True, 6)
+
+
+def test_one_text_is_read_like_a_row(explorer):
+    rows = predict_rows(explorer, TEXTS, PAIRS, 9)
+    read = read_text(explorer, TEXTS[1], PAIRS[1], 9)
+    agree(read.outputs, rows.outputs[1])
+    assert read.best == rows.outputs[1].argmax()
+
+
+def test_progress_rises_to_one(explorer):
+    told = []
+    predict_rows(explorer, TEXTS, progress=lambda share, _: told.append(share))
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(1)
+
+
+def test_batches_hold_every_row_once_and_no_more_tokens_than_asked():
+    lengths = np.random.default_rng(3).integers(1, 60, 203)
+    batches = by_tokens(lengths, 100)
+    assert sorted(np.concatenate(batches)) == list(range(203))
+    assert all(len(batch) * lengths[batch].max() <= 100 for batch in batches)
+
+
+def test_no_classifier_and_no_rows_are_sentences(explorer):
+    without = explorer_of(random_model(heads=("pooler", "mlm"))[0])
+    with pytest.raises(CheckpointError, match="CLASSIFIER"):
+        predict_rows(without, TEXTS)
+    with pytest.raises(CheckpointError, match="CLASSIFIER"):
+        read_text(without, TEXTS[0])
+    with pytest.raises(TextError, match="no texts"):
+        predict_rows(explorer, [])
+
+
+def test_the_nearest_rows_are_those_of_the_largest_cosine(explorer):
+    known = row_vectors(explorer, TEXTS)
+    read = read_text(explorer, "the mat sat on a cat")
+    found = nearest_rows(explorer, read, known, 4)
+    trace = explorer.trace("the mat sat on a cat")
+    lengths = np.linalg.norm(known.vectors, axis=1)
+    cosines = known.vectors @ trace.pooled_output
+    cosines = cosines / lengths / np.linalg.norm(trace.pooled_output)
+    assert found.indices.tolist() == np.argsort(-cosines)[:4].tolist()
+    agree(found.cosines, np.sort(cosines)[::-1][:4])
+    assert found.num_searched == len(TEXTS)
+
+
+def test_the_vector_of_a_row_is_the_pooled_output_of_its_text(explorer):
+    known = row_vectors(explorer, TEXTS, PAIRS)
+    trace = explorer.trace(TEXTS[3], PAIRS[3])
+    agree(known.vectors[3], trace.pooled_output)
+
+
+def test_a_text_is_nearest_to_itself(explorer):
+    known = row_vectors(explorer, TEXTS)
+    for index in (0, 2, 5):
+        found = nearest_rows(explorer, read_text(explorer, TEXTS[index]), known, 1)
+        assert found.indices.tolist() == [index]
+        assert found.cosines[0] == pytest.approx(1, abs=1e-6)
+
+
+def test_what_explains_a_number_is_the_number_itself(number_explorer):
+    text = "the cat sat"
+    found = attribute(number_explorer, text, Target("classifier", 0))
+    alone = one_by_one(
+        number_explorer, [text, "[MASK] [MASK] [MASK]", "the [MASK] sat"]
+    )
+    assert found.value == pytest.approx(alone[0, 0], abs=1e-5)
+    assert found.baseline_value == pytest.approx(alone[1, 0], abs=1e-5)
+    occluded = found.scores[found.methods.index("occlusion_mask")]
+    assert occluded[2] == pytest.approx(alone[0, 0] - alone[2, 0], abs=1e-5)
+    gradients = found.scores[found.methods.index("integrated_gradients")]
+    change = float(alone[0, 0] - alone[1, 0])
+    assert gradients.sum() == pytest.approx(change, abs=0.051 * abs(change))
