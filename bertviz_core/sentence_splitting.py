@@ -5,8 +5,13 @@ Pure text, no vocabulary.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
+from pathlib import Path
+
+LANGUAGES = ("en", "zh")
+_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "sentences"
 
 # A line is a paragraph: two sentences that a line break parts are no neighbours.
 _PARAGRAPH = re.compile(r"[\r\n\u2028\u2029]+")
@@ -58,3 +63,19 @@ def _sentences_of(line: str) -> tuple[str, ...]:
         start = match.end()
     sentences.append(line[start:].strip())
     return tuple(sentence for sentence in sentences if sentence)
+
+
+@functools.cache
+def bundled_passages(language: str) -> str:
+    """Short passages that come with the project, a line each.
+
+    Args:
+        language: "en" or "zh".
+
+    Raises:
+        ValueError: another language.
+    """
+    if language not in LANGUAGES:
+        raise ValueError(f"`language` must be among {LANGUAGES}. Received: {language}.")
+    path = _FOLDER / f"passages_{language}.txt"
+    return path.read_text(encoding="utf-8").strip()

@@ -177,9 +177,7 @@ def signed_bars_figure(
         "orientation": "h",
         "x": known,
         "y": list(range(len(names))),
-        "text": [
-            "" if v is None else f"{round(v, digits) + 0.0:.{digits}f}" for v in known
-        ],
+        "text": [_number(v, digits) for v in known],
         "textposition": "outside",
         "cliponaxis": False,
         "marker": {"color": [_AGAINST if (v or 0) < 0 else _FOR for v in known]},
@@ -197,53 +195,6 @@ def signed_bars_figure(
         "zeroline": False,
     }
     return figure([trace], made)
-
-
-def two_sentences_figure(
-    tokens: Sequence[str],
-    log_probs_a: np.ndarray,
-    log_probs_b: np.ndarray,
-    written: Sequence[int],
-    *,
-    title_a: str,
-    title_b: str,
-) -> go.Figure:
-    """Draws words as points: how likely in sentence A, how likely in B.
-
-    Args:
-        tokens: M words.
-        log_probs_a: float `[M]`, natural logarithms.
-        log_probs_b: float `[M]`, likewise.
-        written: which points carry their word.
-        title_a: of the horizontal axis.
-        title_b: of the other one.
-    """
-    named = set(written)
-    names = [label(token) for token in tokens]
-    a, b = (np.exp(values) for values in (log_probs_a, log_probs_b))
-    points = {
-        "type": "scatter",
-        "mode": "markers+text",
-        "x": a,
-        "y": b,
-        "text": [name if i in named else "" for i, name in enumerate(names)],
-        "textposition": "top center",
-        "customdata": names,
-        "marker": {"size": 6, "opacity": 0.6},
-        "hovertemplate": "%{customdata}<br>A %{x:.3g}<br>B %{y:.3g}<extra></extra>",
-    }
-    low = float(min(a.min(), b.min()))
-    equal = {
-        **line(np.array([low, 1.0]), np.array([low, 1.0]), "dot"),
-        "hoverinfo": "skip",
-        "hovertemplate": None,
-    }
-    made = layout(title_a, title_b, height=480)
-    made["showlegend"] = False
-    made["hovermode"] = "closest"
-    for axis in ("xaxis", "yaxis"):
-        made[axis] |= {"type": "log", "exponentformat": "power", "dtick": 1}
-    return figure([equal, points], made)
 
 
 def _named(names: Sequence[str]) -> dict[str, Any]:

@@ -10,8 +10,11 @@ from bertviz_core.figures.masked_panels import (
     chain_figure,
     ranks_figure,
     signed_bars_figure,
-    two_sentences_figure,
     words_map_figure,
+)
+from bertviz_core.figures.sentence_pairs import (
+    next_sentences_figure,
+    two_sentences_figure,
 )
 from bertviz_core.figures.token_grid import COLUMNS, token_grid_figure
 
@@ -91,6 +94,46 @@ def test_words_stand_at_their_two_probabilities():
     np.testing.assert_allclose(numbers(points.y), [0.4, 0.3, 0.05])
     assert [bool(text) for text in points.text] == [False, True, False]
     np.testing.assert_allclose(numbers(equal.x), numbers(equal.y))
+
+
+def test_every_other_word_is_counted_in_a_square_behind_the_points():
+    a, b = np.log([0.5, 0.2]), np.log([0.4, 0.3])
+    rest = (RNG.uniform(-30, -9, 701), RNG.uniform(-25, -8, 701))
+    titles = {"title_a": "A", "title_b": "B", "rest": rest, "rest_name": "words"}
+    figure = checked(two_sentences_figure(["x", "y"], a, b, [], **titles))
+    squares = figure.data[0]
+    counts = np.array(squares.customdata)
+    assert counts.sum() == 701
+    row, column = np.argwhere(counts)[0]
+    inside = [
+        (edges[place] < np.exp(values)) & (np.exp(values) <= edges[place + 1])
+        for edges, place, values in (
+            (np.array(squares.x), column, rest[0]),
+            (np.array(squares.y), row, rest[1]),
+        )
+    ]
+    assert (inside[0] & inside[1]).sum() == counts[row, column]
+    assert squares.z[row][column] == pytest.approx(np.log10(counts[row, column]))
+    empty = np.argwhere(counts == 0)[0]
+    assert squares.z[empty[0]][empty[1]] is None
+    least = min(np.exp(values.min()) for values in rest)
+    assert 10 ** figure.layout.xaxis.range[0] < least
+
+
+def test_a_pair_on_the_wrong_side_is_a_cross():
+    probs = np.array([0.9, 0.5, 0.2])
+    rows = [
+        ("true", probs, ["<b>", "%{x}", "c" * 500], True),
+        ("shuffled", probs[:2], ["d", "e"], False),
+    ]
+    true, shuffled = checked(next_sentences_figure(rows, title="p")).data
+    assert list(true.marker.symbol) == ["circle", "x", "x"]
+    assert list(shuffled.marker.symbol) == ["x", "circle"]
+    np.testing.assert_allclose(numbers(true.x), probs)
+    assert true.customdata[0] == "&lt;b&gt;"
+    assert "%{" not in true.customdata[1]
+    assert len(true.customdata[2]) < 200
+    assert (np.abs(numbers(shuffled.y) - 1) < 0.5).all()
 
 
 def test_a_grid_keeps_the_order_of_reading_and_says_no_number_for_a_mask():

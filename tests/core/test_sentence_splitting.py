@@ -2,7 +2,12 @@
 
 import pytest
 
-from bertviz_core.sentence_splitting import neighbouring_sentences, split_sentences
+from bertviz_core.sentence_splitting import (
+    LANGUAGES,
+    bundled_passages,
+    neighbouring_sentences,
+    split_sentences,
+)
 
 
 @pytest.mark.parametrize(
@@ -40,3 +45,15 @@ def test_sentences_of_two_paragraphs_are_no_neighbours():
 @pytest.mark.parametrize("text", ["", "  \n \n", "Only one sentence"])
 def test_a_text_without_neighbours_has_none(text):
     assert neighbouring_sentences(text) == ()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_bundled_passages_have_pairs_enough(language):
+    passages = split_sentences(bundled_passages(language))
+    assert {len(sentences) for sentences in passages} == {4}
+    assert len(neighbouring_sentences(bundled_passages(language))) == 18
+
+
+def test_there_are_no_passages_in_another_language():
+    with pytest.raises(ValueError, match="fr"):
+        bundled_passages("fr")

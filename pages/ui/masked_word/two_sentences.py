@@ -11,8 +11,8 @@ from bertviz_core.analysis.two_sentences import (
     find_words,
     most_shifted,
 )
-from bertviz_core.figures.masked_panels import two_sentences_figure
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.figures.sentence_pairs import two_sentences_figure
 from bertviz_core.mask_text import MASK, normalise_masks
 from pages.ui.answers import predict_masks, vocabulary
 from pages.ui.errors import shown_to_user
