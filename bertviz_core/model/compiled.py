@@ -11,11 +11,11 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import keras
 import numpy as np
 
 from bertviz_core.errors import require_positions
 from bertviz_core.model.bert import Bert
+from bertviz_core.model.compile import Arrays, compile_function
 
 # Name of each input of `Bert.call` to its dtype and number of axes.
 INPUTS: Mapping[str, tuple[str, int]] = {
@@ -29,8 +29,6 @@ INPUTS: Mapping[str, tuple[str, int]] = {
     "replace_mask": ("int32", 3),
     "replacement": ("float32", 4),
 }
-
-Arrays = dict[str, np.ndarray]
 
 
 class CompiledForward:
@@ -111,66 +109,8 @@ def _compile(
             raise ValueError(
                 f"`outputs` must be among {sorted(result)}. Received: {wanted}."
             )
-        return {name: keras.ops.cast(result[name], "float32") for name in wanted}
+        return {name: result[name] for name in wanted}
 
-    return _COMPILERS[keras.backend.backend()](model, forward, names)
-
-
-def _compile_tensorflow(model: Bert, forward: Any, names: frozenset[str]) -> Any:
-    import tensorflow as tf
-
-    signature = {
-        name: tf.TensorSpec([None] * INPUTS[name][1], INPUTS[name][0])
-        for name in sorted(names)
-    }
-    function = tf.function(forward, input_signature=[signature], autograph=False)
-    concrete = function.get_concrete_function()
-
-    def run(arrays: Arrays) -> Arrays:
-        return _views(concrete({k: tf.constant(a) for k, a in arrays.items()}))
-
-    return run
-
-
-def _compile_jax(model: Bert, forward: Any, names: frozenset[str]) -> Any:
-    import jax
-
-    # Weights are arguments: captured, they would be baked into the program.
-    @jax.jit
-    def stateless(weights: list[Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
-        pairs = zip(model.variables, weights, strict=True)
-        with keras.StatelessScope(state_mapping=list(pairs)):
-            return forward(inputs)
-
-    def run(arrays: Arrays) -> Arrays:
-        return _views(stateless([v.value for v in model.variables], arrays))
-
-    return run
-
-
-def _compile_torch(model: Bert, forward: Any, names: frozenset[str]) -> Any:
-    import torch
-
-    def run(arrays: Arrays) -> Arrays:
-        with torch.no_grad():
-            result = forward(
-                {k: keras.ops.convert_to_tensor(a) for k, a in arrays.items()}
-            )
-        return {k: keras.ops.convert_to_numpy(value) for k, value in result.items()}
-
-    return run
-
-
-def _views(tensors: Mapping[str, Any]) -> Arrays:
-    """Arrays in the memory of the tensors, where that is the processor's.
-
-    `keras.ops.convert_to_numpy` copies: 151 MB of attention for 512 tokens.
-    """
-    return {name: np.asarray(tensor) for name, tensor in tensors.items()}
-
-
-_COMPILERS: dict[str, Any] = {
-    "tensorflow": _compile_tensorflow,
-    "jax": _compile_jax,
-    "torch": _compile_torch,
-}
+    signature = {name: INPUTS[name] for name in sorted(names)}
+    compiled = compile_function(signature, forward, model.variables)
+    return lambda arrays: compiled(arrays, model.variables)
