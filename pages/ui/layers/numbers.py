@@ -89,10 +89,9 @@ def _show_vector(
     show_figure(
         figure,
         name=_NAME,
-        description=_describe(step, values, token),
+        description=_describe(step, values, token) + _beyond(matrix),
         columns=columns | {name: row.tolist() for name, row in rows.items()},
     )
-    _say_what_lies_beyond(matrix)
 
 
 def _show_heads(step: LayerStep, values: np.ndarray, token: str) -> None:
@@ -110,10 +109,9 @@ def _show_heads(step: LayerStep, values: np.ndarray, token: str) -> None:
     show_figure(
         figure,
         name=_NAME,
-        description=_describe(step, values, token),
+        description=_describe(step, values, token) + _beyond(values),
         columns=columns,
     )
-    _say_what_lies_beyond(values)
 
 
 def _show_heads_by_token(
@@ -143,11 +141,9 @@ def _show_heads_by_token(
             seen=seen[place],
         )
         if is_share
-        else _describe(step, values, token)
+        else _describe(step, values, token) + _beyond(values)
     )
     show_figure(figure, name=_NAME, description=description, columns=columns)
-    if not is_share:
-        _say_what_lies_beyond(values)
 
 
 def _show_words(
@@ -214,12 +210,12 @@ def _describe(step: LayerStep, values: np.ndarray, token: str) -> str:
     )
 
 
-def _say_what_lies_beyond(values: np.ndarray) -> None:
+def _beyond(values: np.ndarray) -> str:
+    """How many numbers are too large for the colours; nothing if none is."""
     known = values[~np.isnan(values)]
     limit = color_limit(known)
     count = int((np.abs(known) > limit).sum())
-    if count:
-        st.caption(t("layers.beyond", count=count, limit=limit))
+    return " " + t("layers.beyond", count=count, limit=limit) if count else ""
 
 
 def _row_name(source: LayerStep, step: LayerStep) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
-from pages.ui.language import plain, t
+from pages.ui.language import t
 from pages.ui.markdown import escape
 from pages.ui.models import language_of
 
@@ -94,8 +96,9 @@ def choose_token(tokenized: TokenizedText) -> int:
         st.session_state[TOKEN] = numbers[first]
     st.session_state[_FOLLOWED] = tokenized.tokens
     few = len(numbers) <= _MOST_BUTTONS
+    widget: Any = st.pills if few else st.selectbox
     chosen = choose_linked(
-        st.pills if few else st.selectbox,
+        widget,
         t("layers.token"),
         numbers,
         key=TOKEN,
@@ -109,7 +112,7 @@ def choose_token(tokenized: TokenizedText) -> int:
 def _name(tokenized: TokenizedText, number: str, is_markdown: bool) -> str:
     token = tokenized.tokens[int(number) - 1]
     shown = escape(token, 40) if is_markdown else token
-    return plain("layers.numbered_token", number=number, token=shown)
+    return f"{number} {shown}"
 
 
 def _take_example(language: str) -> None:

@@ -7,14 +7,11 @@ import streamlit as st
 from bertviz_core.experiments.step_results import LayerStep
 from bertviz_core.trace import TokenizedText
 from pages.ui.errors import shown_to_user
-from pages.ui.language import plain, t
+from pages.ui.language import t
 from pages.ui.layers.answers import layer_steps, part_numbers
 from pages.ui.layers.state import STEP, go_to
 from pages.ui.layers.step import show_step
-from pages.ui.layers.wording import part_name
-
-PART = "layers_part"
-OPERATION = "layers_operation"
+from pages.ui.layers.strip import step_strip
 
 
 @st.fragment
@@ -75,47 +72,5 @@ def _show_ways(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
             (index + 1) / len(steps),
             t("layers.progress", number=index + 1, count=len(steps)),
         )
-    _choose_part(steps, step)
-    _choose_operation(steps, step)
+    step_strip(steps, step)
     st.caption(t("layers.keys"))
-
-
-def _choose_part(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
-    parts = list(dict.fromkeys(other.part for other in steps))
-    st.session_state[PART] = step.part
-    st.segmented_control(
-        t("layers.part"),
-        parts,
-        format_func=part_name,
-        key=PART,
-        required=True,
-        on_change=_take_part,
-        args=(steps, step.operation),
-    )
-
-
-def _choose_operation(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
-    here = [other.operation for other in steps if other.part == step.part]
-    st.session_state[OPERATION] = step.operation
-    st.pills(
-        t("layers.operation"),
-        here,
-        format_func=lambda name: plain(f"layer_steps.name_{name}"),
-        key=OPERATION,
-        required=True,
-        on_change=_take_operation,
-        args=(steps, step.part),
-    )
-
-
-def _take_part(steps: tuple[LayerStep, ...], operation: str) -> None:
-    """The same operation in the other layer, or the first one of another part."""
-    here = [step for step in steps if step.part == st.session_state[PART]]
-    same = [step.name for step in here if step.operation == operation]
-    go_to((same or [here[0].name])[0])
-
-
-def _take_operation(steps: tuple[LayerStep, ...], part: str) -> None:
-    wanted = st.session_state[OPERATION]
-    names = [s.name for s in steps if (s.part, s.operation) == (part, wanted)]
-    go_to(names[0])
