@@ -16,8 +16,9 @@ from pages.ui.fine_tune import (
     training,
     trying,
 )
-from pages.ui.fine_tune.state import FineTuneState, read_state
-from pages.ui.fine_tune.steps import choose_step, explain_closed
+from pages.ui.fine_tune.answers import look, look_at_run
+from pages.ui.fine_tune.state import FineTuneState, read_state, take_over
+from pages.ui.fine_tune.steps import choose_step, explain_closed, peek_step
 from pages.ui.head import page_head
 from pages.ui.language import t
 from pages.ui.models import model_picker
@@ -30,6 +31,8 @@ SHOWN: dict[str, tuple[Callable[[FineTuneState], None], ...]] = {
     "try": (trying.show, comparing.show),
     "take": (taking.show,),
 }
+# The others ask about the run alone.
+NEEDS_DATA = ("data", "check", "train")
 
 page_head(
     t("fine_tune.title"),
@@ -38,9 +41,14 @@ page_head(
     not_proved=t("fine_tune.what_it_does_not_prove"),
     intro=t("fine_tune.intro"),
 )
-state = read_state(model_picker())
+state = look_at_run(read_state(model_picker()))
+if state.status is not None and not state.table:
+    take_over(state.status.request)
+    st.rerun()
+if peek_step() in NEEDS_DATA:
+    state = look(state)
 step = choose_step(state)
-if not state.is_open(step):
+if step not in state.open_steps:
     explain_closed(step, state)
     st.stop()
 for show in SHOWN[step]:

@@ -1,8 +1,23 @@
-"""Step 1, a table and its columns."""
+"""Step 1: a table, how it is read, and which column is what."""
 
 from __future__ import annotations
 
-from pages.ui.fine_tune.state import FineTuneState
+import streamlit as st
+
+from bertviz_core.finetune.request import SAMPLES
+from bertviz_core.finetune.table_rows import DEFAULT_LIMITS
+from pages.ui.engine import client
+from pages.ui.errors import shown_to_user
+from pages.ui.fine_tune.layout import show_layout, show_preview
+from pages.ui.fine_tune.picking import choose_roles
+from pages.ui.fine_tune.state import FineTuneState, choose_table, remember
+from pages.ui.fine_tune.steps import offer_step
+from pages.ui.fine_tune.wording import show_notes
+from pages.ui.language import plain, t
+
+FILE_KINDS = ["csv", "tsv", "txt"]
+_MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
+_BEFORE = "ft_table_before"
 
 
 def show(state: FineTuneState) -> None:
@@ -11,3 +26,132 @@ def show(state: FineTuneState) -> None:
     Args:
         state: see there.
     """
+    st.header(t("fine_tune.data_title"), anchor=False)
+    st.markdown(t("fine_tune.data_intro"))
+    _offer_tables(state)
+    if state.source is None:
+        st.info(t("fine_tune.no_table"), icon=":material/table:")
+        return
+    st.subheader(t("fine_tune.chosen_table", name=table_name(state)), anchor=False)
+    if state.view is None:
+        _show_problem(state)
+        show_layout(state)
+        _offer_before()
+        return
+    show_preview(state.view)
+    show_layout(state)
+    st.subheader(t("fine_tune.columns_title"), anchor=False)
+    choose_roles(state, state.view)
+    _choose_validation(state)
+    _show_problem(state)
+    if state.check is not None:
+        st.success(
+            t(
+                "fine_tune.data_ready",
+                count=state.check.num_rows,
+                train=state.check.num_train,
+                validation=state.check.num_validation,
+            ),
+            icon=":material/check_circle:",
+        )
+        show_notes(state.check.notes)
+        offer_step("check", "data")
+
+
+def table_name(state: FineTuneState) -> str:
+    """What to call the table of the state."""
+    for language, table in SAMPLES.items():
+        if table == state.table:
+            return plain(f"fine_tune.sample_{language}")
+    return state.name or plain("fine_tune.your_table")
+
+
+def _offer_tables(state: FineTuneState) -> None:
+    own, samples = st.columns(2, border=True)
+    with samples:
+        st.markdown(t("fine_tune.samples_explained"))
+        for language, table in SAMPLES.items():
+            is_chosen = table == state.table
+            st.button(
+                t(f"fine_tune.take_sample_{language}"),
+                key=f"ft_sample_{language}",
+                icon=":material/check:" if is_chosen else ":material/table:",
+                help=t(f"fine_tune.sample_{language}_help"),
+                on_click=_choose,
+                args=(table, ""),
+                width="stretch",
+            )
+    with own:
+        st.markdown(t("fine_tune.upload_explained", limit=_MEGABYTES))
+        found = _upload("table", t("fine_tune.upload"))
+    if found is not None:
+        _choose(*found)
+        st.rerun()
+
+
+def _choose(table: str, name: str) -> None:
+    before = remember()
+    if before.table and before.table != table:
+        st.session_state[_BEFORE] = (before.table, before.name)
+    choose_table(table, name)
+
+
+def _upload(place: str, label: str) -> tuple[str, str] | None:
+    """Draws a box for a file; gives its handle and name when there is one."""
+    # A new key empties the box, and with it the memory that holds the file.
+    count = st.session_state.get(f"ft_{place}_uploads", 0)
+    file = st.file_uploader(
+        label,
+        type=FILE_KINDS,
+        key=f"ft_{place}_{count}",
+        max_upload_size=_MEGABYTES,
+    )
+    if file is None:
+        return None
+    with shown_to_user(stop=False), st.spinner(t("fine_tune.storing")):
+        handle = client().keep_table(file)
+        st.session_state[f"ft_{place}_uploads"] = count + 1
+        return handle, file.name
+    return None
+
+
+def _choose_validation(state: FineTuneState) -> None:
+    with st.expander(t("fine_tune.validation_title"), expanded=bool(state.validation)):
+        st.markdown(t("fine_tune.validation_explained"))
+        if state.validation:
+            name = state.validation_name or plain("fine_tune.your_table")
+            st.markdown(t("fine_tune.validation_chosen", name=name))
+            st.button(
+                t("fine_tune.validation_remove"),
+                key="ft_validation_remove",
+                icon=":material/close:",
+                on_click=_drop_validation,
+            )
+            return
+        found = _upload("validation", t("fine_tune.validation_upload"))
+        if found is not None:
+            remember(validation=found[0], validation_name=found[1])
+            st.rerun()
+
+
+def _drop_validation() -> None:
+    remember(validation="", validation_name="")
+
+
+def _show_problem(state: FineTuneState) -> None:
+    with shown_to_user(stop=False):
+        if state.problem is not None:
+            raise state.problem
+
+
+def _offer_before() -> None:
+    before = st.session_state.get(_BEFORE)
+    if before is None:
+        return
+    st.button(
+        t("fine_tune.back_to_table"),
+        key="ft_table_back",
+        icon=":material/undo:",
+        on_click=choose_table,
+        args=before,
+    )

@@ -1,8 +1,8 @@
 """What the steps of the fine-tuning page share, in one object.
 
-The step and the run are part of the address, so a reload or a closed tab finds the
-run; everything else belongs to the session. The engine holds tables and models: the
-page keeps their names alone.
+Everything that a visitor chose is part of the address, so that a reload, a closed tab
+or a link finds it again; the session holds the same while other pages are looked at.
+The engine holds tables, runs and models: the page keeps their names alone.
 """
 
 from __future__ import annotations
@@ -13,11 +13,17 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.data_check import DataCheck
+from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
+from bertviz_core.finetune.table_view import TableView
+from bertviz_core.finetune.training_status import TrainingStatus
+from pages.ui.fine_tune.link import read_link, write_link
 
 STEPS = ("data", "check", "train", "evaluate", "try", "take")
-# Keys of the session and of the address.
-STEP, RUN = "ft_step", "ft_run"
+# Key of the session and of the address.
+STEP = "ft_step"
 _STATE = "ft_state"
 
 
@@ -27,50 +33,123 @@ class FineTuneState:
 
     Args:
         model: id of the model that the training begins with.
-        data: handle of the table in the engine; "" before one is chosen.
-        data_name: of its file, for the reader.
-        choice: which column is what; `None` before the table could be read.
-        validation: handle of the table to judge by; "" where rows are set aside.
+        table: handle of the table in the engine; "" before one is chosen.
+        name: of its file, for the reader.
+        encoding, separator: of the file; "" guesses.
+        header: whether the first row names the columns: "yes", "no", "" guesses.
+        text, label: names of columns; "" takes the guess.
+        pair: name of the column with second texts; "" takes the guess, "-" none.
+        kind: what the label is: "class", "number", "" guesses.
+        validation: handle of a table to judge by; "" sets rows aside.
+        validation_name: of its file.
+        validation_rate: share of rows that are set aside.
+        seed: of the draw of these rows.
+        max_tokens: where texts are cut; 0 takes what the texts ask for.
+        balance: what is done about unequal classes; "" takes the proposal.
+        level: how much of the model learns; "" takes the recommended one.
+        options: other settings that were changed, by name.
         run_id: of the training that this page shows; "" without one.
-        is_trained: whether that run has left a model.
+        view: the table, in this run of the page; `None` where it was not read.
+        columns: which column is what, likewise.
+        check: what was found in the rows, likewise.
+        problem: why there is no view, no columns or no check.
+        status: of the training; `None` without one, or when it is gone.
+        run_problem: why there is no status although there is a run.
     """
 
     model: str = ""
-    data: str = ""
-    data_name: str = ""
-    choice: ColumnChoice | None = None
+    table: str = ""
+    name: str = ""
+    encoding: str = ""
+    separator: str = ""
+    header: str = ""
+    text: str = ""
+    label: str = ""
+    pair: str = ""
+    kind: str = ""
     validation: str = ""
+    validation_name: str = ""
+    validation_rate: float = 0.2
+    seed: int = 1
+    max_tokens: int = 0
+    balance: str = ""
+    level: str = ""
+    options: tuple[tuple[str, Any], ...] = ()
     run_id: str = ""
-    is_trained: bool = False
+    view: TableView | None = None
+    columns: ColumnChoice | None = None
+    check: DataCheck | None = None
+    problem: BertVizError | None = None
+    status: TrainingStatus | None = None
+    run_problem: BertVizError | None = None
 
-    def is_open(self, step: str) -> bool:
-        """Whether a step has what it needs.
+    @property
+    def source(self) -> TableSource | None:
+        """The table with its layout; `None` before one is chosen."""
+        if not self.table:
+            return None
+        return TableSource(
+            self.table,
+            encoding=self.encoding or None,
+            separator=self.separator or None,
+            has_header={"yes": True, "no": False}.get(self.header),
+        )
 
-        Args:
-            step: one of `STEPS`.
-        """
-        if step == "data":
-            return True
-        if step == "check":
-            return self.choice is not None
-        if step == "train":
-            return self.choice is not None or bool(self.run_id)
-        return self.is_trained
+    @property
+    def data(self) -> DataChoice | None:
+        """The rows that were chosen; `None` where these cannot be trained on."""
+        if self.source is None or self.columns is None or self.view is None:
+            return None
+        validation = None
+        if self.validation:
+            # Both files name their columns, or neither does.
+            header = self.view.has_header
+            validation = TableSource(self.validation, has_header=header)
+        return DataChoice(
+            source=self.source,
+            columns=self.columns,
+            validation=validation,
+            validation_rate=self.validation_rate,
+            seed=self.seed,
+        )
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether the run has left a model."""
+        return self.status is not None and self.status.has_model
+
+    @property
+    def open_steps(self) -> tuple[str, ...]:
+        """Those of `STEPS` that have what they need."""
+        # What was not looked at in this run of the page is taken to be in order.
+        is_unseen = bool(self.table) and self.view is None and self.problem is None
+        has_data, has_run = self.check is not None or is_unseen, bool(self.run_id)
+        needs = {"data": True, "check": has_data, "train": has_data or has_run}
+        return tuple(step for step in STEPS if needs.get(step, self.is_trained))
+
+
+# What a page finds out by itself, and asks again in its next run.
+_FOUND = ("view", "columns", "check", "problem", "status", "run_problem")
+_CHOSEN = tuple(
+    field.name
+    for field in dataclasses.fields(FineTuneState)
+    if field.name not in (*_FOUND, "model")
+)
 
 
 def read_state(model: str) -> FineTuneState:
-    """The state of this session, with the run of the address.
+    """What this session has chosen; at its beginning, what the address says.
 
     Args:
         model: that is chosen in the sidebar.
     """
-    state: FineTuneState = st.session_state.get(_STATE) or FineTuneState()
-    # Another page has its own address: there the session alone remembers the run.
-    return remember(model=model, run_id=st.query_params.get(RUN) or state.run_id)
+    if _STATE not in st.session_state:
+        st.session_state[_STATE] = read_link(FineTuneState())
+    return remember(model=model)
 
 
 def remember(**changes: Any) -> FineTuneState:
-    """Changes some fields; a run goes into the address as well.
+    """Changes what was chosen, in the session and in the address.
 
     Args:
         changes: fields of `FineTuneState`.
@@ -78,11 +157,47 @@ def remember(**changes: Any) -> FineTuneState:
     before: FineTuneState = st.session_state.get(_STATE) or FineTuneState()
     state = dataclasses.replace(before, **changes)
     st.session_state[_STATE] = state
-    if state.run_id:
-        st.query_params[RUN] = state.run_id
-    else:
-        st.query_params.pop(RUN, None)
+    write_link(state, FineTuneState(), _CHOSEN)
     return state
+
+
+def choose_table(table: str, name: str) -> None:
+    """Takes another table; what was chosen for the one before is let go.
+
+    Args:
+        table: handle in the engine.
+        name: of its file.
+    """
+    fresh = FineTuneState()
+    kept = ("table", "name", "level", "options", "run_id")
+    reset = {key: getattr(fresh, key) for key in _CHOSEN if key not in kept}
+    remember(**reset | {"table": table, "name": name})
+
+
+def take_over(request: TrainingRequest) -> None:
+    """Chooses the rows and settings of a run, which was found by its id.
+
+    Args:
+        request: what the run was asked for.
+    """
+    data, settings = request.data, request.settings
+    headers = {True: "yes", False: "no", None: ""}
+    remember(
+        table=data.source.table,
+        name=request.title,
+        encoding=data.source.encoding or "",
+        separator=data.source.separator or "",
+        header=headers[data.source.has_header],
+        text=data.columns.text,
+        label=data.columns.label,
+        pair=data.columns.pair or "-",
+        kind="number" if data.columns.is_regression else "class",
+        validation=data.validation.table if data.validation else "",
+        validation_rate=data.validation_rate,
+        seed=data.seed,
+        max_tokens=settings.max_tokens,
+        level=settings.level,
+    )
 
 
 def go_to(step: str) -> None:

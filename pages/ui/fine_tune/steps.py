@@ -11,6 +11,12 @@ from pages.ui.language import plain, t
 _OPEN, _CLOSED = "", ":material/lock: "
 
 
+def peek_step() -> str:
+    """The step that `choose_step` is going to return; call it before."""
+    wanted = st.session_state.get(STEP) or st.query_params.get(STEP)
+    return wanted if wanted in STEPS else STEPS[0]
+
+
 def choose_step(state: FineTuneState) -> str:
     """Draws the row of steps.
 
@@ -22,7 +28,7 @@ def choose_step(state: FineTuneState) -> str:
     """
 
     def name(step: str) -> str:
-        sign = _OPEN if state.is_open(step) else _CLOSED
+        sign = _OPEN if step in state.open_steps else _CLOSED
         return f"{sign}{STEPS.index(step) + 1} {plain(f'fine_tune.step_{step}')}"
 
     return choose_linked(
@@ -43,7 +49,7 @@ def explain_closed(step: str, state: FineTuneState) -> None:
         step: that is closed.
         state: says why.
     """
-    needed = "data" if not state.is_open("train") else "train"
+    needed = "data" if "train" not in state.open_steps else "train"
     st.info(t(f"fine_tune.needs_{needed}"), icon=":material/lock:")
     offer_step(needed, f"closed_{step}")
 

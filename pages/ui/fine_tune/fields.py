@@ -1,0 +1,64 @@
+"""Choices that belong to the page's state, which puts them into the address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.ui.fine_tune.state import remember
+
+
+def choose_field(
+    widget: Callable[..., object],
+    label: str,
+    options: Sequence[str],
+    value: str,
+    *,
+    name: str,
+    **arguments: Any,
+) -> None:
+    """Draws a choice; what is chosen is in the state of the next run.
+
+    Args:
+        widget: `selectbox` or `segmented_control` of Streamlit, or of a container.
+        label: of the widget.
+        options: as the state writes them.
+        value: that is chosen now.
+        name: of the field of `FineTuneState`.
+        arguments: passed on.
+    """
+    key = _key(name)
+    st.session_state[key] = value
+    widget(label, options, key=key, on_change=_take, args=(name,), **arguments)
+
+
+def enter_field(
+    widget: Callable[..., object],
+    label: str,
+    value: float,
+    *,
+    name: str,
+    **arguments: Any,
+) -> None:
+    """Draws a number; what is entered is in the state of the next run.
+
+    Args:
+        widget: `slider` or `number_input` of Streamlit, or of a container.
+        label: of the widget.
+        value: now.
+        name: of the field of `FineTuneState`.
+        arguments: passed on: bounds, step, format, help.
+    """
+    key = _key(name)
+    st.session_state[key] = value
+    widget(label, key=key, on_change=_take, args=(name,), **arguments)
+
+
+def _key(name: str) -> str:
+    return f"ft_field_{name}"
+
+
+def _take(name: str) -> None:
+    remember(**{name: st.session_state[_key(name)]})

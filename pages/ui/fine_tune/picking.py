@@ -1,0 +1,66 @@
+"""Which column is the text, which the label, and what kind of label it is."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.finetune.table_view import TableView
+from pages.ui.fine_tune.fields import choose_field
+from pages.ui.fine_tune.state import FineTuneState
+from pages.ui.fine_tune.wording import say
+from pages.ui.language import plain, t
+
+_NO_PAIR = "-"
+
+
+def choose_roles(state: FineTuneState, view: TableView) -> None:
+    """Draws the lists of columns, with the reasons for what is guessed.
+
+    Args:
+        state: what is chosen; its `columns` may be `None`.
+        view: the table.
+    """
+    columns, guess = state.columns, view.guess
+    names = view.columns
+    text = columns.text if columns else state.text
+    label = columns.label if columns else state.label
+    pair = (columns.pair if columns else None) or _NO_PAIR
+    boxes = st.columns(4)
+    choose_field(
+        boxes[0].selectbox,
+        t("fine_tune.text_column"),
+        names,
+        text if text in names else names[0],
+        name="text",
+        help=t("fine_tune.text_column_help"),
+    )
+    choose_field(
+        boxes[1].selectbox,
+        t("fine_tune.pair_column"),
+        (_NO_PAIR, *(name for name in names if name != _NO_PAIR)),
+        pair,
+        name="pair",
+        format_func=lambda name: plain("fine_tune.no_pair") if name == "-" else name,
+        help=t("fine_tune.pair_column_help"),
+    )
+    choose_field(
+        boxes[2].selectbox,
+        t("fine_tune.label_column"),
+        names,
+        label if label in names else names[-1],
+        name="label",
+        help=t("fine_tune.label_column_help"),
+    )
+    choose_field(
+        boxes[3].segmented_control,
+        t("fine_tune.kind"),
+        ("class", "number"),
+        "number" if columns and columns.is_regression else "class",
+        name="kind",
+        required=True,
+        format_func=lambda name: plain(f"fine_tune.kind_{name}"),
+        help=t("fine_tune.kind_help"),
+    )
+    if columns is not None and columns == guess:
+        reasons = " ".join(say(reason) for reason in columns.reasons)
+        st.caption(t("fine_tune.guessed") + " " + reasons)

@@ -1,0 +1,46 @@
+"""Sentences of the core in the reader's language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from bertviz_core.finetune.notes import Note
+from pages.ui.errors import sentence
+from pages.ui.language import t
+
+
+def say(note: Note) -> str:
+    """A sentence of the core, as Markdown.
+
+    Args:
+        note: template and places.
+    """
+    template, details = note
+    return sentence(template, dict(details))
+
+
+def show_notes(notes: Sequence[Note]) -> None:
+    """Draws notes as a list; nothing where there is none.
+
+    Args:
+        notes: of the core.
+    """
+    if notes:
+        st.markdown("\n".join(f"- {say(note)}" for note in notes))
+
+
+def duration(seconds: float) -> str:
+    """A time for a reader: seconds, minutes or hours, two digits at most.
+
+    Args:
+        seconds: at least 0.
+    """
+    if seconds < 1:
+        return t("fine_tune.under_a_second")
+    if seconds < 100:
+        return t("fine_tune.seconds", count=round(seconds))
+    if seconds < 100 * 60:
+        return t("fine_tune.minutes", count=round(seconds / 60))
+    return t("fine_tune.hours", count=seconds / 3600)
