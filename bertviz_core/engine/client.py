@@ -13,6 +13,7 @@ from bertviz_core.engine.cause_client import CauseClient
 from bertviz_core.engine.embedding_client import EmbeddingClient
 from bertviz_core.engine.engine import Engine
 from bertviz_core.engine.finetune_client import FinetuneClient
+from bertviz_core.engine.finetuned_client import FinetunedClient
 from bertviz_core.engine.jobs import JobStatus
 from bertviz_core.engine.layer_client import LayerClient
 from bertviz_core.engine.word_client import WordClient
@@ -30,6 +31,7 @@ class Client(
     CauseClient,
     EmbeddingClient,
     FinetuneClient,
+    FinetunedClient,
     LayerClient,
     WordClient,
 ):
@@ -175,6 +177,13 @@ class Client(
                 `top_k=10`), an `EveryPosition`;
                 `"attribute"` (`model`, `text`, `target`, `contrast=None`,
                 `baseline="mask"`), an `Attribution`;
+                `"attribute_class"` (`model`, `text`, `index`, `pair=None`,
+                `baseline="mask"`), an `Attribution`;
+                `"nearest_training_rows"` (`run`, `text`, `pair=None`, `count=5`), a
+                `NearTrainingRows`;
+                `"compare_layers"` (`run`, `reading`), a `LayerComparison`;
+                `"predict_table"` (`model`, `source`, `text_column`,
+                `pair_column=None`, `max_tokens=0`), a `TablePredictions`;
                 `"neuron_factors"` (`model`, `text`, `num_factors`, `seed`,
                 `layers=None`, `cut=False`), a `NeuronFactors`.
             arguments: of the task.

@@ -16,6 +16,7 @@ from bertviz_core.engine import (
     cause_tasks,
     embedding_tasks,
     finetune_tasks,
+    finetuned_tasks,
     layer_tasks,
     word_tasks,
 )
@@ -150,6 +151,7 @@ TASKS: dict[str, Callable[..., Any]] = {
         *layer_tasks.TASKS,
         *embedding_tasks.TASKS,
         *finetune_tasks.TASKS,
+        *finetuned_tasks.TASKS,
         *word_tasks.TASKS,
     )
 }
@@ -162,6 +164,7 @@ JOB_TASKS: dict[str, Callable[..., Any]] = {
         *cause_tasks.JOB_TASKS,
         *layer_tasks.JOB_TASKS,
         *embedding_tasks.JOB_TASKS,
+        *finetuned_tasks.JOB_TASKS,
         *word_tasks.JOB_TASKS,
     )
 }

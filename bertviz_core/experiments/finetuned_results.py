@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bertviz_core.finetune.data_check import DataRow
 from bertviz_core.trace import FrozenArrays, TokenizedText
 
 
@@ -79,6 +80,63 @@ class NearestRows(FrozenArrays):
     indices: np.ndarray
     cosines: np.ndarray
     num_searched: int
+
+
+@dataclass(frozen=True)
+class NearTrainingRows(FrozenArrays):
+    """The training rows that look most alike to the classifier.
+
+    Args:
+        rows: the nearest first.
+        cosines: float64 `[M]`, between the vectors that the classifier reads.
+        num_searched: rows of the training part.
+    """
+
+    rows: tuple[DataRow, ...]
+    cosines: np.ndarray
+    num_searched: int
+
+
+@dataclass(frozen=True)
+class PredictedRow:
+    """One row of a table, and what the model says of it.
+
+    Args:
+        row: number of the file, from 1.
+        text: its first text.
+        label: the likeliest class; "" for numbers.
+        value: probability of that class, or the number.
+    """
+
+    row: int
+    text: str
+    label: str
+    value: float
+
+
+@dataclass(frozen=True)
+class TablePredictions(FrozenArrays):
+    """What a trained model said of a table; the whole of it lies in a file.
+
+    Args:
+        labels: C class names, or the name of the number.
+        is_regression: whether numbers were predicted.
+        num_rows: of the table.
+        num_empty: rows without a text, which have no prediction.
+        num_cut: rows whose end was left out.
+        counts: int `[C]`, rows of each predicted class; `[1]` for numbers.
+        first: some rows of the beginning.
+        path: of the CSV file with every row.
+    """
+
+    labels: tuple[str, ...]
+    is_regression: bool
+    num_rows: int
+    num_empty: int
+    num_cut: int
+    counts: np.ndarray
+    first: tuple[PredictedRow, ...]
+    path: str
 
 
 @dataclass(frozen=True)

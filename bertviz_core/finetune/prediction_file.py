@@ -30,7 +30,8 @@ def prediction_csv(
         columns: names of the table.
         cells: str objects `[R, num_columns]`.
         labels: C class names, or the name of the number.
-        outputs: float `[R, C]`, probabilities or numbers.
+        outputs: float `[R, C]`, probabilities or numbers; a row of NaN has no
+            prediction and gets empty cells.
         is_regression: whether `outputs` are numbers.
 
     Returns:
@@ -44,12 +45,17 @@ def prediction_csv(
     names = [*columns, *_free_names(columns, added)]
     writer.writerow([safe_cell(name) for name in names])
     for row, values in zip(cells, outputs, strict=True):
-        said = [f"{values[0]:.6g}"]
-        if not is_regression:
-            best = labels[int(values.argmax())]
-            said = [safe_cell(best), *(f"{value:.6f}" for value in values)]
-        writer.writerow([*map(_cell, row), *said])
+        writer.writerow([*map(_cell, row), *_said(labels, values, is_regression)])
     return file.getvalue().encode("utf-8-sig")
+
+
+def _said(labels: Sequence[str], values: np.ndarray, is_regression: bool) -> list[str]:
+    if np.isnan(values[0]):
+        return [""] * (1 if is_regression else 1 + len(labels))
+    if is_regression:
+        return [f"{values[0]:.6g}"]
+    best = safe_cell(labels[int(values.argmax())])
+    return [best, *(f"{value:.6f}" for value in values)]
 
 
 def _cell(text: str) -> str:

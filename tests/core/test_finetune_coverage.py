@@ -72,6 +72,13 @@ def test_numbers_are_written_as_numbers():
     assert rows_of(data) == [["t", "predicted"], ["a", "-2.5"], ["b", "1e+06"]]
 
 
+def test_a_row_without_a_prediction_has_empty_cells():
+    cells = np.array([["a"], [""]], object)
+    outputs = np.array([[0.25, 0.75], [np.nan, np.nan]])
+    data = prediction_csv(("t",), cells, ("no", "yes"), outputs, False)
+    assert rows_of(data)[2] == ["", "", "", ""]
+
+
 def test_attention_that_went_elsewhere_is_counted_by_head():
     before = np.array([[[[1.0, 0.0], [0.5, 0.5]], [[0.2, 0.8], [0.0, 1.0]]]])
     after = np.array([[[[0.0, 1.0], [0.5, 0.5]], [[0.4, 0.6], [0.0, 1.0]]]])

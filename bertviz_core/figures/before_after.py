@@ -1,0 +1,260 @@
+"""A model before and after training, layer by layer: lines, bars, points.
+
+L + 1 states, embedding output first; M rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.activations import GREY
+from bertviz_core.figures.evaluation_scores import hover_text
+from bertviz_core.figures.masked_word import label, percent
+
+_HEIGHT = 380  # pixels
+_MAP_HEIGHT = 440  # pixels
+_LEGEND_HEIGHT = 32  # pixels
+_ROW_HEIGHT = 26  # pixels
+_SYMBOLS = (
+    "circle",
+    "diamond-open",
+    "square",
+    "cross",
+    "triangle-up-open",
+    "star",
+    "circle-open",
+    "diamond",
+    "square-open",
+    "x",
+)
+# More classes than these share the last symbol and colour: no eye tells them apart.
+MAX_CLASSES = len(_SYMBOLS)
+
+
+@dataclass(frozen=True)
+class ChangeWords:
+    """What these figures say, in the reader's language."""
+
+    before: str = "before training"
+    after: str = "after training"
+    layer: str = "layer"
+    embeddings: str = "embeddings"
+    least: str = "commonest class"
+    moved: str = "how far the weights moved, as a share"
+    others: str = "all other classes"
+    value: str = "true number"
+
+
+ENGLISH = ChangeWords()
+
+
+def layer_scores_figure(
+    scores: np.ndarray,
+    intervals: np.ndarray,
+    least: float | None,
+    title: str,
+    words: ChangeWords = ENGLISH,
+) -> go.Figure:
+    """Draws a score of every layer before and after.
+
+    Args:
+        scores: float `[2, L + 1]`, before first; NaN where there is none.
+        intervals: float `[2, L + 1, 2]`; NaN draws no whiskers.
+        least: a level to compare with; `None` draws none.
+        title: what the scores are.
+        words: the texts on the figure.
+    """
+    layers = np.arange(scores.shape[1])
+    traces = []
+    for row, (name, dash, symbol) in enumerate(
+        ((words.before, "dot", "circle-open"), (words.after, "solid", "diamond"))
+    ):
+        known = np.nan_to_num(intervals[row] - scores[row][:, None])
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": name,
+                # Side by side: whiskers over each other cannot be told apart.
+                "x": layers + (row - 0.5) * 0.08,
+                "y": [None if np.isnan(v) else float(v) for v in scores[row]],
+                "line": {"dash": dash, "width": 2.5},
+                "marker": {"symbol": symbol, "size": 9},
+                "error_y": {
+                    "type": "data",
+                    "symmetric": False,
+                    "array": known[:, 1],
+                    "arrayminus": -known[:, 0],
+                    "thickness": 1.5,
+                    "width": 4,
+                    "visible": bool(np.abs(known).any()),
+                },
+                "hovertemplate": "%{y:.3f}",
+            }
+        )
+    layout = _frame(words.layer, title)
+    layout["hovermode"] = "x unified"
+    layout["xaxis"] |= {
+        "tickvals": layers.tolist(),
+        "ticktext": [words.embeddings, *map(str, layers[1:].tolist())],
+    }
+    if least is not None:
+        layout |= _level(least, words.least)
+    return go.Figure(traces, layout, _validate=False)
+
+
+def moved_figure(
+    names: Sequence[str], shares: np.ndarray, words: ChangeWords = ENGLISH
+) -> go.Figure:
+    """Draws how far each layer's weights have moved.
+
+    Args:
+        names: M layers, as the reader knows them.
+        shares: float `[M]`; NaN where there is none.
+        words: the texts on the figure.
+    """
+    known = np.nan_to_num(shares)
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "x": known,
+        "y": list(range(len(names))),
+        "text": ["" if np.isnan(share) else percent(float(share)) for share in shares],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "hovertemplate": "%{x:.5f}<extra></extra>",
+    }
+    layout = _frame(words.moved, "")
+    layout |= {"height": 90 + _ROW_HEIGHT * len(names), "bargap": 0.25}
+    layout["margin"]["t"] = 8
+    top = float(known.max(initial=0.0)) or 1.0
+    layout["xaxis"] |= {"range": [0, top * 1.2], "tickformat": ".1~%"}
+    layout["yaxis"] |= {
+        "tickvals": list(range(len(names))),
+        "ticktext": [label(name) for name in names],
+        "range": [len(names) - 0.4, -0.6],
+    }
+    return go.Figure([bars], layout, _validate=False)
+
+
+def class_points_figure(
+    points: np.ndarray,
+    limits: np.ndarray,
+    targets: np.ndarray,
+    labels: Sequence[str],
+    hints: Sequence[str],
+    words: ChangeWords = ENGLISH,
+) -> go.Figure:
+    """Draws rows as points; colour and symbol say their class.
+
+    Args:
+        points: float `[M, 2]`.
+        limits: float `[2, 2]`, lower and upper end of each axis, the same for all
+            pictures that are to be compared.
+        targets: int `[M]`.
+        labels: C names; beyond `MAX_CLASSES` the rarest are drawn as one.
+        hints: M texts to show under the pointer.
+        words: the texts on the figure.
+    """
+    order = np.argsort(-np.bincount(targets, minlength=len(labels)), kind="stable")
+    shown = order if len(labels) <= MAX_CLASSES else order[: MAX_CLASSES - 1]
+    groups = [(labels[index], targets == index) for index in sorted(shown.tolist())]
+    if len(shown) < len(labels):
+        groups.append((words.others, ~np.isin(targets, shown)))
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": label(name),
+            "x": points[chosen, 0],
+            "y": points[chosen, 1],
+            "marker": {"symbol": _SYMBOLS[index], "size": 8, "opacity": 0.85},
+            "hovertext": [
+                hover_text(hints[row]) for row in np.flatnonzero(chosen).tolist()
+            ],
+            "hoverinfo": "text+name",
+        }
+        for index, (name, chosen) in enumerate(groups)
+    ]
+    return go.Figure(traces, _map_layout(limits), _validate=False)
+
+
+def number_points_figure(
+    points: np.ndarray,
+    limits: np.ndarray,
+    targets: np.ndarray,
+    hints: Sequence[str],
+    words: ChangeWords = ENGLISH,
+) -> go.Figure:
+    """Draws rows as points; lightness says their number.
+
+    Args:
+        points: float `[M, 2]`.
+        limits: see `class_points_figure`.
+        targets: float `[M]`.
+        hints: M texts to show under the pointer.
+        words: the texts on the figure.
+    """
+    trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": points[:, 0],
+        "y": points[:, 1],
+        "marker": {
+            "size": 9,
+            "color": targets,
+            "colorscale": "Viridis",
+            "line": {"width": 0.5, "color": GREY},
+            "colorbar": {"thickness": 12, "title": {"text": words.value}},
+        },
+        "hovertext": [
+            f"{hover_text(hint)}<br>{value:.6g}"
+            for hint, value in zip(hints, targets.tolist(), strict=True)
+        ],
+        "hoverinfo": "text",
+        "showlegend": False,
+    }
+    return go.Figure([trace], _map_layout(limits), _validate=False)
+
+
+def _map_layout(limits: np.ndarray) -> dict[str, Any]:
+    made = _frame("", "") | {"height": _MAP_HEIGHT}
+    for name, (low, high) in zip(("xaxis", "yaxis"), limits.tolist(), strict=True):
+        room = 0.05 * (high - low) or 1.0
+        made[name] |= {"range": [low - room, high + room], "zeroline": False}
+    return made
+
+
+def _level(value: float, name: str) -> dict[str, Any]:
+    """A line across the figure, with its name."""
+    line = {"dash": "dash", "color": GREY, "width": 1.5}
+    shape = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": value}
+    note = {
+        "xref": "paper",
+        "x": 1,
+        "y": value,
+        "xanchor": "right",
+        "yanchor": "bottom",
+        "text": label(name),
+        "showarrow": False,
+    }
+    return {
+        "shapes": [shape | {"y1": value, "line": line}],
+        "annotations": [note],
+    }
+
+
+def _frame(x_title: str, y_title: str) -> dict[str, Any]:
+    return {
+        "height": _HEIGHT,
+        "margin": {"l": 0, "r": 8, "t": _LEGEND_HEIGHT, "b": 0},
+        "hovermode": "closest",
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        "xaxis": {"title": {"text": x_title}, "fixedrange": True, "automargin": True},
+        "yaxis": {"title": {"text": y_title}, "fixedrange": True, "automargin": True},
+    }

@@ -1,0 +1,161 @@
+"""The confusion matrix of a classifier as a picture whose cells can be chosen.
+
+C is the number of classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.masked_word import label, percent
+
+# Lightness alone tells the number, and black letters stay legible on all of it.
+_PAPER = [[0.0, "#ffffff"], [1.0, "#f0a24a"]]
+# The right cells have a frame: their place on the diagonal is easily lost.
+_FRAME = "#2b6cb0"
+_ROW_HEIGHT = 44  # pixels; a finger hits a cell
+_SMALL_ROW = 22  # pixels
+_FRAME_HEIGHT = 110  # pixels; labels and titles
+# In smaller cells no number fits.
+MAX_WRITTEN = 12
+
+
+@dataclass(frozen=True)
+class MatrixWords:
+    """What the figure says, in the reader's language."""
+
+    true: str = "true class"
+    predicted: str = "predicted class"
+    rows: str = "rows"
+
+
+ENGLISH = MatrixWords()
+
+
+def confusion_figure(
+    confusion: np.ndarray,
+    labels: Sequence[str],
+    as_shares: bool = False,
+    words: MatrixWords = ENGLISH,
+) -> go.Figure:
+    """Draws how often each class was taken for each.
+
+    An invisible mark in each cell carries (true, predicted) as `customdata`: a
+    click on a heatmap alone does not say which cell it met.
+
+    Args:
+        confusion: int `[C, C]`, the true class in the row.
+        labels: C names.
+        as_shares: writes and shades shares of the true class instead of counts.
+        words: the texts on the figure.
+
+    Raises:
+        ValueError: labels and matrix do not fit each other.
+    """
+    num_classes = len(labels)
+    if confusion.shape != (num_classes, num_classes) or not num_classes:
+        raise ValueError(
+            f"`confusion` must be {num_classes} x {num_classes}, not empty. "
+            f"Received: shape={confusion.shape}."
+        )
+    totals = confusion.sum(axis=1, keepdims=True)
+    shares = np.divide(
+        confusion, totals, out=np.full(confusion.shape, np.nan), where=totals > 0
+    )
+    values = shares if as_shares else confusion.astype(np.float64)
+    names = [label(name) for name in labels]
+    heat = {
+        "type": "heatmap",
+        "z": [[None if np.isnan(v) else float(v) for v in row] for row in values],
+        "x": list(range(num_classes)),
+        "y": list(range(num_classes)),
+        "colorscale": _PAPER,
+        "zmin": 0.0,
+        "zmax": 1.0 if as_shares else float(max(confusion.max(), 1)),
+        "xgap": 2,
+        "ygap": 2,
+        "showscale": num_classes > MAX_WRITTEN,
+        "colorbar": {"thickness": 12},
+        "hoverinfo": "skip",
+    }
+    marks = _marks(confusion, shares, names, as_shares, words)
+    made = _layout(names, words)
+    return go.Figure([heat, marks], made, _validate=False)
+
+
+def _marks(
+    confusion: np.ndarray,
+    shares: np.ndarray,
+    names: list[str],
+    as_shares: bool,
+    words: MatrixWords,
+) -> dict[str, Any]:
+    places = [(i, j) for i in range(len(names)) for j in range(len(names))]
+    written = [
+        (percent(shares[place]) if not np.isnan(shares[place]) else "")
+        if as_shares
+        else str(int(confusion[place]))
+        for place in places
+    ]
+    said = [
+        f"{words.true}: {names[i]}<br>{words.predicted}: {names[j]}<br>"
+        f"{words.rows}: {int(confusion[i, j])}"
+        for i, j in places
+    ]
+    fits = len(names) <= MAX_WRITTEN
+    return {
+        "type": "scatter",
+        "mode": "markers+text" if fits else "markers",
+        "x": [j for _, j in places],
+        "y": [i for i, _ in places],
+        "text": written if fits else None,
+        "textfont": {"color": "#111111", "size": 14},
+        "hovertext": said,
+        "hoverinfo": "text",
+        "customdata": [[i, j] for i, j in places],
+        "marker": {"size": 30 if fits else 14, "symbol": "square", "opacity": 0},
+        "selected": {"textfont": {"color": "#111111"}},
+        "unselected": {"textfont": {"color": "#111111"}, "marker": {"opacity": 0}},
+        "showlegend": False,
+    }
+
+
+def _layout(names: list[str], words: MatrixWords) -> dict[str, Any]:
+    size = len(names)
+    row = _ROW_HEIGHT if size <= MAX_WRITTEN else _SMALL_ROW
+    axis = {
+        "tickvals": list(range(size)),
+        "ticktext": names,
+        "automargin": True,
+        "fixedrange": True,
+        "showgrid": False,
+        "zeroline": False,
+    }
+    return {
+        "height": _FRAME_HEIGHT + row * size,
+        "margin": {"l": 0, "r": 0, "t": 8, "b": 0},
+        "hovermode": "closest",
+        # Wherever in a cell the pointer is, the mark in its middle answers.
+        "hoverdistance": 200,
+        "clickmode": "event+select",
+        "dragmode": False,
+        "xaxis": axis
+        | {"title": {"text": words.predicted}, "range": [-0.5, size - 0.5]},
+        "yaxis": axis | {"title": {"text": words.true}, "range": [size - 0.5, -0.5]},
+        "shapes": [
+            {
+                "type": "rect",
+                "x0": i - 0.48,
+                "x1": i + 0.48,
+                "y0": i - 0.48,
+                "y1": i + 0.48,
+                "line": {"color": _FRAME, "width": 2},
+            }
+            for i in range(size)
+        ],
+    }

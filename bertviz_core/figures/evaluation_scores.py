@@ -1,0 +1,315 @@
+"""How far scores can be trusted: intervals, calibration, coverage, residuals.
+
+Colours come from the theme; symbols, dashes and written numbers say the same.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.activations import GREY, upright
+from bertviz_core.figures.masked_word import label, percent
+
+_ROW_HEIGHT = 34  # pixels
+_FRAME_HEIGHT = 70  # pixels; the axis and its title
+_LEGEND_HEIGHT = 32  # pixels
+_HEIGHT = 380  # pixels
+_SYMBOLS = ("circle", "diamond", "square", "cross")
+_LARGEST_DOT = 34  # pixels
+_LONGEST_HINT = 90  # characters
+
+
+@dataclass(frozen=True)
+class Dots:
+    """One kind of share for several rows.
+
+    Args:
+        name: in the legend.
+        values: float `[M]`; NaN where there is none.
+        intervals: float `[M, 2]`, or NaN.
+        counts: M texts to show under the pointer, such as "12 / 40".
+    """
+
+    name: str
+    values: np.ndarray
+    intervals: np.ndarray
+    counts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class ScoreWords:
+    """What these figures say, in the reader's language."""
+
+    sure: str = "how sure the model was"
+    right: str = "share that was right"
+    exact: str = "as sure as right"
+    rows: str = "rows"
+    threshold: str = "answers only when at least so sure"
+    share: str = "share"
+    answered: str = "answered"
+    right_of_answered: str = "right among the answered"
+    target: str = "true number"
+    predicted: str = "predicted number"
+    residual: str = "predicted less true"
+
+
+ENGLISH = ScoreWords()
+
+
+def intervals_figure(rows: Sequence[str], dots: Sequence[Dots]) -> go.Figure:
+    """Draws shares as dots with 95 % whiskers, a row each.
+
+    Args:
+        rows: M names.
+        dots: one to four kinds of shares, each of M.
+
+    Raises:
+        ValueError: the lengths differ.
+    """
+    if not rows or any(kind.values.shape != (len(rows),) for kind in dots):
+        raise ValueError(f"`dots` must have {len(rows)} values each, at least one.")
+    names = [label(row) for row in rows]
+    step = 0.5 / max(len(dots), 1)
+    traces = []
+    for index, kind in enumerate(dots):
+        offset = (index - (len(dots) - 1) / 2) * step
+        traces.append(_whiskers(kind, names, offset, _SYMBOLS[index]))
+    has_legend = len(dots) > 1
+    above = _LEGEND_HEIGHT if has_legend else 8
+    row_height = max(_ROW_HEIGHT, 20 * len(dots))
+    layout = {
+        "height": _FRAME_HEIGHT + above + row_height * len(rows),
+        "margin": {"l": 0, "r": 24, "t": above, "b": 0},
+        "showlegend": has_legend,
+        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
+        "xaxis": {"range": [0, 1.02], "tickformat": ".0%", "fixedrange": True},
+        "yaxis": {
+            "tickvals": list(range(len(rows))),
+            "ticktext": names,
+            "range": [len(rows) - 0.4, -0.6],
+            "automargin": True,
+            "fixedrange": True,
+        },
+    }
+    return go.Figure(traces, layout, _validate=False)
+
+
+def calibration_figure(
+    counts: np.ndarray,
+    confidence: np.ndarray,
+    accuracy: np.ndarray,
+    words: ScoreWords = ENGLISH,
+) -> go.Figure:
+    """Draws how often rows were right against how sure the model was.
+
+    A dot is a bin, its area the number of rows; on the line the model is as sure
+    as it is right.
+
+    Args:
+        counts: int `[K]`.
+        confidence: float `[K]`, NaN in an empty bin.
+        accuracy: float `[K]`, likewise.
+        words: the texts on the figure.
+    """
+    kept = np.flatnonzero(counts)
+    sizes = np.sqrt(counts[kept] / max(int(counts.max(initial=0)), 1)) * _LARGEST_DOT
+    line = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": words.exact,
+        "x": [0, 1],
+        "y": [0, 1],
+        "line": {"dash": "dash", "color": GREY},
+        "hoverinfo": "skip",
+    }
+    bins = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": words.right,
+        "x": confidence[kept],
+        "y": accuracy[kept],
+        "marker": {"size": np.maximum(sizes, 7)},
+        "line": {"dash": "dot", "width": 1},
+        "cliponaxis": False,
+        "hovertext": [
+            f"{words.sure}: {percent(confidence[k])}<br>{words.right}: "
+            f"{percent(accuracy[k])}<br>{words.rows}: {int(counts[k])}"
+            for k in kept
+        ],
+        "hoverinfo": "text",
+    }
+    layout = _square(words.sure, words.right)
+    return go.Figure([line, bins], layout, _validate=False)
+
+
+def coverage_figure(
+    thresholds: np.ndarray,
+    coverage: np.ndarray,
+    accuracy: np.ndarray,
+    chosen: float,
+    words: ScoreWords = ENGLISH,
+) -> go.Figure:
+    """Draws what a threshold leaves unanswered, and what it makes more reliable.
+
+    Args:
+        thresholds: float `[K]`, rising.
+        coverage: float `[K]`, share of the rows that are answered.
+        accuracy: float `[K]`, of these; NaN where there is none.
+        chosen: the threshold that is marked.
+        words: the texts on the figure.
+    """
+    lines = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": name,
+            "x": thresholds,
+            "y": [None if np.isnan(v) else float(v) for v in values],
+            # Steps: between two rows nothing happens.
+            "line": {"dash": dash, "shape": "vh", "width": 2.5},
+            "hovertemplate": "%{y:.1%}",
+        }
+        for name, values, dash in (
+            (words.answered, coverage, "dash"),
+            (words.right_of_answered, accuracy, "solid"),
+        )
+    ]
+    layout = _square(words.threshold, words.share) | {
+        "hovermode": "x unified",
+        "shapes": [upright(chosen)],
+    }
+    return go.Figure(lines, layout, _validate=False)
+
+
+def predicted_figure(
+    targets: np.ndarray,
+    predicted: np.ndarray,
+    hints: Sequence[str],
+    words: ScoreWords = ENGLISH,
+) -> go.Figure:
+    """Draws predicted numbers against true ones; on the line they agree.
+
+    Args:
+        targets: float `[R]`.
+        predicted: float `[R]`.
+        hints: R texts to show under the pointer.
+        words: the texts on the figure.
+    """
+    ends = [
+        float(min(targets.min(), predicted.min())),
+        float(max(targets.max(), predicted.max())),
+    ]
+    line = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": ends,
+        "y": ends,
+        "line": {"dash": "dash", "color": GREY},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+    points = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": targets,
+        "y": predicted,
+        "marker": {"size": 7, "opacity": 0.7},
+        "hovertext": [hover_text(hint) for hint in hints],
+        "hovertemplate": "%{hovertext}<br>%{x:.6g} → %{y:.6g}<extra></extra>",
+        "showlegend": False,
+    }
+    layout = _frame(words.target, words.predicted)
+    return go.Figure([line, points], layout, _validate=False)
+
+
+def residuals_figure(residuals: np.ndarray, words: ScoreWords = ENGLISH) -> go.Figure:
+    """Draws how often predictions are how far off.
+
+    Args:
+        residuals: float `[R]`, predicted less true.
+        words: the texts on the figure.
+    """
+    counts, edges = np.histogram(residuals, bins=min(20, max(4, len(residuals) // 4)))
+    bars = {
+        "type": "bar",
+        "x": (edges[:-1] + edges[1:]) / 2,
+        "y": counts,
+        "width": np.diff(edges) * 0.96,
+        "hovertext": [
+            f"{low:.4g} – {high:.4g}: {count}"
+            for low, high, count in zip(edges, edges[1:], counts, strict=False)
+        ],
+        "hoverinfo": "text",
+    }
+    layout = _frame(words.residual, words.rows) | {"shapes": [upright(0.0)]}
+    return go.Figure([bars], layout, _validate=False)
+
+
+def hover_text(text: str) -> str:
+    """A text of the user's as plotly shows it under the pointer, letter for letter."""
+    short = text if len(text) <= _LONGEST_HINT else text[: _LONGEST_HINT - 1] + "…"
+    # Plotly reads some HTML; `%{` would begin a place to fill.
+    return html.escape(short, quote=False).replace("%{", "%\u2060{")
+
+
+def _whiskers(
+    kind: Dots, names: list[str], offset: float, symbol: str
+) -> dict[str, Any]:
+    known = np.flatnonzero(~np.isnan(kind.values))
+    values, intervals = kind.values[known], kind.intervals[known]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": kind.name,
+        "x": values,
+        "y": known + offset,
+        "marker": {"symbol": symbol, "size": 11},
+        "cliponaxis": False,
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": np.nan_to_num(intervals[:, 1] - values),
+            "arrayminus": np.nan_to_num(values - intervals[:, 0]),
+            "thickness": 2,
+            "width": 5,
+        },
+        "hovertext": [
+            f"{names[row]}<br>{label(kind.name)}: {percent(float(kind.values[row]))}"
+            f"<br>{kind.counts[row]}"
+            for row in known.tolist()
+        ],
+        "hoverinfo": "text",
+    }
+
+
+def _square(x_title: str, y_title: str) -> dict[str, Any]:
+    """A layout of two shares."""
+    made = _frame(x_title, y_title)
+    for axis in ("xaxis", "yaxis"):
+        made[axis] |= {"range": [0, 1.03], "tickformat": ".0%"}
+    return made
+
+
+def _frame(x_title: str, y_title: str) -> dict[str, Any]:
+    return {
+        "height": _HEIGHT,
+        "margin": {"l": 0, "r": 8, "t": _LEGEND_HEIGHT, "b": 0},
+        "hovermode": "closest",
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        "xaxis": {
+            "title": {"text": x_title},
+            "fixedrange": True,
+            "automargin": True,
+        },
+        "yaxis": {
+            "title": {"text": y_title},
+            "fixedrange": True,
+            "automargin": True,
+        },
+    }
