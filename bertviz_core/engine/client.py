@@ -185,7 +185,17 @@ class Client(
                 `"predict_table"` (`model`, `source`, `text_column`,
                 `pair_column=None`, `max_tokens=0`), a `TablePredictions`;
                 `"neuron_factors"` (`model`, `text`, `num_factors`, `seed`,
-                `layers=None`, `cut=False`), a `NeuronFactors`.
+                `layers=None`, `cut=False`), a `NeuronFactors`;
+                `"draw_vocabulary_map"` (`model`, `num_axes=2`, `seed=0`,
+                `perplexity=30.0`), a `VocabularyMap`;
+                `"map_sentences"` (`model`, `sentences`, `reading="mean"`,
+                `num_axes=2`, `alignment="shared"`, `seed=0`) and
+                `"draw_sentences"` (`model`, `sentences`, `reading="mean"`,
+                `num_axes=2`, `seed=0`, `perplexity=30.0`), a `SentenceMap`;
+                `"follow_word"` (`model`, `sentences`, `word`, `senses`), a
+                `WordSenses`;
+                `"measure_layers"` (`model`, `sentences`, `num_deviations=3.0`,
+                `seed=0`), a `LayerFacts`.
             arguments: of the task.
 
         Raises:

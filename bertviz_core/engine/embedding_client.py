@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import cast
 
+import numpy as np
+
 from bertviz_core.analysis.position_geometry import PositionGeometry
 from bertviz_core.engine.engine import Engine
 from bertviz_core.experiments.embedding_results import InputSum
+from bertviz_core.experiments.map_results import VocabularyMap
 from bertviz_core.experiments.word_vector_results import (
     NearestWords,
     WordAnalogy,
@@ -138,3 +141,36 @@ class EmbeddingClient:
             without=without,
         )
         return cast(WordAxis, answer)
+
+    def word_norms(self, model: str) -> np.ndarray:
+        """The length of every word vector, float32 `[V]`."""
+        return cast(np.ndarray, self._engine.call("word_norms", model=model))
+
+    def exported_vectors(self, model: str, rows: tuple[int, ...]) -> np.ndarray:
+        """The vectors of some entries, float32 `[M, H]`, to write into a file.
+
+        Args:
+            model: its id.
+            rows: entries of the vocabulary.
+
+        Raises:
+            TextError: too many for a file.
+        """
+        answer = self._engine.call("exported_vectors", model=model, rows=rows)
+        return cast(np.ndarray, answer)
+
+    def vocabulary_map(
+        self, model: str, num_axes: int = 2, method: str = "pca"
+    ) -> VocabularyMap | None:
+        """Every entry of the vocabulary on a map.
+
+        Args:
+            model: its id.
+            num_axes: 2 or 3.
+            method: "pca", drawn at once; "tsne", a map that was computed before, or
+                `None` where there is none.
+        """
+        answer = self._engine.call(
+            "vocabulary_map", model=model, num_axes=num_axes, method=method
+        )
+        return cast("VocabularyMap | None", answer)

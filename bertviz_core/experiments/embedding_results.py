@@ -137,7 +137,7 @@ class DrawnMap(FrozenArrays):
 
     Args:
         method: "tsne".
-        positions: float64 `[M, 2]`.
+        positions: float64 `[M, k]`.
         seed: the same seed and points give the same map on the same machine.
         perplexity: about how many neighbours each point has.
         num_steps: of the optimisation.

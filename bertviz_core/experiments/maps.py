@@ -23,6 +23,9 @@ def tsne_map(
     perplexity: float = 30.0,
     num_stages: int = 4,
     num_neighbours: int = 10,
+    num_axes: int = 2,
+    start: np.ndarray | None = None,
+    checked_rows: np.ndarray | None = None,
 ) -> DrawnMap:
     """Draws a map by t-SNE, from the PCA map, and measures it.
 
@@ -40,9 +43,14 @@ def tsne_map(
             (M - 1) / 3 in a small cloud.
         num_stages: of 300 steps, at least 1.
         num_neighbours: of the quality, brought below M / 2.
+        num_axes: 2 or 3.
+        start: float `[M, num_axes]`, a map to begin with, as that of the layer
+            before; only its shape counts. `None` for the PCA map.
+        checked_rows: int `[m]`, points whose neighbours are checked for the quality
+            of a large map; `None` for all.
 
     Raises:
-        ValueError: fewer points, or fewer than one stage.
+        ValueError: fewer points, fewer than one stage, or another number of axes.
 
     Source:
         van der Maaten and Hinton 2008, "Visualizing data using t-SNE"; Kobak and
@@ -54,8 +62,10 @@ def tsne_map(
             f"`points` must be {MIN_POINTS} or more, and `num_stages` 1 or more. "
             f"Received: {num_points} points, num_stages={num_stages}."
         )
+    if num_axes not in (2, 3):
+        raise ValueError(f"`num_axes` must be 2 or 3. Received: {num_axes}.")
     perplexity = min(perplexity, (num_points - 1) / 3)
-    positions = _start(points)
+    positions = _start(points, num_axes) if start is None else _shrunk(start)
     divergence = float("nan")
     for stage in range(num_stages):
         positions, divergence = _stage(points, positions, seed, perplexity, stage)
@@ -69,15 +79,21 @@ def tsne_map(
         perplexity=perplexity,
         num_steps=num_stages * _STEPS_A_STAGE,
         divergence=divergence,
-        quality=map_quality(points, positions, neighbours),
+        quality=map_quality(points, positions, neighbours, checked_rows),
     )
 
 
-def _start(points: np.ndarray) -> np.ndarray:
-    """The PCA map, small: a start of size 1 slows the method down."""
-    pca = fit_pca(points, 2)
-    start = pca.project(points)
-    spread = np.sqrt(pca.variances[0])
+def _start(points: np.ndarray, num_axes: int) -> np.ndarray:
+    """The PCA map; a cloud with fewer axes than asked for stays flat."""
+    pca = fit_pca(points, min(num_axes, *points.shape))
+    start = np.zeros((len(points), num_axes))
+    start[:, : len(pca.variances)] = pca.project(points)
+    return _shrunk(start)
+
+
+def _shrunk(start: np.ndarray) -> np.ndarray:
+    """Small: a start of size 1 slows the method down."""
+    spread = float(start.std(axis=0).max())
     scaled: np.ndarray = (start / spread * 1e-4 if spread > 0 else start).astype("f4")
     return scaled
 
@@ -90,7 +106,7 @@ def _stage(
     from threadpoolctl import threadpool_limits
 
     method = TSNE(
-        n_components=2,
+        n_components=start.shape[1],
         perplexity=perplexity,
         early_exaggeration=_EXAGGERATION if stage == 0 else 1.0,
         # The library's own rule, held fixed over stages.

@@ -1,0 +1,191 @@
+// Part 4: the elements of the map, made once, and the words on them.
+
+const ROWS_IN_TABLE = 200
+const MATCHES_AS_BUTTONS = 12
+
+function buildParts() {
+  const button = (className) => element('button', { type: 'button', className })
+  const parts = {
+    searchText: element('span'),
+    search: element('input', { type: 'search', spellcheck: false }),
+    colorText: element('span'),
+    color: element('select'),
+    only: element('input', { type: 'checkbox' }),
+    onlyText: element('span'),
+    stateText: element('span'),
+    state: element('input', { type: 'range', min: '0', step: '1' }),
+    play: button('play'),
+    nearer: button('nearer'),
+    further: button('further'),
+    reset: button('reset'),
+    savePng: button('save-png'),
+    saveSvg: button('save-svg'),
+    note: element('p', { className: 'note', role: 'note' }),
+    status: element('p', { className: 'status', role: 'status', 'aria-live': 'polite' }),
+    legend: element('div', { className: 'legend', role: 'group' }),
+    found: element('div', { className: 'found', role: 'group' }),
+    canvas: element('canvas', { tabIndex: 0, role: 'application' }),
+    summary: element('summary'),
+    table: element('table'),
+  }
+  parts.stateBox = element('div', { className: 'bar states' }, [
+    element('label', {}, [parts.stateText, parts.state]), parts.play,
+  ])
+  parts.onlyBox = element('label', {}, [parts.only, parts.onlyText])
+  parts.details = element('details', {}, [
+    parts.summary, element('div', { className: 'table-box' }, [parts.table]),
+  ])
+  parts.root = element('div', { className: 'points' }, [
+    element('div', { className: 'bar' }, [
+      element('label', {}, [parts.searchText, parts.search]), parts.onlyBox,
+      element('label', {}, [parts.colorText, parts.color]),
+    ]),
+    parts.found, parts.stateBox, parts.note,
+    element('div', { className: 'canvas-box' }, [parts.canvas]),
+    element('div', { className: 'bar' }, [
+      parts.nearer, parts.further, parts.reset, parts.savePng, parts.saveSvg,
+    ]),
+    parts.legend, parts.status, parts.details,
+  ])
+  return parts
+}
+
+/** Writes the texts of the interface, in the language of the data. */
+function writeWords({ data, parts }) {
+  for (const name of ['search', 'color', 'only']) {
+    parts[`${name}Text`].textContent = say(data, name)
+  }
+  for (const name of ['nearer', 'further', 'reset', 'savePng', 'saveSvg']) {
+    parts[name].textContent = say(data, name.replace(/[A-Z]/, (c) => `_${c.toLowerCase()}`))
+  }
+  parts.summary.textContent = say(data, 'as_table', { count: ROWS_IN_TABLE })
+  parts.search.placeholder = say(data, 'search_hint')
+  parts.color.replaceChildren(
+    ...data.colors.map((color, value) =>
+      element('option', { value: String(value), textContent: color.title })
+    )
+  )
+  parts.stateBox.hidden = data.numStates < 2
+  parts.state.max = String(data.numStates - 1)
+  const shown = { count: data.numPoints, axes: data.numAxes }
+  parts.canvas.setAttribute('aria-label', say(data, 'alt', shown))
+  parts.legend.setAttribute('aria-label', say(data, 'legend'))
+  parts.found.setAttribute('aria-label', say(data, 'search'))
+}
+
+/** Controls, words and attributes show the state. */
+function showState(app) {
+  const { data, parts, state, root } = app
+  if (parts.search.value !== state.search) parts.search.value = state.search
+  parts.color.value = String(state.color)
+  parts.only.checked = state.only
+  parts.only.disabled = !app.matches
+  parts.state.value = String(state.layer)
+  parts.stateText.textContent = data.stateNames[state.layer] ?? ''
+  parts.state.setAttribute('aria-valuetext', data.stateNames[state.layer] ?? '')
+  parts.play.textContent = say(data, app.playing ? 'stop' : 'play')
+  parts.note.textContent = data.notes[state.layer] ?? ''
+  const said = describe(app)
+  if (parts.status.textContent !== said) parts.status.textContent = said
+  Object.assign(root.dataset, {
+    state: state.layer,
+    selected: state.selected === null ? '' : data.labels[state.selected],
+    shown: app.seen.reduce((sum, one) => sum + one, 0),
+    matches: app.matches ? app.matches.reduce((sum, one) => sum + one, 0) : '',
+  })
+  writeLegend(app)
+  writeFound(app)
+  writeTable(app)
+}
+
+/** What the pointer is at, or what is chosen, or how many there are. */
+function describe(app) {
+  const { data, state, seen } = app
+  const point = state.hover ?? state.selected
+  if (point === null) {
+    const count = seen.reduce((sum, one) => sum + one, 0)
+    return say(data, 'nothing', { count, all: data.numPoints })
+  }
+  const value = valueInWords(data, state.color, point)
+  return [data.labels[point], contextAt(data, point), value].filter(Boolean).join(' · ')
+}
+
+/** A button for each category that takes it away; the ends of a scale of numbers. */
+function writeLegend(app) {
+  const { data, parts, state, theme } = app
+  const color = data.colors[state.color]
+  const key = `${app.groups.key}/${theme.background}/${[...state.hidden]}/${data.words.legend}`
+  if (app.legendKey === key) return
+  app.legendKey = key
+  if (color.names) return writeCategories(app, color.names)
+  const strip = theme.steps.map((step) => {
+    const cell = element('span', { className: 'step' })
+    cell.style.background = step
+    return cell
+  })
+  const number = (value) => String(Number(value.toPrecision(3)))
+  parts.legend.replaceChildren(
+    element('span', { textContent: `${color.title}: ${number(color.low)}` }), ...strip,
+    element('span', { textContent: number(color.high) })
+  )
+}
+
+function writeCategories(app, names) {
+  const buttons = names.map((name, group) => {
+    const count = app.groups.members[group].length
+    const sign = element('span', { textContent: SHAPES[group % SHAPES.length] })
+    sign.style.color = colorOfGroup(app, group)
+    const made = element('button', { type: 'button', className: 'category' }, [
+      sign, ` ${name} (${count})`,
+    ])
+    made.hidden = count === 0
+    made.setAttribute('aria-pressed', String(!app.state.hidden.has(group)))
+    made.onclick = () => toggleGroup(app, group)
+    return made
+  })
+  app.parts.legend.replaceChildren(...buttons)
+}
+
+/** The first matches as buttons, for the keyboard. */
+function writeFound(app) {
+  const { data, parts, matches, state } = app
+  const key = `${state.search}/${state.selected}/${data.numPoints}`
+  if (app.foundKey === key) return
+  app.foundKey = key
+  const points = []
+  for (let point = 0; matches && point < matches.length; point++) {
+    if (matches[point] && points.push(point) >= MATCHES_AS_BUTTONS) break
+  }
+  const buttons = points.map((point) => {
+    const made = element('button', { type: 'button', textContent: shortened(data.labels[point]) })
+    made.setAttribute('aria-pressed', String(point === state.selected))
+    made.onclick = () => select(app, point)
+    return made
+  })
+  const count = matches ? matches.reduce((sum, one) => sum + one, 0) : 0
+  const told = matches ? [element('span', { textContent: say(data, 'matches', { count }) })] : []
+  parts.found.replaceChildren(...told, ...buttons)
+}
+
+/** The points that are drawn, in numbers; filled while it is open. */
+function writeTable(app) {
+  const { data, parts, state, seen, matches } = app
+  if (!parts.details.open) return
+  const axes = Array.from({ length: data.numAxes }, (_, axis) => axis)
+  const head = [say(data, 'point'), data.colors[state.color].title]
+  const rows = [[...head, ...axes.map((axis) => String(axis + 1))]]
+  for (let point = 0; point < seen.length && rows.length <= ROWS_IN_TABLE; point++) {
+    if (!seen[point] || (matches && !matches[point])) continue
+    const places = axes.map((axis) => {
+      const raw = data.arrays.coordinates[
+        (state.layer * data.numPoints + point) * data.numAxes + axis]
+      return (data.origin[axis] + raw * data.unit).toPrecision(4)
+    })
+    rows.push([data.labels[point], valueInWords(data, state.color, point), ...places])
+  }
+  parts.table.replaceChildren(
+    ...rows.map((cells, index) =>
+      element('tr', {}, cells.map((text) => element(index ? 'td' : 'th', { textContent: text })))
+    )
+  )
+}

@@ -1,0 +1,101 @@
+// Part 1 of the point map: what arrives, and where each point lies.
+// The parts are joined in the order of `PARTS` (bertviz_core/figures/point_map.py) and
+// share one scope.
+
+/**
+ * Reads a payload: length of the header, header (JSON), then arrays, each starting at
+ * a multiple of four bytes. See `pack` in bertviz_core/figures/attention_view.py.
+ * @param {Uint8Array} bytes
+ * @returns {object} the header with its arrays in `arrays`.
+ */
+function readPayload(bytes) {
+  const buffer = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength)
+  const length = new DataView(buffer).getUint32(0, true)
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)))
+  const types = { float32: Float32Array, uint8: Uint8Array, uint16: Uint16Array }
+  header.arrays = {}
+  for (const [name, part] of Object.entries(header.parts)) {
+    header.arrays[name] = new types[part.dtype](buffer, part.offset, part.length)
+  }
+  return header
+}
+
+/** A text of the interface with its places filled. */
+function say(data, key, places = {}) {
+  return data.words[key].replace(/\{(\w+)\}/g, (_, name) => places[name] ?? '')
+}
+
+function element(tag, properties = {}, children = []) {
+  const made = document.createElement(tag)
+  for (const [name, value] of Object.entries(properties)) {
+    if (name in made) made[name] = value
+    else made.setAttribute(name, value)
+  }
+  made.append(...children)
+  return made
+}
+
+/** Coordinates of one state, float [M * k], the whole of all states within [-1, 1]. */
+function positionsOf(data, state) {
+  const { coordinates } = data.arrays
+  const { numPoints: count, numAxes: axes } = data
+  data.frame ??= frameOf(data)
+  const { middle, half } = data.frame
+  const made = new Float32Array(count * axes)
+  const start = state * count * axes
+  for (let index = 0; index < made.length; index++) {
+    made[index] = (coordinates[start + index] - middle[index % axes]) / half
+  }
+  return made
+}
+
+/** Middle of each axis, and half of the longest axis. */
+function frameOf({ arrays: { coordinates }, numAxes }) {
+  const low = new Array(numAxes).fill(Infinity)
+  const high = new Array(numAxes).fill(-Infinity)
+  for (let index = 0; index < coordinates.length; index++) {
+    const axis = index % numAxes
+    if (coordinates[index] < low[axis]) low[axis] = coordinates[index]
+    if (coordinates[index] > high[axis]) high[axis] = coordinates[index]
+  }
+  return {
+    middle: low.map((value, axis) => (value + high[axis]) / 2),
+    half: Math.max(...low.map((value, axis) => (high[axis] - value) / 2)) || 1,
+  }
+}
+
+/** The value of the chosen colour at a point, in words. */
+function valueInWords(data, colorIndex, point) {
+  const color = data.colors[colorIndex]
+  const raw = data.arrays[`color${colorIndex}`][point + offsetOf(data, color)]
+  if (color.names) return color.names[raw]
+  const value = color.low + (raw / 255) * (color.high - color.low)
+  return `${color.title} ${Number(value.toPrecision(3))}`
+}
+
+/** Where the colours of the shown state begin; a column may have one row a state. */
+function offsetOf(data, color) {
+  return color.byState ? data.shownState * data.numPoints : 0
+}
+
+/** Points whose label or context holds a text; capitals are all the same. */
+function matchesOf(data, search) {
+  const wanted = search.trim().toLowerCase()
+  if (!wanted) return null
+  data.lowered ??= data.labels.map((label) => label.toLowerCase())
+  const contexts = data.contexts.map((context) => context.toLowerCase().includes(wanted))
+  const { contextOf } = data.arrays
+  const found = new Uint8Array(data.numPoints)
+  for (let point = 0; point < found.length; point++) {
+    const inContext = contextOf ? contexts[contextOf[point]] : false
+    if (data.lowered[point].includes(wanted) || inContext) found[point] = 1
+  }
+  return found
+}
+
+/** What stands behind a point, or nothing. */
+function contextAt(data, point) {
+  const { contextOf } = data.arrays
+  const context = contextOf ? data.contexts[contextOf[point]] : ''
+  return context === data.labels[point] ? '' : context
+}

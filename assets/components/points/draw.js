@@ -1,0 +1,210 @@
+// Part 3: drawing. A path for each colour, so that 30,000 points take one frame.
+
+const LABELS_AT_MOST = 45
+const TRIED_FOR_LABELS = 4000
+const PADDING = 18
+const FONT_SIZE = 12
+
+/** Sizes a canvas in CSS pixels and gives its context, scaled to the screen. */
+function prepare(canvas, width, height, pixelRatio) {
+  canvas.width = Math.max(1, Math.round(width * pixelRatio))
+  canvas.height = Math.max(1, Math.round(height * pixelRatio))
+  canvas.style.width = `${width}px`
+  canvas.style.height = `${height}px`
+  const context = canvas.getContext('2d')
+  context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0)
+  return context
+}
+
+/** Lays the points on the screen: `app.x`, `app.y`, and `app.seen` (0 or 1). */
+function project(app) {
+  const { data, state, width, height, now } = app
+  const count = data.numPoints
+  if (app.x?.length !== count) {
+    app.x = new Float32Array(count)
+    app.y = new Float32Array(count)
+  }
+  const room = (Math.min(width, height) / 2 - PADDING) * state.zoom
+  const left = width / 2 + state.panX
+  const top = height / 2 + state.panY
+  if (data.numAxes === 2) {
+    for (let point = 0; point < count; point++) {
+      app.x[point] = left + now[2 * point] * room
+      app.y[point] = top - now[2 * point + 1] * room
+    }
+    return
+  }
+  const [sinY, cosY] = [Math.sin(state.yaw), Math.cos(state.yaw)]
+  const [sinP, cosP] = [Math.sin(state.pitch), Math.cos(state.pitch)]
+  for (let point = 0; point < count; point++) {
+    const [px, py, pz] = [now[3 * point], now[3 * point + 1], now[3 * point + 2]]
+    const across = px * cosY + pz * sinY
+    const away = pz * cosY - px * sinY
+    const up = py * cosP - away * sinP
+    const near = 3.2 / (3.2 - (away * cosP + py * sinP))
+    app.x[point] = left + across * room * near * 0.8
+    app.y[point] = top - up * room * near * 0.8
+  }
+}
+
+/** Which points are drawn, and which of them stand out. */
+function choosePoints(app) {
+  const { data, state } = app
+  app.matches = matchesOf(data, state.search)
+  const seen = new Uint8Array(data.numPoints)
+  app.groups.members.forEach((points, group) => {
+    if (app.groups.isNamed && state.hidden.has(group)) return
+    for (const point of points) seen[point] = 1
+  })
+  if (state.only && app.matches) {
+    for (let point = 0; point < seen.length; point++) seen[point] &= app.matches[point]
+  }
+  app.seen = seen
+}
+
+function radiusOf(app) {
+  const { numPoints } = app.data
+  const size = numPoints > 8000 ? 1.3 : numPoints > 1500 ? 2 : numPoints > 300 ? 3 : 5
+  return size * Math.min(2.5, Math.sqrt(app.state.zoom))
+}
+
+/** Draws everything on a canvas. */
+function draw(app, canvas = app.parts.canvas, pixelRatio = window.devicePixelRatio || 1) {
+  const began = performance.now()
+  const context = prepare(canvas, app.width, app.height, pixelRatio)
+  groupsOf(app)
+  choosePoints(app)
+  project(app)
+  drawPoints(app, context)
+  drawLabels(app, context)
+  drawRings(app, context)
+  app.root.dataset.drawMs = (performance.now() - began).toFixed(1)
+}
+
+function drawPoints(app, context) {
+  const { groups, theme, matches } = app
+  const size = radiusOf(app)
+  if (matches) {
+    context.fillStyle = theme.faint
+    context.beginPath()
+    for (const points of groups.members) {
+      for (const point of points) {
+        if (app.seen[point] && !matches[point]) mark(app, context, point, size * 0.8, 0)
+      }
+    }
+    context.fill()
+  }
+  groups.members.forEach((points, group) => {
+    context.fillStyle = colorOfGroup(app, group)
+    context.beginPath()
+    const shape = groups.isNamed ? group % SHAPES.length : 0
+    for (const point of points) {
+      if (!app.seen[point] || (matches && !matches[point])) continue
+      mark(app, context, point, matches ? size * 1.5 : size, shape)
+    }
+    context.fill()
+  })
+}
+
+/** Adds one point to the path; points too small for a shape are squares. */
+function mark(app, context, point, size, shape) {
+  const x = app.x[point]
+  const y = app.y[point]
+  if (x < -size || y < -size || x > app.width + size || y > app.height + size) return
+  if (size < 2.2 || shape === 1) {
+    context.rect(x - size, y - size, 2 * size, 2 * size)
+  } else if (shape === 0) {
+    context.moveTo(x + size, y)
+    context.arc(x, y, size, 0, 2 * Math.PI)
+  } else if (shape === 4) {
+    const third = size / 2.5
+    context.rect(x - size, y - third, 2 * size, 2 * third)
+    context.rect(x - third, y - size, 2 * third, 2 * size)
+  } else {
+    const corners = { 2: [[0, -1.3], [1.2, 0.9], [-1.2, 0.9]],
+      3: [[0, -1.4], [1.4, 0], [0, 1.4], [-1.4, 0]],
+      5: [[0, 1.3], [1.2, -0.9], [-1.2, -0.9]] }[shape]
+    corners.forEach(([right, down], index) => {
+      const go = index ? 'lineTo' : 'moveTo'
+      context[go](x + right * size, y + down * size)
+    })
+    context.closePath()
+  }
+}
+
+/** Names as many points as fit without touching: what is looked for comes first. */
+function drawLabels(app, context) {
+  const { data, state, theme } = app
+  context.font = `${FONT_SIZE}px ${theme.font}`
+  context.textBaseline = 'middle'
+  context.textAlign = 'left'
+  context.lineWidth = 3
+  context.strokeStyle = theme.background
+  context.fillStyle = theme.text
+  const taken = []
+  let tried = 0
+  for (const point of inOrderOfInterest(app)) {
+    if (taken.length >= LABELS_AT_MOST || tried++ > TRIED_FOR_LABELS) break
+    const x = app.x[point] + radiusOf(app) + 3
+    const y = app.y[point]
+    if (x < 0 || y < 8 || x > app.width - 20 || y > app.height - 8) continue
+    const text = shortened(data.labels[point])
+    const box = [x, y - 8, x + context.measureText(text).width, y + 8]
+    const isChosen = point === state.selected || point === state.hover
+    if (!isChosen && taken.some((other) => touches(box, other))) continue
+    taken.push(box)
+    context.strokeText(text, x, y)
+    context.fillText(text, x, y)
+  }
+}
+
+function* inOrderOfInterest(app) {
+  const { state, matches, seen, data } = app
+  for (const point of [state.hover, state.selected]) {
+    if (point !== null && seen[point]) yield point
+  }
+  for (const wanted of matches ? [1, 0] : [0]) {
+    for (let point = 0; point < data.numPoints; point++) {
+      const isWanted = matches ? matches[point] === wanted : true
+      if (seen[point] && isWanted && point !== state.hover) yield point
+    }
+    if (matches) return
+  }
+}
+
+function shortened(text) {
+  const letters = [...text]
+  return letters.length > 24 ? `${letters.slice(0, 23).join('')}…` : text
+}
+
+function touches(one, other) {
+  return one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3]
+}
+
+/** A ring around what is chosen, and around what the pointer is at. */
+function drawRings(app, context) {
+  const { state, theme } = app
+  for (const [point, width] of [[state.hover, 1.5], [state.selected, 2.5]]) {
+    if (point === null || !app.seen[point]) continue
+    context.strokeStyle = theme.text
+    context.lineWidth = width
+    context.beginPath()
+    context.arc(app.x[point], app.y[point], radiusOf(app) + 4, 0, 2 * Math.PI)
+    context.stroke()
+  }
+}
+
+/** The nearest drawn point within reach of a place, or null. */
+function pointAt(app, x, y, reach = 14) {
+  let best = null
+  let least = reach * reach
+  for (let point = 0; point < app.data.numPoints; point++) {
+    if (!app.seen[point]) continue
+    const distance = (app.x[point] - x) ** 2 + (app.y[point] - y) ** 2
+    if (distance < least) {
+      least = distance
+      best = point
+    }
+  }
+  return best
+}

@@ -1,0 +1,69 @@
+// Part 5: pictures to take away.
+
+function download(name, href) {
+  element('a', { download: name, href }).click()
+}
+
+/** The canvas at twice its size, on the page's background. */
+function savePng(app) {
+  const canvas = document.createElement('canvas')
+  draw(app, canvas, 2)
+  const whole = document.createElement('canvas')
+  Object.assign(whole, { width: canvas.width, height: canvas.height })
+  const context = whole.getContext('2d')
+  context.fillStyle = app.theme.background
+  context.fillRect(0, 0, whole.width, whole.height)
+  context.drawImage(canvas, 0, 0)
+  download('map.png', whole.toDataURL())
+}
+
+/** The same as drawn shapes: the drawing code runs on a context that writes SVG. */
+function saveSvg(app) {
+  const writer = svgWriter(app.width, app.height, app.theme)
+  drawPoints(app, writer)
+  drawLabels(app, writer)
+  drawRings(app, writer)
+  const blob = new Blob([writer.finish()], { type: 'image/svg+xml' })
+  const address = URL.createObjectURL(blob)
+  download('map.svg', address)
+  setTimeout(() => URL.revokeObjectURL(address), 10_000)
+}
+
+/** As much of a canvas' context as drawing needs. */
+function svgWriter(width, height, theme) {
+  const safe = (text) => text.replace(/[<>&"]/g, (sign) => `&#${sign.charCodeAt(0)};`)
+  const short = (...numbers) => numbers.map((number) => number.toFixed(1)).join(' ')
+  const measure = document.createElement('canvas').getContext('2d')
+  const made = [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" ` +
+      `font-family="sans-serif" font-size="${FONT_SIZE}">`,
+    `<rect width="100%" height="100%" fill="${theme.background}"/>`,
+  ]
+  let path = []
+  const writer = {
+    beginPath: () => (path = []),
+    moveTo: (x, y) => path.push(`M${short(x, y)}`),
+    lineTo: (x, y) => path.push(`L${short(x, y)}`),
+    closePath: () => path.push('Z'),
+    rect: (x, y, w, h) => path.push(`M${short(x, y)}h${short(w)}v${short(h)}h${short(-w)}Z`),
+    arc: (x, y, r) => path.push(
+      `M${short(x + r, y)}A${short(r, r)} 0 1 1 ${short(x - r, y)}A${short(r, r)} 0 1 1 ` +
+        `${short(x + r, y)}`
+    ),
+    fill: () => path.length && made.push(`<path fill="${writer.fillStyle}" d="${path.join('')}"/>`),
+    stroke: () => made.push(
+      `<path fill="none" stroke="${writer.strokeStyle}" ` +
+        `stroke-width="${writer.lineWidth}" d="${path.join('')}"/>`
+    ),
+    strokeText: () => {},
+    fillText: (text, x, y) => made.push(
+      `<text x="${short(x)}" y="${short(y + 4)}" fill="${theme.text}">${safe(text)}</text>`
+    ),
+    measureText: (text) => {
+      measure.font = `${FONT_SIZE}px sans-serif`
+      return measure.measureText(text)
+    },
+    finish: () => [...made, '</svg>'].join('\n'),
+  }
+  return writer
+}

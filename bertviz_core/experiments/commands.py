@@ -1,0 +1,88 @@
+"""The command `map-vocabulary`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option(
+    "--model",
+    "model_id",
+    metavar="M",
+    help="A bundled name, a folder, a zip file or a hub name. "
+    "Default: the bundled model.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@click.option(
+    "--perplexity",
+    default=30.0,
+    show_default=True,
+    type=click.FloatRange(min=2.0),
+    help="About how many neighbours each word has.",
+)
+@click.option(
+    "--axes",
+    default="both",
+    show_default=True,
+    type=click.Choice(["2", "3", "both"]),
+)
+@click.option(
+    "--tsv",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also write vectors.tsv and metadata.tsv, all entries, for the "
+    "TensorFlow projector, into this folder.",
+)
+def map_vocabulary(
+    model_id: str | None, seed: int, perplexity: float, axes: str, tsv: Path | None
+) -> None:
+    """Draw maps of a model's vocabulary by t-SNE, for the page to show at once.
+
+    The maps, vocabulary_map_2d.npz and vocabulary_map_3d.npz, are written beside a
+    bundled model or a folder, else into the cache. Minutes for 30,000 words.
+    """
+    from bertviz_core.checkpoints.library import DEFAULT_MODEL
+    from bertviz_core.quiet import import_keras
+
+    import_keras()
+    from bertviz_core.experiments.stored_maps import digest_of, store_map
+    from bertviz_core.experiments.vocabulary_maps import map_by_tsne
+    from bertviz_core.experiments.word_vectors import word_vectors
+    from bertviz_core.explorer import Explorer
+
+    explorer = Explorer.open(model_id or DEFAULT_MODEL)
+    words = word_vectors(explorer)
+    vectors = words.table.vectors
+    if tsv is not None:
+        _write_tables(tsv, words.tokens, vectors)
+    for num_axes in (2, 3) if axes == "both" else (int(axes),):
+        found = map_by_tsne(vectors, num_axes, seed, _tell, perplexity)
+        path = store_map(found, explorer.model_id, digest_of(vectors))
+        quality = found.quality
+        click.echo(
+            f"{path}\ttrustworthiness {quality.trustworthiness:.3f}\t"
+            f"neighbours kept {quality.neighbours_kept:.3f} "
+            f"(k = {quality.num_neighbours}, {quality.num_checked} of "
+            f"{quality.num_points} points checked)"
+        )
+
+
+def _write_tables(folder: Path, tokens: tuple[str, ...], vectors: object) -> None:
+    import numpy as np
+
+    from bertviz_core.analysis.projector_files import metadata_tsv, vectors_tsv
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "vectors.tsv").write_text(
+        vectors_tsv(np.asarray(vectors)), encoding="utf-8"
+    )
+    (folder / "metadata.tsv").write_text(
+        metadata_tsv({"word": tokens}), encoding="utf-8"
+    )
+    click.echo(str(folder))
+
+
+def _tell(share: float, message: str) -> None:
+    click.echo(f"{message}: {share:.0%}", err=True)

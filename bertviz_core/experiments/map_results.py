@@ -1,0 +1,131 @@
+"""Maps of a vocabulary and of sentences, and facts of geometry: frozen dataclasses.
+
+L is the number of layers, M of points, k of axes, V of the vocabulary, H the hidden
+size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.analysis.map_quality import MapQuality
+from bertviz_core.trace import FrozenArrays
+
+METHODS = ("pca", "tsne")
+
+
+@dataclass(frozen=True)
+class VocabularyMap(FrozenArrays):
+    """Every entry of a vocabulary on one map.
+
+    Args:
+        method: of `METHODS`.
+        coordinates: float32 `[V, k]`, k 2 or 3.
+        quality: which neighbours the map kept.
+        explained: share of the variance on the k axes; `None` for t-SNE, which has
+            no such share.
+        seed: of t-SNE, and of the choice of checked points.
+        perplexity: of t-SNE, about how many neighbours each point has.
+        num_steps: of t-SNE.
+        divergence: Kullback-Leibler divergence that t-SNE left, in nats.
+        is_stored: whether it was computed before and read from a file.
+    """
+
+    method: str
+    coordinates: np.ndarray
+    quality: MapQuality
+    explained: float | None = None
+    seed: int = 0
+    perplexity: float | None = None
+    num_steps: int | None = None
+    divergence: float | None = None
+    is_stored: bool = False
+
+
+@dataclass(frozen=True)
+class SentenceMap(FrozenArrays):
+    """Points of sentences at every layer, on maps that can be compared.
+
+    Args:
+        model_id: which model.
+        method: of `METHODS`.
+        reading: of `sentence_states.READINGS`.
+        alignment: of `layer_maps.ALIGNMENTS`; t-SNE maps are always turned onto the
+            one before.
+        labels: M names: the token, or the sentence.
+        sentence_index: int `[M]`, the sentence of each point.
+        position: int `[M]`, its token index; -1 for a mean.
+        coordinates: float32 `[L + 1, M, k]`, embedding output first.
+        norms: float32 `[L + 1, M]`, lengths of the vectors.
+        qualities: L + 1 of them; `None` where there are too few points for one.
+        explained: float64 `[L + 1]`, share of the variance on the map; NaN for
+            t-SNE.
+        residuals: float64 `[L + 1]`, what turning could not bring onto the layer
+            before; NaN where axes are shared.
+        seed: of t-SNE, and of the choice of checked points.
+        perplexity: of t-SNE.
+        num_steps: of t-SNE, at each layer.
+    """
+
+    model_id: str
+    method: str
+    reading: str
+    alignment: str
+    labels: tuple[str, ...]
+    sentence_index: np.ndarray
+    position: np.ndarray
+    coordinates: np.ndarray
+    norms: np.ndarray
+    qualities: tuple[MapQuality | None, ...]
+    explained: np.ndarray
+    residuals: np.ndarray
+    seed: int
+    perplexity: float | None = None
+    num_steps: int | None = None
+
+
+@dataclass(frozen=True)
+class LayerFacts(FrozenArrays):
+    """The geometry of a model's vectors at every layer, measured on some sentences.
+
+    Args:
+        model_id: which model.
+        num_sentences: that were read.
+        num_tokens: M, vectors at each layer; [CLS] and [SEP] are left out.
+        num_deviations: the rule for outlier dimensions, see `outlier_dimensions`.
+        mean_cosines: float64 `[L + 1]`, of all pairs of different tokens.
+        mean_cosines_without: float64 `[L + 1]`, the outlier dimensions left out.
+        pair_quartiles: float64 `[L + 1, 3]`, of the cosines of pairs drawn at random.
+        num_pairs: that were drawn.
+        mean_norms: float64 `[L + 1]`.
+        norm_ranges: float64 `[L + 1, 2]`, 5th and 95th percentile of the lengths.
+        mean_norms_without: float64 `[L + 1]`.
+        outliers: L + 1 tuples of dimensions, furthest out first.
+        scores: float64 `[L + 1, H]`, deviations of each dimension's mean.
+        contributions: float64 `[L + 1, H]`, parts of the mean cosine.
+        neighbours_kept: float64 `[L + 1]`, share of the nearest neighbours by
+            cosine that are the same without the outlier dimensions; NaN where there
+            are too few tokens.
+        num_neighbours: that were compared.
+        seed: of the pairs, and of the tokens whose neighbours were compared.
+    """
+
+    model_id: str
+    num_sentences: int
+    num_tokens: int
+    num_deviations: float
+    mean_cosines: np.ndarray
+    mean_cosines_without: np.ndarray
+    pair_quartiles: np.ndarray
+    num_pairs: int
+    mean_norms: np.ndarray
+    norm_ranges: np.ndarray
+    mean_norms_without: np.ndarray
+    outliers: tuple[tuple[int, ...], ...]
+    scores: np.ndarray
+    contributions: np.ndarray
+    neighbours_kept: np.ndarray
+    num_neighbours: int
+    seed: int

@@ -1,0 +1,271 @@
+"""Maps of sentences at every layer, and what their geometry measures."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.analysis.anisotropy import (
+    OutlierDimensions,
+    outlier_dimensions,
+    random_pair_cosines,
+    without_dimensions,
+)
+from bertviz_core.analysis.geometry import procrustes, row_norms, unit_rows
+from bertviz_core.analysis.layer_maps import layer_maps
+from bertviz_core.analysis.map_quality import MapQuality, map_quality
+from bertviz_core.errors import TextError
+from bertviz_core.experiments.embedding_results import DrawnMap, SentenceStates
+from bertviz_core.experiments.map_results import LayerFacts, SentenceMap
+from bertviz_core.experiments.maps import MIN_POINTS, tsne_map
+
+Progress = Callable[[float, str], None]
+
+MOST_NEIGHBOURS = 10
+# Points whose neighbours are checked on a larger map; the answer says how many.
+MOST_CHECKED = 400
+NUM_PAIRS = 2000
+MIN_TOKENS = 3
+
+
+def map_by_pca(
+    states: SentenceStates,
+    num_axes: int = 2,
+    alignment: str = "shared",
+    seed: int = 0,
+) -> SentenceMap:
+    """Draws every layer by PCA, at once.
+
+    Args:
+        states: of the sentences.
+        num_axes: 2 or 3.
+        alignment: of `layer_maps.ALIGNMENTS`.
+        seed: of the points whose neighbours are checked on a large map.
+
+    Raises:
+        TextError: fewer points than a map needs.
+        ValueError: see `layer_maps`.
+    """
+    _require_points(states, num_axes + 1)
+    maps = layer_maps(states.states, num_axes, alignment)
+    rows = checked_rows(states.states.shape[1], seed)
+    qualities = tuple(
+        _quality(vectors, positions, rows)
+        for vectors, positions in zip(states.states, maps.coordinates, strict=True)
+    )
+    residuals = np.full(len(qualities), np.nan)
+    return _sentence_map(
+        states,
+        "pca",
+        alignment,
+        maps.coordinates,
+        qualities,
+        maps.explained,
+        residuals if maps.residuals is None else maps.residuals,
+        seed,
+    )
+
+
+def map_by_tsne(
+    states: SentenceStates,
+    num_axes: int = 2,
+    seed: int = 0,
+    perplexity: float = 30.0,
+    num_stages: int = 2,
+    progress: Progress | None = None,
+) -> SentenceMap:
+    """Draws every layer by t-SNE, each from the layer before, turned onto it.
+
+    Args:
+        states: of the sentences.
+        num_axes: 2 or 3.
+        seed: of t-SNE, and of the points whose neighbours are checked.
+        perplexity: see `tsne_map`.
+        num_stages: of 300 steps, at each layer.
+        progress: told the share done; may raise to cancel.
+
+    Raises:
+        TextError: fewer points than a map needs.
+    """
+    _require_points(states, max(MIN_POINTS, num_axes + 1))
+    num_states, num_points, _ = states.states.shape
+    rows = checked_rows(num_points, seed)
+    coordinates: list[np.ndarray] = []
+    qualities = []
+    residuals = np.zeros(num_states)
+    drawn: DrawnMap | None = None
+    for layer, vectors in enumerate(states.states):
+        drawn = tsne_map(
+            vectors,
+            seed,
+            _part_of(progress, layer, num_states),
+            perplexity,
+            num_stages,
+            MOST_NEIGHBOURS,
+            num_axes,
+            coordinates[-1] if coordinates else None,
+            rows,
+        )
+        positions = drawn.positions
+        if coordinates:
+            turned = procrustes(positions, coordinates[-1])
+            positions, residuals[layer] = turned.points, turned.residual
+        coordinates.append(positions)
+        qualities.append(drawn.quality)
+    made = _sentence_map(
+        states,
+        "tsne",
+        "procrustes",
+        np.stack(coordinates),
+        tuple(qualities),
+        np.full(num_states, np.nan),
+        residuals,
+        seed,
+    )
+    if drawn is None:
+        return made
+    return dataclasses.replace(
+        made, perplexity=drawn.perplexity, num_steps=drawn.num_steps
+    )
+
+
+def layer_facts(
+    states: SentenceStates,
+    num_deviations: float = 3.0,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> LayerFacts:
+    """Measures how wide each layer's tokens spread, and which numbers stand out.
+
+    Args:
+        states: of the sentences, read token by token.
+        num_deviations: above 0, see `outlier_dimensions`.
+        seed: of the pairs and tokens that are drawn.
+        progress: told the share done; may raise to cancel.
+
+    Raises:
+        TextError: fewer than three tokens.
+        ValueError: states read in another way.
+    """
+    if states.reading != "token":
+        raise ValueError(f'`states` must be of "token". Received: {states.reading}.')
+    _require_points(states, MIN_TOKENS)
+    num_states, num_tokens, _ = states.states.shape
+    rows = checked_rows(num_tokens, seed)
+    measured = []
+    for layer, vectors in enumerate(states.states):
+        measured.append(_measured(vectors, num_deviations, seed, rows))
+        if progress is not None:
+            progress((layer + 1) / num_states, "measuring layers")
+    found = [one.outliers for one in measured]
+    return LayerFacts(
+        model_id=states.model_id,
+        num_sentences=len(states.texts),
+        num_tokens=num_tokens,
+        num_deviations=num_deviations,
+        mean_cosines=np.array([one.mean_cosine for one in found]),
+        mean_cosines_without=np.array([one.mean_cosine_without for one in found]),
+        pair_quartiles=np.stack([one.pair_quartiles for one in measured]),
+        num_pairs=NUM_PAIRS,
+        mean_norms=np.array([one.mean_norm for one in found]),
+        norm_ranges=np.stack([one.norm_range for one in measured]),
+        mean_norms_without=np.array([one.mean_norm_without for one in found]),
+        outliers=tuple(tuple(one.dimensions.tolist()) for one in found),
+        scores=np.stack([one.scores for one in found]),
+        contributions=np.stack([one.contributions for one in found]),
+        neighbours_kept=np.array([one.neighbours_kept for one in measured]),
+        num_neighbours=min(MOST_NEIGHBOURS, (num_tokens - 1) // 2),
+        seed=seed,
+    )
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One layer, see `LayerFacts`."""
+
+    outliers: OutlierDimensions
+    pair_quartiles: np.ndarray
+    norm_range: np.ndarray
+    neighbours_kept: float
+
+
+def _measured(
+    vectors: np.ndarray, num_deviations: float, seed: int, rows: np.ndarray | None
+) -> _Measured:
+    out = outlier_dimensions(vectors, num_deviations)
+    # Between vectors of length 1, the nearest is the one of the largest cosine.
+    rest = unit_rows(without_dimensions(vectors, out.dimensions))
+    quality = _quality(unit_rows(vectors), rest, rows)
+    cosines = random_pair_cosines(vectors, NUM_PAIRS, seed)
+    return _Measured(
+        out,
+        np.quantile(cosines, (0.25, 0.5, 0.75)),
+        np.quantile(row_norms(vectors), (0.05, 0.95)),
+        float("nan") if quality is None else quality.neighbours_kept,
+    )
+
+
+def checked_rows(
+    num_points: int, seed: int, limit: int = MOST_CHECKED
+) -> np.ndarray | None:
+    """Points whose neighbours are checked; `None` where all of them are."""
+    if num_points <= limit:
+        return None
+    drawn = np.random.default_rng(seed).choice(num_points, limit, replace=False)
+    return np.sort(drawn)
+
+
+def _quality(
+    vectors: np.ndarray, positions: np.ndarray, rows: np.ndarray | None
+) -> MapQuality | None:
+    neighbours = min(MOST_NEIGHBOURS, (len(vectors) - 1) // 2)
+    if neighbours < 1:
+        return None
+    return map_quality(vectors, positions, neighbours, rows)
+
+
+def _sentence_map(
+    states: SentenceStates,
+    method: str,
+    alignment: str,
+    coordinates: np.ndarray,
+    qualities: tuple[MapQuality | None, ...],
+    explained: np.ndarray,
+    residuals: np.ndarray,
+    seed: int,
+) -> SentenceMap:
+    return SentenceMap(
+        model_id=states.model_id,
+        method=method,
+        reading=states.reading,
+        alignment=alignment,
+        labels=states.labels,
+        sentence_index=states.sentence_index,
+        position=states.position,
+        coordinates=coordinates.astype(np.float32),
+        norms=np.stack([row_norms(layer) for layer in states.states]).astype("f4"),
+        qualities=qualities,
+        explained=explained,
+        residuals=residuals,
+        seed=seed,
+    )
+
+
+def _require_points(states: SentenceStates, least: int) -> None:
+    count = states.states.shape[1]
+    if count < least:
+        raise TextError(
+            "The sentences give too few points for this. Received: {count}; at least "
+            "{least} are needed. Add sentences, or read every token.",
+            count=count,
+            least=least,
+        )
+
+
+def _part_of(progress: Progress | None, index: int, count: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda share, message: progress((index + share) / count, message)

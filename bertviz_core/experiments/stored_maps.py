@@ -1,0 +1,130 @@
+"""Vocabulary maps on the disk: computed once, found again by what they are of.
+
+A map lies beside its model, `vocabulary_map_2d.npz` or `…_3d.npz`, where the model is
+a folder; else in the cache. It holds the SHA-256 of the vectors it was drawn from, so a
+map of other weights is never shown.
+
+The file: `coordinates` uint16 `[V, k]`, `origin` float64 `[k]`, `unit` float64 `[1]`
+(a coordinate is origin + unit times the whole number), `facts` the rest as JSON, uint8.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bertviz_core.analysis.map_quality import MapQuality
+from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER, cache_folder
+from bertviz_core.experiments.map_results import VocabularyMap
+
+_STEPS = 65_535
+
+
+def digest_of(vectors: np.ndarray) -> str:
+    """SHA-256 of vectors as little-endian float32, with their shape."""
+    table = np.ascontiguousarray(vectors, "<f4")
+    digest = hashlib.sha256(f"{table.shape}".encode())
+    digest.update(table.data)
+    return digest.hexdigest()
+
+
+def store_map(
+    found: VocabularyMap, model_id: str, digest: str, beside: bool = True
+) -> Path:
+    """Writes a map and returns its file.
+
+    Args:
+        found: the map.
+        model_id: of the model.
+        digest: see `digest_of`.
+        beside: into the model's own folder, where it has one; else into the cache.
+    """
+    folder = _model_folder(model_id) if beside else None
+    num_axes = found.coordinates.shape[1]
+    path = _beside(folder, num_axes) if folder else _in_cache(digest, num_axes)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_suffix(f".{os.getpid()}.new")
+    scratch.write_bytes(_written(found, digest))
+    os.replace(scratch, path)
+    return path
+
+
+def find_map(
+    model_id: str, digest: str, num_axes: int, num_entries: int
+) -> VocabularyMap | None:
+    """Reads the map of a model; `None` where there is none of these vectors.
+
+    Args:
+        model_id: of the model.
+        digest: see `digest_of`.
+        num_axes: 2 or 3.
+        num_entries: V.
+    """
+    folder = _model_folder(model_id)
+    paths = [_beside(folder, num_axes)] if folder else []
+    for path in [*paths, _in_cache(digest, num_axes)]:
+        try:
+            found = _read(path.read_bytes(), digest)
+        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+            continue  # none, or not one of ours: the PCA map is there at once
+        if found is not None and found.coordinates.shape == (num_entries, num_axes):
+            return found
+    return None
+
+
+def _written(found: VocabularyMap, digest: str) -> bytes:
+    origin = found.coordinates.min(axis=0).astype(np.float64)
+    span = float((found.coordinates.max(axis=0) - origin).max()) or 1.0
+    unit = span / _STEPS
+    facts = dataclasses.asdict(found)
+    del facts["coordinates"]
+    text = json.dumps(facts | {"digest": digest}).encode()
+    file = io.BytesIO()
+    np.savez_compressed(
+        file,
+        coordinates=np.rint((found.coordinates - origin) / unit).astype(np.uint16),
+        origin=origin,
+        unit=np.array([unit]),
+        facts=np.frombuffer(text, np.uint8),
+    )
+    return file.getvalue()
+
+
+def _read(raw: bytes, digest: str) -> VocabularyMap | None:
+    with np.load(io.BytesIO(raw), allow_pickle=False) as arrays:
+        facts: dict[str, Any] = json.loads(arrays["facts"].tobytes())
+        if facts.pop("digest") != digest:
+            return None
+        coordinates = arrays["origin"] + arrays["unit"][0] * arrays["coordinates"]
+    quality = MapQuality(**facts.pop("quality"))
+    return VocabularyMap(
+        **(facts | {"is_stored": True}),
+        coordinates=coordinates.astype(np.float32),
+        quality=quality,
+    )
+
+
+def _model_folder(model_id: str) -> Path | None:
+    """The folder of a bundled model, or a folder that is named by its path."""
+    for folder in (BUNDLED_FOLDER / model_id, Path(model_id).expanduser()):
+        if (folder / "config.json").is_file() or (
+            folder / "bert_config.json"
+        ).is_file():
+            return folder
+    return None
+
+
+def _beside(folder: Path, num_axes: int) -> Path:
+    return folder / f"vocabulary_map_{num_axes}d.npz"
+
+
+def _in_cache(digest: str, num_axes: int) -> Path:
+    return cache_folder() / "vocabulary_maps" / f"{digest[:32]}_{num_axes}d.npz"

@@ -1,0 +1,105 @@
+"""Maps of a whole vocabulary: by PCA at once, by t-SNE computed ahead or as a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bertviz_core.analysis.geometry import fit_pca
+from bertviz_core.analysis.map_quality import map_quality
+from bertviz_core.errors import TextError
+from bertviz_core.experiments.map_results import VocabularyMap
+from bertviz_core.experiments.maps import tsne_map
+from bertviz_core.experiments.sentence_maps import MOST_NEIGHBOURS, checked_rows
+
+Progress = Callable[[float, str], None]
+
+# Entries whose neighbours are checked: of PCA while somebody waits, of t-SNE, which
+# takes minutes anyway.
+CHECKED_AT_ONCE, CHECKED_AHEAD = 128, 1000
+MAX_EXPORTED_NUMBERS = 5_000_000
+
+
+def map_by_pca(vectors: np.ndarray, num_axes: int = 2, seed: int = 0) -> VocabularyMap:
+    """Draws all entries on their widest axes.
+
+    Args:
+        vectors: float `[V, H]`.
+        num_axes: 2 or 3.
+        seed: of the entries whose neighbours are checked.
+    """
+    pca = fit_pca(vectors, num_axes)
+    positions = pca.project(vectors)
+    rows = checked_rows(len(vectors), seed, CHECKED_AT_ONCE)
+    quality = map_quality(vectors, positions, _num_neighbours(vectors), rows)
+    return VocabularyMap(
+        method="pca",
+        coordinates=positions.astype(np.float32),
+        quality=quality,
+        explained=float(pca.explained.sum()),
+        seed=seed,
+    )
+
+
+def map_by_tsne(
+    vectors: np.ndarray,
+    num_axes: int = 2,
+    seed: int = 0,
+    progress: Progress | None = None,
+    perplexity: float = 30.0,
+    num_stages: int = 4,
+) -> VocabularyMap:
+    """Draws all entries by t-SNE, none left out. Minutes for a whole vocabulary.
+
+    Args:
+        vectors: float `[V, H]`.
+        num_axes: 2 or 3.
+        seed: of t-SNE, and of the entries whose neighbours are checked.
+        progress: told the share done; may raise to cancel.
+        perplexity: see `tsne_map`.
+        num_stages: of 300 steps.
+    """
+    drawn = tsne_map(
+        vectors,
+        seed,
+        progress,
+        perplexity,
+        num_stages,
+        MOST_NEIGHBOURS,
+        num_axes,
+        checked_rows=checked_rows(len(vectors), seed, CHECKED_AHEAD),
+    )
+    return VocabularyMap(
+        method="tsne",
+        coordinates=drawn.positions.astype(np.float32),
+        quality=drawn.quality,
+        seed=seed,
+        perplexity=drawn.perplexity,
+        num_steps=drawn.num_steps,
+        divergence=drawn.divergence,
+    )
+
+
+def exported_vectors(vectors: np.ndarray, rows: tuple[int, ...]) -> np.ndarray:
+    """The vectors of some entries, float32 `[M, H]`, to write into a file.
+
+    Raises:
+        TextError: more numbers than a page can write.
+        ValueError: no such row.
+    """
+    if any(not 0 <= row < len(vectors) for row in rows):
+        raise ValueError(f"`rows` must be below {len(vectors)}.")
+    limit = MAX_EXPORTED_NUMBERS // vectors.shape[1]
+    if len(rows) > limit:
+        raise TextError(
+            "These are too many vectors for one file. Received: {count} entries; "
+            "{limit} fit. Look for a part of them, or leave kinds of entries out.",
+            count=len(rows),
+            limit=limit,
+        )
+    return vectors[list(rows)]
+
+
+def _num_neighbours(vectors: np.ndarray) -> int:
+    return min(MOST_NEIGHBOURS, (len(vectors) - 1) // 2)

@@ -1,0 +1,226 @@
+"""What the map of points is sent: where points lie, small enough for 30,000 of them.
+
+S states (layers, or a single one), M points, k axes. Coordinates travel as whole
+numbers of 16 bits: 30,522 points on 2 axes take 122 kB, on 3 axes 183 kB.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bertviz_core.figures.attention_view import pack
+from bertviz_core.trace import FrozenArrays
+
+_FOLDER = Path(__file__).parents[2] / "assets" / "components" / "points"
+PARTS = ("data", "theme", "draw", "build", "files", "points")
+_STEPS = 65_535  # of a coordinate
+_SHADES = 255  # of a colour
+_MOST_CATEGORIES = 256
+
+
+@dataclass(frozen=True)
+class Colour(FrozenArrays):
+    """One way to colour the points.
+
+    Args:
+        title: what the colour stands for.
+        values: int `[M]`, an index into `names`; or float `[M]`, or `[S, M]` where
+            each state has its own, shown on a scale from the lowest to the highest.
+        names: of categories; none for numbers.
+
+    Raises:
+        ValueError: a value without a name, or a number that is not finite.
+    """
+
+    title: str
+    values: np.ndarray
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.names) > _MOST_CATEGORIES:
+            raise ValueError(
+                f"`names` must be {_MOST_CATEGORIES} or fewer. "
+                f"Received: {len(self.names)}."
+            )
+        if self.names and not (
+            (self.values >= 0).all() and (self.values < len(self.names)).all()
+        ):
+            raise ValueError(f"`values` must be below {len(self.names)}.")
+        if not np.isfinite(self.values).all():
+            raise ValueError("`values` must be finite.")
+
+
+@dataclass(frozen=True)
+class FirstChoice:
+    """What is chosen when the map appears.
+
+    Args:
+        state: which state is shown, from 0.
+        colour: which of the colours, from 0.
+        search: text that points are looked for by.
+        only: whether points that do not match are left out.
+        selected: a point, or `None`.
+    """
+
+    state: int = 0
+    colour: int = 0
+    search: str = ""
+    only: bool = False
+    selected: int | None = None
+
+
+@dataclass(frozen=True)
+class PointMap(FrozenArrays):
+    """Points to look at from all sides.
+
+    Args:
+        labels: M names.
+        coordinates: float `[S, M, k]`, k 2 or 3.
+        colours: at least one.
+        words: texts of the interface; `locales/…/point_map.json`.
+        state_names: S names.
+        notes: S sentences that are always shown with a state: what it is worth.
+        contexts: texts that points belong to, as the sentence of a token.
+        context_of: int `[M]`, index into `contexts`; `None` for none.
+        first: what is chosen at first.
+
+    Raises:
+        ValueError: sizes do not fit together.
+    """
+
+    labels: tuple[str, ...]
+    coordinates: np.ndarray
+    colours: tuple[Colour, ...]
+    words: Mapping[str, str]
+    state_names: tuple[str, ...] = ("",)
+    notes: tuple[str, ...] = ("",)
+    contexts: tuple[str, ...] = ()
+    context_of: np.ndarray | None = None
+    first: FirstChoice = field(default_factory=FirstChoice)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        shape = self.coordinates.shape
+        if len(shape) != 3 or shape[2] not in (2, 3) or not self.coordinates.size:
+            raise ValueError(
+                f"`coordinates` must be [S, M, 2 or 3]. Received: {shape}."
+            )
+        if (len(self.state_names), len(self.notes)) != (shape[0], shape[0]):
+            raise ValueError(f"{shape[0]} states need as many names and notes.")
+        sizes = {len(self.labels), *(c.values.shape[-1] for c in self.colours)}
+        if self.context_of is not None:
+            sizes.add(len(self.context_of))
+        if sizes != {shape[1]} or not self.colours:
+            raise ValueError(
+                f"{shape[1]} points need as many labels, colours and contexts. "
+                f"Received: {sorted(sizes)}, {len(self.colours)} colours."
+            )
+
+
+def point_payload(points: PointMap) -> bytes:
+    """Writes what the component reads.
+
+    The same points give the same `id`, whatever is chosen: the component then keeps
+    what the visitor has zoomed to.
+    """
+    num_states, num_points, num_axes = points.coordinates.shape
+    origin, unit = _frame(points.coordinates)
+    steps = np.rint((points.coordinates - origin) / unit).astype(np.uint16)
+    parts = {"coordinates": steps}
+    colours: list[dict[str, Any]] = []
+    for index, colour in enumerate(points.colours):
+        header, shades = _shades(colour)
+        colours.append(header)
+        parts[f"color{index}"] = shades
+    if points.context_of is not None:
+        parts["contextOf"] = points.context_of.astype(np.uint16)
+    digest = hashlib.sha256(steps.tobytes())
+    digest.update("\0".join(points.labels).encode("utf-8", "surrogatepass"))
+    first = points.first
+    header = {
+        "id": digest.hexdigest()[:16],
+        "labels": points.labels,
+        "numStates": num_states,
+        "numPoints": num_points,
+        "numAxes": num_axes,
+        "stateNames": points.state_names,
+        "notes": points.notes,
+        "contexts": points.contexts,
+        "colors": colours,
+        "words": dict(points.words),
+        "origin": origin.tolist(),
+        "unit": unit,
+        "first": {
+            "state": min(max(first.state, 0), num_states - 1),
+            "color": min(max(first.colour, 0), len(colours) - 1),
+            "search": first.search,
+            "only": first.only,
+            "selected": first.selected
+            if first.selected is not None and 0 <= first.selected < num_points
+            else None,
+        },
+    }
+    return pack(header, parts)
+
+
+@functools.cache
+def component_script() -> str:
+    """All parts of the script; `showPoints` is what it is used by."""
+    return "\n".join(
+        (_FOLDER / f"{part}.js").read_text(encoding="utf-8") for part in PARTS
+    )
+
+
+@functools.cache
+def component_style() -> str:
+    """The style sheet; colours and fonts come from Streamlit's `--st-…` variables."""
+    return (_FOLDER / "points.css").read_text(encoding="utf-8")
+
+
+def category_colour(title: str, names: Sequence[str]) -> Colour:
+    """Colours points by a name each; the commonest name comes first.
+
+    Args:
+        title: what the names are.
+        names: M of them. Beyond 256 different ones, the rest share the last.
+    """
+    known, inverse, counts = np.unique(
+        np.asarray(names, dtype=object).astype(str),
+        return_inverse=True,
+        return_counts=True,
+    )
+    order = np.argsort(-counts, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    values = np.minimum(place[inverse], _MOST_CATEGORIES - 1)
+    kept = tuple(str(known[i]) for i in order[:_MOST_CATEGORIES])
+    return Colour(title, values, kept)
+
+
+def _frame(coordinates: np.ndarray) -> tuple[np.ndarray, float]:
+    """Lowest of each axis, and one step for all: a circle stays a circle."""
+    flat = coordinates.reshape(-1, coordinates.shape[-1]).astype(np.float64)
+    lowest = flat.min(axis=0)
+    span = float((flat.max(axis=0) - lowest).max())
+    return lowest, (span or 1.0) / _STEPS
+
+
+def _shades(colour: Colour) -> tuple[dict[str, Any], np.ndarray]:
+    header: dict[str, Any] = {
+        "title": colour.title,
+        "names": list(colour.names) or None,
+        "byState": colour.values.ndim == 2,
+    }
+    if colour.names:
+        return header, colour.values.astype(np.uint8)
+    low, high = float(colour.values.min()), float(colour.values.max())
+    scaled = (colour.values - low) / ((high - low) or 1.0) * _SHADES
+    return header | {"low": low, "high": high}, np.rint(scaled).astype(np.uint8)

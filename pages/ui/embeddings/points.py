@@ -1,0 +1,135 @@
+"""The map of points on a page: points out, the visitor's choice back.
+
+The choice is part of the address. What the component is sent stays the same while the
+visitor chooses, so that the points travel once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.figures.point_map import (
+    FirstChoice,
+    PointMap,
+    component_script,
+    component_style,
+    point_payload,
+)
+from pages.ui.language import plain
+
+# The bytes of the payload are all of the component's data.
+_MOUNT = """
+export default function ({ data, parentElement, setStateValue }) {
+  return showPoints(parentElement, data, (choice) => setStateValue("choice", choice))
+}
+"""
+
+# Registered once: pages import this module, they do not run it again.
+_component = st.components.v2.component(
+    "bert_explorer_points",
+    html='<div\n class="points-host"></div>',
+    css=component_style(),
+    js=component_script() + _MOUNT,
+)
+
+_WORDS = (
+    *("search", "search_hint", "color", "only", "play", "stop", "nearer", "further"),
+    *("reset", "save_png", "save_svg", "as_table", "alt", "legend", "nothing"),
+    *("matches", "point"),
+)
+_NAMES = ("state", "color", "search", "only", "selected")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a visitor has chosen on a map.
+
+    Args:
+        state: which state is shown, from 0.
+        search: text that points are looked for by.
+        selected: a point, or `None`.
+    """
+
+    state: int
+    search: str
+    selected: int | None
+
+
+def map_words() -> dict[str, str]:
+    """Texts of the component in the visitor's language, for `PointMap.words`."""
+    return {name: plain(f"point_map.{name}") for name in _WORDS}
+
+
+def point_map(
+    points: PointMap, key: str, on_choice: Callable[[], None] = lambda: None
+) -> Choice:
+    """Draws a map.
+
+    Args:
+        points: what to show; what is chosen first comes from the address.
+        key: of the component, and of its choices in the address.
+        on_choice: called before the page runs after another choice.
+
+    Returns:
+        What is chosen now.
+    """
+    chosen = (st.session_state.get(key) or {}).get("choice")
+    first_key = f"{key}_first"
+    if chosen is None or first_key not in st.session_state:
+        st.session_state[first_key] = _from_address(key)
+    first: FirstChoice = st.session_state[first_key]
+    sent = point_payload(dataclasses.replace(points, first=first))
+    _component(data=sent, key=key, on_choice_change=on_choice)
+    if chosen is None:
+        now = first
+    else:
+        now = _checked(chosen)
+        _to_address(key, now)
+    num_states, num_points, _ = points.coordinates.shape
+    is_there = now.selected is not None and now.selected < num_points
+    return Choice(
+        min(now.state, num_states - 1), now.search, now.selected if is_there else None
+    )
+
+
+def _checked(raw: dict[str, Any]) -> FirstChoice:
+    """What a browser or an address says, made safe."""
+
+    def number(name: str) -> int | None:
+        value = raw.get(name)
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value[:9])
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return max(0, int(value)) if is_number and value is not None else None
+
+    return FirstChoice(
+        state=number("state") or 0,
+        colour=number("color") or 0,
+        search=str(raw.get("search") or "")[:60],
+        only=raw.get("only") in (True, "true"),
+        selected=number("selected"),
+    )
+
+
+def _from_address(key: str) -> FirstChoice:
+    return _checked({name: st.query_params.get(f"{key}_{name}") for name in _NAMES})
+
+
+def _to_address(key: str, now: FirstChoice) -> None:
+    values = {
+        "state": str(now.state) if now.state else "",
+        "color": str(now.colour) if now.colour else "",
+        "search": now.search,
+        "only": "true" if now.only else "",
+        "selected": "" if now.selected is None else str(now.selected),
+    }
+    for name, value in values.items():
+        if not value:
+            st.query_params.pop(f"{key}_{name}", None)
+        elif st.query_params.get(f"{key}_{name}") != value:
+            st.query_params[f"{key}_{name}"] = value
