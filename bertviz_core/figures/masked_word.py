@@ -52,20 +52,22 @@ def candidates_figure(
     probs: np.ndarray,
     logits: np.ndarray,
     words: FigureWords = ENGLISH,
+    ranks: Sequence[int] | None = None,
 ) -> go.Figure:
     """Draws the most likely words at one mask, each with rank and probability.
 
     Args:
-        tokens: M word pieces, rank 1 first; repeats are allowed.
+        tokens: M word pieces, the likeliest first; repeats are allowed.
         probs: float `[M]`, in [0, 1].
         logits: float `[M]`, before softmax.
         words: the texts on the figure.
+        ranks: M places; `None` counts from 1.
 
     Raises:
         ValueError: the three do not have one length.
     """
     _require_rows(tokens, probs, logits)
-    labels = _ranked_labels(tokens)
+    labels = _ranked_labels(tokens, ranks)
     bar = {
         **_bars(probs, np.arange(len(tokens)), [percent(p) for p in probs]),
         "customdata": _columns(labels, logits),
@@ -73,7 +75,7 @@ def candidates_figure(
         f"{_escaped(words.probability)} %{{x:.6f}}<br>"
         f"{_escaped(words.logit)} %{{customdata[1]:.3f}}<extra></extra>",
     }
-    layout = _layout(labels, _top(probs), words.probability, _ROW_HEIGHT, 8)
+    layout = _layout(labels, float(probs.max()), words.probability, _ROW_HEIGHT, 8)
     return _figure([bar], layout)
 
 
@@ -118,7 +120,7 @@ def distribution_figure(
             (words.after, after, ""),
         )
     ]
-    top = max(_top(before), _top(after))
+    top = max(float(before.max()), float(after.max()))
     layout = _layout(labels, top, words.probability, _PAIR_HEIGHT, _LEGEND_HEIGHT)
     return _figure(bars, layout)
 
@@ -181,7 +183,7 @@ def draws_figure(
         f"{_escaped(words.probability)} %{{x:.6f}}<br>"
         "%{customdata[1]} – %{customdata[2]}<extra></extra>",
     }
-    top = max(_top(counts), _top(high)) / num_draws
+    top = max(float(counts.max()), float(high.max())) / num_draws
     layout = _layout(labels, top, words.share, _PAIR_HEIGHT, _LEGEND_HEIGHT)
     return _figure([drawn, expected], layout)
 
@@ -215,18 +217,17 @@ def _escaped(text: str) -> str:
     return html.escape(text, quote=False).replace("%{", "%\u2060{")
 
 
-def _ranked_labels(tokens: Sequence[str]) -> list[str]:
-    return [f"{label(token)}  {rank}" for rank, token in enumerate(tokens, start=1)]
+def _ranked_labels(
+    tokens: Sequence[str], ranks: Sequence[int] | None = None
+) -> list[str]:
+    places = range(1, len(tokens) + 1) if ranks is None else ranks
+    return [f"{label(t)}  {rank}" for t, rank in zip(tokens, places, strict=True)]
 
 
 def _with_rest(values: np.ndarray, total: float) -> np.ndarray:
     """Appends what is missing to the total; rounding never makes it negative."""
     rest = total - values.sum()
     return np.append(values, rest if rest > 1e-9 else 0)
-
-
-def _top(values: np.ndarray) -> float:
-    return float(values.max())
 
 
 def _columns(*columns: Sequence[object] | np.ndarray) -> list[list[object]]:

@@ -52,10 +52,11 @@ st.header(t("masked_word.candidates_title"), anchor=False)
 with shown_to_user():
     mask = choose_mask(predictions, vocabulary(model))
     compare_with_hidden(model, masked, mask)
-explore_candidates(masked, mask)
+reading = {"model": model, "text": masked.text, "cut": tokenized.was_cut}
+explore_candidates(masked, mask, reading)
 
 st.header(t("masked_word.choosing_title"), anchor=False)
 st.markdown(t("masked_word.choosing_intro"))
-explore_choosing(mask)
+explore_choosing(mask, reading)
 
 ask_further(model, tokenized, mask)

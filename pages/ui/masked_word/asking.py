@@ -10,6 +10,7 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model, vocabulary
 from pages.ui.language import t
 from pages.ui.masked_word.candidates import Mask
+from pages.ui.masked_word.linked import follow_default, write_linked
 
 NUM_OFFERED = 20  # likeliest words in a list; any other may be typed
 # Work that is done without asking: about a second on two cores.
@@ -69,22 +70,23 @@ def choose_word(question: Question, label: str, key: str, first: int = 0) -> int
     words = vocabulary(question.model)
     likely = likely_ids(question)
     names = list(dict.fromkeys(words[index] for index in likely))
-    typed = st.session_state.get(key)
-    options = list(dict.fromkeys([*filter(None, [typed]), *names]))
     start = names[min(first, len(names) - 1)]
-    chosen = st.selectbox(
+    typed = follow_default(key, start)
+    st.selectbox(
         label,
-        options,
-        index=options.index(start),
+        list(dict.fromkeys([typed, *names])),
         key=key,
         accept_new_options=True,
         help=t("masked_panels.word_help"),
+        persist_state="session",
     )
-    found = _id_of(words, (chosen or start).strip())
+    chosen = st.session_state[key] or start
+    write_linked(key, chosen, start)
+    found = _id_of(words, chosen.strip())
     if found is not None:
         return found
     st.warning(
-        t("masked_panels.unknown_word", word=chosen or "", instead=start),
+        t("masked_panels.unknown_word", word=chosen, instead=start),
         icon=":material/question_mark:",
     )
     return words.index(start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +11,10 @@ import streamlit as st
 from bertviz_core.analysis.sampling import rank_order, softmax
 from bertviz_core.figures.masked_word import candidates_figure, percent
 from bertviz_core.mask_text import MASK, MaskedText
+from bertviz_core.snippets import masked_words
 from bertviz_core.trace import MaskPredictions, TokenizedText
 from pages.ui.answers import tokenize
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
@@ -50,6 +53,22 @@ class Mask:
         ids = self.order[:num_words]
         return ids, [self.vocabulary[token_id] for token_id in ids]
 
+    def words_alone(self, num_words: int) -> np.ndarray:
+        """Ids of the most likely entries of letters, characters and digits alone."""
+        found: list[int] = []
+        for token_id in self.order.tolist():
+            if self.vocabulary[token_id].isalnum():
+                found.append(token_id)
+            if len(found) == num_words:
+                break
+        return np.array(found, np.int64)
+
+    def ranks(self, ids: np.ndarray) -> np.ndarray:
+        """Places among the whole vocabulary, from 1."""
+        places = np.empty(len(self.order), np.int64)
+        places[self.order] = np.arange(1, len(self.order) + 1)
+        return places[ids]
+
 
 def choose_mask(predictions: MaskPredictions, vocabulary: tuple[str, ...]) -> Mask:
     """Draws the choice of a mask, where there are several.
@@ -75,7 +94,9 @@ def choose_mask(predictions: MaskPredictions, vocabulary: tuple[str, ...]) -> Ma
 
 
 @st.fragment
-def explore_candidates(masked: MaskedText, mask: Mask) -> None:
+def explore_candidates(
+    masked: MaskedText, mask: Mask, reading: Mapping[str, object]
+) -> None:
     """Draws the most likely words as bars, and a button to insert each.
 
     A fragment: another number of words redraws this part of the page alone.
@@ -83,6 +104,7 @@ def explore_candidates(masked: MaskedText, mask: Mask) -> None:
     Args:
         masked: the text.
         mask: where the candidates belong.
+        reading: model, text and whether it was cut, for the program.
     """
     with shown_to_user():
         num_shown = st.slider(
@@ -93,15 +115,29 @@ def explore_candidates(masked: MaskedText, mask: Mask) -> None:
             key="masked_shown",
             bind="query-params",
         )
-        _show_candidates(mask, num_shown)
-        _offer_insertion(masked, mask, num_shown)
+        words_alone = st.toggle(
+            t("masked_word.words_alone"),
+            key="masked_words_alone",
+            help=t("masked_word.words_alone_help"),
+            bind="query-params",
+        )
+        ids = mask.words_alone(num_shown) if words_alone else mask.top(num_shown)[0]
+        _show_candidates(mask, ids)
+        show_code(
+            masked_words.WORDS_ALONE if words_alone else masked_words.PREDICTIONS,
+            name="masked_candidates",
+            **reading,
+            mask_index=mask.index,
+            num_words=num_shown,
+        )
+        _offer_insertion(masked, mask, ids)
     if state.take_insertion():
         st.rerun()  # the text has changed, and with it everything above
 
 
-def _show_candidates(mask: Mask, num_shown: int) -> None:
-    ids, tokens = mask.top(num_shown)
-    probs, logits = mask.probs[ids], mask.logits[ids]
+def _show_candidates(mask: Mask, ids: np.ndarray) -> None:
+    tokens = [mask.vocabulary[token_id] for token_id in ids]
+    probs, logits, ranks = mask.probs[ids], mask.logits[ids], mask.ranks(ids).tolist()
     best = Markdown(
         t("masked_word.list_comma").join(
             f"{escape(token)} ({percent(p)})"
@@ -109,7 +145,7 @@ def _show_candidates(mask: Mask, num_shown: int) -> None:
         )
     )
     show_figure(
-        candidates_figure(tokens, probs, logits, figure_words()),
+        candidates_figure(tokens, probs, logits, figure_words(), ranks),
         name="masked_candidates",
         description=t(
             "masked_word.candidates_described",
@@ -118,7 +154,7 @@ def _show_candidates(mask: Mask, num_shown: int) -> None:
             share=Markdown(percent(float(probs.sum()))),
         ),
         columns={
-            plain("masked_word.column_rank"): list(range(1, len(ids) + 1)),
+            plain("masked_word.column_rank"): ranks,
             plain("masked_word.column_token"): tokens,
             plain("masked_word.column_id"): ids.tolist(),
             plain("masked_word.column_logit"): logits.tolist(),
@@ -127,8 +163,8 @@ def _show_candidates(mask: Mask, num_shown: int) -> None:
     )
 
 
-def _offer_insertion(masked: MaskedText, mask: Mask, num_shown: int) -> None:
-    _, tokens = mask.top(num_shown)
+def _offer_insertion(masked: MaskedText, mask: Mask, ids: np.ndarray) -> None:
+    tokens = [mask.vocabulary[token_id] for token_id in ids]
     words = tuple(token for token in dict.fromkeys(tokens) if token not in _SPECIAL)
     if not words:
         return

@@ -11,7 +11,9 @@ from bertviz_core.analysis.joined_pieces import join_pieces
 from bertviz_core.experiments.chain_results import GibbsRun, GibbsState
 from bertviz_core.figures.masked_panels import chain_figure
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.snippets import masked_sentences
 from pages.ui.answers import vocabulary
+from pages.ui.code import show_code
 from pages.ui.export import show_figure, table_csv
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown, escape
@@ -49,6 +51,35 @@ def show_chain(state: GibbsState, run: GibbsRun | None) -> None:
         on_click="ignore",
     )
     st.caption(t("masked_panels.gibbs_lesson"))
+
+
+def show_chain_code(run: GibbsRun, text: str, num_masks: int) -> None:
+    """Draws the program that runs the same chain.
+
+    Args:
+        run: what the chain did.
+        text: that it began with.
+        num_masks: that it began with instead, or 0.
+    """
+    settings = run.start.settings
+    begin: dict[str, object] = {"text": text}
+    template = masked_sentences.CHAIN
+    if num_masks:
+        template = masked_sentences.CHAIN_FROM_MASKS
+        begin = {"num_masks": num_masks}
+    show_code(
+        template,
+        name="masked_gibbs",
+        **begin,
+        model=run.start.model_id,
+        temperature=settings.temperature,
+        top_k=settings.top_k,
+        top_p=settings.top_p,
+        order=settings.order,
+        seed=settings.seed,
+        burn_in=settings.burn_in,
+        num_steps=run.num_steps,
+    )
 
 
 def chain_columns(run: GibbsRun) -> dict[str, list[Any]]:

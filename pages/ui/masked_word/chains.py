@@ -21,7 +21,7 @@ from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.language import plain, t
 from pages.ui.masked_word.asking import Question
-from pages.ui.masked_word.chain_pictures import show_chain
+from pages.ui.masked_word.chain_pictures import show_chain, show_chain_code
 
 _CHAIN = "masked_chain"
 _POLL_SECONDS = 0.5
@@ -36,7 +36,10 @@ class _Chain:
     """A chain of this session.
 
     Args:
-        asked: model, text, settings and masks that it belongs to.
+        model: its id.
+        text: what it began with.
+        num_masks: what it began with instead, if not 0.
+        settings: how it draws.
         state: where it stands.
         run: what it did; `None` before the first step.
         goal: steps to do in all.
@@ -47,7 +50,10 @@ class _Chain:
         error: why it stopped.
     """
 
-    asked: tuple[object, ...]
+    model: str
+    text: str
+    num_masks: int
+    settings: GibbsSettings
     state: GibbsState
     goal: int
     run: GibbsRun | None = None
@@ -57,6 +63,11 @@ class _Chain:
     fraction: float = 0.0
     error: BertVizError | None = None
 
+    @property
+    def asked(self) -> tuple[str, str, int, GibbsSettings]:
+        """What it belongs to; another question begins another chain."""
+        return self.model, self.text, self.num_masks, self.settings
+
 
 @st.fragment
 def explore_chains(question: Question) -> None:
@@ -65,16 +76,16 @@ def explore_chains(question: Question) -> None:
     with shown_to_user():
         num_masks = _choose_start(question)
         settings, num_steps = _choose_settings(question)
-        asked = (question.model, question.text, settings, num_masks)
+        asked = (question.model, question.text, num_masks, settings)
         chain: _Chain | None = st.session_state.get(_CHAIN)
         if chain is not None and chain.asked != asked:
             _pause()
             del st.session_state[_CHAIN]
             chain = None
         if chain is None:
-            text = question.text
-            state = client().start_chain(question.model, text, settings, num_masks)
-            chain = _Chain(asked, state, num_steps)
+            model, text = question.model, question.text
+            state = client().start_chain(model, text, settings, num_masks)
+            chain = _Chain(*asked, state, num_steps)
         if chain.job_id is None:  # a single step has a goal of its own
             chain = dataclasses.replace(chain, goal=num_steps)
         st.session_state[_CHAIN] = chain
@@ -163,6 +174,8 @@ def _watch(was_running: bool) -> None:
                 t("masked_panels.gibbs_at", step=round(done), goal=chain.goal),
             )
         show_chain(chain.state, chain.run)
+        if chain.run is not None:
+            show_chain_code(chain.run, chain.text, chain.num_masks)
     with shown_to_user(stop=False):
         if chain.error is not None:
             raise chain.error
@@ -247,7 +260,10 @@ def _collect(chain: _Chain) -> _Chain:
     """Takes what a chunk brought, and starts the next one."""
     if chain.job_id is None:
         return chain
-    status = client().job(chain.job_id)
+    try:
+        status = client().job(chain.job_id)
+    except BertVizError as error:  # the server has started again since
+        return dataclasses.replace(chain, job_id=None, error=error)
     if not status.is_finished:
         return dataclasses.replace(chain, fraction=status.fraction)
     if status.state != "done":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +21,8 @@ from bertviz_core.figures.masked_word import (
     draws_figure,
     percent,
 )
+from bertviz_core.snippets import masked_words
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
@@ -45,10 +49,14 @@ class Settings:
 
 
 @st.fragment
-def explore_choosing(mask: Mask) -> None:
+def explore_choosing(mask: Mask, reading: Mapping[str, object]) -> None:
     """Draws the settings, both distributions, the draws and the table.
 
     A fragment: moving a slider redraws this part of the page alone.
+
+    Args:
+        mask: where a word is chosen.
+        reading: model, text and whether it was cut, for the program.
     """
     with shown_to_user():
         settings = _choose_settings(mask)
@@ -59,7 +67,17 @@ def explore_choosing(mask: Mask) -> None:
         _show_distributions(mask, after)
         _show_table(mask, settings, after)
         st.header(t("masked_word.draws_title"), anchor=False)
-        _show_draws(mask, after)
+        num_draws, seed = _choose_draws()
+        _show_draws(mask, after, num_draws, seed)
+        show_code(
+            masked_words.CHOOSING,
+            name="masked_choosing",
+            **reading,
+            **dataclasses.asdict(settings),
+            mask_index=mask.index,
+            num_draws=num_draws,
+            seed=seed,
+        )
 
 
 def _choose_settings(mask: Mask) -> Settings:
@@ -196,8 +214,7 @@ def _choose_draws() -> tuple[int, int]:
     return int(num_draws), int(seed)
 
 
-def _show_draws(mask: Mask, after: np.ndarray) -> None:
-    num_draws, seed = _choose_draws()
+def _show_draws(mask: Mask, after: np.ndarray, num_draws: int, seed: int) -> None:
     draws = draw_tokens(after, num_draws, seed)
     first = Markdown(
         t("masked_word.list_comma").join(

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from bertviz_core.mask_text import MaskedText, Word, normalise_masks, split_words
-from pages.ui.language import t
+from bertviz_core.chinese_words import is_character
+from bertviz_core.mask_text import (
+    MaskedText,
+    Word,
+    normalise_masks,
+    split_words,
+)
+from pages.ui.address import choose_linked
+from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
 from pages.ui.models import language_of
@@ -43,7 +50,7 @@ def edit_text(model: str) -> MaskedText:
     if not in_address:
         st.caption(t("masked_word.not_in_address"))
     if masked.text.strip():
-        _draw_words(masked)
+        _draw_words(masked, language)
     return masked
 
 
@@ -62,6 +69,7 @@ def _draw_buttons(language: str) -> None:
             disabled=not state.can_undo(),
             on_click=state.undo,
         )
+        _draw_history()
         examples = state.EXAMPLES[language]
         st.selectbox(
             t("masked_word.examples"),
@@ -73,8 +81,27 @@ def _draw_buttons(language: str) -> None:
             label_visibility="collapsed",
             on_change=state.take_example,
             args=(language,),
-            width=360,
+            width=300,
         )
+
+
+def _draw_history() -> None:
+    """Earlier texts to go back to, once there are any."""
+    earlier = state.earlier_texts()
+    if not earlier:
+        return
+    st.selectbox(
+        t("masked_word.earlier"),
+        range(len(earlier)),
+        index=None,
+        format_func=[masked.text for masked in earlier].__getitem__,
+        key=state.EARLIER,
+        placeholder=t("masked_word.choose_earlier"),
+        label_visibility="collapsed",
+        on_change=state.go_back_to,
+        args=(earlier,),
+        width=240,
+    )
 
 
 def _explain_spellings(typed: str) -> None:
@@ -85,12 +112,15 @@ def _explain_spellings(typed: str) -> None:
         st.caption(t("masked_word.understood", spellings=shown))
 
 
-def _draw_words(masked: MaskedText) -> None:
+def _draw_words(masked: MaskedText, language: str) -> None:
     words = split_words(masked.text, state.MOST_WORDS + 1)
     is_cut = len(words) > state.MOST_WORDS
     words = words[: state.MOST_WORDS]
     if not words:
         return
+    num_characters = 1
+    if any(is_character(word.text) for word in words) and language == "zh":
+        num_characters = _choose_size()
     labels = _labels(words, masked.originals)
     st.session_state[state.WORDS] = [i for i, word in enumerate(words) if word.is_mask]
     st.pills(
@@ -101,12 +131,29 @@ def _draw_words(masked: MaskedText) -> None:
         key=state.WORDS,
         help=t("masked_word.words_help"),
         on_change=state.toggle_words,
-        args=(masked,),
+        args=(masked, num_characters),
     )
     if is_cut:
         st.caption(t("masked_word.first_words_only", count=state.MOST_WORDS))
     if state.take_notice():
         st.info(t("masked_word.hides_nothing"), icon=":material/info:")
+
+
+def _choose_size() -> int:
+    """How many Chinese characters one click hides: a word has one to four."""
+    chosen = choose_linked(
+        st.segmented_control,
+        t("masked_word.click_hides"),
+        ("1", "2", "3", "4"),
+        key="masked_click_size",
+        required=True,
+        help=t("masked_word.click_hides_help"),
+        format_func=lambda number: plain(
+            "masked_word.characters_one" if number == "1" else "masked_word.characters",
+            count=int(number),
+        ),
+    )
+    return int(chosen)
 
 
 def _labels(words: tuple[Word, ...], originals: tuple[str, ...]) -> list[str]:

@@ -7,24 +7,29 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from bertviz_core.experiments.word_results import FillStep, JointFilling, PairFilling
+from bertviz_core.experiments.word_results import FillStep, JointFilling
+from bertviz_core.figures.masked_panels import words_map_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import MASK
+from bertviz_core.snippets import masked_words
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
-from pages.ui.export import download_csv
-from pages.ui.jobs import ask_job
+from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown, escape
+from pages.ui.masked_word import state
 from pages.ui.masked_word.answers import fill_masks
-from pages.ui.masked_word.asking import Question, is_short
+from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.linked import choose_number
+from pages.ui.masked_word.pairs import show_pairs
+from pages.ui.models import language_of
 
 MODES = ("most_confident_first", "left_to_right", "independent", "pairs")
 _STEP = "masked_fill_step"
 _PLAYING = "masked_fill_playing"
 _SECONDS_A_STEP = 0.9
-_TOP_K = 20
 _NUM_ALTERNATIVES = 4
 
 
@@ -42,25 +47,49 @@ def explore_filling(question: Question) -> None:
             format_func=lambda name: plain(f"masked_panels.fill_{name}"),
         )
         st.caption(t(f"masked_panels.fill_{mode}_help"))
+        num_masks = len(question.tokenized.mask_positions)
+        if num_masks == 1 or (mode == "pairs" and num_masks != 2):
+            _offer_example(question, mode)
         if mode == "pairs":
-            _show_pairs(question)
+            if num_masks == 2:
+                show_pairs(question)
             return
         filling = fill_masks(question.model, question.text, mode)
         playing = bool(st.session_state.get(_PLAYING))
         every = _SECONDS_A_STEP if playing else None
         st.fragment(_show_steps, run_every=every)(filling)
         _show_table(filling)
+        _show_confidences(filling)
+        show_code(
+            masked_words.FILLING,
+            name="masked_filling",
+            model=question.model,
+            text=question.text,
+            mode=mode,
+        )
+
+
+def _offer_example(question: Question, mode: str) -> None:
+    kind = "pairs_need_two" if mode == "pairs" else "fill_one_mask"
+    st.info(t(f"masked_panels.{kind}"), icon=":material/info:")
+    if st.button(
+        t("masked_panels.two_masks"),
+        key="masked_two_masks",
+        on_click=state.take_two_masks,
+        args=(language_of(question.model),),
+    ):
+        st.rerun()  # the text has changed, and with it everything above
 
 
 def _show_steps(filling: JointFilling) -> None:
     """The sentence after a step; a fragment that repeats itself while it plays."""
     total = len(filling.steps)
-    step = min(st.session_state.get(_STEP, total), total)
     if st.session_state.get(_PLAYING):
-        step = min(step + 1, total)
-    st.session_state[_STEP] = step
+        st.session_state[_STEP] = min(st.session_state[_STEP] + 1, total)
     slider_box, play_box = st.columns([4, 1], vertical_alignment="bottom")
-    slider_box.slider(t("masked_panels.fill_step"), 0, total, key=_STEP)
+    step = choose_number(
+        slider_box.slider, t("masked_panels.fill_step"), 0, total, total, key=_STEP
+    )
     play_box.button(
         t("masked_panels.fill_play"),
         icon=":material/play_arrow:",
@@ -126,46 +155,38 @@ def _show_table(filling: JointFilling) -> None:
     st.dataframe(shown, hide_index=True, alt=plain("masked_panels.fill_table"))
     joint = Markdown(f"{np.exp(filling.log_prob):.3g}")
     st.caption(t("masked_panels.fill_joint", joint=joint, log_prob=filling.log_prob))
-    download_csv(shown | {plain("masked_panels.probability"): probs}, "masked_filling")
+
+
+def _show_confidences(filling: JointFilling) -> None:
+    """How sure the model was of each open mask before each step."""
+    steps = filling.steps
+    sure = np.stack([step.confidences for step in steps])  # [steps, masks]
+    said = [["" if np.isnan(p) else percent(float(p)) for p in row] for row in sure]
+    show_figure(
+        words_map_figure(
+            said,
+            sure,
+            [str(number + 1) for number in range(len(steps))],
+            [str(number + 1) for number in range(sure.shape[1])],
+            row_title=plain("masked_panels.step"),
+            column_title=plain("masked_panels.mask"),
+            probability=plain("masked_panels.probability"),
+        ),
+        name="masked_filling",
+        description=t("masked_panels.fill_described"),
+        columns={
+            plain("masked_panels.step"): list(range(1, len(steps) + 1)),
+            plain("masked_panels.mask"): [step.mask_index + 1 for step in steps],
+            plain("masked_panels.word"): [step.token for step in steps],
+            plain("masked_panels.probability"): [
+                float(np.exp(step.log_prob)) for step in steps
+            ],
+            plain("masked_panels.alternatives"): [_alternatives(s) for s in steps],
+        },
+    )
 
 
 def _alternatives(step: FillStep) -> str:
     pairs = zip(step.top_tokens, step.top_log_probs, strict=True)
     some = list(pairs)[1 : 1 + _NUM_ALTERNATIVES]
     return ", ".join(f"{word} {percent(float(np.exp(p)))}" for word, p in some)
-
-
-def _show_pairs(question: Question) -> None:
-    if len(question.tokenized.mask_positions) != 2:
-        st.info(t("masked_panels.pairs_need_two"), icon=":material/info:")
-        return
-    size = question.tokenized.num_tokens
-    pairs: PairFilling | None = ask_job(
-        "masked_pairs",
-        t("masked_panels.compute"),
-        "best_pairs",
-        at_once=is_short(question.model, 3 * _TOP_K, size),
-        model=question.model,
-        text=question.text,
-        top_k=_TOP_K,
-    )
-    if pairs is None:
-        return
-    numbers = {
-        plain("masked_panels.forward"): np.exp(pairs.log_prob_forward),
-        plain("masked_panels.backward"): np.exp(pairs.log_prob_backward),
-        plain("masked_panels.apart"): np.exp(pairs.log_prob_independent),
-    }
-    words = {
-        plain("masked_panels.first_word"): [first for first, _ in pairs.tokens],
-        plain("masked_panels.second_word"): [second for _, second in pairs.tokens],
-    }
-    shown = {name: [percent(float(v)) for v in row] for name, row in numbers.items()}
-    st.dataframe(words | shown, hide_index=True, alt=plain("masked_panels.pairs_table"))
-    bounds = (float(np.exp(b)) for b in (pairs.bound_forward, pairs.bound_backward))
-    forward, backward = (Markdown(percent(bound)) for bound in bounds)
-    st.caption(t("masked_panels.pairs_bound", forward=forward, backward=backward))
-    st.caption(t("masked_panels.pairs_lesson"))
-    download_csv(
-        words | {name: row.tolist() for name, row in numbers.items()}, "masked_pairs"
-    )

@@ -8,9 +8,13 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.experiments.layer_results import GeluSwitch
+from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.snippets import masked_words
+from pages.ui.answers import vocabulary
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
-from pages.ui.export import download_csv
+from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.answers import switch_gelu
@@ -28,7 +32,20 @@ def explore_gelu(question: Question) -> None:
     with shown_to_user():
         found = switch_gelu(question.model, question.text)
         _show_numbers(found, mask.index)
-        _show_words(found, mask.index)
+        columns = _show_words(found, mask.index)
+        _show_differences(found, mask.index, vocabulary(question.model), columns)
+        show_code(
+            masked_words.GELU,
+            name="masked_gelu",
+            model=question.model,
+            text=question.text,
+            mask_index=mask.index,
+        )
+    st.page_link(
+        "pages/views/activations.py",
+        label=t("masked_panels.gelu_curves"),
+        icon=":material/show_chart:",
+    )
 
 
 def _show_numbers(found: GeluSwitch, mask_index: int) -> None:
@@ -53,7 +70,28 @@ def _show_numbers(found: GeluSwitch, mask_index: int) -> None:
     )
 
 
-def _show_words(found: GeluSwitch, mask_index: int) -> None:
+def _show_differences(
+    found: GeluSwitch,
+    mask_index: int,
+    words: tuple[str, ...],
+    columns: dict[str, list[Any]],
+) -> None:
+    ids = found.top_ids[0, mask_index]
+    own, other = found.own_logits[mask_index], found.other_logits[mask_index]
+    show_figure(
+        signed_bars_figure(
+            [words[int(index)] for index in ids],
+            other[ids].astype(float) - own[ids],
+            plain("masked_panels.gelu_difference"),
+            digits=4,
+        ),
+        name="masked_gelu",
+        description=t("masked_panels.gelu_described"),
+        columns=columns,
+    )
+
+
+def _show_words(found: GeluSwitch, mask_index: int) -> dict[str, list[Any]]:
     own, other = (list(found.top_tokens[side][mask_index]) for side in range(2))
     probs = np.exp(found.top_log_probs[:, mask_index])
     names = [
@@ -80,4 +118,4 @@ def _show_words(found: GeluSwitch, mask_index: int) -> None:
             share=Markdown(percent(float(probs[0, 0]))),
         )
     )
-    download_csv(columns, "masked_gelu")
+    return columns

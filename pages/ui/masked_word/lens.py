@@ -7,12 +7,15 @@ import streamlit as st
 
 from bertviz_core.experiments.layer_results import LogitLens
 from bertviz_core.figures.masked_panels import ranks_figure, words_map_figure
+from bertviz_core.snippets import masked_words
 from pages.ui.answers import vocabulary
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.masked_word.answers import read_layers
 from pages.ui.masked_word.asking import Question, choose_word, likely_ids
+from pages.ui.masked_word.linked import choose_number
 
 _MOST_COLUMNS = 12  # a word needs the width of a word
 
@@ -28,7 +31,15 @@ def explore_layers(question: Question) -> None:
         ids = tuple(dict.fromkeys((*likely_ids(question), word)))
         lens = read_layers(question.model, question.text, tuple(sorted(ids)))
         _show_map(lens, question)
-        _show_ranks(lens, question, word)
+        show_ranks(lens, question, (word,), "masked_lens_rank")
+        show_code(
+            masked_words.LENS,
+            name="masked_lens",
+            model=question.model,
+            text=question.text,
+            word=vocabulary(question.model)[word],
+            position=question.position,
+        )
 
 
 def _rows(lens: LogitLens) -> list[str]:
@@ -74,42 +85,58 @@ def _choose_places(lens: LogitLens, question: Question) -> list[int]:
         return list(range(total))
     here = lens.positions.tolist().index(question.position)
     last = total - _MOST_COLUMNS
-    start = st.slider(
+    start = choose_number(
+        st.slider,
         t("masked_panels.lens_from"),
         1,
         last + 1,
         min(max(here - _MOST_COLUMNS // 2, 0), last) + 1,
-        # Another text has other places.
-        key=f"masked_lens_from_{total}_{here}",
+        key="masked_lens_from",
     )
     return list(range(start - 1, start - 1 + _MOST_COLUMNS))
 
 
-def _show_ranks(lens: LogitLens, question: Question, word: int) -> None:
+def show_ranks(
+    lens: LogitLens, question: Question, words: tuple[int, ...], name: str
+) -> None:
+    """Draws the rank of words at the mask through the layers.
+
+    Args:
+        lens: that was asked for these words.
+        question: whose place is looked at.
+        words: ids; the description speaks of the first one.
+        name: of the figure.
+    """
     place = lens.positions.tolist().index(question.position)
-    row = lens.word_ids.tolist().index(word)
-    ranks = lens.word_ranks[row, :, place]
-    probs = np.exp(lens.word_log_probs[row, :, place])
-    name = vocabulary(question.model)[word]
+    rows = [lens.word_ids.tolist().index(word) for word in words]
+    ranks = {
+        vocabulary(question.model)[word]: lens.word_ranks[row, :, place]
+        for word, row in zip(words, rows, strict=True)
+    }
     names = _rows(lens)
+    first, own = next(iter(ranks.items()))
     # The first layer from which on the word stays the best one.
-    worse = np.flatnonzero(ranks > 1)
+    worse = np.flatnonzero(own > 1)
     since = int(worse[-1]) + 1 if len(worse) else 0
-    arrives = t("masked_panels.lens_never", word=name, rank=int(ranks[-1]))
-    if since < len(ranks):
-        arrives = t("masked_panels.lens_since", word=name, row=names[since])
+    arrives = t("masked_panels.lens_never", word=first, rank=int(own[-1]))
+    if since < len(own):
+        arrives = t("masked_panels.lens_since", word=first, row=names[since])
+    columns: dict[str, list[object]] = {plain("masked_panels.after_layer"): [*names]}
+    for word, row in zip(ranks, rows, strict=True):
+        rank, probability = (
+            plain(f"masked_panels.{kind}_with", name=word)
+            for kind in ("rank", "probability")
+        )
+        columns[rank] = lens.word_ranks[row, :, place].tolist()
+        columns[probability] = np.exp(lens.word_log_probs[row, :, place]).tolist()
     show_figure(
         ranks_figure(
-            {name: ranks},
+            ranks,
             names,
             x_title=plain("masked_panels.after_layer"),
             y_title=plain("masked_panels.rank"),
         ),
-        name="masked_lens_rank",
+        name=name,
         description=arrives,
-        columns={
-            plain("masked_panels.after_layer"): names,
-            plain("masked_panels.rank"): ranks.tolist(),
-            plain("masked_panels.probability"): probs.tolist(),
-        },
+        columns=columns,
     )

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
+from bertviz_core.experiments.word_results import NextSentence
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.figures.sentence_pairs import next_sentences_figure
+from bertviz_core.snippets import masked_sentences
 from pages.ui.answers import describe_model
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
-from pages.ui.language import t
+from pages.ui.export import show_figure
+from pages.ui.language import plain, t
 from pages.ui.masked_word.answers import predict_next_sentence
 from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.linked import type_linked
+from pages.ui.masked_word.shuffled import explore_shuffled
 from pages.ui.models import language_of
 
 _FIRST, _SECOND = "masked_next_first", "masked_next_second"
@@ -21,7 +29,7 @@ _EXAMPLES = {
 
 @st.fragment
 def explore_next_sentence(question: Question) -> None:
-    """Draws two text boxes and what the model says about their order."""
+    """Draws two text boxes, what the model says, and a test on many pairs."""
     st.markdown(t("masked_panels.next_intro"))
     if "nsp" not in describe_model(question.model).heads:
         st.info(
@@ -29,18 +37,33 @@ def explore_next_sentence(question: Question) -> None:
             icon=":material/block:",
         )
         return
-    examples = _EXAMPLES[language_of(question.model)]
-    boxes = st.columns(2)
-    texts = [
-        box.text_area(
+    first, second = _type_both(_EXAMPLES[language_of(question.model)])
+    if not first or not second:
+        st.info(t("masked_panels.next_empty"), icon=":material/edit:")
+    else:
+        with shown_to_user(stop=False):
+            _show(predict_next_sentence(question.model, first, second), first, second)
+            show_code(
+                masked_sentences.NEXT_SENTENCE,
+                name="masked_next",
+                model=question.model,
+                first=first,
+                second=second,
+            )
+    explore_shuffled(question.model)
+
+
+def _type_both(examples: tuple[str, str]) -> tuple[str, str]:
+    typed = [
+        type_linked(
+            box.text_area,
             t(f"masked_panels.next_{name}"),
             example,
             key=key,
-            bind="query-params",
             max_chars=1500,
         )
         for box, name, key, example in zip(
-            boxes, ("first", "second"), (_FIRST, _SECOND), examples, strict=True
+            st.columns(2), ("first", "second"), (_FIRST, _SECOND), examples, strict=True
         )
     ]
     st.button(
@@ -49,18 +72,34 @@ def explore_next_sentence(question: Question) -> None:
         key="masked_next_swap",
         on_click=_swap,
     )
-    first, second = ((text or "").strip() for text in texts)
-    if not first or not second:
-        st.info(t("masked_panels.next_empty"), icon=":material/edit:")
-        return
-    with shown_to_user():
-        found = predict_next_sentence(question.model, first, second)
-        boxes = st.columns(2)
-        boxes[0].metric(t("masked_panels.next_as_given"), percent(found.probability))
-        boxes[1].metric(
-            t("masked_panels.next_swapped"), percent(found.probability_swapped)
-        )
-        st.caption(t("masked_panels.next_lesson"))
+    return typed[0], typed[1]
+
+
+def _show(found: NextSentence, first: str, second: str) -> None:
+    probs = (found.probability, found.probability_swapped)
+    boxes = st.columns(2)
+    boxes[0].metric(t("masked_panels.next_as_given"), percent(probs[0]))
+    boxes[1].metric(t("masked_panels.next_swapped"), percent(probs[1]))
+    names = [
+        plain(f"masked_panels.next_{name}_short") for name in ("as_given", "swapped")
+    ]
+    texts = [(first, second), (second, first)]
+    show_figure(
+        next_sentences_figure(
+            [
+                (name, np.array([prob]), [" → ".join(text)], True)
+                for name, prob, text in zip(names, probs, texts, strict=True)
+            ],
+            title=plain("masked_panels.next_probability"),
+        ),
+        name="masked_next",
+        description=t("masked_panels.next_lesson"),
+        columns={
+            plain("masked_panels.next_first"): [one for one, _ in texts],
+            plain("masked_panels.next_second"): [other for _, other in texts],
+            plain("masked_panels.next_probability"): list(probs),
+        },
+    )
 
 
 def _swap() -> None:

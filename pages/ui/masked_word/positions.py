@@ -8,7 +8,9 @@ import streamlit as st
 from bertviz_core.experiments.word_results import EveryPosition
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.token_grid import token_grid_figure
+from bertviz_core.snippets import masked_sentences
 from pages.ui.address import choose_linked
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
@@ -45,6 +47,13 @@ def explore_positions(question: Question) -> None:
         )
         if found is not None:
             _show(found)
+            show_code(
+                masked_sentences.EVERY_POSITION,
+                name="masked_positions",
+                model=question.model,
+                text=question.text,
+                masked=how == "hidden",
+            )
 
 
 def _show(found: EveryPosition) -> None:

@@ -11,7 +11,9 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from bertviz_core.chinese_words import characters_along
 from bertviz_core.mask_text import (
+    MASK,
     MaskedText,
     carry_originals,
     fill_mask,
@@ -23,6 +25,7 @@ from bertviz_core.mask_text import (
 TEXT = "masked_text"
 WORDS = "masked_words"
 EXAMPLE = "masked_example"
+EARLIER = "masked_earlier"
 INSERT = "masked_insert"
 # In the address only: what the masks hide, left to right.
 HIDDEN = "masked_hidden"
@@ -124,6 +127,25 @@ def undo() -> None:
     _show(last)
 
 
+def earlier_texts() -> tuple[MaskedText, ...]:
+    """Texts before this one, the newest first, each once."""
+    now = st.session_state.get(_MEMORY)
+    history = reversed(st.session_state.get(_HISTORY, ()))
+    return tuple(masked for masked in dict.fromkeys(history) if masked != now)
+
+
+def go_back_to(texts: tuple[MaskedText, ...]) -> None:
+    """Takes the chosen one of earlier texts; undo leads back from it.
+
+    Args:
+        texts: those that the widget offers.
+    """
+    chosen = st.session_state[EARLIER]
+    st.session_state[EARLIER] = None
+    if chosen is not None:
+        _change_to(texts[chosen])
+
+
 def take_example(language: str) -> None:
     """Replaces the text by the chosen example."""
     example_index = st.session_state[EXAMPLE]
@@ -132,11 +154,18 @@ def take_example(language: str) -> None:
     st.session_state[EXAMPLE] = None
 
 
-def toggle_words(shown: MaskedText) -> None:
+def take_two_masks(language: str) -> None:
+    """Replaces the text by an example with two masks."""
+    two = (text for text in EXAMPLES[language] if text.count(MASK) == 2)
+    _change_to(remember_masks(next(two)))
+
+
+def toggle_words(shown: MaskedText, num_characters: int = 1) -> None:
     """Hides the words that were clicked, or puts them back.
 
     Args:
         shown: the text whose words stood there when they were clicked.
+        num_characters: a Chinese character takes so many along, itself counted.
     """
     current = read_text()
     if current.text != shown.text:
@@ -144,6 +173,8 @@ def toggle_words(shown: MaskedText) -> None:
     selected = set(st.session_state[WORDS])
     words = split_words(current.text, MOST_WORDS)
     clicked = [i for i, word in enumerate(words) if word.is_mask != (i in selected)]
+    if num_characters > 1 and len(clicked) == 1:
+        clicked = characters_along(words, clicked[0], num_characters)
     masked = current
     # From the end: what is put back may join the word before it.
     for word_index in reversed(clicked):
@@ -156,6 +187,29 @@ def toggle_words(shown: MaskedText) -> None:
 def take_notice() -> bool:
     """Whether the last click was on a mask that hides nothing; says it once."""
     return bool(st.session_state.pop(_HIDES_NOTHING, False))
+
+
+def insert_word(
+    shown: MaskedText, mask_indices: range, words: tuple[str, ...], key: str
+) -> None:
+    """Writes the clicked whole word where neighbouring masks stand.
+
+    Args:
+        shown: the text that the words belong to.
+        mask_indices: of the masks, left to right; the word replaces all of them.
+        words: those that were offered; the widget holds an index into them.
+        key: of the widget.
+    """
+    choice = st.session_state[key]
+    st.session_state[key] = None
+    if choice is None or read_text().text != shown.text:
+        return
+    masked = fill_mask(shown, mask_indices[0], words[choice])
+    for _ in mask_indices[1:]:
+        # The next mask has the same number, now that one is gone.
+        masked = fill_mask(masked, mask_indices[0], "")
+    _change_to(masked)
+    st.session_state[_INSERTED] = True
 
 
 def insert_token(shown: MaskedText, mask_index: int, tokens: tuple[str, ...]) -> None:

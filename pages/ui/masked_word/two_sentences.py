@@ -14,12 +14,15 @@ from bertviz_core.analysis.two_sentences import (
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import two_sentences_figure
 from bertviz_core.mask_text import MASK, normalise_masks
+from bertviz_core.snippets import masked_words
 from pages.ui.answers import predict_masks, vocabulary
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv, show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.linked import type_linked
 from pages.ui.models import language_of
 
 _LIMITS = (50, 200, 1000)
@@ -49,28 +52,38 @@ def explore_comparison(question: Question) -> None:
     if mask is None:
         st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
         return
-    typed = st.text_input(
+    typed = type_linked(
+        st.text_input,
         t("masked_panels.other_sentence"),
         _other_than(question),
         key="masked_other",
         help=t("masked_panels.other_sentence_help"),
-        bind="query-params",
         max_chars=3000,
     )
-    other = normalise_masks(typed or "")[0].strip()
+    other = normalise_masks(typed)[0]
     if MASK not in other:
         st.info(t("masked_panels.other_needs_mask"), icon=":material/edit:")
         return
     with shown_to_user():
         rows = predict_masks(question.model, other).logits
-        comparison = compare_predictions(
-            mask.logits, rows[min(mask.index, len(rows) - 1)]
-        )
+        other_mask = min(mask.index, len(rows) - 1)
+        comparison = compare_predictions(mask.logits, rows[other_mask])
         words = vocabulary(question.model)
         st.markdown(t("masked_panels.both_sentences", a=question.text, b=other))
         _show_points(comparison, words)
         _show_shifts(comparison, words)
         _search(comparison, words)
+        show_code(
+            masked_words.COMPARISON,
+            name="masked_comparison",
+            model=question.model,
+            first=question.text,
+            second=other,
+            mask_index=mask.index,
+            other_mask_index=other_mask,
+            num_words=_NUM_SHIFTED,
+            least_prob=_LEAST_PROB,
+        )
 
 
 def _other_than(question: Question) -> str:
@@ -85,6 +98,7 @@ def _show_points(comparison: PredictionComparison, words: tuple[str, ...]) -> No
         200,
         key="masked_compare_points",
         help=t("masked_panels.num_points_help"),
+        bind="query-params",
     )
     best = np.minimum(comparison.ranks_a, comparison.ranks_b)
     ids = np.argsort(best, kind="stable")[:limit]
@@ -101,6 +115,8 @@ def _show_points(comparison: PredictionComparison, words: tuple[str, ...]) -> No
             [place for place, index in enumerate(ids.tolist()) if index in named],
             title_a=plain("masked_panels.probability_in", name="A"),
             title_b=plain("masked_panels.probability_in", name="B"),
+            rest=(a[rest], b[rest]),
+            rest_name=plain("masked_panels.words_here"),
         ),
         name="masked_comparison",
         description=t(
@@ -126,14 +142,25 @@ def _show_shifts(comparison: PredictionComparison, words: tuple[str, ...]) -> No
             st.markdown(t("masked_panels.likelier_in", name=name))
             _show_words(comparison, words, ids)
     st.caption(t("masked_panels.least_prob", share=Markdown(percent(_LEAST_PROB))))
-    everything = np.argsort(comparison.shifts, kind="stable")
-    with st.expander(t("masked_panels.all_words"), icon=":material/download:"):
-        download_csv(_columns(comparison, words, everything), "masked_all_words")
+    # A table of the whole vocabulary is made when it is asked for.
+    box = st.expander(
+        t("masked_panels.all_words"),
+        icon=":material/download:",
+        key="masked_compare_all",
+        on_change="rerun",
+    )
+    if box.open:
+        everything = np.argsort(comparison.shifts, kind="stable")
+        with box:
+            download_csv(_columns(comparison, words, everything), "masked_all_words")
 
 
 def _search(comparison: PredictionComparison, words: tuple[str, ...]) -> None:
     query = st.text_input(
-        t("masked_panels.search"), key="masked_compare_search", max_chars=100
+        t("masked_panels.search"),
+        key="masked_compare_search",
+        max_chars=100,
+        bind="query-params",
     )
     if not query:
         return

@@ -5,17 +5,26 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from bertviz_core.chinese_words import as_one_mask, neighbouring_masks
+from bertviz_core.experiments.word_results import WholeWords
+from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.figures.masked_word import percent
-from pages.ui.address import choose_linked
+from bertviz_core.mask_text import MASK
+from bertviz_core.snippets import masked_words
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
-from pages.ui.export import download_csv
+from pages.ui.export import show_figure
 from pages.ui.language import plain, t
-from pages.ui.markdown import Markdown
-from pages.ui.masked_word.answers import find_whole_words
+from pages.ui.markdown import Markdown, escape
+from pages.ui.masked_word import state
+from pages.ui.masked_word.answers import find_whole_words, score_words
 from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.linked import follow_default, write_linked
 from pages.ui.models import language_of
 
-_SIZES = ("2", "3", "4", "1")
+_SIZES = ("1", "2", "3", "4")
+_SIZE = "masked_whole_size"
+_INSERT = "masked_whole_insert"
 _KINDS = {"zh": "characters", "en": "pieces"}
 _MOST_SHOWN = 20
 
@@ -25,35 +34,119 @@ def explore_whole_words(question: Question) -> None:
     """Draws the choice of a length, and the likeliest words of it."""
     kind = _KINDS[language_of(question.model)]
     st.markdown(t(f"masked_panels.whole_{kind}_intro"))
-    mask = question.mask
-    if mask is None:
+    if question.mask is None:
         st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
         return
+    masks = range(question.mask.index, question.mask.index + 1)
+    if kind == "characters":
+        masks = neighbouring_masks(question.tokenized, question.mask.index)
+    text = as_one_mask(question.tokenized, masks)
     with shown_to_user():
-        size = choose_linked(
-            st.segmented_control,
-            t(f"masked_panels.whole_{kind}"),
-            _SIZES,
-            key="masked_whole_size",
-            required=True,
-        )
-        found = find_whole_words(
-            question.model, question.text, int(size), kind, mask.index
-        )
+        size = _choose_size(kind, len(masks))
+        if len(masks) > 1:
+            st.caption(t("masked_panels.whole_run", count=len(masks)))
+        found = find_whole_words(question.model, text, size, kind, masks[0])
         if not found.words:
             st.info(t("masked_panels.whole_none"), icon=":material/search_off:")
-            return
-        probs = np.exp(found.log_prob)[:_MOST_SHOWN]
-        columns = {
-            plain("masked_panels.word"): list(found.words[:_MOST_SHOWN]),
-            plain("masked_panels.pieces"): [
-                " ".join(pieces) for pieces in found.tokens[:_MOST_SHOWN]
-            ],
-            plain("masked_panels.probability"): probs.tolist(),
-        }
-        name = plain("masked_panels.probability")
-        shown = columns | {name: [percent(float(prob)) for prob in probs]}
-        st.dataframe(shown, hide_index=True, alt=plain("masked_panels.whole_table"))
-        bound = Markdown(percent(float(np.exp(found.bound))))
-        st.caption(t("masked_panels.whole_bound", bound=bound))
-        download_csv(columns, "masked_whole_words")
+        else:
+            _show(found)
+            _offer(found, masks)
+        _compare_with_hidden(question.model, text, masks, found)
+        show_code(
+            masked_words.WHOLE_WORDS,
+            name="masked_whole_words",
+            model=question.model,
+            text=text,
+            num_pieces=size,
+            kind=kind,
+            mask_index=masks[0],
+        )
+    if state.take_insertion():
+        st.rerun()  # the text has changed, and with it everything above
+
+
+def _choose_size(kind: str, num_masks: int) -> int:
+    """How long a word is; as long as the masks that stand side by side at first."""
+    default = str(min(num_masks, len(_SIZES))) if num_masks > 1 else "2"
+    if follow_default(_SIZE, default) not in _SIZES:
+        st.session_state[_SIZE] = default
+    st.segmented_control(
+        t(f"masked_panels.whole_{kind}"),
+        _SIZES,
+        key=_SIZE,
+        required=True,
+        persist_state="session",
+    )
+    chosen = st.session_state[_SIZE] or default
+    write_linked(_SIZE, chosen, default)
+    return int(chosen)
+
+
+def _show(found: WholeWords) -> None:
+    probs = np.exp(found.log_prob)[:_MOST_SHOWN]
+    words = list(found.words[:_MOST_SHOWN])
+    columns = {
+        plain("masked_panels.word"): words,
+        plain("masked_panels.pieces"): [
+            " ".join(pieces) for pieces in found.tokens[:_MOST_SHOWN]
+        ],
+        plain("masked_panels.probability"): probs.tolist(),
+    }
+    show_figure(
+        signed_bars_figure(
+            words, found.log_prob[:_MOST_SHOWN], plain("masked_panels.log_prob")
+        ),
+        name="masked_whole_words",
+        description=t(
+            "masked_panels.whole_described",
+            word=words[0],
+            share=Markdown(percent(float(probs[0]))),
+            bound=Markdown(percent(float(np.exp(found.bound)))),
+        ),
+        columns=columns,
+    )
+    name = plain("masked_panels.probability")
+    shown = columns | {name: [percent(float(prob)) for prob in probs]}
+    st.dataframe(shown, hide_index=True, alt=plain("masked_panels.whole_table"))
+
+
+def _offer(found: WholeWords, masks: range) -> None:
+    words = found.words[:_MOST_SHOWN]
+    labels = [str(escape(word, 40)) for word in words]
+    st.pills(
+        t("masked_word.insert"),
+        range(len(words)),
+        format_func=labels.__getitem__,
+        key=_INSERT,
+        help=t("masked_word.insert_help"),
+        on_change=state.insert_word,
+        args=(state.read_text(), masks, words, _INSERT),
+    )
+
+
+def _compare_with_hidden(
+    model: str, text: str, masks: range, found: WholeWords
+) -> None:
+    """Says how likely the word was that the reader hid, if one is known."""
+    masked = state.read_text()
+    hidden = masked.originals[masks.start : masks.stop]
+    if len(hidden) != len(masks) or not all(hidden):
+        return
+    word = "".join(hidden)
+    if MASK in word:
+        return
+    with shown_to_user(stop=False):
+        (score,) = score_words(model, text, (word,), masks[0])
+        written = "".join(token.removeprefix("##") for token in score.tokens)
+        share = Markdown(percent(float(np.exp(score.log_prob))))
+        if written in found.words:
+            rank = 1 + found.words.index(written)
+            said = t("masked_panels.whole_hidden", word=word, share=share, rank=rank)
+        else:
+            said = t(
+                "masked_panels.whole_hidden_elsewhere",
+                word=word,
+                share=share,
+                pieces=len(score.tokens),
+            )
+        st.markdown(said)

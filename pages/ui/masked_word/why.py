@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.snippets import masked_words
 from pages.ui.address import choose_linked
 from pages.ui.answers import vocabulary
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv, show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
-from pages.ui.masked_word.asking import Question, choose_word, is_short
+from pages.ui.masked_word.asking import Question, choose_word
+from pages.ui.masked_word.reasons import Reason, show_check, show_heads, show_layers
 
 METHODS = (
     "integrated_gradients",
@@ -27,8 +30,6 @@ METHODS = (
     "gradient_norm",
 )
 _BASELINES = ("mask", "pad")
-_BACKWARD = 3  # a step forward and back costs about three forward passes
-_NUM_POINTS = 32
 
 
 @st.fragment
@@ -39,9 +40,30 @@ def explore_reasons(question: Question) -> None:
         st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
         return
     with shown_to_user():
-        found = _ask(question)
-        if found is None:
+        asked = _ask(question)
+        if asked is None:
             return
+        look = choose_linked(
+            st.segmented_control,
+            t("masked_panels.why_look"),
+            list(LOOKS),
+            key="masked_why_look",
+            required=True,
+            format_func=lambda name: plain(f"masked_panels.why_look_{name}"),
+        )
+        st.markdown(t(f"masked_panels.why_look_{look}_help"))
+        LOOKS[look](question, asked)
+
+
+def _show_tokens(question: Question, asked: Reason) -> None:
+    found: Attribution | None = ask_job(
+        "masked_why",
+        t("masked_panels.compute"),
+        "attribute",
+        at_once=asked.is_short,
+        **asked.arguments,
+    )
+    if found is not None:
         method = choose_linked(
             st.segmented_control,
             t("masked_panels.why_method"),
@@ -54,9 +76,18 @@ def explore_reasons(question: Question) -> None:
         _show_numbers(found)
         _show_scores(found, method, question)
         _show_agreement(found)
+        show_code(masked_words.REASONS, name="masked_why", **asked.places)
 
 
-def _ask(question: Question) -> Attribution | None:
+LOOKS: dict[str, Callable[[Question, Reason], None]] = {
+    "tokens": _show_tokens,
+    "layers": show_layers,
+    "heads": show_heads,
+    "check": show_check,
+}
+
+
+def _ask(question: Question) -> Reason | None:
     first, second = st.columns(2)
     with first:
         word = choose_word(question, t("masked_panels.why_word"), "masked_why_word")
@@ -83,19 +114,7 @@ def _ask(question: Question) -> Attribution | None:
     if contrast == word:
         st.info(t("masked_panels.why_same_word"), icon=":material/info:")
         return None
-    size = question.tokenized.num_tokens
-    found: Attribution | None = ask_job(
-        "masked_why",
-        t("masked_panels.compute"),
-        "attribute",
-        at_once=is_short(question.model, _BACKWARD * _NUM_POINTS + 2 * size, size),
-        model=question.model,
-        text=question.text,
-        target=Target("mlm", word, question.position),
-        contrast=contrast,
-        baseline=baseline,
-    )
-    return found
+    return Reason(question, word, contrast, baseline)
 
 
 def _show_numbers(found: Attribution) -> None:

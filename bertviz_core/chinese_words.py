@@ -1,0 +1,76 @@
+"""Chinese words in a text of characters: how many characters belong together.
+
+Written Chinese has no spaces, so the reader says how long a word is. Pure text, no
+vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bertviz_core.analysis.wordlists import is_cjk
+from bertviz_core.mask_text import Word
+from bertviz_core.trace import TokenizedText
+
+
+def is_character(text: str) -> bool:
+    """Whether a text is one Chinese character, by BERT's own definition."""
+    return len(text) == 1 and is_cjk(text)
+
+
+def characters_along(
+    words: Sequence[Word], word_index: int, num_characters: int
+) -> list[int]:
+    """The Chinese word that begins with a character, by its length.
+
+    Args:
+        words: of `mask_text.split_words`.
+        word_index: the first character, or the first of the masks that hide them.
+        num_characters: of the word, itself counted.
+
+    Returns:
+        Indices of neighbours alike: characters, or masks, with nothing between.
+        Fewer where the text goes on with something else.
+    """
+    first = words[word_index]
+    found = [word_index]
+    for index in range(word_index + 1, len(words)):
+        word, before = words[index], words[index - 1]
+        is_alike = word.is_mask if first.is_mask else is_character(word.text)
+        is_full = len(found) >= num_characters
+        if is_full or not is_alike or word.start != before.end:
+            break
+        found.append(index)
+    return found if first.is_mask or is_character(first.text) else [word_index]
+
+
+def neighbouring_masks(tokenized: TokenizedText, mask_index: int) -> range:
+    """The masks that stand side by side with one, nothing between them.
+
+    Args:
+        tokenized: a text with masks.
+        mask_index: which of them, left to right.
+
+    Returns:
+        Mask indices, that one among them.
+    """
+    starts, ends = tokenized.offsets[tokenized.mask_positions].T
+    apart = np.flatnonzero(starts[1:] != ends[:-1]) + 1  # first mask of each group
+    first = int(apart[apart <= mask_index].max(initial=0))
+    end = int(apart[apart > mask_index].min(initial=len(starts)))
+    return range(first, end)
+
+
+def as_one_mask(tokenized: TokenizedText, mask_indices: range) -> str:
+    """The text with neighbouring masks as a single one.
+
+    Args:
+        tokenized: a text with masks.
+        mask_indices: of `neighbouring_masks`.
+    """
+    places = tokenized.mask_positions[[mask_indices[0], mask_indices[-1]]]
+    end_of_first = int(tokenized.offsets[places[0], 1])
+    end_of_last = int(tokenized.offsets[places[1], 1])
+    return tokenized.text[:end_of_first] + tokenized.text[end_of_last:]

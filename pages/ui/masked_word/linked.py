@@ -1,0 +1,112 @@
+"""Values in the address whose defaults follow the text and the model.
+
+A sentence to compare with, a word to explain: while the reader leaves them alone,
+they change with the question; what was chosen stays, and goes into the link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+import streamlit as st
+
+# Servers refuse long addresses; the text of the page takes most of the room.
+LONGEST = 1500  # characters as they stand in an address
+_DEFAULT = "_default"
+
+
+def follow_default(key: str, default: str) -> str:
+    """Gives a widget its value before it is drawn.
+
+    Args:
+        key: of the widget, and of the value in the address.
+        default: of an untouched widget.
+
+    Returns:
+        The value: of the session, of the address, or the default.
+    """
+    before = key + _DEFAULT
+    if key not in st.session_state:
+        st.session_state[key] = st.query_params.get(key, default)
+    elif st.session_state[key] in (None, st.session_state.get(before, default)):
+        st.session_state[key] = default
+    st.session_state[before] = default
+    return str(st.session_state[key])
+
+
+def write_linked(key: str, value: str, default: str) -> bool:
+    """Puts a value into the address, unless it is the default or too long.
+
+    Returns:
+        Whether a link brings the value back.
+    """
+    is_short = len(value) <= LONGEST and len(quote(value)) <= LONGEST
+    if value == default or not is_short:
+        st.query_params.pop(key, None)
+    elif st.query_params.get(key) != value:
+        st.query_params[key] = value
+    return is_short
+
+
+def type_linked(
+    widget: Callable[..., object],
+    label: str,
+    default: str,
+    *,
+    key: str,
+    **arguments: object,
+) -> str:
+    """Draws a text box whose text is part of the address.
+
+    Args:
+        widget: `text_input` or `text_area` of Streamlit, or of a container.
+        label: of the widget.
+        default: what an untouched box says.
+        key: of the widget, and of the text in the address.
+        arguments: passed on.
+
+    Returns:
+        The text, without white space around it.
+    """
+    follow_default(key, default)
+    widget(label, key=key, persist_state="session", **arguments)
+    typed = str(st.session_state[key] or "")
+    write_linked(key, typed, default)
+    return typed.strip()
+
+
+def choose_number(
+    widget: Callable[..., object],
+    label: str,
+    low: int,
+    high: int,
+    default: int,
+    *,
+    key: str,
+    **arguments: object,
+) -> int:
+    """Draws a slider that is part of the address; a value out of range moves in.
+
+    Args:
+        widget: `slider` of Streamlit, or of a container.
+        label: of the widget.
+        low: least value.
+        high: greatest value, above `low`.
+        default: of an untouched widget.
+        key: of the widget, and of the value in the address.
+        arguments: passed on.
+    """
+    before = key + _DEFAULT
+    wanted = st.session_state.get(key)
+    if wanted is None:
+        written = st.query_params.get(key, "")
+        wanted = int(written) if written.isdecimal() else default
+    elif wanted == st.session_state.get(before, default):
+        wanted = default
+    st.session_state[before] = default
+    st.session_state[key] = min(max(wanted, low), high)
+    widget(label, low, high, key=key, persist_state="session", **arguments)
+    chosen = int(st.session_state[key])
+    write_linked(key, str(chosen), str(default))
+    return chosen

@@ -1,0 +1,79 @@
+"""Exact probabilities of pairs of words for two masks, in both orders."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.experiments.word_results import PairFilling
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.figures.sentence_pairs import two_sentences_figure
+from bertviz_core.snippets import masked_words
+from pages.ui.code import show_code
+from pages.ui.export import show_figure
+from pages.ui.jobs import ask_job
+from pages.ui.language import plain, t
+from pages.ui.markdown import Markdown
+from pages.ui.masked_word.asking import Question, is_short
+
+_TOP_K = 20
+_NUM_WRITTEN = 8  # pairs in the picture that carry their words
+
+
+def show_pairs(question: Question) -> None:
+    """Draws the best pairs as a table and a picture.
+
+    Args:
+        question: whose text has two masks.
+    """
+    size = question.tokenized.num_tokens
+    pairs: PairFilling | None = ask_job(
+        "masked_pairs",
+        t("masked_panels.compute"),
+        "best_pairs",
+        at_once=is_short(question.model, 3 * _TOP_K, size),
+        model=question.model,
+        text=question.text,
+        top_k=_TOP_K,
+    )
+    if pairs is None:
+        return
+    _show(pairs)
+    st.caption(t("masked_panels.pairs_lesson"))
+    show_code(
+        masked_words.PAIRS,
+        name="masked_pairs",
+        model=question.model,
+        text=question.text,
+        top_k=_TOP_K,
+    )
+
+
+def _show(pairs: PairFilling) -> None:
+    numbers = {
+        plain("masked_panels.forward"): np.exp(pairs.log_prob_forward),
+        plain("masked_panels.backward"): np.exp(pairs.log_prob_backward),
+        plain("masked_panels.apart"): np.exp(pairs.log_prob_independent),
+    }
+    words: dict[str, list[str]] = {
+        plain("masked_panels.first_word"): [first for first, _ in pairs.tokens],
+        plain("masked_panels.second_word"): [second for _, second in pairs.tokens],
+    }
+    shown = {name: [percent(float(v)) for v in row] for name, row in numbers.items()}
+    st.dataframe(words | shown, hide_index=True, alt=plain("masked_panels.pairs_table"))
+    bounds = (float(np.exp(b)) for b in (pairs.bound_forward, pairs.bound_backward))
+    forward, backward = (Markdown(percent(bound)) for bound in bounds)
+    st.caption(t("masked_panels.pairs_bound", forward=forward, backward=backward))
+    show_figure(
+        two_sentences_figure(
+            [f"{first} · {second}" for first, second in pairs.tokens],
+            pairs.log_prob_forward,
+            pairs.log_prob_backward,
+            range(min(_NUM_WRITTEN, len(pairs.tokens))),
+            title_a=plain("masked_panels.forward"),
+            title_b=plain("masked_panels.backward"),
+        ),
+        name="masked_pairs",
+        description=t("masked_panels.pairs_described", count=len(pairs.tokens)),
+        columns=words | {name: row.tolist() for name, row in numbers.items()},
+    )

@@ -1,0 +1,213 @@
+"""What lies behind a word inside the model: its layers, its heads, random weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.experiments.cause_results import AblationMap, Target
+from bertviz_core.experiments.layer_results import RandomWeightsCheck
+from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.snippets import masked_words
+from pages.ui.answers import describe_model, vocabulary
+from pages.ui.code import show_code
+from pages.ui.export import show_figure
+from pages.ui.jobs import ask_job
+from pages.ui.language import plain, t
+from pages.ui.markdown import Markdown
+from pages.ui.masked_word.answers import read_layers
+from pages.ui.masked_word.asking import Question, is_short
+from pages.ui.masked_word.lens import show_ranks
+
+_BACKWARD = 3  # a step forward and back costs about three forward passes
+_NUM_POINTS = 32
+_NUM_HEADS = 5
+_SEED = 0
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What is to be explained.
+
+    Args:
+        question: whose mask is looked at.
+        word: id of the word.
+        contrast: id of the word that it is held against, or `None`.
+        baseline: what integrated gradients start from.
+    """
+
+    question: Question
+    word: int
+    contrast: int | None
+    baseline: str
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Of the job that attributes."""
+        return {
+            "model": self.question.model,
+            "text": self.question.text,
+            "target": Target("mlm", self.word, self.question.position),
+            "contrast": self.contrast,
+            "baseline": self.baseline,
+        }
+
+    @property
+    def places(self) -> dict[str, Any]:
+        """Of the program that attributes."""
+        kept = ("model", "text", "contrast", "baseline")
+        return {name: self.arguments[name] for name in kept} | {
+            "word_id": self.word,
+            "position": self.question.position,
+        }
+
+    @property
+    def is_short(self) -> bool:
+        """Whether nobody need ask for it."""
+        size = self.question.tokenized.num_tokens
+        passes = _BACKWARD * _NUM_POINTS + 2 * size
+        return is_short(self.question.model, passes, size)
+
+    @property
+    def name(self) -> str:
+        """The word as it stands in the vocabulary."""
+        return vocabulary(self.question.model)[self.word]
+
+
+def show_layers(question: Question, asked: Reason) -> None:
+    """Draws the rank of the word, and of the other one, through the layers.
+
+    Args:
+        question: whose place is looked at.
+        asked: which words.
+    """
+    words: tuple[int, ...] = (asked.word,)
+    if asked.contrast is not None:
+        words = (asked.word, asked.contrast)
+    lens = read_layers(question.model, question.text, tuple(sorted(words)))
+    show_ranks(lens, question, words, "masked_why_layers")
+    st.caption(t("masked_panels.lens_caveat"))
+    show_code(
+        masked_words.LENS,
+        name="masked_why_layers",
+        model=question.model,
+        text=question.text,
+        word=asked.name,
+        position=question.position,
+    )
+
+
+def show_heads(question: Question, asked: Reason) -> None:
+    """Draws what the word loses when each head alone is switched off.
+
+    Args:
+        question: whose text is read.
+        asked: which word.
+    """
+    config = describe_model(question.model).config
+    layers, heads = (
+        int(str(config[name])) for name in ("num_hidden_layers", "num_attention_heads")
+    )
+    found: AblationMap | None = ask_job(
+        "masked_why_heads",
+        t("masked_panels.compute"),
+        "ablate_heads",
+        # Of the layers below a head nothing is computed again.
+        at_once=is_short(
+            question.model, layers * heads // 2, question.tokenized.num_tokens
+        ),
+        model=question.model,
+        text=question.text,
+        target=Target("mlm", asked.word, question.position),
+    )
+    if found is None:
+        return
+    _show_map(found, asked)
+    places = asked.places
+    values = {k: places[k] for k in ("model", "text", "word_id", "position")}
+    show_code(masked_words.IMPORTANT_HEADS, name="masked_why_heads", **values)
+
+
+def _show_map(found: AblationMap, asked: Reason) -> None:
+    changes = found.delta_probabilities  # [L, N]
+    layers, heads = changes.shape
+    order = np.argsort(changes, axis=None, kind="stable")[:_NUM_HEADS]
+    best = [tuple(divmod(int(place), heads)) for place in order]
+    strongest = t("masked_word.list_comma").join(
+        t(
+            "masked_panels.why_head",
+            layer=layer + 1,
+            head=head + 1,
+            points=100 * float(changes[layer, head]),
+        )
+        for layer, head in best
+    )
+    show_figure(
+        value_map_figure(
+            100 * changes,
+            [str(number + 1) for number in range(layers)],
+            [str(number + 1) for number in range(heads)],
+            title=plain("masked_panels.why_points_lost"),
+            row_title=plain("masked_panels.layer"),
+            column_title=plain("masked_panels.head"),
+            is_signed=True,
+            digits=1,
+        ),
+        name="masked_why_heads",
+        description=t(
+            "masked_panels.why_heads_described",
+            word=asked.name,
+            share=Markdown(percent(found.before.probability)),
+            heads=Markdown(strongest),
+        ),
+        columns={
+            plain("masked_panels.layer"): [
+                number + 1 for number in range(layers) for _ in range(heads)
+            ],
+            plain("masked_panels.head"): [*range(1, heads + 1)] * layers,
+            plain("masked_panels.why_change"): changes.ravel().tolist(),
+        },
+    )
+
+
+def show_check(question: Question, asked: Reason) -> None:
+    """Draws how much each method says the same of a model that knows nothing.
+
+    Args:
+        question: whose text is read.
+        asked: which word.
+    """
+    found: RandomWeightsCheck | None = ask_job(
+        "masked_why_check",
+        t("masked_panels.compute"),
+        "check_with_random_weights",
+        **asked.arguments,
+        seed=_SEED,
+    )
+    if found is None:
+        return
+    methods = [plain(f"masked_panels.why_{name}") for name in found.own.methods]
+    if np.isnan(found.agreement).all():
+        st.caption(t("masked_panels.why_no_order"))
+        return
+    show_figure(
+        signed_bars_figure(
+            methods, found.agreement, plain("masked_panels.why_same_order")
+        ),
+        name="masked_why_check",
+        description=t("masked_panels.why_check_described"),
+        columns={
+            plain("masked_panels.why_method"): methods,
+            plain("masked_panels.why_same_order"): [
+                None if np.isnan(value) else float(value) for value in found.agreement
+            ],
+        },
+    )
+    show_code(
+        masked_words.RANDOM_WEIGHTS, name="masked_why_check", **asked.places, seed=_SEED
+    )

@@ -1,0 +1,195 @@
+"""How well whole sentences fit, alone and two side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.experiments.word_results import MinimalPair, SentenceScore
+from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.mask_text import normalise_masks
+from bertviz_core.snippets import masked_sentences
+from pages.ui.answers import tokenize
+from pages.ui.code import show_code
+from pages.ui.export import show_figure
+from pages.ui.jobs import ask_job
+from pages.ui.language import plain, t
+from pages.ui.markdown import Markdown
+from pages.ui.masked_word.asking import Question, is_short
+from pages.ui.masked_word.linked import type_linked
+from pages.ui.models import language_of
+
+_PAIRS = {
+    "en": ("The keys to the cabinet are here.", "The keys to the cabinet is here."),
+    "zh": ("我喝了一杯水。", "我喝了一座水。"),
+}
+
+
+def score_sentence(question: Question, variant: str) -> None:
+    """Draws a text box and its score, token by token.
+
+    Args:
+        question: whose model is asked.
+        variant: see `experiments.scoring.score_sentence`.
+    """
+    typed = type_linked(
+        st.text_input,
+        t("masked_panels.sentence"),
+        _PAIRS[language_of(question.model)][0],
+        key="masked_score_text",
+        max_chars=3000,
+    )
+    text = normalise_masks(typed)[0]
+    if not text:
+        return
+    size = tokenize(question.model, text, cut=True).num_tokens
+    score: SentenceScore | None = ask_job(
+        "masked_sentence_score",
+        t("masked_panels.compute"),
+        "score_sentence",
+        at_once=is_short(question.model, size, size),
+        model=question.model,
+        text=text,
+        variant=variant,
+    )
+    if score is None:
+        return
+    _show_sentence(score)
+    show_code(
+        masked_sentences.SENTENCE_SCORE,
+        name="masked_sentence_score",
+        model=question.model,
+        text=text,
+        variant=variant,
+    )
+
+
+def _show_sentence(score: SentenceScore) -> None:
+    tokens = [score.tokenized.tokens[i] for i in score.positions]
+    _show_totals((score,))
+    weakest = int(score.log_probs.argmin())
+    show_figure(
+        signed_bars_figure(tokens, score.log_probs, plain("masked_panels.log_prob")),
+        name="masked_sentence_score",
+        description=t(
+            "masked_panels.sentence_described",
+            token=tokens[weakest],
+            share=Markdown(percent(float(np.exp(score.log_probs[weakest])))),
+        ),
+        columns={
+            plain("masked_panels.token"): tokens,
+            plain("masked_panels.log_prob"): score.log_probs.tolist(),
+            plain("masked_panels.rank"): score.ranks.tolist(),
+        },
+    )
+
+
+def score_pair(question: Question, variant: str) -> None:
+    """Draws two text boxes, which of the two is preferred, and where it comes from.
+
+    Args:
+        question: whose model is asked.
+        variant: see `experiments.scoring.score_sentence`.
+    """
+    texts = _type_both(language_of(question.model))
+    if not all(texts):
+        return
+    size = sum(tokenize(question.model, x, cut=True).num_tokens for x in texts)
+    pair: MinimalPair | None = ask_job(
+        "masked_minimal_pair",
+        t("masked_panels.compute"),
+        "score_minimal_pair",
+        at_once=is_short(question.model, size, size / 2),
+        model=question.model,
+        first=texts[0],
+        second=texts[1],
+        variant=variant,
+    )
+    if pair is None:
+        return
+    _show_preference(pair)
+    _show_aligned(pair)
+    show_code(
+        masked_sentences.MINIMAL_PAIR,
+        name="masked_minimal_pair",
+        model=question.model,
+        first=texts[0],
+        second=texts[1],
+        variant=variant,
+    )
+
+
+def _type_both(language: str) -> list[str]:
+    examples = _PAIRS[language]
+    texts = []
+    for box, name, example in zip(
+        st.columns(2), ("first", "second"), examples, strict=True
+    ):
+        typed = type_linked(
+            box.text_input,
+            t(f"masked_panels.{name}_sentence"),
+            example,
+            key=f"masked_score_{name}",
+            max_chars=3000,
+        )
+        texts.append(normalise_masks(typed)[0])
+    return texts
+
+
+def _show_preference(pair: MinimalPair) -> None:
+    _show_totals((pair.first, pair.second))
+    winner = "first" if pair.difference > 0 else "second"
+    equal = pair.difference == 0
+    st.markdown(
+        t("masked_panels.pair_equal")
+        if equal
+        else t(f"masked_panels.prefers_{winner}", value=abs(pair.difference))
+    )
+
+
+def _show_totals(scores: tuple[SentenceScore, ...]) -> None:
+    for box, score in zip(st.columns(len(scores)), scores, strict=True):
+        box.metric(
+            t("masked_panels.total"),
+            t("masked_panels.log_value", value=score.log_prob),
+            t("masked_panels.perplexity", value=score.perplexity),
+            delta_color="off",
+            delta_arrow="off",
+            help=t("masked_panels.total_help"),
+        )
+
+
+def _show_aligned(pair: MinimalPair) -> None:
+    columns: dict[str, list[object]] = {}
+    for side, (name, score) in enumerate(
+        (("first", pair.first), ("second", pair.second))
+    ):
+        token, value = plain(f"masked_panels.{name}_token"), f"masked_panels.{name}_log"
+        places = pair.aligned[:, side]
+        columns[token] = [
+            score.tokenized.tokens[score.positions[i]] if i >= 0 else "" for i in places
+        ]
+        columns[plain(value)] = [
+            float(score.log_probs[i]) if i >= 0 else None for i in places
+        ]
+    rows = [
+        pair.first.log_probs[i] - pair.second.log_probs[j]
+        if i >= 0 and j >= 0
+        else np.nan
+        for i, j in pair.aligned
+    ]
+    firsts, seconds = (
+        columns[plain(f"masked_panels.{name}_token")] for name in ("first", "second")
+    )
+    names = [
+        str(a) if a == b else f"{a} | {b}" for a, b in zip(firsts, seconds, strict=True)
+    ]
+    show_figure(
+        signed_bars_figure(
+            names, np.array(rows, float), plain("masked_panels.first_less_second")
+        ),
+        name="masked_minimal_pair",
+        description=t("masked_panels.pair_described"),
+        columns=columns,
+    )

@@ -1,0 +1,75 @@
+"""Chinese characters that belong together, by the length that a reader names."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.chinese_words import (
+    as_one_mask,
+    characters_along,
+    is_character,
+    neighbouring_masks,
+)
+from bertviz_core.mask_text import split_words
+from bertviz_core.trace import TokenizedText
+
+
+def tokenized(text):
+    """A token for each word, between two that a model adds."""
+    words = split_words(text)
+    return TokenizedText(
+        text=text,
+        pair=None,
+        tokens=("[CLS]", *(word.text for word in words), "[SEP]"),
+        input_ids=np.array([7, *(9 if word.is_mask else 1 for word in words), 8]),
+        token_type_ids=np.zeros(len(words) + 2, int),
+        offsets=np.array([(0, 0), *((w.start, w.end) for w in words), (0, 0)]),
+        word_ids=np.arange(-1, len(words) + 1),
+        unk_token_id=0,
+        mask_token_id=9,
+        num_tokens_uncut=len(words) + 2,
+    )
+
+
+def test_a_character_is_one_that_the_tokenizer_sets_apart():
+    assert all(map(is_character, "红〇"[:1]))
+    assert is_character("\U00020001")
+    assert not any(map(is_character, ("a", "，", "か", "红色", "", "5")))
+
+
+@pytest.mark.parametrize(
+    ("text", "index", "size", "expected"),
+    [
+        ("我喜欢吃苹果。", 4, 2, [4, 5]),
+        ("我喜欢吃苹果。", 4, 4, [4, 5]),  # a full stop ends the word
+        ("我喜欢吃苹果。", 0, 3, [0, 1, 2]),
+        ("我喜欢吃苹果。", 6, 2, [6]),  # a full stop is no word
+        ("我 喜欢", 0, 2, [0]),  # a space ends the word
+        ("I like 苹果", 0, 3, [0]),
+        ("吃[MASK][MASK]果", 1, 4, [1, 2]),
+        ("吃[MASK] [MASK]果", 1, 4, [1]),
+    ],
+)
+def test_a_word_goes_on_with_neighbours_of_its_kind(text, index, size, expected):
+    assert characters_along(split_words(text), index, size) == expected
+
+
+@pytest.mark.parametrize(
+    ("mask_index", "expected", "one"),
+    [
+        (0, range(0, 1), "[MASK]吃[MASK][MASK][MASK]，[MASK]!"),
+        (1, range(1, 4), "[MASK]吃[MASK]，[MASK]!"),
+        (2, range(1, 4), "[MASK]吃[MASK]，[MASK]!"),
+        (3, range(1, 4), "[MASK]吃[MASK]，[MASK]!"),
+        (4, range(4, 5), "[MASK]吃[MASK][MASK][MASK]，[MASK]!"),
+    ],
+)
+def test_masks_side_by_side_stand_for_one_word(mask_index, expected, one):
+    text = tokenized("[MASK]吃[MASK][MASK][MASK]，[MASK]!")
+    group = neighbouring_masks(text, mask_index)
+    assert group == expected
+    assert as_one_mask(text, group) == one
+
+
+def test_masks_with_a_space_between_them_are_two_words():
+    text = tokenized("[MASK] [MASK]")
+    assert neighbouring_masks(text, 1) == range(1, 2)
