@@ -6,6 +6,7 @@ from pages.ui.answers import describe_model, tokenize
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work, page_head
 from pages.ui.language import t
+from pages.ui.layers.panels import ask_further
 from pages.ui.layers.terms import explain_terms
 from pages.ui.layers.texts import choose_token, edit_text
 from pages.ui.layers.walk import walk
@@ -37,3 +38,6 @@ token = choose_token(tokenized)
 
 st.header(t("layers.walk_title"), anchor=False)
 walk(model, text, tokenized, token)
+
+st.header(t("layers.further_title"), anchor=False)
+ask_further(model, text, tokenized, token)

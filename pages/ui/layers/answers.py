@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import streamlit as st
 
-from bertviz_core.experiments.step_results import LayerStep, PartNumbers
+from bertviz_core.experiments.cause_results import (
+    SwitchedPrediction,
+    Switches,
+    Target,
+)
+from bertviz_core.experiments.step_results import (
+    LayerStep,
+    NeuronActivations,
+    NeuronWords,
+    NormInput,
+    PartNumbers,
+    ResidualStream,
+    StrongNeurons,
+)
 from pages.ui.engine import client
 
 
@@ -19,3 +32,50 @@ def layer_steps(model: str, text: str) -> tuple[LayerStep, ...]:
 def part_numbers(model: str, text: str, part: str, token: int) -> PartNumbers:
     """What every step of a part computed for one token."""
     return client().part_numbers(model, text, part, token, cut=True)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def residual_stream(model: str, text: str) -> ResidualStream:
+    """Lengths of the residual and of both updates."""
+    return client().residual_stream(model, text, cut=True)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def norm_input(model: str, text: str, step: str, token: int) -> NormInput:
+    """What a layer norm got for one token."""
+    return client().norm_input(model, text, step, token, cut=True)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def strongest_neurons(
+    model: str, text: str, layer: int, token: int, num_neurons: int, order: str
+) -> StrongNeurons:
+    """The strongest neurons at a token."""
+    return client().strongest_neurons(
+        model, text, layer, token, num_neurons, order, cut=True
+    )
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def neuron_activations(
+    model: str, text: str, layer: int, neuron: int
+) -> NeuronActivations:
+    """One neuron at every token."""
+    return client().neuron_activations(model, text, layer, neuron, cut=True)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def neuron_words(
+    model: str, text: str, layer: int, neuron: int, token: int | None, top_k: int
+) -> NeuronWords:
+    """Words that a neuron speaks for and against."""
+    return client().neuron_words(model, text, layer, neuron, token, top_k, cut=True)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def switch_neurons_off(
+    model: str, text: str, target: Target, neurons: tuple[tuple[int, int], ...]
+) -> SwitchedPrediction:
+    """One prediction with neurons switched off."""
+    switches = Switches(neurons=neurons)
+    return client().switch_off(model, text, target, switches, cut=True)

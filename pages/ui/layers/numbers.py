@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import streamlit as st
 
 from bertviz_core.analysis.sampling import rank_order
 from bertviz_core.experiments.step_results import LayerStep, PartNumbers

@@ -1,0 +1,177 @@
+"""Layer norm by hand: move a vector's mean, spread its numbers, watch the result."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.layer_norm import (
+    LayerNormSteps,
+    change_vector,
+    layer_norm_steps,
+)
+from bertviz_core.experiments.step_results import NormInput
+from bertviz_core.figures.layer_lines import lines_figure, norm_formulas
+from bertviz_core.figures.layer_strip import strip_figure
+from bertviz_core.trace import TokenizedText
+from pages.ui.address import choose_linked
+from pages.ui.errors import shown_to_user
+from pages.ui.export import show_figure
+from pages.ui.language import plain, t
+from pages.ui.layers.answers import layer_steps, norm_input
+from pages.ui.layers.wording import step_name
+
+# Small enough to check on paper: mean 1, variance 4.5.
+SMALL = (3.0, -1.0, 4.0, 0.0, 2.0, -3.0, 1.0, 2.0)
+_EPSILONS = (1e-12, 1e-5, 1e-3, 0.1, 1.0)
+_FEW = 32  # numbers that can be drawn as points
+
+
+@st.fragment
+def norm_by_hand(model: str, text: str, tokenized: TokenizedText, token: int) -> None:
+    """Draws the sliders, the vector before and after, and the arithmetic.
+
+    Args:
+        model: its id; asked only for a vector of its own.
+        text: what it reads.
+        tokenized: the same, in tokens.
+        token: index of the token that is followed.
+    """
+    st.markdown(t("layers.by_hand_intro"))
+    with shown_to_user():
+        source = choose_linked(
+            st.segmented_control,
+            t("layers.by_hand_vector"),
+            ("small", "real"),
+            key="layers_by_hand",
+            required=True,
+            format_func=lambda name: plain(f"layers.by_hand_{name}"),
+        )
+        if source == "small":
+            vector = np.array(SMALL)
+            gamma, beta = np.ones_like(vector), np.zeros_like(vector)
+            own = _EPSILONS[0]
+        else:
+            real = _real(model, text, tokenized, token)
+            vector, gamma, beta, own = real.vector, real.gamma, real.beta, real.epsilon
+        shift, scale, epsilon = _choose_change(source, own)
+        changed = change_vector(vector, shift, scale)
+        found = layer_norm_steps(changed, gamma, beta, epsilon)
+        _show(vector, found)
+        _say_what_it_means(found, layer_norm_steps(vector, gamma, beta, epsilon), scale)
+        with st.expander(t("layers.by_hand_numbers"), icon=":material/calculate:"):
+            for formula in norm_formulas(found, float(gamma[0]), float(beta[0])):
+                st.latex(formula)
+
+
+def _real(model: str, text: str, tokenized: TokenizedText, token: int) -> NormInput:
+    norms = {
+        step.name: step_name(step)
+        for step in layer_steps(model, text)
+        if step.operation.endswith("_norm")
+    }
+    chosen = choose_linked(
+        st.selectbox,
+        t("layers.by_hand_norm"),
+        list(norms),
+        key="layers_by_hand_norm",
+        format_func=norms.__getitem__,
+    )
+    found = norm_input(model, text, chosen, token)
+    st.caption(
+        t(
+            "layers.by_hand_of_token",
+            token=f"{token + 1} {tokenized.tokens[token]}",
+            epsilon=found.epsilon,
+        )
+    )
+    return found
+
+
+def _choose_change(source: str, own: float) -> tuple[float, float, float]:
+    boxes = st.columns(3)
+    shift = boxes[0].slider(
+        t("layers.shift"),
+        -5.0,
+        5.0,
+        0.0,
+        0.1,
+        key="layers_shift",
+        help=t("layers.shift_help"),
+        bind="query-params",
+    )
+    scale = boxes[1].slider(
+        t("layers.scale"),
+        -3.0,
+        3.0,
+        1.0,
+        0.05,
+        key="layers_scale",
+        help=t("layers.scale_help"),
+        bind="query-params",
+    )
+    epsilons = sorted({*_EPSILONS, own})
+    epsilon = boxes[2].selectbox(
+        t("layers.epsilon"),
+        epsilons,
+        index=epsilons.index(own),
+        format_func=lambda value: f"{value:g}",
+        key=f"layers_epsilon_{source}",
+        help=t("layers.epsilon_help"),
+    )
+    return shift, scale, epsilon or own
+
+
+def _show(vector: np.ndarray, found: LayerNormSteps) -> None:
+    rows = {
+        plain("layers.vector_before"): vector,
+        plain("layers.vector_changed"): found.vector,
+        plain("layers.vector_normed"): found.normed,
+        plain("layers.vector_output"): found.output,
+    }
+    numbers = [str(index + 1) for index in range(len(vector))]
+    if len(vector) <= _FEW:
+        figure = lines_figure(
+            rows,
+            numbers,
+            x_title=plain("layers.dimension"),
+            y_title=plain("layers.value"),
+        )
+    else:
+        figure = strip_figure(
+            np.stack(list(rows.values())),
+            list(rows),
+            title=plain("layers.value"),
+            row_title="",
+            column_title=plain("layers.dimension"),
+            is_signed=True,
+        )
+    show_figure(
+        figure,
+        name="layers_by_hand_figure",
+        description=t(
+            "layers.by_hand_described",
+            mean=float(vector.mean()),
+            deviation=float(vector.std()),
+            changed_mean=found.mean,
+            changed_deviation=float(np.sqrt(found.variance)),
+            normed_mean=float(found.normed.mean()),
+            normed_deviation=float(found.normed.std()),
+        ),
+        columns={plain("layers.dimension"): numbers}
+        | {name: row.tolist() for name, row in rows.items()},
+    )
+
+
+def _say_what_it_means(
+    found: LayerNormSteps, unchanged: LayerNormSteps, scale: float
+) -> None:
+    difference = float(np.abs(found.output - unchanged.output).max())
+    if scale == 0:
+        st.info(t("layers.norm_flat"), icon=":material/horizontal_rule:")
+    elif scale < 0:
+        st.info(t("layers.norm_mirrored"), icon=":material/flip:")
+    elif difference < 1e-3:
+        st.success(t("layers.norm_same"), icon=":material/check:")
+    else:
+        st.info(t("layers.norm_epsilon", difference=difference), icon=":material/info:")

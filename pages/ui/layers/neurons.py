@@ -1,0 +1,214 @@
+"""Feed-forward neurons: the strongest at a token, their words, one switched off."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.experiments.step_results import StrongNeurons
+from bertviz_core.figures.layer_strip import named_bars_figure, strip_figure
+from bertviz_core.trace import TokenizedText
+from pages.ui.address import choose_linked
+from pages.ui.answers import describe_model
+from pages.ui.errors import shown_to_user
+from pages.ui.export import show_figure
+from pages.ui.head import model_at_work
+from pages.ui.language import plain, t
+from pages.ui.layers.answers import neuron_activations, neuron_words, strongest_neurons
+from pages.ui.layers.switching import switch_off_here
+
+LAYER = "layers_neuron_layer"
+NEURON = "layers_neuron"
+_OTHER = "layers_other_neuron"
+_NUM_STRONGEST = 10
+_NUM_WORDS = 8
+
+
+@st.fragment
+def explore_neurons(
+    model: str, text: str, tokenized: TokenizedText, token: int
+) -> None:
+    """Draws the strongest neurons, and all about one of them.
+
+    Args:
+        model: its id.
+        text: what it reads.
+        tokenized: the same, in tokens.
+        token: index of the token that is followed.
+    """
+    st.markdown(t("layers.neurons_intro"))
+    config = describe_model(model).config
+    with shown_to_user():
+        layer, order = _choose_layer(int(str(config["num_hidden_layers"])))
+        with model_at_work():
+            strong = strongest_neurons(model, text, layer, token, _NUM_STRONGEST, order)
+        _show_strongest(strong, tokenized)
+        size = int(str(config["intermediate_size"]))
+        neuron = _choose_neuron(strong, size)
+        with model_at_work():
+            _show_over_text(model, text, layer, neuron)
+            _show_words(model, text, layer, neuron, token, tokenized)
+        switch_off_here(model, text, tokenized, token, (layer, neuron))
+
+
+def _choose_layer(num_layers: int) -> tuple[int, str]:
+    """The last layer first: what its neurons say comes nearest to words."""
+    left, right = st.columns(2)
+    numbers = [str(number) for number in range(num_layers, 0, -1)]
+    layer = choose_linked(
+        left.selectbox,
+        t("layers.neuron_layer"),
+        numbers,
+        key=LAYER,
+        help=t("layers.neuron_layer_help"),
+    )
+    order = choose_linked(
+        right.selectbox,
+        t("layers.neuron_order"),
+        ("activation", "contribution"),
+        key="layers_neuron_order",
+        format_func=lambda name: plain(f"layers.order_by_{name}"),
+        help=t("layers.neuron_order_help"),
+    )
+    return int(layer) - 1, order
+
+
+def _show_strongest(strong: StrongNeurons, tokenized: TokenizedText) -> None:
+    names = [f"{index + 1}" for index in strong.neurons.tolist()]
+    is_by_activation = strong.order == "activation"
+    values = strong.activations if is_by_activation else strong.contributions
+    show_figure(
+        named_bars_figure(
+            [plain("layers.neuron_number", number=name) for name in names],
+            values,
+            title=plain(f"layers.axis_{strong.order}"),
+        ),
+        name="layers_strongest",
+        description=t(
+            "layers.strongest_described",
+            token=f"{strong.token + 1} {tokenized.tokens[strong.token]}",
+            layer=strong.layer + 1,
+            neuron=names[0],
+            value=float(values[0]),
+        ),
+        columns={
+            plain("layers.neuron"): names,
+            plain("layers.axis_activation"): strong.activations.tolist(),
+            plain("layers.axis_contribution"): strong.contributions.tolist(),
+        },
+    )
+
+
+def _choose_neuron(strong: StrongNeurons, size: int) -> int:
+    """One of the strongest, or any other by its number."""
+    numbers = [str(index + 1) for index in strong.neurons.tolist()]
+    kept = st.session_state.get(NEURON) or st.query_params.get(NEURON) or ""
+    if kept not in numbers and kept.isdecimal() and 1 <= int(kept) <= size:
+        numbers.append(kept)
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    chosen = choose_linked(
+        left.pills,
+        t("layers.choose_neuron"),
+        numbers,
+        key=NEURON,
+        required=True,
+        help=t("layers.choose_neuron_help"),
+    )
+    right.number_input(
+        t("layers.other_neuron"),
+        1,
+        size,
+        value=None,
+        key=_OTHER,
+        placeholder=t("layers.neuron_range", size=size),
+        on_change=_take_other,
+    )
+    return int(chosen) - 1
+
+
+def _take_other() -> None:
+    number = st.session_state[_OTHER]
+    if number is not None:
+        st.session_state[NEURON] = str(number)
+    st.session_state[_OTHER] = None
+
+
+def _show_over_text(model: str, text: str, layer: int, neuron: int) -> None:
+    found = neuron_activations(model, text, layer, neuron)
+    names = [f"{i + 1} {piece}" for i, piece in enumerate(found.tokens)]
+    best = int(np.argmax(found.activations))
+    rows = [plain("layers.before_activation"), plain("layers.after_activation")]
+    st.subheader(
+        t("layers.neuron_title", layer=layer + 1, number=neuron + 1), anchor=False
+    )
+    show_figure(
+        strip_figure(
+            np.stack([found.inputs, found.activations]),
+            rows,
+            names,
+            title=plain("layers.value"),
+            row_title="",
+            column_title="",
+            is_signed=True,
+        ),
+        name="layers_neuron_tokens",
+        description=t(
+            "layers.neuron_tokens_described",
+            token=names[best],
+            value=float(found.activations[best]),
+            count=int((found.activations > 0).sum()),
+            total=len(names),
+        ),
+        columns={
+            plain("layers.one_token"): names,
+            rows[0]: found.inputs.tolist(),
+            rows[1]: found.activations.tolist(),
+        },
+    )
+
+
+def _show_words(
+    model: str,
+    text: str,
+    layer: int,
+    neuron: int,
+    token: int,
+    tokenized: TokenizedText,
+) -> None:
+    readings: tuple[str, ...] = ("embedding", "head")
+    if "mlm" not in describe_model(model).heads:
+        readings = readings[:1]
+    reading = choose_linked(
+        st.segmented_control,
+        t("layers.reading"),
+        readings,
+        key="layers_reading",
+        required=True,
+        format_func=lambda name: plain(f"layers.reading_{name}"),
+    )
+    name = f"{token + 1} {tokenized.tokens[token]}"
+    st.caption(t(f"layers.reading_{reading}_explained", token=name))
+    place = token if reading == "head" else None
+    found = neuron_words(model, text, layer, neuron, place, _NUM_WORDS)
+    for box, side, words, changes in zip(
+        st.columns(2),
+        ("promoted", "suppressed"),
+        (found.promoted_tokens, found.suppressed_tokens),
+        (found.promoted_changes, found.suppressed_changes),
+        strict=True,
+    ):
+        with box:
+            st.markdown(f"**{t(f'layers.{side}')}**")
+            show_figure(
+                named_bars_figure(words, changes, title=plain("layers.logit_change")),
+                name=f"layers_{side}",
+                description=t(
+                    f"layers.{side}_described",
+                    word=words[0],
+                    value=float(changes[0]),
+                ),
+                columns={
+                    plain("layers.word"): list(words),
+                    plain("layers.logit_change"): changes.tolist(),
+                },
+            )

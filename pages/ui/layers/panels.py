@@ -1,0 +1,45 @@
+"""The questions below the walk; only the one that is asked is computed."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.trace import TokenizedText
+from pages.ui.address import choose_linked
+from pages.ui.language import plain, t
+from pages.ui.layers.by_hand import norm_by_hand
+from pages.ui.layers.factors import explore_factors
+from pages.ui.layers.neurons import explore_neurons
+from pages.ui.layers.orders import compare_orders
+from pages.ui.layers.residual import follow_residual
+
+PANELS = ("residual", "neurons", "factors", "orders", "by_hand")
+
+
+def ask_further(model: str, text: str, tokenized: TokenizedText, token: int) -> None:
+    """Draws the choice of a question, and its answer.
+
+    Args:
+        model: its id.
+        text: what it reads.
+        tokenized: the same, in tokens.
+        token: index of the token that is followed.
+    """
+    panel = choose_linked(
+        st.pills,
+        t("layers.panel"),
+        PANELS,
+        key="layers_panel",
+        required=True,
+        format_func=lambda name: plain(f"layers.panel_{name}"),
+    )
+    if panel == "residual":
+        follow_residual(model, text, token)
+    elif panel == "neurons":
+        explore_neurons(model, text, tokenized, token)
+    elif panel == "factors":
+        explore_factors(model, text)
+    elif panel == "orders":
+        compare_orders(model)
+    else:
+        norm_by_hand(model, text, tokenized, token)
