@@ -49,6 +49,7 @@ LIGHT = (
     "bertviz_core.finetune.events",
     "bertviz_core.finetune.examples",
     "bertviz_core.finetune.outcome",
+    "bertviz_core.finetune.paired",
     "bertviz_core.finetune.request",
     "bertviz_core.finetune.run_estimate",
     "bertviz_core.finetune.schedule",

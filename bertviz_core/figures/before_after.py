@@ -13,12 +13,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import GREY
-from bertviz_core.figures.evaluation_scores import hover_text
+from bertviz_core.figures.evaluation_scores import frame, hover_text
 from bertviz_core.figures.masked_word import label, percent
 
-_HEIGHT = 380  # pixels
 _MAP_HEIGHT = 440  # pixels
-_LEGEND_HEIGHT = 32  # pixels
 _ROW_HEIGHT = 26  # pixels
 _SYMBOLS = (
     "circle",
@@ -97,7 +95,7 @@ def layer_scores_figure(
                 "hovertemplate": "%{y:.3f}",
             }
         )
-    layout = _frame(words.layer, title)
+    layout = frame(words.layer, title)
     layout["hovermode"] = "x unified"
     layout["xaxis"] |= {
         "tickvals": layers.tolist(),
@@ -129,7 +127,7 @@ def moved_figure(
         "cliponaxis": False,
         "hovertemplate": "%{x:.5f}<extra></extra>",
     }
-    layout = _frame(words.moved, "")
+    layout = frame(words.moved, "")
     layout |= {"height": 90 + _ROW_HEIGHT * len(names), "bargap": 0.25}
     layout["margin"]["t"] = 8
     top = float(known.max(initial=0.0)) or 1.0
@@ -223,7 +221,7 @@ def number_points_figure(
 
 
 def _map_layout(limits: np.ndarray) -> dict[str, Any]:
-    made = _frame("", "") | {"height": _MAP_HEIGHT}
+    made = frame("", "") | {"height": _MAP_HEIGHT}
     for name, (low, high) in zip(("xaxis", "yaxis"), limits.tolist(), strict=True):
         room = 0.05 * (high - low) or 1.0
         made[name] |= {"range": [low - room, high + room], "zeroline": False}
@@ -246,15 +244,4 @@ def _level(value: float, name: str) -> dict[str, Any]:
     return {
         "shapes": [shape | {"y1": value, "line": line}],
         "annotations": [note],
-    }
-
-
-def _frame(x_title: str, y_title: str) -> dict[str, Any]:
-    return {
-        "height": _HEIGHT,
-        "margin": {"l": 0, "r": 8, "t": _LEGEND_HEIGHT, "b": 0},
-        "hovermode": "closest",
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-        "xaxis": {"title": {"text": x_title}, "fixedrange": True, "automargin": True},
-        "yaxis": {"title": {"text": y_title}, "fixedrange": True, "automargin": True},
     }

@@ -1,4 +1,4 @@
-"""How far scores can be trusted: intervals, calibration, coverage, residuals.
+"""How far scores of classes can be trusted: intervals, calibration, coverage.
 
 Colours come from the theme; symbols, dashes and written numbers say the same.
 """
@@ -54,9 +54,6 @@ class ScoreWords:
     share: str = "share"
     answered: str = "answered"
     right_of_answered: str = "right among the answered"
-    target: str = "true number"
-    predicted: str = "predicted number"
-    residual: str = "predicted less true"
 
 
 ENGLISH = ScoreWords()
@@ -187,70 +184,6 @@ def coverage_figure(
     return go.Figure(lines, layout, _validate=False)
 
 
-def predicted_figure(
-    targets: np.ndarray,
-    predicted: np.ndarray,
-    hints: Sequence[str],
-    words: ScoreWords = ENGLISH,
-) -> go.Figure:
-    """Draws predicted numbers against true ones; on the line they agree.
-
-    Args:
-        targets: float `[R]`.
-        predicted: float `[R]`.
-        hints: R texts to show under the pointer.
-        words: the texts on the figure.
-    """
-    ends = [
-        float(min(targets.min(), predicted.min())),
-        float(max(targets.max(), predicted.max())),
-    ]
-    line = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": ends,
-        "y": ends,
-        "line": {"dash": "dash", "color": GREY},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
-    points = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": targets,
-        "y": predicted,
-        "marker": {"size": 7, "opacity": 0.7},
-        "hovertext": [hover_text(hint) for hint in hints],
-        "hovertemplate": "%{hovertext}<br>%{x:.6g} → %{y:.6g}<extra></extra>",
-        "showlegend": False,
-    }
-    layout = _frame(words.target, words.predicted)
-    return go.Figure([line, points], layout, _validate=False)
-
-
-def residuals_figure(residuals: np.ndarray, words: ScoreWords = ENGLISH) -> go.Figure:
-    """Draws how often predictions are how far off.
-
-    Args:
-        residuals: float `[R]`, predicted less true.
-        words: the texts on the figure.
-    """
-    counts, edges = np.histogram(residuals, bins=min(20, max(4, len(residuals) // 4)))
-    bars = {
-        "type": "bar",
-        "x": (edges[:-1] + edges[1:]) / 2,
-        "y": counts,
-        "width": np.diff(edges) * 0.96,
-        "hovertext": [
-            f"{low:.4g} – {high:.4g}: {count}"
-            for low, high, count in zip(edges, edges[1:], counts, strict=False)
-        ],
-        "hoverinfo": "text",
-    }
-    layout = _frame(words.residual, words.rows) | {"shapes": [upright(0.0)]}
-    return go.Figure([bars], layout, _validate=False)
-
-
 def hover_text(text: str) -> str:
     """A text of the user's as plotly shows it under the pointer, letter for letter."""
     short = text if len(text) <= _LONGEST_HINT else text[: _LONGEST_HINT - 1] + "…"
@@ -290,13 +223,19 @@ def _whiskers(
 
 def _square(x_title: str, y_title: str) -> dict[str, Any]:
     """A layout of two shares."""
-    made = _frame(x_title, y_title)
+    made = frame(x_title, y_title)
     for axis in ("xaxis", "yaxis"):
         made[axis] |= {"range": [0, 1.03], "tickformat": ".0%"}
     return made
 
 
-def _frame(x_title: str, y_title: str) -> dict[str, Any]:
+def frame(x_title: str, y_title: str) -> dict[str, Any]:
+    """A layout with the legend above and nothing that a finger would drag.
+
+    Args:
+        x_title: of the horizontal axis.
+        y_title: of the other one.
+    """
     return {
         "height": _HEIGHT,
         "margin": {"l": 0, "r": 8, "t": _LEGEND_HEIGHT, "b": 0},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -61,7 +61,12 @@ def figure_html(figure: go.Figure, title: str) -> bytes:
 
 
 def show_figure(
-    figure: go.Figure, *, name: str, description: str, columns: Columns
+    figure: go.Figure,
+    *,
+    name: str,
+    description: str,
+    columns: Columns,
+    on_select: Callable[[], None] | None = None,
 ) -> None:
     """Draws a figure with its description in words and its downloads.
 
@@ -70,11 +75,18 @@ def show_figure(
         name: of the files, and of the widgets; unique on the page.
         description: what the figure shows, in a sentence or two, as Markdown.
         columns: the numbers behind it, for the CSV file.
+        on_select: called when a point is clicked; the key of the chart in the
+            session is `name` with "_figure".
     """
     image = st.session_state.get(f"{name}_image") or "svg"
     config = _config(image, name)
     st.plotly_chart(
-        figure, key=f"{name}_figure", config=config, alt=spoken(description)
+        figure,
+        key=f"{name}_figure",
+        config=config,
+        alt=spoken(description),
+        on_select=on_select or "ignore",
+        selection_mode="points",
     )
     st.caption(description)
     # Made when it is opened: its buttons cost as much as a small figure.

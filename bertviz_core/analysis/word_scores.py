@@ -1,0 +1,66 @@
+"""Scores of word pieces as scores of words.
+
+T tokens, W words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.trace import FrozenArrays, TokenizedText
+
+
+@dataclass(frozen=True)
+class WordScores(FrozenArrays):
+    """A score for each word, in the order of the text.
+
+    Args:
+        words: W words as they are written; added tokens by their names.
+        values: float64 `[W]`, sums over a word's pieces; NaN where no piece has
+            one.
+        first_tokens: int `[W]`, index of each word's first piece.
+    """
+
+    words: tuple[str, ...]
+    values: np.ndarray
+    first_tokens: np.ndarray
+
+
+def word_scores(text: TokenizedText, scores: np.ndarray) -> WordScores:
+    """Adds up the scores of the pieces of each word.
+
+    For integrated gradients the sum is what the word as a whole is worth; for
+    occlusion it is the sum of what each piece alone is worth.
+
+    Args:
+        text: T tokens.
+        scores: float `[T]`, NaN where there is none.
+
+    Raises:
+        ValueError: another number of scores.
+    """
+    if scores.shape != (text.num_tokens,):
+        raise ValueError(
+            f"`scores` must be [{text.num_tokens}]. Received: {scores.shape}."
+        )
+    # A word ends where the word or the text does; an added token stands alone.
+    same_word = np.diff(text.word_ids) == 0
+    same_text = np.diff(text.token_type_ids) == 0
+    joined = same_word & same_text & (text.word_ids[1:] >= 0)
+    first = np.flatnonzero(np.concatenate([[True], ~joined]))
+    last = np.append(first[1:], text.num_tokens) - 1
+    names = [_name(text, i, j) for i, j in zip(first, last, strict=True)]
+    known = ~np.isnan(scores)
+    sums = np.add.reduceat(np.where(known, scores, 0.0), first)
+    counts = np.add.reduceat(known.astype(int), first)
+    return WordScores(tuple(names), np.where(counts > 0, sums, np.nan), first)
+
+
+def _name(text: TokenizedText, first: int, last: int) -> str:
+    if text.word_ids[first] < 0:
+        return text.tokens[first]
+    source = text.text if text.token_type_ids[first] == 0 else text.pair or ""
+    start, end = int(text.offsets[first, 0]), int(text.offsets[last, 1])
+    return source[start:end]

@@ -1,0 +1,132 @@
+"""Which class is taken for which: the matrix, and the rows of a cell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.figures.evaluation_matrix import MatrixWords, confusion_figure
+from bertviz_core.finetune.evaluation import ClassificationReport
+from bertviz_core.finetune.outcome import RunOutcome
+from pages.ui.address import choose_linked
+from pages.ui.export import show_figure
+from pages.ui.fine_tune.result_rows import show_rows
+from pages.ui.language import plain, t
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_TRUE, _SAID = "ft_eval_true", "ft_eval_said"
+_CLICKED = "ft_eval_matrix"
+_UNITS = ("counts", "shares")
+
+
+def show_confusions(outcome: RunOutcome, report: ClassificationReport) -> None:
+    """Draws the matrix; a click on a cell, or two lists, choose whose rows to show.
+
+    Args:
+        outcome: of the run.
+        report: of its model.
+    """
+    unit = choose_linked(
+        st.segmented_control,
+        t("fine_tune_results.unit"),
+        _UNITS,
+        key="ft_eval_unit",
+        required=True,
+        format_func=lambda name: plain(f"fine_tune_results.unit_{name}"),
+    )
+    words = MatrixWords(
+        plain("fine_tune_results.true_class"),
+        plain("fine_tune_results.said_class"),
+        plain("fine_tune_results.rows"),
+    )
+    figure = confusion_figure(report.confusion, report.labels, unit == "shares", words)
+    _draw(figure, report)
+    true, said = _choose_cell(report)
+    indices = report.cell(true, said)
+    sure = report.probabilities.max(axis=1)[indices]
+    key = "cell_right" if true == said else "cell_wrong"
+    st.markdown(
+        t(
+            f"fine_tune_results.{key}",
+            true=report.labels[true],
+            said=report.labels[said],
+            count=len(indices),
+        )
+    )
+    if len(indices):
+        order = np.argsort(-sure, kind="stable")
+        show_rows(outcome, report, indices[order], "cell")
+
+
+def _draw(figure: go.Figure, report: ClassificationReport) -> None:
+    worst = _worst(report)
+    if worst is None:
+        described = t("fine_tune_results.matrix_no_mistakes")
+    else:
+        described = t(
+            "fine_tune_results.matrix_described",
+            true=report.labels[worst[0]],
+            said=report.labels[worst[1]],
+            count=int(report.confusion[worst]),
+        )
+    show_figure(
+        figure,
+        name=_CLICKED,
+        description=described,
+        columns=_columns(report),
+        on_select=_take_cell,
+    )
+
+
+def _choose_cell(report: ClassificationReport) -> tuple[int, int]:
+    """The cell of the two lists; at first the commonest mistake."""
+    first = _worst(report) or (0, 0)
+    options = [str(index) for index in range(len(report.labels))]
+    boxes = st.columns(2)
+    chosen = []
+    for box, key, name, start in zip(
+        boxes, (_TRUE, _SAID), ("true_class", "said_class"), first, strict=True
+    ):
+        if key not in st.session_state and key not in st.query_params:
+            st.session_state[key] = str(start)
+        answer = choose_linked(
+            box.selectbox,
+            t(f"fine_tune_results.{name}"),
+            options,
+            key=key,
+            format_func=lambda option: report.labels[int(option)],
+        )
+        chosen.append(int(answer))
+    return chosen[0], chosen[1]
+
+
+def _take_cell() -> None:
+    """Puts the cell that was clicked into the two lists. A callback."""
+    clicked: Any = st.session_state.get(f"{_CLICKED}_figure")
+    points = clicked.selection.points if clicked else []
+    if points:
+        true, said = points[0]["customdata"]
+        st.session_state[_TRUE], st.session_state[_SAID] = str(true), str(said)
+
+
+def _worst(report: ClassificationReport) -> tuple[int, int] | None:
+    """The commonest mistake; `None` where there is none."""
+    wrong = report.confusion - np.diag(np.diag(report.confusion))
+    if not wrong.any():
+        return None
+    row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
+    return int(row), int(column)
+
+
+def _columns(report: ClassificationReport) -> dict[str, list[Any]]:
+    """The matrix as a table, true classes in the rows."""
+    corner = plain("fine_tune_results.true_class")
+    table: dict[str, list[Any]] = {corner: list(report.labels)}
+    for index, name in enumerate(report.labels):
+        column = plain("fine_tune_results.said_as", label=name)
+        table[column] = report.confusion[:, index].tolist()
+    return table

@@ -1,0 +1,53 @@
+"""What the engine said about a finished run, kept by its id and the question.
+
+A run that has ended does not change, and its id is known to those alone who have its
+address. Every store has a bound.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.experiments.finetuned_results import (
+    HeadChange,
+    ReadText,
+    WeightChange,
+)
+from bertviz_core.finetune.data_check import DataRow
+from bertviz_core.finetune.outcome import RunOutcome
+from pages.ui.engine import client
+
+
+# Not copied for every look: frozen, and with a table of 10^5 rows some megabytes.
+@st.cache_resource(max_entries=4, ttl=600, show_spinner=False)
+def training_outcome(run: str) -> RunOutcome:
+    """How good the model of a run is, and what it was made of.
+
+    Raises:
+        TrainingError: the run is gone, or has no model.
+    """
+    return client().training_outcome(run)
+
+
+@st.cache_data(max_entries=32, ttl=600, show_spinner=False)
+def validation_rows(run: str, indices: tuple[int, ...]) -> tuple[DataRow, ...]:
+    """Texts of some rows of the report."""
+    return client().validation_rows(run, indices)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def read_class(model: str, text: str, pair: str | None, max_tokens: int) -> ReadText:
+    """What a classifier says of one text."""
+    return client().read_class(model, text, pair, max_tokens)
+
+
+@st.cache_data(max_entries=8, ttl=600, show_spinner=False)
+def weight_change(run: str) -> WeightChange:
+    """How far the weights of each layer have moved."""
+    return client().weight_change(run)
+
+
+@st.cache_data(max_entries=16, ttl=600, show_spinner=False)
+def head_change(run: str, text: str, pair: str | None) -> HeadChange:
+    """How much of each head's attention went elsewhere."""
+    return client().head_change(run, text, pair)
