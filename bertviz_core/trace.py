@@ -192,7 +192,7 @@ class ModelEntry:
         model_id: a bundled name, a folder, a zip file or a hub name.
         title: what a picker shows.
         origin: "bundled", "cached" (downloaded before), "folder", "upload",
-            "hub" (would be downloaded first).
+            "hub" (would be downloaded first), "trained" (by a visitor, here).
         language: "en", "zh", "multilingual" or "" when not known.
         size_bytes: of the weights on disk; 0 when not known.
     """

@@ -1,8 +1,9 @@
 """The models at hand: bundled, downloaded, uploaded, or anywhere on the disk.
 
-A model id is a bundled name, `upload:` and the beginning of a SHA-256, the path
-of a folder or zip file, or a name on the Hugging Face hub with an optional
-`@revision`. Importing this module loads neither Keras nor TensorFlow.
+A model id is a bundled name, `upload:` and the beginning of a SHA-256, `run:` and
+the id of a training, the path of a folder or zip file, or a name on the Hugging Face
+hub with an optional `@revision`. Importing this module loads neither Keras nor
+TensorFlow.
 
 Environment:
     BERTVIZ_CACHE: folder for downloads and uploads.
@@ -24,6 +25,7 @@ from bertviz_core.checkpoints.catalogue import CachedModel
 from bertviz_core.checkpoints.fitting import require_fitting
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.errors import BertVizError, CheckpointError
+from bertviz_core.finetune import workplace
 from bertviz_core.trace import LoadReport, ModelEntry
 
 if TYPE_CHECKING:
@@ -152,6 +154,8 @@ def _find(model_id: str, progress: Progress | None) -> tuple[str, Path]:
         return model_id, bundled
     if match := _UPLOAD_ID.fullmatch(model_id):
         return model_id, _upload_folder(match["digest"])
+    if model_id.startswith(workplace.RUN_PREFIX):
+        return model_id, workplace.open_model_folder(model_id)
     only_listed = os.environ.get("BERTVIZ_MODELS") == "listed" or not model_id
     path = Path(model_id).expanduser()
     if not only_listed and path.is_dir():

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import threading
 import uuid
+from collections.abc import Callable
 from concurrent.futures import Future as Promise
 from typing import TYPE_CHECKING, Any
 
@@ -40,12 +41,16 @@ class ClusterEngine(Engine):
             a scheduler can run code there: a cluster elsewhere belongs in a
             closed network.
         module: defines the tasks; workers must be able to import it.
+        training_module: defines the training; so must this be.
     """
 
     def __init__(
-        self, scheduler: str | None = None, module: str = dispatch.TASKS_MODULE
+        self,
+        scheduler: str | None = None,
+        module: str = dispatch.TASKS_MODULE,
+        training_module: str = dispatch.TRAINING_MODULE,
     ) -> None:
-        super().__init__(module)
+        super().__init__(module, training_module)
         self._scheduler = scheduler
         self._topic = f"bertviz-jobs-{uuid.uuid4().hex}"
         self._lock = threading.Lock()
@@ -62,11 +67,23 @@ class ClusterEngine(Engine):
             _close(self._connecting)
 
     def _run(self, request: Request, job: Job | None = None) -> Outcome:
+        if job is None:
+            return self._ask(request, lambda wire: wire.call(request))
+        return self._ask(request, lambda wire: wire.run_job(request, job, self._topic))
+
+    def _run_training(self, request: Request) -> Outcome:
+        return self._ask(request, lambda wire: wire.train(request))
+
+    def _rest(self) -> None:
+        connecting = self._connecting
+        if connecting.done() and connecting.exception() is None:
+            connecting.result().training_worker.release()
+
+    def _ask(
+        self, request: Request, question: Callable[[Connection], Outcome]
+    ) -> Outcome:
         try:
-            connection = self._connection()
-            if job is None:
-                return connection.call(request)
-            return connection.run_job(request, job, self._topic)
+            return question(self._connection())
         except EngineError as error:
             return Outcome(error=is_closed_error() if self._is_closed else error)
         except Exception as error:

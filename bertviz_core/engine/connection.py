@@ -14,7 +14,14 @@ from bertviz_core.engine import worker
 from bertviz_core.engine.dispatch import Outcome, Request
 from bertviz_core.engine.jobs import Job
 from bertviz_core.engine.local_cluster import LocalCluster
-from bertviz_core.engine.worker_specs import JOB_RESOURCE
+from bertviz_core.engine.training_worker import TrainingWorker
+from bertviz_core.engine.worker_specs import (
+    CALL_RESOURCE,
+    ESTIMATE_RESOURCE,
+    JOB_RESOURCE,
+    RESOURCE_OF_JOB,
+    TRAIN_RESOURCE,
+)
 from bertviz_core.errors import EngineError
 
 START_SECONDS = 60.0
@@ -36,6 +43,7 @@ class Connection:
     ) -> None:
         self.client = client
         self.cluster = cluster
+        self.training_worker = TrainingWorker(cluster)
 
     @classmethod
     def to_local_cluster(cls) -> Connection:
@@ -86,7 +94,7 @@ class Connection:
             connection.close()
             raise EngineError(
                 "The cluster at {address} has no worker. Start one with `dask worker "
-                '{address} --nthreads 3 --resources "job=1" --preload '
+                '{address} --nthreads 3 --resources "call=2 job=1" --preload '
                 "bertviz_core.engine.worker`.",
                 address=address,
             )
@@ -103,7 +111,7 @@ class Connection:
             EngineError: no answer came.
         """
         with _sentences():
-            future = self._submit(request, worker.run_call, request)
+            future = self._submit(request, CALL_RESOURCE, worker.run_call, request)
             return future.result(timeout=CALL_SECONDS)
 
     def run_job(self, request: Request, job: Job, topic: str) -> Outcome:
@@ -117,13 +125,13 @@ class Connection:
         Raises:
             EngineError: no answer came.
         """
-        with _sentences():
-            self._require_job_worker()
+        with _sentences(), contextlib.ExitStack() as held:
+            resource = RESOURCE_OF_JOB.get(request.task, JOB_RESOURCE)
+            self._require_worker(resource)
+            if resource == ESTIMATE_RESOURCE:
+                held.enter_context(self.training_worker.held())
             future = self._submit(
-                request,
-                worker.run_job,
-                *(request, job.job_id, topic),
-                resources={JOB_RESOURCE: 1},
+                request, resource, worker.run_job, request, job.job_id, topic
             )
             job.when_cancelled(future.cancel)
             try:
@@ -134,6 +142,26 @@ class Connection:
                 # Dask has forgotten the task; its thread runs on until told.
                 self.client.run(worker.stop_job, job.job_id, on_error="ignore")
                 return Outcome(is_cancelled=True)
+
+    def train(self, request: Request) -> Outcome:
+        """Runs a training in the worker for it, and waits as long as it takes.
+
+        A worker that dies is started again and goes on, once.
+
+        Raises:
+            EngineError: no answer came.
+        """
+        with _sentences(), self.training_worker.held():
+            self._require_worker(TRAIN_RESOURCE)
+            future = self._submit(request, TRAIN_RESOURCE, worker.run_call, request)
+            try:
+                return future.result()
+            except distributed.KilledWorker as error:
+                raise EngineError(
+                    "The process that trains died twice, most likely for want of "
+                    "memory. Choose smaller batches, shorter texts or fewer layers "
+                    "that learn; or free memory and let the training go on."
+                ) from error
 
     def is_alive(self) -> bool:
         """Whether the scheduler is there."""
@@ -150,24 +178,28 @@ class Connection:
                 self.cluster.close()
 
     def _submit(
-        self, request: Request, function: Any, *arguments: Any, **options: Any
+        self, request: Request, resource: str, function: Any, *arguments: Any
     ) -> distributed.Future:
         # A key of its own: equal questions are answered from the worker's cache,
         # and Dask need not hold on to answers.
         key = f"{request.task}-{uuid.uuid4().hex}"
-        return self.client.submit(function, *arguments, key=key, pure=False, **options)
+        resources = {resource: 1}
+        return self.client.submit(
+            function, *arguments, key=key, pure=False, resources=resources
+        )
 
     def _workers(self) -> list[dict[str, Any]]:
         return list(self.client.scheduler_info(n_workers=-1)["workers"].values())
 
-    def _require_job_worker(self) -> None:
-        """Refuses a job that would wait for ever."""
+    def _require_worker(self, resource: str) -> None:
+        """Refuses a task that would wait for ever."""
         if self.cluster is not None:
             return
-        if not any(JOB_RESOURCE in worker["resources"] for worker in self._workers()):
+        if not any(resource in worker["resources"] for worker in self._workers()):
             raise EngineError(
-                "No worker of the cluster takes long tasks. Start one with the "
-                'option --resources "job=1".'
+                "No worker of the cluster takes this kind of task. Start one with the "
+                'option --resources "{resource}=1".',
+                resource=resource,
             )
 
 

@@ -15,6 +15,7 @@ from bertviz_core.engine.jobs import JobCancelled, Progress
 from bertviz_core.errors import BertVizError, EngineError
 
 TASKS_MODULE = "bertviz_core.engine.tasks"
+TRAINING_MODULE = "bertviz_core.engine.training_tasks"
 
 LOGGER = logging.getLogger(__name__)
 

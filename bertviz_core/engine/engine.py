@@ -7,9 +7,10 @@ import logging
 import threading
 from typing import Any
 
-from bertviz_core.engine.dispatch import TASKS_MODULE, Outcome, Request
+from bertviz_core.engine.dispatch import TASKS_MODULE, TRAINING_MODULE, Outcome, Request
 from bertviz_core.engine.jobs import Job, JobBoard, JobStatus
-from bertviz_core.errors import EngineError
+from bertviz_core.engine.training_desk import TrainingDesk
+from bertviz_core.errors import BertVizError, EngineError
 
 LOGGER = logging.getLogger(__name__)
 
@@ -22,11 +23,16 @@ class Engine(abc.ABC):
 
     Args:
         module: defines the tasks, as the dicts `TASKS` and `JOB_TASKS`.
+        training_module: defines the task "train" of a run's id.
     """
 
-    def __init__(self, module: str = TASKS_MODULE) -> None:
+    def __init__(
+        self, module: str = TASKS_MODULE, training_module: str = TRAINING_MODULE
+    ) -> None:
         self._module = module
+        self._training_module = training_module
         self._jobs = JobBoard()
+        self.trainings = TrainingDesk(self._train, self._rest)
 
     def call(self, task: str, **arguments: Any) -> Any:
         """Runs a task and waits for its value.
@@ -82,10 +88,23 @@ class Engine(abc.ABC):
     def close(self) -> None:
         """Stops jobs and processes. Calls after this raise `EngineError`."""
         self._jobs.cancel_all()
+        self.trainings.close()
 
     @abc.abstractmethod
     def _run(self, request: Request, job: Job | None = None) -> Outcome:
         """Runs a task, as a job if one is given; tells errors in the outcome."""
+
+    @abc.abstractmethod
+    def _run_training(self, request: Request) -> Outcome:
+        """Runs a training where trainings run, to its end."""
+
+    def _rest(self) -> None:
+        """Called now and then while nothing trains."""
+        return
+
+    def _train(self, run_id: str) -> BertVizError | None:
+        request = Request("train", {"run_id": run_id}, self._training_module)
+        return self._run_training(request).error
 
     def _work(self, request: Request, job: Job) -> None:
         outcome = self._run(request, job)

@@ -1,14 +1,17 @@
-"""The part of `Client` that reads tables for fine-tuning."""
+"""The part of `Client` that fine-tunes: tables, checks, runs."""
 
 from __future__ import annotations
 
 from typing import BinaryIO, cast
 
 from bertviz_core.engine.engine import Engine
-from bertviz_core.finetune import workplace
+from bertviz_core.errors import TrainingError
+from bertviz_core.finetune import run_files, workplace
 from bertviz_core.finetune.data_check import DataCheck, DataRow
-from bertviz_core.finetune.request import DataChoice, TableSource
+from bertviz_core.finetune.outcome import RunOutcome
+from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.finetune.table_view import TableView
+from bertviz_core.finetune.training_status import TrainingStatus
 
 
 class FinetuneClient:
@@ -30,7 +33,9 @@ class FinetuneClient:
         Raises:
             DatasetError: larger than the limit, or no room on the disk.
         """
-        return workplace.keep_table(file)
+        table = workplace.keep_table(file)
+        self._engine.trainings.keep(table)
+        return table
 
     def forget_table(self, table: str) -> None:
         """Removes a visitor's file; one that is gone, or a sample, stays as it is.
@@ -38,7 +43,7 @@ class FinetuneClient:
         Args:
             table: what `keep_table` returned.
         """
-        workplace.forget_table(table)
+        self._engine.trainings.forget(table)
 
     def read_table(self, source: TableSource) -> TableView:
         """Reads a table and describes it.
@@ -75,3 +80,138 @@ class FinetuneClient:
         """
         answer = self._engine.call("data_rows", data=data, rows=rows)
         return cast("tuple[DataRow, ...]", answer)
+
+    def start_training(self, request: TrainingRequest) -> str:
+        """Takes a training into the queue; it runs on while nobody looks.
+
+        It is stopped with its best so far when nobody has asked for it for an hour,
+        and removed when nobody has for another.
+
+        Args:
+            request: what to train, on what and how. The run keeps its own copies
+                of the tables.
+
+        Returns:
+            The run's id: 32 hexadecimal digits that nobody can guess.
+
+        Raises:
+            DatasetError: a table is gone.
+            EngineError: too many trainings wait already.
+        """
+        return self._engine.trainings.start(request)
+
+    def training(self, run_id: str) -> TrainingStatus:
+        """Where a training stands, and all that it has told; asks no worker.
+
+        Args:
+            run_id: what `start_training` returned. Asking renews its lease.
+
+        Raises:
+            TrainingError: no such training, or it was removed.
+        """
+        return self._engine.trainings.status(run_id)
+
+    def stop_training(self, run_id: str) -> None:
+        """Ends a training soon, with the best so far; returns at once.
+
+        One that waits, or has not made a step, ends without a model; one that has
+        ended stays as it is.
+
+        Args:
+            run_id: what `start_training` returned.
+
+        Raises:
+            TrainingError: no such training, or it was removed.
+        """
+        self._engine.trainings.stop(run_id)
+
+    def resume_training(self, run_id: str) -> None:
+        """Lets a training that failed or was interrupted go on after its last epoch.
+
+        Args:
+            run_id: what `start_training` returned.
+
+        Raises:
+            TrainingError: no such training, or it has not broken off.
+            EngineError: too many trainings wait already.
+        """
+        self._engine.trainings.resume(run_id)
+
+    def renew_training(self, run_id: str) -> bool:
+        """Keeps a training and its model for another hour.
+
+        Args:
+            run_id: what `start_training` returned.
+
+        Returns:
+            Whether it is still there.
+        """
+        return self._engine.trainings.renew(run_id)
+
+    def forget_training(self, run_id: str) -> None:
+        """Removes a training with its model and texts; stops it if it runs.
+
+        Args:
+            run_id: what `start_training` returned; nothing happens where it is gone.
+        """
+        self._engine.trainings.remove(run_id)
+
+    def training_outcome(self, run_id: str) -> RunOutcome:
+        """How good the trained model is, and what it was made of.
+
+        Args:
+            run_id: of a run that has left a model.
+
+        Raises:
+            TrainingError: no such training, or it has no model.
+        """
+        answer = self._engine.call("training_outcome", run_id=run_id)
+        return cast(RunOutcome, answer)
+
+    def validation_rows(
+        self, run_id: str, indices: tuple[int, ...]
+    ) -> tuple[DataRow, ...]:
+        """Shows rows that a training was judged by.
+
+        Args:
+            run_id: what `start_training` returned.
+            indices: of rows of the report, from 0; one that is none is passed over.
+
+        Raises:
+            TrainingError: no such training, or it was removed.
+        """
+        answer = self._engine.call("validation_rows", run_id=run_id, indices=indices)
+        return cast("tuple[DataRow, ...]", answer)
+
+    def training_bundle(self, run_id: str) -> str:
+        """Path of the zip file to take away; `add_upload` takes it back.
+
+        Args:
+            run_id: of a run that has left a model.
+
+        Raises:
+            TrainingError: no such training, or it has no model.
+        """
+        return self._file(run_id, run_files.BUNDLE)
+
+    def training_log(self, run_id: str) -> str:
+        """Path of a zip file with the log for TensorBoard.
+
+        Args:
+            run_id: of a run that was asked for one and has left a model.
+
+        Raises:
+            TrainingError: no such training, or it has no such log.
+        """
+        return self._file(run_id, run_files.LOG_BUNDLE)
+
+    def _file(self, run_id: str, name: str) -> str:
+        folder = workplace.run_folder(run_id)
+        workplace.renew(folder)
+        if not (folder / name).is_file():
+            raise TrainingError(
+                "This training has left no such file. Received: {name}. Wait for its "
+                "end, or stop it.",
+                name=name,
+            )
+        return str(folder / name)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from bertviz_core.engine import table_store
-from bertviz_core.engine.memory import explorer
+from bertviz_core.engine import run_store, table_store
+from bertviz_core.engine.memory import ANSWERS, explorer
 from bertviz_core.finetune.data_check import DataCheck, DataRow
+from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import DataChoice, TableSource
 from bertviz_core.finetune.table_view import TableView
+from bertviz_core.finetune.workplace import RUN_PREFIX
 
 
 def read_table(source: TableSource) -> TableView:
@@ -50,4 +52,20 @@ def data_rows(data: DataChoice, rows: tuple[int, ...]) -> tuple[DataRow, ...]:
     return rows_of(chosen, dataset.label_names, tuple(range(len(indices))))
 
 
-TASKS = (read_table, check_data, data_rows)
+def training_outcome(run_id: str) -> RunOutcome:
+    """How good a run's model is."""
+    key = ("training_outcome", f"{RUN_PREFIX}{run_id}")
+    found = ANSWERS.get(key, lambda: run_store.run_outcome(run_id))
+    run_store.run_request(run_id)  # renews the lease; an answer of a gone run is none
+    return found
+
+
+def validation_rows(run_id: str, indices: tuple[int, ...]) -> tuple[DataRow, ...]:
+    """Shows rows that a run was judged by."""
+    from bertviz_core.finetune.data_check import rows_of
+
+    data = run_store.run_data(run_id)
+    return rows_of(data.validation, data.labels, indices)
+
+
+TASKS = (read_table, check_data, data_rows, training_outcome, validation_rows)

@@ -18,10 +18,15 @@ class InlineEngine(Engine):
 
     Args:
         module: defines the tasks.
+        training_module: defines the training.
     """
 
-    def __init__(self, module: str = dispatch.TASKS_MODULE) -> None:
-        super().__init__(module)
+    def __init__(
+        self,
+        module: str = dispatch.TASKS_MODULE,
+        training_module: str = dispatch.TRAINING_MODULE,
+    ) -> None:
+        super().__init__(module, training_module)
         self._one_job = threading.Lock()
         self._is_closed = False
 
@@ -45,3 +50,8 @@ class InlineEngine(Engine):
                 return Outcome(is_cancelled=True)
             progress(0.0, "")
             return dispatch.run(request, progress)
+
+    def _run_training(self, request: Request) -> Outcome:
+        if self._is_closed:
+            return Outcome(error=is_closed_error())
+        return dispatch.run(request)

@@ -5,10 +5,11 @@ Dask's own `SubprocessCluster` takes a process for each of the first two (60 MB 
 0.4 s more), waits for the scheduler before it starts the rest, leaves its processes
 behind when the server is killed, and does not run on Windows.
 
-The child reads from a pipe that only this process writes to. When this process
-ends, in whatever way, the pipe closes and the child stops the worker and itself;
-when the child is killed, Dask ends the worker through a pipe of the same kind.
-Windows has such pipes too, but nobody has tried this there.
+The child reads from a pipe that only this process writes to: a line asks for the
+worker that trains, or lets it go. When this process ends, in whatever way, the pipe
+closes and the child stops the workers and itself; when the child is killed, Dask ends
+the workers through pipes of the same kind. Windows has such pipes too, but nobody has
+tried this there.
 
 Run as a program, this module is that child.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import subprocess
 import sys
@@ -25,7 +27,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bertviz_core.engine.worker_specs import WorkerSpec, worker_specs
+from bertviz_core.engine.worker_specs import (
+    WorkerSpec,
+    training_spec,
+    worker_specs,
+)
 from bertviz_core.errors import EngineError
 
 HOST = "127.0.0.1"
@@ -34,6 +40,8 @@ STOP_SECONDS = 10.0
 # A worker that is restarted needs some seconds; one that is away for longer will
 # not come back.
 WORKER_LOST_SECONDS = 30.0
+# What a nanny is given to restart a dead worker before another nanny is made.
+RESTART_SECONDS = 5.0
 
 # What Dask does for batch work and what costs an idle server processor time.
 DASK_CONFIG = {
@@ -52,6 +60,11 @@ DASK_CONFIG = {
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "5s",
 }
+# Lines of the pipe.
+START_TRAINING, STOP_TRAINING = b"start training\n", b"stop training\n"
+
+LOGGER = logging.getLogger(__name__)
+
 # Read while Dask is imported, in the worker too: too early for `DASK_CONFIG`.
 LOG_LEVEL = ("DASK_LOGGING__DISTRIBUTED", "warning")
 
@@ -60,6 +73,7 @@ class LocalCluster:
     """Starts the child process. `address` waits until it listens."""
 
     def __init__(self) -> None:
+        self._telling = threading.Lock()
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,
@@ -92,6 +106,20 @@ class LocalCluster:
                 status=self._process.wait(),
             )
         return line.decode().strip()
+
+    def tell(self, line: bytes) -> None:
+        """Asks for the worker that trains, or lets it go; does not wait.
+
+        Args:
+            line: `START_TRAINING`, which may come more than once, or
+                `STOP_TRAINING`.
+
+        Raises:
+            OSError: the child process is gone.
+        """
+        with self._telling:
+            self._process.stdin.write(line)  # type: ignore[union-attr]
+            self._process.stdin.flush()  # type: ignore[union-attr]
 
     def close(self) -> None:
         """Ends the child process and its worker, and waits for that."""
@@ -130,7 +158,7 @@ async def _serve() -> None:
     from distributed import scheduler as scheduler_module
 
     dask.config.set(DASK_CONFIG)
-    input_ended = _watch_input(asyncio.get_running_loop())
+    input_ended, lines = _watch_input(asyncio.get_running_loop())
     async with Scheduler(
         host=HOST,
         port=0,
@@ -144,6 +172,12 @@ async def _serve() -> None:
                 await stack.enter_async_context(_nanny(scheduler.address, spec))
                 for spec in worker_specs(dask.system.CPU_COUNT)
             ]
+            trainer = _WorkerOnDemand(
+                scheduler.address, training_spec(dask.system.CPU_COUNT)
+            )
+            obeying = asyncio.create_task(trainer.obey(lines))
+            stack.push_async_callback(trainer.stop)
+            stack.callback(obeying.cancel)
             await _until(input_ended, nannies)
 
 
@@ -152,11 +186,16 @@ def _without_spans(extensions: Mapping[str, Any]) -> dict[str, Any]:
     return {name: kind for name, kind in extensions.items() if name != "spans"}
 
 
-def _watch_input(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
+def _watch_input(
+    loop: asyncio.AbstractEventLoop,
+) -> tuple[asyncio.Event, asyncio.Queue[bytes]]:
+    """Tells when the input ends, and which lines came before."""
     ended = asyncio.Event()
+    lines: asyncio.Queue[bytes] = asyncio.Queue()
 
     def watch() -> None:
-        sys.stdin.buffer.read()
+        for line in sys.stdin.buffer:
+            loop.call_soon_threadsafe(lines.put_nowait, line)
         loop.call_soon_threadsafe(ended.set)
         # If something hangs on the way out, the processes must still end.
         timer = threading.Timer(STOP_SECONDS, os._exit, (1,))
@@ -164,7 +203,43 @@ def _watch_input(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
         timer.start()
 
     threading.Thread(target=watch, name="watch-input", daemon=True).start()
-    return ended
+    return ended, lines
+
+
+class _WorkerOnDemand:
+    """A worker that runs only while it is wanted."""
+
+    def __init__(self, scheduler_address: str, spec: WorkerSpec) -> None:
+        self._address = scheduler_address
+        self._spec = spec
+        self._nanny: Any = None
+
+    async def obey(self, lines: asyncio.Queue[bytes]) -> None:
+        """Does what each line says, one after the other."""
+        while True:
+            line = await lines.get()
+            try:
+                if line == START_TRAINING:
+                    await self.start()
+                elif line == STOP_TRAINING:
+                    await self.stop()
+            except Exception:
+                LOGGER.exception("The worker %s: %r failed.", self._spec.name, line)
+
+    async def start(self) -> None:
+        """Starts the worker unless it is there; its nanny keeps it there."""
+        if self._nanny is not None and not self._nanny.is_alive():
+            await asyncio.sleep(RESTART_SECONDS)
+        if self._nanny is not None and not self._nanny.is_alive():
+            await self.stop()
+        if self._nanny is None:
+            self._nanny = await _nanny(self._address, self._spec)
+
+    async def stop(self) -> None:
+        """Ends the worker, if it is there."""
+        nanny, self._nanny = self._nanny, None
+        if nanny is not None:
+            await nanny.close()
 
 
 def _announce(address: str) -> None:

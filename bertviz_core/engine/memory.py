@@ -78,11 +78,11 @@ def forget(model: str) -> None:
 def _open(model: str) -> Explorer:
     from bertviz_core.explorer import Explorer
 
-    _give_memory_back()
+    give_memory_back()
     return Explorer.open(model)
 
 
-def _give_memory_back() -> None:
+def give_memory_back() -> None:
     """Frees what a dropped model leaves; glibc alone would keep it."""
     gc.collect()  # models are full of cycles
     with contextlib.suppress(AttributeError, OSError, TypeError):

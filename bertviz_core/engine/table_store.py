@@ -73,6 +73,12 @@ def prepared(data: DataChoice) -> PreparedData:
     return _PREPARED.get(data, lambda: _prepare(data))
 
 
+def clear() -> None:
+    """Forgets everything, in a process that goes on to other work."""
+    for store in (_TABLES, _PREPARED):
+        store.forget(lambda _: True)
+
+
 def _prepare(data: DataChoice) -> PreparedData:
     dataset = make_dataset(table(data.source), data.columns)
     if data.validation is None:

@@ -1,8 +1,9 @@
 """What a Dask worker runs for the engine. Used by name on both sides.
 
 A cluster that is not started by the engine gives its workers these options:
-`dask worker tcp://… --nthreads 3 --resources "job=1" --preload
-bertviz_core.engine.worker`.
+`dask worker tcp://… --nthreads 3 --resources "call=2 job=1" --preload
+bertviz_core.engine.worker`, and the one that trains `--nthreads 2 --resources "train=1
+estimate=1"`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import gc
 import importlib
 import logging
+import os
 import threading
 import time
 from typing import Any
@@ -17,9 +19,12 @@ from typing import Any
 from bertviz_core.engine import dispatch
 from bertviz_core.engine.dispatch import Outcome, Request
 from bertviz_core.engine.jobs import JobCancelled
+from bertviz_core.engine.worker_specs import TRAIN_RESOURCE
 from bertviz_core.quiet import import_keras
 
 HEAVY_MODULE = "bertviz_core.explorer"
+# Pages are to stay quick while a model trains, so the system lets others go first.
+TRAINING_NICENESS = 5
 # Reports that follow each other faster than this are dropped, unless they say
 # something new or are the last.
 REPORT_EVERY_SECONDS = 0.2
@@ -36,6 +41,8 @@ def dask_setup(worker: Any) -> None:
 
     Dask calls this by name when the module is given as a preload.
     """
+    if TRAIN_RESOURCE in worker.state.total_resources and hasattr(os, "nice"):
+        os.nice(TRAINING_NICENESS)
     threading.Thread(target=_import_heavy, name="import-keras", daemon=True).start()
 
 

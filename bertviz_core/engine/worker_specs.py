@@ -6,8 +6,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-# A job asks for one of these. A worker has one, so jobs run one at a time there.
-JOB_RESOURCE = "job"
+from bertviz_core.errors import EngineError
+
+# What tasks ask for one of, and so which worker takes them and how many at a time:
+# questions of pages; jobs; the timed steps of an estimate; trainings.
+CALL_RESOURCE, JOB_RESOURCE = "call", "job"
+ESTIMATE_RESOURCE, TRAIN_RESOURCE = "estimate", "train"
+# Jobs that ask for something else than `JOB_RESOURCE`: they run where trainings do,
+# whose worker may use up the memory without harm to those who read.
+RESOURCE_OF_JOB = {"estimate_training": ESTIMATE_RESOURCE}
+READING, TRAINING = "reading", "training"
+SLOTS_VARIABLE = "BERTVIZ_TRAINING_SLOTS"
 
 
 @dataclass(frozen=True)
@@ -30,19 +39,50 @@ class WorkerSpec:
 def worker_specs(num_cores: int) -> tuple[WorkerSpec, ...]:
     """The workers of a local cluster.
 
-    One reads: two calls at a time, and a job beside them. A worker that trains
-    gets a row of its own with the resource "train", and is started by the first
-    training, because a process with TensorFlow takes some hundred megabytes.
+    One reads: two calls at a time, and a job beside them.
 
     Args:
         num_cores: of this machine, or of the share that the process may use.
     """
-    return (
-        WorkerSpec("reading", 3, {JOB_RESOURCE: 1}, _reading_environment(num_cores)),
-    )
+    resources = {CALL_RESOURCE: 2, JOB_RESOURCE: 1}
+    return (WorkerSpec(READING, 3, resources, _environment(num_cores)),)
 
 
-def _reading_environment(num_cores: int) -> dict[str, str]:
+def training_spec(num_cores: int) -> WorkerSpec:
+    """The worker that trains.
+
+    It is started by the first training, because a process with TensorFlow takes
+    some hundred megabytes. It may use every core: the system lets others go first.
+
+    Args:
+        num_cores: of this machine, or of the share that the process may use.
+
+    Raises:
+        EngineError: see `training_slots`.
+    """
+    slots = training_slots()
+    resources = {TRAIN_RESOURCE: slots, ESTIMATE_RESOURCE: 1}
+    return WorkerSpec(TRAINING, slots + 1, resources, _environment(num_cores))
+
+
+def training_slots() -> int:
+    """How many trainings run at the same time; more are slower each.
+
+    Raises:
+        EngineError: `BERTVIZ_TRAINING_SLOTS` is no number from 1.
+    """
+    received = os.environ.get(SLOTS_VARIABLE, "").strip() or "1"
+    if not received.isdecimal() or int(received) < 1:
+        raise EngineError(
+            "The environment variable {name} must be a whole number. "
+            "Received: {received}. Correct it, or remove it, and start again.",
+            name=SLOTS_VARIABLE,
+            received=received[:60],
+        )
+    return int(received)
+
+
+def _environment(num_cores: int) -> dict[str, str]:
     defaults = {
         "KERAS_BACKEND": "tensorflow",
         # 2: errors only. TensorFlow greets every start with several warnings.

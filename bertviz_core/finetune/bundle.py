@@ -55,8 +55,7 @@ def write_bundle(result: FinetuneResult, path: Path) -> Path:
         scratch = Path(tempfile.mkdtemp(prefix=".bundle-", dir=path.parent))
         try:
             write_model_folder(result, scratch / FOLDER)
-            _pack(scratch / FOLDER, scratch / "bundle.zip")
-            os.replace(scratch / "bundle.zip", path)
+            pack_model(scratch / FOLDER, path)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     except OSError as error:
@@ -119,6 +118,25 @@ def _said(result: FinetuneResult, index: int) -> list[Any]:
     chosen = (report.targets[index], report.predicted[index])
     names = [safe_cell(labels[int(label)]) for label in chosen]
     return names + [f"{value:.6f}" for value in report.probabilities[index]]
+
+
+def pack_model(folder: Path, path: Path) -> None:
+    """Packs what `write_model_folder` wrote.
+
+    Args:
+        folder: holds the files.
+        path: of the zip file; one that exists is replaced when the new one is
+            whole.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    scratch = path.with_name(f".{path.name}.new")
+    try:
+        _pack(folder, scratch)
+        os.replace(scratch, path)
+    finally:
+        scratch.unlink(missing_ok=True)
 
 
 def _pack(folder: Path, path: Path) -> None:

@@ -44,6 +44,7 @@ _BUNDLE = "model.zip"
 @click.option("--max-tokens", default=0, help="Default: by the lengths of the texts.")
 @click.option("--patience", default=-1, help="Default: by level; 0 never ends early.")
 @click.option("--class-weights", is_flag=True, help="Every class counts alike.")
+@click.option("--oversample", is_flag=True, help="Repeat rows of rare classes.")
 @click.option("--precision", default="auto", show_default=True)
 @click.option("--seed", default=1, show_default=True)
 @click.option(
@@ -167,6 +168,7 @@ def _settings(options: dict[str, Any], default_max_tokens: int) -> FinetuneSetti
         max_tokens=options["max_tokens"] or default_max_tokens,
         patience=options["patience"],
         class_weights=options["class_weights"],
+        oversample=options["oversample"],
         precision=options["precision"],
         seed=options["seed"],
     )

@@ -13,7 +13,7 @@ from bertviz_core.finetune.examples import Examples, TrainingData
 from bertviz_core.finetune.findings import Finding
 from bertviz_core.finetune.lengths import Lengths
 from bertviz_core.finetune.notes import Note
-from bertviz_core.finetune.remedies import propose_remedy
+from bertviz_core.finetune.remedies import num_oversampled, propose_remedy
 from bertviz_core.trace import FrozenArrays
 
 _NUM_BINS = 20
@@ -87,6 +87,13 @@ class DataCheck(FrozenArrays):
     share_unknown: float
     default_max_tokens: int
     max_position_embeddings: int
+
+    @property
+    def num_oversampled(self) -> int:
+        """Rows to learn from where those of rare classes are repeated."""
+        if self.is_regression:
+            return self.num_train
+        return num_oversampled(self.train_counts)
 
     def finding(self, kind: str) -> Finding | None:
         """The first finding of a kind."""

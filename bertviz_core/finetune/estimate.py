@@ -15,6 +15,7 @@ from bertviz_core.finetune.batches import (
 )
 from bertviz_core.finetune.examples import Examples, TrainingData
 from bertviz_core.finetune.learner import Learner
+from bertviz_core.finetune.remedies import oversampled
 from bertviz_core.finetune.run_estimate import RunEstimate
 from bertviz_core.finetune.schedule import steps_per_epoch
 from bertviz_core.finetune.settings import FinetuneSettings
@@ -44,6 +45,8 @@ def estimate_run(
         Activations: Korthikanti et al. 2022 (arXiv:2205.05198), equation 2, for
         float32.
     """
+    if settings.oversample:
+        data = oversampled(data, settings.seed)
     learner = Learner(loaded, data, settings)
     rows = tokenize(loaded.tokenizer, _some(data.train), settings.max_tokens)
     order = epoch_order(rows.lengths, settings.batch_size, settings.seed, 0)

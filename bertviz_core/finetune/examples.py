@@ -42,6 +42,21 @@ class Examples(FrozenArrays):
     def __len__(self) -> int:
         return len(self.texts)
 
+    def select(self, indices: np.ndarray) -> Examples:
+        """Some rows, in this order, any of them more than once.
+
+        Args:
+            indices: int `[S]`.
+        """
+        chosen = [int(index) for index in indices]
+        pairs = self.pairs
+        return Examples(
+            texts=tuple(self.texts[index] for index in chosen),
+            pairs=None if pairs is None else tuple(pairs[index] for index in chosen),
+            targets=self.targets[chosen],
+            rows=self.rows[chosen],
+        )
+
     @property
     def joined(self) -> list[str]:
         """One string a row: the text, or both texts on lines of their own."""

@@ -5,12 +5,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
+
+from bertviz_core.errors import TrainingError
+from bertviz_core.finetune.examples import TrainingData
 
 # Below this ratio of the largest to the smallest class, plain training does; above
 # the second, weights alone make single rows of the smallest class too loud.
 _MIN_UNEQUAL, _MAX_WEIGHTED = 3.0, 20.0
 REMEDIES = ("none", "weights", "oversample")
+# Repeating a few rows very often teaches them by heart and takes for ever.
+MAX_OVERSAMPLED = 500_000
 
 
 def imbalance(counts: np.ndarray) -> float:
@@ -56,3 +63,39 @@ def oversample(labels: np.ndarray, seed: int) -> np.ndarray:
         copies, rest = divmod(int(counts.max()), len(rows))
         chosen += [rows] * copies + [rng.choice(rows, rest, replace=False)]
     return np.sort(np.concatenate(chosen))
+
+
+def num_oversampled(counts: np.ndarray) -> int:
+    """Training rows after `oversample`.
+
+    Args:
+        counts: int `[C]`, rows of each class.
+    """
+    return int(counts.max() * np.count_nonzero(counts))
+
+
+def oversampled(data: TrainingData, seed: int) -> TrainingData:
+    """The same data with training rows repeated; numbers stay as they are.
+
+    Args:
+        data: rows to learn from and to judge by, of which the latter stay.
+        seed: of the draw.
+
+    Raises:
+        TrainingError: there would be far too many rows.
+    """
+    if data.is_regression:
+        return data
+    counts = np.bincount(data.train.targets)
+    wanted = num_oversampled(counts)
+    if wanted > MAX_OVERSAMPLED:
+        raise TrainingError(
+            "Repeating rows of rare classes would make too many. Received: {rows} "
+            "rows, which would become {wanted}; the limit is {limit}. Choose class "
+            "weights.",
+            rows=len(data.train),
+            wanted=wanted,
+            limit=MAX_OVERSAMPLED,
+        )
+    train = data.train.select(oversample(data.train.targets, seed))
+    return dataclasses.replace(data, train=train)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
+from typing import Any
 
 from bertviz_core.finetune.columns import ColumnChoice
 from bertviz_core.finetune.settings import FinetuneSettings
@@ -16,7 +18,8 @@ class TableSource:
     """A table, and how it is laid out where a guess is not to decide.
 
     Args:
-        table: one of `SAMPLES`, or what `Client.keep_table` returned.
+        table: one of `SAMPLES`, or what `Client.keep_table` returned. The request
+            in a `TrainingStatus` names copies that live as long as the run.
         encoding: of `table_encoding.ENCODINGS`; `None` guesses.
         separator: of `table_layout.SEPARATORS`; `None` guesses.
         has_header: `None` guesses.
@@ -65,3 +68,30 @@ class TrainingRequest:
     settings: FinetuneSettings = field(default_factory=FinetuneSettings)
     title: str = ""
     tensorboard: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The request as JSON holds it, without the reasons of guesses."""
+        raw = dataclasses.asdict(self)
+        del raw["data"]["columns"]["reasons"]
+        return raw
+
+    @classmethod
+    def from_dict(cls, raw: dict[str, Any]) -> TrainingRequest:
+        """Takes what `to_dict` gave.
+
+        Raises:
+            TrainingError: settings that cannot be.
+        """
+        data = raw["data"]
+        other = data["validation"]
+        choice = DataChoice(
+            source=TableSource(**data["source"]),
+            columns=ColumnChoice(**data["columns"]),
+            validation=None if other is None else TableSource(**other),
+            validation_rate=data["validation_rate"],
+            seed=data["seed"],
+        )
+        settings = FinetuneSettings.from_dict(raw["settings"])
+        return cls(
+            raw["model"], choice, settings, str(raw["title"]), bool(raw["tensorboard"])
+        )

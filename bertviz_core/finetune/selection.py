@@ -28,11 +28,11 @@ class EpochScore:
         return (self.metric, -self.loss) > (other.metric, -other.loss)
 
 
-def metric_name(is_regression: bool, has_class_weights: bool) -> str:
-    """What epochs are compared by: weighted classes are to count alike there too."""
+def metric_name(is_regression: bool, is_balanced: bool) -> str:
+    """What epochs are compared by: classes that count alike do so there, too."""
     if is_regression:
         return "r2"
-    return "macro_f1" if has_class_weights else "accuracy"
+    return "macro_f1" if is_balanced else "accuracy"
 
 
 def metric_of(name: str, outputs: np.ndarray, targets: np.ndarray) -> float:

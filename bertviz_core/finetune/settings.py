@@ -46,6 +46,8 @@ class FinetuneSettings:
         patience: epochs in a row without a better one before the run ends; 0
             never ends it early, -1 takes the level's default.
         class_weights: makes every class count alike, however many rows it has.
+        oversample: repeats training rows until every class has as many as the
+            largest; instead of `class_weights`.
         precision: "float32", "bfloat16", or "auto": bfloat16 where the processor
             multiplies it in hardware.
         seed: of the new head, the order of rows, and dropout.
@@ -67,6 +69,7 @@ class FinetuneSettings:
     max_tokens: int = 128
     patience: int = -1
     class_weights: bool = False
+    oversample: bool = False
     precision: str = "auto"
     seed: int = 1
 
@@ -115,6 +118,8 @@ class FinetuneSettings:
         self._require("warmup_rate", 0 <= self.warmup_rate < 1, "≥ 0, < 1")
         self._require("epoch_factor", 0 < self.epoch_factor <= 1, "> 0, ≤ 1")
         self._require("max_tokens", self.max_tokens >= 3, "≥ 3")
+        both = self.class_weights and self.oversample
+        self._require("oversample", not both, "class_weights | oversample")
 
     def _require(self, name: str, fits: bool, expected: str) -> None:
         if not fits:

@@ -18,6 +18,7 @@ from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.fitting import require_fit
 from bertviz_core.finetune.inputs import RowInputs, prepare_inputs
 from bertviz_core.finetune.learner import Learner
+from bertviz_core.finetune.remedies import oversampled
 from bertviz_core.finetune.schedule import learning_rates, steps_per_epoch
 from bertviz_core.finetune.selection import EpochScore, metric_name, metric_of
 from bertviz_core.finetune.settings import FinetuneSettings
@@ -98,11 +99,14 @@ class Trainer:
         fingerprint: str = "",
     ) -> None:
         require_fit(loaded, data, settings)
+        if settings.oversample:
+            data = oversampled(data, settings.seed)
         self.data, self.settings = data, settings
         self.tell, self.should_stop = tell, should_stop
         self.work_folder, self.fingerprint = work_folder, fingerprint
         self.learner = Learner(loaded, data, settings)
-        self.metric = metric_name(data.is_regression, settings.class_weights)
+        is_balanced = settings.class_weights or settings.oversample
+        self.metric = metric_name(data.is_regression, is_balanced)
         self.rates = learning_rates(settings, len(data.train))
         self.in_epoch = steps_per_epoch(len(data.train), settings.batch_size)
         self.points: list[EpochPoint] = []

@@ -1,9 +1,9 @@
 """Tables and runs of visitors on the disk: private, by unguessable ids, for a time.
 
 Each has a folder of its own, which lives as long as somebody asks for it now and
-then: its lease is counted from the folder's modification time. The processes that
-serve pages and those that run models see the same folder; where they are on several
-machines, `BERTVIZ_CACHE` must be shared between these.
+then: its lease is counted from the modification time of a file in it. The processes
+that serve pages and those that run models see the same folder; where they are on
+several machines, `BERTVIZ_CACHE` must be shared between these.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 import shutil
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,7 +30,8 @@ _SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "datasets"
 _SAMPLE = re.compile(r"sample:([a-z_]{1,40})")
 _TABLE = re.compile(r"file:([0-9a-f]{32})")
 _RUN = re.compile(r"[0-9a-f]{32}")
-_TABLE_FILE = "table"
+_RUN_TABLE = re.compile(r"run:([0-9a-f]{32})/(table|validation)")
+_TABLE_FILE, _LEASE_FILE = "table", "lease"
 _CHUNK_BYTES = 1 << 20
 
 
@@ -49,6 +51,7 @@ def keep_table(file: BinaryIO | bytes) -> str:
     folder = tables_folder() / digest
     try:
         folder.mkdir(mode=0o700)
+        renew(folder)
         _store(file, folder / _TABLE_FILE)
     except DatasetError:
         _remove(folder)
@@ -67,7 +70,8 @@ def table_path(table: str) -> Path:
     """Where a table lies; asking for it renews its lease.
 
     Args:
-        table: `sample:` and a name, or what `keep_table` returned.
+        table: `sample:` and a name, what `keep_table` returned, or the table of a
+            run.
 
     Raises:
         DatasetError: no such table, or it was not asked for in a long time.
@@ -76,6 +80,8 @@ def table_path(table: str) -> Path:
         path = _SAMPLE_FOLDER / f"{match[1]}.csv"
     elif match := _TABLE.fullmatch(table):
         path = tables_folder() / match[1] / _TABLE_FILE
+    elif match := _RUN_TABLE.fullmatch(table):
+        path = runs_folder() / match[1] / match[2]
     else:
         path = Path()
     if not path.is_file():
@@ -83,7 +89,7 @@ def table_path(table: str) -> Path:
             "This table is no longer here: tables are removed when nobody has used "
             "them for a while. Upload it again."
         )
-    if path.name == _TABLE_FILE:
+    if path.parent != _SAMPLE_FOLDER:
         renew(path.parent)
     return path
 
@@ -94,10 +100,35 @@ def forget_table(table: str) -> None:
         _remove(tables_folder() / match[1])
 
 
+def lend_table(table: str, run: Path, name: str) -> str:
+    """Gives a run a table of its own, which lives as long as the run.
+
+    Args:
+        table: a handle.
+        run: folder of the run.
+        name: "table" or "validation".
+
+    Returns:
+        The handle of the copy; a sample stays what it is.
+
+    Raises:
+        DatasetError: no such table.
+    """
+    path = table_path(table)
+    if path.parent == _SAMPLE_FOLDER:
+        return table
+    try:
+        os.link(path, run / name)
+    except OSError:  # a file system without hard links
+        shutil.copyfile(path, run / name)
+    return f"run:{run.name}/{name}"
+
+
 def new_run_folder() -> Path:
     """Makes the folder of a new run; its name is the run's id."""
     folder = runs_folder() / uuid.uuid4().hex
     folder.mkdir(mode=0o700)
+    renew(folder)
     return folder
 
 
@@ -116,14 +147,15 @@ def run_folder(run_id: str) -> Path:
     return folder
 
 
-def model_folder(model_id: str) -> Path | None:
-    """Where the model of a finished run lies; `None` for ids of another kind.
+def open_model_folder(model_id: str) -> Path:
+    """Where the model of a finished run lies; asking renews its lease.
+
+    Args:
+        model_id: `RUN_PREFIX` and the run's id.
 
     Raises:
         TrainingError: the run is gone, or has no model yet.
     """
-    if not model_id.startswith(RUN_PREFIX):
-        return None
     folder = run_folder(model_id.removeprefix(RUN_PREFIX))
     renew(folder)
     if not (folder / "model").is_dir():
@@ -136,7 +168,7 @@ def model_folder(model_id: str) -> Path | None:
 def renew(folder: Path) -> None:
     """Begins the lease of a folder anew."""
     with contextlib.suppress(OSError):
-        os.utime(folder)
+        (folder / _LEASE_FILE).touch()
 
 
 def is_abandoned(folder: Path, now: float | None = None) -> bool:
@@ -146,11 +178,12 @@ def is_abandoned(folder: Path, now: float | None = None) -> bool:
         folder: of a table or a run.
         now: seconds since the epoch; `None` asks the clock.
     """
-    try:
-        age = (time.time() if now is None else now) - folder.stat().st_mtime
-    except OSError:
-        return True
-    return age > lease_seconds()
+    # The folder itself, where it is so new that it holds nothing yet.
+    for path in (folder / _LEASE_FILE, folder):
+        with contextlib.suppress(OSError):
+            age = (time.time() if now is None else now) - path.stat().st_mtime
+            return age > lease_seconds()
+    return True
 
 
 def lease_seconds() -> float:
@@ -204,3 +237,18 @@ def _store(file: BinaryIO | bytes, path: Path) -> None:
 
 def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(is_in_use: Callable[[Path], bool]) -> None:
+    """Removes tables and runs whose lease has run out.
+
+    Args:
+        is_in_use: whether a process takes care of the run in this folder; it ends
+            the run first.
+    """
+    for folder in tables_folder().iterdir():
+        if is_abandoned(folder):
+            _remove(folder)
+    for folder in runs_folder().iterdir():
+        if is_abandoned(folder) and not is_in_use(folder):
+            _remove(folder)

@@ -19,7 +19,9 @@ TEXT = "ab cab [MASK] ba"
 # Methods that only the caller's side has.
 CALLER_ONLY = {
     *("start", "job", "cancel", "close"),
-    *("keep_table", "forget_table"),
+    *("keep_table", "forget_table", "start_training", "training", "stop_training"),
+    *("resume_training", "renew_training", "forget_training"),
+    *("training_bundle", "training_log"),
 }
 
 

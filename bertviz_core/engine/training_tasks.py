@@ -1,0 +1,30 @@
+"""What the worker that trains is asked; nothing else imports this module."""
+
+from __future__ import annotations
+
+from bertviz_core.engine import table_store
+from bertviz_core.engine.memory import give_memory_back
+from bertviz_core.finetune import run_files, workplace
+
+
+def train(run_id: str) -> None:
+    """Runs a training to its end; everything that it leaves is in its folder.
+
+    Raises:
+        BertVizError: the one that the run's folder tells.
+    """
+    from bertviz_core.checkpoints.library import open_model
+    from bertviz_core.finetune.training_run import TrainingRun
+
+    folder = workplace.run_folder(run_id)
+    run = TrainingRun(folder)
+    data = run_files.read_request(folder).data
+    try:
+        run.run(open_model, lambda: table_store.prepared(data).data)
+    finally:
+        del run
+        table_store.clear()
+        give_memory_back()
+
+
+TASKS = {"train": train}

@@ -1,0 +1,222 @@
+"""The files of one run: what was asked for, how far it is, what it left.
+
+The process that serves pages writes the request and reads the rest; the process that
+trains writes the rest. Files appear under their names when they are whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bertviz_core import errors
+from bertviz_core.errors import BertVizError
+from bertviz_core.finetune.request import TrainingRequest
+from bertviz_core.finetune.run_history import RunHistory
+from bertviz_core.finetune.training_status import LogEntry, TrainingStatus
+from bertviz_core.finetune.workplace import RUN_PREFIX, lend_table, new_run_folder
+from bertviz_core.trace import ModelEntry
+
+REQUEST, PROGRESS, STOP, OWNER = "request.json", "progress.json", "stop", "owner"
+WORK, MODEL, BUNDLE = "work", "model", "model.zip"
+LOG_FOLDER, LOG_BUNDLE = "log", "tensorboard.zip"
+OUTPUTS = "outputs.npz"
+# Why a run is to stop: someone asked, or nobody looked at it any more.
+ASKED, ABANDONED = "asked", "abandoned"
+# The process that takes care of a run says so more often than this.
+OWNER_SECONDS = 30.0
+
+
+def create_run(request: TrainingRequest) -> str:
+    """Makes the folder of a run with the request and tables of its own.
+
+    Returns:
+        The run's id.
+
+    Raises:
+        DatasetError: a table is gone.
+    """
+    table = request.data.source.table, request.data.validation
+    folder = new_run_folder()
+    source = dataclasses.replace(
+        request.data.source, table=lend_table(table[0], folder, "table")
+    )
+    other = table[1]
+    if other is not None:
+        lent = lend_table(other.table, folder, "validation")
+        other = dataclasses.replace(other, table=lent)
+    data = dataclasses.replace(request.data, source=source, validation=other)
+    kept = dataclasses.replace(request, data=data)
+    write_json(folder / REQUEST, kept.to_dict())
+    return folder.name
+
+
+def read_request(folder: Path) -> TrainingRequest:
+    """What a run was asked for."""
+    return TrainingRequest.from_dict(read_json(folder / REQUEST))
+
+
+def read_progress(folder: Path) -> dict[str, Any]:
+    """What the process that trains wrote last; empty before its first word."""
+    try:
+        return read_json(folder / PROGRESS)
+    except FileNotFoundError:
+        return {}
+
+
+def write_progress(
+    folder: Path,
+    history: RunHistory,
+    state: str = "running",
+    error: BertVizError | None = None,
+) -> None:
+    """Says how far a run is.
+
+    Args:
+        folder: of the run.
+        history: what it has told.
+        state: one of `training_status.STATES`.
+        error: why it failed.
+    """
+    raw = {"state": state, "history": history.to_dict(), "error": _from_error(error)}
+    write_json(folder / PROGRESS, raw)
+
+
+def set_state(folder: Path, state: str, error: BertVizError | None = None) -> None:
+    """Ends or revives a run from the side that does not train."""
+    raw = read_progress(folder) or {"history": RunHistory().to_dict()}
+    write_json(folder / PROGRESS, raw | {"state": state, "error": _from_error(error)})
+
+
+def ask_to_stop(folder: Path, why: str = ASKED) -> None:
+    """Makes the run end at its next step; the first reason stays."""
+    if reason_to_stop(folder) is None:
+        (folder / STOP).write_text(why, encoding="ascii")
+
+
+def reason_to_stop(folder: Path) -> str | None:
+    """`ASKED`, `ABANDONED`, or `None` where the run is to go on."""
+    try:
+        return (folder / STOP).read_text(encoding="ascii")
+    except OSError:
+        return None
+
+
+def take_care(folder: Path) -> None:
+    """Says that a process takes care of this run."""
+    with contextlib.suppress(OSError):  # removed meanwhile
+        (folder / OWNER).touch()
+
+
+def has_owner(folder: Path) -> bool:
+    """Whether some process takes care of this run."""
+    try:
+        return time.time() - (folder / OWNER).stat().st_mtime < OWNER_SECONDS
+    except OSError:
+        return False
+
+
+def status_of(folder: Path, place: int = 0) -> TrainingStatus:
+    """Puts together what a page sees.
+
+    Args:
+        folder: of the run.
+        place: in the queue, from 1; 0 where it does not wait.
+    """
+    raw = read_progress(folder)
+    state = "waiting" if place else raw.get("state", "running")
+    if state in ("waiting", "running") and not has_owner(folder):
+        state = "interrupted"
+    history = RunHistory(**raw["history"]) if raw else RunHistory()
+    request = read_request(folder)
+    return TrainingStatus(
+        run_id=folder.name,
+        state=state,
+        request=request,
+        place=place,
+        phase=history.phase if state == "running" else "",
+        fraction=history.fraction if state == "running" else 0.0,
+        num_epochs=request.settings.epochs,
+        seconds_left=history.seconds_left if state == "running" else None,
+        log=tuple(LogEntry(s, (text, details)) for s, text, details in history.log),
+        error=_to_error(raw.get("error")),
+        model=_entry(folder, request),
+        has_log=(folder / LOG_BUNDLE).is_file(),
+        **{name: getattr(history, name) for name in _SAME},
+        **_curves(history),
+    )
+
+
+_SAME = (
+    "step",
+    "num_steps",
+    "epoch",
+    "seconds",
+    "metric_name",
+    "best_epoch",
+    "num_restarts",
+    "ending",
+)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replaces a file by another whole one."""
+    scratch = path.with_name(f"{path.name}.new")
+    text = json.dumps(value, ensure_ascii=False, default=_plain)
+    scratch.write_text(text, encoding="utf-8")
+    os.replace(scratch, path)
+
+
+def read_json(path: Path) -> Any:
+    """Reads a file of `write_json`."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise ValueError(f"`{type(value).__name__}` does not go into JSON.")
+
+
+def _entry(folder: Path, request: TrainingRequest) -> ModelEntry | None:
+    weights = folder / MODEL / "model.safetensors"
+    if not weights.is_file():
+        return None
+    title = request.title or f"{Path(request.model.split('@')[0]).name}-fine-tuned"
+    size = weights.stat().st_size
+    return ModelEntry(f"{RUN_PREFIX}{folder.name}", title, "trained", size_bytes=size)
+
+
+def _curves(history: RunHistory) -> dict[str, Any]:
+    points = np.array(history.curve(), "float64").reshape(-1, 3)
+    epochs = np.array(history.epochs, "float64").reshape(-1, 4)
+    return {
+        "steps": points[:, 0].astype("int64"),
+        "losses": points[:, 1],
+        "learning_rates": points[:, 2],
+        "epoch_steps": epochs[:, 0].astype("int64"),
+        "epoch_losses": epochs[:, 1],
+        "validation_losses": epochs[:, 2],
+        "metrics": epochs[:, 3],
+    }
+
+
+def _from_error(error: BertVizError | None) -> dict[str, Any] | None:
+    if error is None:
+        return None
+    kind = type(error).__name__
+    return {"kind": kind, "template": error.template, "details": error.details}
+
+
+def _to_error(raw: dict[str, Any] | None) -> BertVizError | None:
+    if raw is None:
+        return None
+    kind = getattr(errors, raw["kind"], BertVizError)
+    return kind(raw["template"], **raw["details"])

@@ -1,0 +1,188 @@
+"""One run from its folder to its model, in the process that trains."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bertviz_core.errors import BertVizError, TrainingError
+from bertviz_core.finetune import run_files, run_sentences, workplace
+from bertviz_core.finetune.bundle import pack_model, write_model_folder
+from bertviz_core.finetune.evaluation import ClassificationReport, Report
+from bertviz_core.finetune.events import TrainingEvent
+from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.run import FinetuneResult, finetune
+from bertviz_core.finetune.run_history import RunHistory
+from bertviz_core.finetune.tensorboard_log import TensorBoardLog, pack_log
+
+if TYPE_CHECKING:
+    from bertviz_core.checkpoints.library import LoadedModel
+
+# The file that pages read is written no more often than this.
+WRITE_SECONDS = 0.5
+
+
+class _StoppedEarlyError(Exception):
+    """Someone asked to stop before there was anything to keep."""
+
+
+class TrainingRun:
+    """Trains what a run's folder asks for and leaves everything in it.
+
+    A folder in which a run broke off goes on from its last epoch.
+
+    Args:
+        folder: see `run_files`.
+        clock: seconds, from any start.
+    """
+
+    def __init__(
+        self, folder: Path, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.folder = folder
+        self.request = run_files.read_request(folder)
+        self._clock = clock
+        self._written_at = float("-inf")
+        self._logs: list[TensorBoardLog] = []
+        before = run_files.read_progress(folder).get("history")
+        self.history = RunHistory(**before) if before else RunHistory()
+        self._began_at = clock() - self.history.seconds
+        if before:
+            self.history.restart()
+        self.history.num_epochs = self.request.settings.epochs
+
+    def run(
+        self,
+        open_model: Callable[[str], LoadedModel],
+        read_data: Callable[[], TrainingData],
+    ) -> None:
+        """Runs to the end, which the folder then tells.
+
+        Args:
+            open_model: gives the model to begin with; it stays as it is.
+            read_data: gives the rows.
+
+        Raises:
+            BertVizError: the one that the folder tells, too.
+        """
+        try:
+            self._run(open_model, read_data)
+        except _StoppedEarlyError:
+            self._tell_stop()
+            self.history.say(run_sentences.of_early_stop())
+            self._end("stopped")
+        except BertVizError as error:
+            self._end("failed", error)
+            raise
+        except OSError as error:
+            told = TrainingError(
+                "The training cannot write to the disk of the server. Received: "
+                "{reason}. Make room, then let the training go on.",
+                reason=type(error).__name__,
+            )
+            self._end("failed", told)
+            raise told from error
+        finally:
+            for log in self._logs:
+                log.close()
+
+    def _run(
+        self,
+        open_model: Callable[[str], LoadedModel],
+        read_data: Callable[[], TrainingData],
+    ) -> None:
+        self._write()
+        loaded = open_model(self.request.model)
+        data = read_data()
+        if not self.history.log:
+            self.history.say(
+                run_sentences.of_start(len(data.train), len(data.validation))
+            )
+        if self.request.tensorboard:
+            self._logs.append(TensorBoardLog(self.folder / run_files.LOG_FOLDER))
+        result = finetune(
+            loaded,
+            data,
+            self.request.settings,
+            self._take,
+            self._should_stop,
+            self.folder / run_files.WORK,
+        )
+        self._keep(result)
+        self._end("stopped" if result.ending == "asked" else "done")
+
+    def _take(self, event: TrainingEvent) -> None:
+        self.history.seconds = self._clock() - self._began_at
+        if event.kind == "ended" and event.ending == "asked":
+            self._tell_stop()
+        self.history.take(event)
+        for log in self._logs:
+            log.take(event)
+        if event.kind in ("tokenize", "cache") and self._should_stop():
+            raise _StoppedEarlyError
+        is_due = self._clock() - self._written_at >= WRITE_SECONDS
+        if is_due or event.kind in ("epoch", "ended", "resumed"):
+            self._write()
+
+    def _should_stop(self) -> bool:
+        return run_files.reason_to_stop(self.folder) is not None
+
+    def _tell_stop(self) -> None:
+        if run_files.reason_to_stop(self.folder) == run_files.ABANDONED:
+            minutes = round(workplace.lease_seconds() / 60)
+            self.history.say(run_sentences.of_lease(minutes))
+
+    def _keep(self, result: FinetuneResult) -> None:
+        """Writes what the run leaves; the model appears last."""
+        self.history.enter("pack")
+        self._write()
+        outputs: dict[str, Any] = outputs_of(result)
+        np.savez(self.folder / run_files.OUTPUTS, **outputs)
+        scratch = self.folder / "model.new"
+        shutil.rmtree(scratch, ignore_errors=True)
+        write_model_folder(result, scratch)
+        pack_model(scratch, self.folder / run_files.BUNDLE)
+        scratch.replace(self.folder / run_files.MODEL)
+        while self._logs:
+            self._logs.pop().close()
+            pack_log(
+                self.folder / run_files.LOG_FOLDER, self.folder / run_files.LOG_BUNDLE
+            )
+        shutil.rmtree(self.folder / run_files.WORK, ignore_errors=True)
+
+    def _end(self, state: str, error: BertVizError | None = None) -> None:
+        self.history.seconds = self._clock() - self._began_at
+        self.history.phase, self.history.seconds_left = "", None
+        # Where the disk is full, this fails too, and the engine tells the error.
+        with contextlib.suppress(OSError):
+            run_files.write_progress(self.folder, self.history, state, error)
+            workplace.renew(self.folder)
+
+    def _write(self) -> None:
+        self._written_at = self._clock()
+        self.history.seconds = self._written_at - self._began_at
+        run_files.write_progress(self.folder, self.history)
+
+
+def outputs_of(result: FinetuneResult) -> dict[str, np.ndarray]:
+    """What was said of the validation rows, by this model and by simple methods.
+
+    Returns:
+        float `[R, C]` probabilities or `[R]` numbers: "model", and the name of
+        each baseline.
+    """
+    reports: dict[str, Report] = {"model": result.report}
+    reports |= {baseline.name: baseline.report for baseline in result.baselines}
+    return {name: _said(report) for name, report in reports.items()}
+
+
+def _said(report: Report) -> np.ndarray:
+    if isinstance(report, ClassificationReport):
+        return report.probabilities
+    return report.predicted
