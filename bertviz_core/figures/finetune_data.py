@@ -91,7 +91,9 @@ def balance_figure(
             "x": counts.tolist(),
             "y": list(range(len(names))),
             "text": [str(count) if count else "" for count in counts.tolist()],
-            "textposition": "auto",
+            # Letters on hatching could not be read.
+            "textposition": "outside" if pattern is _HATCHED else "inside",
+            "cliponaxis": False,
             "marker": {"pattern": pattern},
             "customdata": [label(one) for one in names],
             "hovertemplate": f"%{{customdata}}<br>{label(name)} %{{x}}<extra></extra>",
@@ -103,7 +105,8 @@ def balance_figure(
     ]
     made = layout(words.rows, "", height=_FRAME_HEIGHT + _ROW_HEIGHT * len(names))
     made |= {"barmode": "stack", "hovermode": "closest"}
-    made["xaxis"] |= {"rangemode": "tozero"}
+    longest = float((train + validation).max(initial=1))
+    made["xaxis"] |= {"range": [0, 1.08 * longest]}
     made["yaxis"] |= {
         "tickvals": list(range(len(names))),
         "ticktext": [label(name) for name in names],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.finetune.table_view import TableView
 from pages.ui.fine_tune.fields import choose_field
@@ -20,39 +21,20 @@ def choose_roles(state: FineTuneState, view: TableView) -> None:
         state: what is chosen; its `columns` may be `None`.
         view: the table.
     """
-    columns, guess = state.columns, view.guess
-    names = view.columns
-    text = columns.text if columns else state.text
+    columns = state.columns
+    text_box, pair_box, label_box, kind_box = st.columns(4)
+    _choose_texts(state, view, text_box, pair_box)
     label = columns.label if columns else state.label
-    pair = (columns.pair if columns else None) or _NO_PAIR
-    boxes = st.columns(4)
     choose_field(
-        boxes[0].selectbox,
-        t("fine_tune.text_column"),
-        names,
-        text if text in names else names[0],
-        name="text",
-        help=t("fine_tune.text_column_help"),
-    )
-    choose_field(
-        boxes[1].selectbox,
-        t("fine_tune.pair_column"),
-        (_NO_PAIR, *(name for name in names if name != _NO_PAIR)),
-        pair,
-        name="pair",
-        format_func=lambda name: plain("fine_tune.no_pair") if name == "-" else name,
-        help=t("fine_tune.pair_column_help"),
-    )
-    choose_field(
-        boxes[2].selectbox,
+        label_box.selectbox,
         t("fine_tune.label_column"),
-        names,
-        label if label in names else names[-1],
+        view.columns,
+        label if label in view.columns else view.columns[-1],
         name="label",
         help=t("fine_tune.label_column_help"),
     )
     choose_field(
-        boxes[3].segmented_control,
+        kind_box.segmented_control,
         t("fine_tune.kind"),
         ("class", "number"),
         "number" if columns and columns.is_regression else "class",
@@ -61,6 +43,33 @@ def choose_roles(state: FineTuneState, view: TableView) -> None:
         format_func=lambda name: plain(f"fine_tune.kind_{name}"),
         help=t("fine_tune.kind_help"),
     )
-    if columns is not None and columns == guess:
+    if columns is not None and columns == view.guess:
         reasons = " ".join(say(reason) for reason in columns.reasons)
         st.caption(t("fine_tune.guessed") + " " + reasons)
+
+
+def _choose_texts(
+    state: FineTuneState,
+    view: TableView,
+    text_box: DeltaGenerator,
+    pair_box: DeltaGenerator,
+) -> None:
+    columns, names = state.columns, view.columns
+    text = columns.text if columns else state.text
+    choose_field(
+        text_box.selectbox,
+        t("fine_tune.text_column"),
+        names,
+        text if text in names else names[0],
+        name="text",
+        help=t("fine_tune.text_column_help"),
+    )
+    choose_field(
+        pair_box.selectbox,
+        t("fine_tune.pair_column"),
+        (_NO_PAIR, *(name for name in names if name != _NO_PAIR)),
+        (columns.pair if columns else None) or _NO_PAIR,
+        name="pair",
+        format_func=lambda name: plain("fine_tune.no_pair") if name == "-" else name,
+        help=t("fine_tune.pair_column_help"),
+    )

@@ -1,13 +1,109 @@
-"""Step 3, settings, the run, and how it goes."""
+"""Step 3: how much learns, with which settings; then the run itself."""
 
 from __future__ import annotations
 
-from pages.ui.fine_tune.state import FineTuneState
+import streamlit as st
+
+from bertviz_core.finetune.data_check import DataCheck
+from bertviz_core.finetune.request import TrainingRequest
+from bertviz_core.finetune.run_estimate import TrainingEstimate
+from bertviz_core.finetune.settings import FinetuneSettings
+from pages.ui.engine import client
+from pages.ui.errors import shown_to_user
+from pages.ui.fine_tune.asking import expected_seconds, num_rows_seen, settings_of
+from pages.ui.fine_tune.choosing import table_name
+from pages.ui.fine_tune.estimating import ask_estimate, explain_estimate
+from pages.ui.fine_tune.levels import choose_level
+from pages.ui.fine_tune.options import choose_options
+from pages.ui.fine_tune.progress import show_schedule
+from pages.ui.fine_tune.running import show_run
+from pages.ui.fine_tune.state import FineTuneState, remember
+from pages.ui.fine_tune.wording import duration
+from pages.ui.language import plain, t
+
+_MOST_CHARACTERS = 60
 
 
 def show(state: FineTuneState) -> None:
     """Draws this step.
 
     Args:
-        state: see there.
+        state: with a check, or with a run.
     """
+    st.header(t("fine_tune.train_title"), anchor=False)
+    if state.run_id:
+        show_run(state)
+        return
+    check = state.check
+    if check is None:
+        return
+    st.markdown(t("fine_tune.train_intro", model=state.model))
+    estimate = ask_estimate(state, at_once=True)
+    recommended = estimate.recommended if estimate else ""
+    level = choose_level(state, estimate)
+    settings = settings_of(state, check, level)
+    st.subheader(t("fine_tune.settings_title"), anchor=False)
+    choose_options(state, settings, check)
+    st.subheader(t("fine_tune.schedule_title"), anchor=False)
+    show_schedule(settings, num_rows_seen(check, settings))
+    st.subheader(t("fine_tune.start_title"), anchor=False)
+    _expect(estimate, settings, check, is_measured=bool(recommended))
+    _offer_start(state, settings)
+
+
+def _expect(
+    estimate: TrainingEstimate | None,
+    settings: FinetuneSettings,
+    check: DataCheck,
+    is_measured: bool,
+) -> None:
+    """Says what the run will see, and how long it may take."""
+    said = [
+        t(
+            "fine_tune.about_to_train",
+            level=plain(f"fine_tune.level_{settings.level}"),
+            count=num_rows_seen(check, settings),
+            epochs=settings.epochs,
+            max_tokens=settings.max_tokens,
+        )
+    ]
+    if estimate is not None and is_measured:
+        one = estimate.level(settings.level)
+        if one.run is not None:
+            seconds = expected_seconds(one.run, settings)
+            said.append(t("fine_tune.may_take", time=duration(seconds)))
+        if not one.fits:
+            st.warning(t("fine_tune.may_not_fit"), icon=":material/memory:")
+    st.markdown(" ".join(said))
+    if estimate is not None:
+        explain_estimate(estimate)
+
+
+def _offer_start(state: FineTuneState, settings: FinetuneSettings) -> None:
+    name_box, log_box = st.columns(2, vertical_alignment="bottom")
+    title = name_box.text_input(
+        t("fine_tune.model_name"),
+        table_name(state),
+        key="ft_title",
+        max_chars=_MOST_CHARACTERS,
+        help=t("fine_tune.model_name_help"),
+        persist_state="session",
+    )
+    tensorboard = log_box.toggle(
+        t("fine_tune.tensorboard"),
+        key="ft_tensorboard",
+        help=t("fine_tune.tensorboard_help"),
+        persist_state="session",
+    )
+    start = st.button(
+        t("fine_tune.start"), key="ft_start", icon=":material/play_arrow:"
+    )
+    data = state.data
+    if not start or data is None:
+        return
+    request = TrainingRequest(
+        state.model, data, settings, (title or "").strip(), bool(tensorboard)
+    )
+    with shown_to_user(stop=False):
+        remember(run_id=client().start_training(request))
+        st.rerun()

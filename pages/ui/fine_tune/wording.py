@@ -44,3 +44,12 @@ def duration(seconds: float) -> str:
     if seconds < 100 * 60:
         return t("fine_tune.minutes", count=round(seconds / 60))
     return t("fine_tune.hours", count=seconds / 3600)
+
+
+def memory(size: int) -> str:
+    """An amount of memory for a reader.
+
+    Args:
+        size: bytes.
+    """
+    return t("app.megabytes", size=size / 1e6)

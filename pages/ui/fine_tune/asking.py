@@ -1,0 +1,85 @@
+"""From what was chosen to what a run is asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from bertviz_core.finetune.data_check import DataCheck
+from bertviz_core.finetune.run_estimate import RunEstimate
+from bertviz_core.finetune.settings import DEFAULT_EPOCHS, FinetuneSettings
+from pages.ui.fine_tune.balance import balance_of
+from pages.ui.fine_tune.lengths import max_tokens_of
+from pages.ui.fine_tune.state import FineTuneState
+
+# Where nothing was measured and nothing chosen: it takes minutes on any machine.
+FIRST_LEVEL = "head"
+# Settings that are chosen elsewhere than among the options.
+_TIMED = ("batch_size", "num_top_layers", "precision")
+_ELSEWHERE = ("level", "max_tokens", "class_weights", "oversample")
+
+
+def settings_of(
+    state: FineTuneState, check: DataCheck, recommended: str = FIRST_LEVEL
+) -> FinetuneSettings:
+    """The settings of the run.
+
+    Args:
+        state: what was chosen.
+        check: of the rows.
+        recommended: the level, where none was chosen.
+
+    Raises:
+        TrainingError: a value that cannot be.
+    """
+    balance = balance_of(state, check)
+    options = {key: value for key, value in state.options if key not in _ELSEWHERE}
+    return FinetuneSettings(
+        level=state.level or recommended,
+        max_tokens=max_tokens_of(state, check),
+        class_weights=balance == "weights",
+        oversample=balance == "oversample",
+        **options,
+    )
+
+
+def timed_settings(state: FineTuneState, check: DataCheck) -> FinetuneSettings:
+    """The settings that the time of all levels is asked for.
+
+    What changes nothing about a step is left out, so that playing with it does not
+    ask anew; `expected_seconds` takes the epochs into account.
+
+    Args:
+        state: what was chosen.
+        check: of the rows.
+    """
+    timed = {key: value for key, value in state.options if key in _TIMED}
+    plain_state = dataclasses.replace(state, level="", options=tuple(timed.items()))
+    return settings_of(plain_state, check)
+
+
+def expected_seconds(estimate: RunEstimate, settings: FinetuneSettings) -> float:
+    """How long a run may take with as many epochs as were chosen.
+
+    Args:
+        estimate: of the level, with its own number of epochs.
+        settings: of the run.
+    """
+    usual = DEFAULT_EPOCHS[settings.level]
+    if settings.level != "head":
+        return estimate.seconds * settings.epochs / usual
+    # The frozen layers run once, however many epochs follow.
+    more = estimate.num_steps * (settings.epochs / usual - 1)
+    return max(0.0, estimate.seconds + more * estimate.seconds_per_step)
+
+
+def num_rows_seen(check: DataCheck, settings: FinetuneSettings) -> int:
+    """Rows of an epoch: with oversampling, each class has as many as the largest.
+
+    Args:
+        check: of the rows.
+        settings: of the run.
+    """
+    if not settings.oversample:
+        return check.num_train
+    counts = check.train_counts
+    return int(counts.max() * (counts > 0).sum())

@@ -1,0 +1,137 @@
+"""How many rows each class has, or where the numbers lie, and the remedy."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.figures.finetune_data import (
+    MAX_BARS,
+    DataWords,
+    balance_figure,
+    numbers_figure,
+)
+from bertviz_core.finetune.data_check import DataCheck
+from bertviz_core.finetune.remedies import REMEDIES
+from pages.ui.export import show_figure
+from pages.ui.fine_tune.fields import choose_field
+from pages.ui.fine_tune.state import FineTuneState
+from pages.ui.language import plain, t
+
+
+def show_balance(state: FineTuneState, check: DataCheck) -> None:
+    """Draws the chart, and the choice of a remedy where there are classes.
+
+    Args:
+        state: its `balance` is the choice.
+        check: of the rows.
+    """
+    if check.is_regression:
+        _show_numbers(check)
+        return
+    _show_classes(check)
+    choose_field(
+        st.segmented_control,
+        t("fine_tune.remedy"),
+        REMEDIES,
+        balance_of(state, check),
+        name="balance",
+        required=True,
+        format_func=lambda name: _remedy_name(name, check.remedy),
+        help=t("fine_tune.remedy_help"),
+    )
+    st.caption(t(f"fine_tune.remedy_{balance_of(state, check)}_explained"))
+
+
+def balance_of(state: FineTuneState, check: DataCheck) -> str:
+    """What is done about unequal classes, one of `REMEDIES`.
+
+    Args:
+        state: what was chosen, if anything.
+        check: knows the proposal.
+    """
+    return "none" if check.is_regression else state.balance or check.remedy
+
+
+def data_words() -> DataWords:
+    """The texts of the figures, in the reader's language."""
+    return DataWords(
+        rows=plain("fine_tune.figure_rows"),
+        to_train=plain("fine_tune.figure_train"),
+        to_check=plain("fine_tune.figure_check"),
+        tokens=plain("fine_tune.figure_tokens"),
+        whole=plain("fine_tune.figure_whole"),
+        cut=plain("fine_tune.figure_cut"),
+        maximum=plain("fine_tune.figure_maximum"),
+        more=plain("fine_tune.figure_more"),
+    )
+
+
+def _remedy_name(name: str, proposed: str) -> str:
+    text = plain(f"fine_tune.remedy_{name}")
+    return plain("fine_tune.proposed", name=text) if name == proposed else text
+
+
+def _show_classes(check: DataCheck) -> None:
+    train, validation = check.train_counts, check.validation_counts
+    names = check.label_names
+    shown = np.arange(len(names))
+    if len(names) > MAX_BARS:
+        largest = np.argsort(-check.label_counts, kind="stable")[:MAX_BARS]
+        shown = np.sort(largest)
+        st.caption(t("fine_tune.largest_classes", shown=MAX_BARS, count=len(names)))
+    most, least = int(check.label_counts.argmax()), int(check.label_counts.argmin())
+    show_figure(
+        balance_figure(
+            [names[index] for index in shown],
+            train[shown],
+            validation[shown],
+            data_words(),
+        ),
+        name="fine_tune_balance",
+        description=t(
+            "fine_tune.balance_described",
+            count=len(names),
+            largest=names[most],
+            most=int(check.label_counts[most]),
+            smallest=names[least],
+            least=int(check.label_counts[least]),
+        ),
+        columns={
+            plain("fine_tune.label_column"): names,
+            plain("fine_tune.figure_train"): train.tolist(),
+            plain("fine_tune.figure_check"): validation.tolist(),
+        },
+    )
+
+
+def _show_numbers(check: DataCheck) -> None:
+    edges = check.label_edges
+    show_figure(
+        numbers_figure(
+            edges,
+            check.train_counts,
+            check.validation_counts,
+            check.label_names[0],
+            data_words(),
+        ),
+        name="fine_tune_numbers",
+        description=t(
+            "fine_tune.numbers_described",
+            name=check.label_names[0],
+            low=float(edges[0]),
+            high=float(edges[-1]),
+        ),
+        columns={
+            plain("fine_tune.figure_from"): [low for low, _ in _ranges(edges)],
+            plain("fine_tune.figure_to"): [high for _, high in _ranges(edges)],
+            plain("fine_tune.figure_train"): check.train_counts.tolist(),
+            plain("fine_tune.figure_check"): check.validation_counts.tolist(),
+        },
+    )
+
+
+def _ranges(edges: np.ndarray) -> list[tuple[float, float]]:
+    return list(itertools.pairwise(edges.tolist()))

@@ -1,0 +1,81 @@
+"""How long the texts are, and where they are cut: the picture follows the slider."""
+
+from __future__ import annotations
+
+import math
+
+import streamlit as st
+
+from bertviz_core.figures.finetune_data import bars_of_lengths, lengths_figure
+from bertviz_core.finetune.data_check import DataCheck
+from pages.ui.export import show_figure
+from pages.ui.fine_tune.balance import data_words
+from pages.ui.fine_tune.fields import enter_field
+from pages.ui.fine_tune.state import FineTuneState, remember
+from pages.ui.language import plain, t
+
+_STEP = 8
+
+
+def max_tokens_of(state: FineTuneState, check: DataCheck) -> int:
+    """Where texts are cut.
+
+    Args:
+        state: what was chosen, if anything.
+        check: knows what the texts ask for, and what the model can read.
+    """
+    chosen = state.max_tokens or check.default_max_tokens
+    return max(_least(check), min(chosen, check.max_position_embeddings))
+
+
+@st.fragment
+def choose_length(check: DataCheck) -> None:
+    """Draws the slider, and what it cuts off. No question to the engine.
+
+    Args:
+        check: knows every length.
+    """
+    st.markdown(t("fine_tune.lengths_explained"))
+    max_tokens = max_tokens_of(remember(), check)
+    lengths = check.lengths
+    longest = int(lengths.num_tokens[-1])
+    top = max(max_tokens, math.ceil(longest / _STEP) * _STEP)
+    top = min(top, check.max_position_embeddings)
+    if top > _least(check):
+        enter_field(
+            st.slider,
+            t("fine_tune.max_tokens"),
+            max_tokens,
+            name="max_tokens",
+            min_value=_least(check),
+            max_value=top,
+            step=_STEP,
+            help=t("fine_tune.max_tokens_help", default=check.default_max_tokens),
+        )
+    whole, tokens = st.columns(2)
+    share = lengths.share_cut(max_tokens)
+    whole.metric(t("fine_tune.texts_cut"), f"{share:.1%}")
+    tokens.metric(
+        t("fine_tune.tokens_cut"), f"{lengths.share_tokens_cut(max_tokens):.1%}"
+    )
+    bars = bars_of_lengths(lengths.num_tokens, lengths.num_rows, max_tokens, top)
+    show_figure(
+        lengths_figure(bars, max_tokens, data_words()),
+        name="fine_tune_lengths",
+        description=t(
+            "fine_tune.lengths_described",
+            max_tokens=max_tokens,
+            share=share,
+            median=lengths.percentile(50),
+            most=lengths.percentile(95),
+            longest=longest,
+        ),
+        columns={
+            plain("fine_tune.figure_tokens"): lengths.num_tokens.tolist(),
+            plain("fine_tune.figure_rows"): lengths.num_rows.tolist(),
+        },
+    )
+
+
+def _least(check: DataCheck) -> int:
+    return min(_STEP, check.max_position_embeddings)

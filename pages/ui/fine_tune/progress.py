@@ -1,0 +1,134 @@
+"""Pictures of a run: its learning rate before the start, its curves while it goes."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.smoothing import running_mean
+from bertviz_core.figures.finetune_progress import (
+    ProgressWords,
+    loss_figure,
+    metric_figure,
+    schedule_figure,
+)
+from bertviz_core.finetune.schedule import learning_rates, steps_per_epoch
+from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.training_status import TrainingStatus
+from pages.ui.export import show_figure
+from pages.ui.language import plain, t
+
+
+def show_schedule(settings: FinetuneSettings, num_rows: int) -> None:
+    """Draws the learning rate of every step.
+
+    Args:
+        settings: of the run.
+        num_rows: of an epoch.
+    """
+    rates = learning_rates(settings, num_rows)
+    in_epoch = steps_per_epoch(num_rows, settings.batch_size)
+    show_figure(
+        schedule_figure(rates, in_epoch, words=_words()),
+        name="fine_tune_schedule",
+        description=t(
+            f"fine_tune.schedule_described_{settings.decay}",
+            steps=len(rates),
+            epochs=settings.epochs,
+            peak=f"{settings.learning_rate:g}",
+            warmup=settings.warmup_rate,
+        ),
+        columns={
+            plain("fine_tune.figure_step"): list(range(1, len(rates) + 1)),
+            plain("fine_tune.figure_learning_rate"): rates.tolist(),
+        },
+    )
+
+
+def show_curves(status: TrainingStatus) -> None:
+    """Draws loss and metric of a run, as far as it is.
+
+    Args:
+        status: of the run.
+    """
+    if not len(status.steps):
+        return
+    loss_box, metric_box = st.columns(2)
+    with loss_box:
+        _show_loss(status)
+    with metric_box:
+        if len(status.metrics):
+            _show_metric(status)
+        else:
+            st.caption(t("fine_tune.no_epoch_yet"))
+
+
+def metric_name(status: TrainingStatus) -> str:
+    """What epochs are compared by, for the reader."""
+    return plain(f"fine_tune.metric_{status.metric_name}")
+
+
+def _show_loss(status: TrainingStatus) -> None:
+    show_figure(
+        loss_figure(
+            status.steps,
+            status.losses,
+            status.epoch_steps,
+            status.validation_losses,
+            _words(),
+        ),
+        name="fine_tune_loss",
+        description=t(
+            "fine_tune.loss_described",
+            step=int(status.steps[-1]),
+            first=float(status.losses[0]),
+            last=float(running_mean(status.losses)[-1]),
+        ),
+        columns={
+            plain("fine_tune.figure_step"): status.steps.tolist(),
+            plain("fine_tune.figure_loss"): status.losses.tolist(),
+            plain("fine_tune.figure_smooth"): running_mean(status.losses).tolist(),
+            plain("fine_tune.figure_learning_rate"): status.learning_rates.tolist(),
+        },
+    )
+
+
+def _show_metric(status: TrainingStatus) -> None:
+    name = metric_name(status)
+    best = max(status.best_epoch, 1)
+    show_figure(
+        metric_figure(status.metrics, best, name, _words()),
+        name="fine_tune_metric",
+        description=t(
+            "fine_tune.metric_described",
+            name=name,
+            epoch=best,
+            value=float(status.metrics[best - 1]),
+        ),
+        columns={
+            plain("fine_tune.figure_epoch"): list(range(1, len(status.metrics) + 1)),
+            name: status.metrics.tolist(),
+            plain("fine_tune.figure_raw"): status.epoch_losses.tolist(),
+            plain("fine_tune.figure_validation"): status.validation_losses.tolist(),
+        },
+    )
+
+
+def latest_rate(status: TrainingStatus) -> float | None:
+    """The learning rate of the last step that is known."""
+    known: np.ndarray = status.learning_rates
+    return float(known[-1]) if len(known) else None
+
+
+def _words() -> ProgressWords:
+    return ProgressWords(
+        step=plain("fine_tune.figure_step"),
+        epoch=plain("fine_tune.figure_epoch"),
+        learning_rate=plain("fine_tune.figure_learning_rate"),
+        now=plain("fine_tune.figure_now"),
+        loss=plain("fine_tune.figure_loss"),
+        raw=plain("fine_tune.figure_raw"),
+        smooth=plain("fine_tune.figure_smooth"),
+        validation=plain("fine_tune.figure_validation"),
+        best=plain("fine_tune.figure_best"),
+    )

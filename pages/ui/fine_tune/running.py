@@ -1,0 +1,210 @@
+"""A run while it goes and after its end: progress, curves, log, what can be done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from bertviz_core.errors import BertVizError
+from bertviz_core.finetune.training_status import TrainingStatus
+from pages.ui.engine import client
+from pages.ui.errors import sentence, shown_to_user
+from pages.ui.fine_tune.progress import latest_rate, metric_name, show_curves
+from pages.ui.fine_tune.state import FineTuneState, remember
+from pages.ui.fine_tune.steps import offer_step
+from pages.ui.fine_tune.wording import duration, say
+from pages.ui.language import plain, t
+from pages.ui.markdown import table
+
+_POLL_SECONDS = 1.5
+_LOG_HEIGHT = 220  # pixels
+# Endings that leave a run which can go on from its last epoch.
+_RESUMABLE = ("failed", "interrupted")
+_NOT_SHOWN = ("level", "num_top_layers", "epoch_factor")
+
+
+def show_run(state: FineTuneState) -> None:
+    """Draws the run of the state.
+
+    Args:
+        state: with a `run_id`.
+    """
+    if state.run_problem is not None:
+        with shown_to_user(stop=False):
+            raise state.run_problem
+        _offer_another(t("fine_tune.start_anew"))
+        return
+    status = state.status
+    if status is None:
+        return
+    if not status.is_finished:
+        st.markdown(t("fine_tune.run_goes_on"))
+        _watch(status.run_id)
+        return
+    _show_ending(status)
+    _show_numbers(status)
+    show_curves(status)
+    _show_log(status)
+    _show_settings(status)
+    if status.has_log:
+        _offer_log(status)
+    if status.has_model:
+        offer_step("evaluate", "train")
+    _offer_another(t("fine_tune.train_again"))
+
+
+@st.fragment(run_every=_POLL_SECONDS)
+def _watch(run_id: str) -> None:
+    """Asks how far the run is; that also says that somebody waits for it."""
+    with shown_to_user():
+        status = client().training(run_id)
+    if status.is_finished:
+        st.rerun()
+    _show_place(status)
+    stop = st.button(
+        t("fine_tune.stop" if status.best_epoch else "fine_tune.stop_early"),
+        key="ft_stop",
+        icon=":material/stop_circle:",
+        help=t("fine_tune.stop_help"),
+    )
+    if stop:
+        with shown_to_user(stop=False):
+            client().stop_training(run_id)
+            st.info(t("fine_tune.stopping"), icon=":material/hourglass_top:")
+    _show_numbers(status)
+    show_curves(status)
+    _show_log(status)
+    _show_settings(status)
+
+
+def _show_place(status: TrainingStatus) -> None:
+    if status.state == "waiting":
+        st.info(
+            t("fine_tune.waiting", place=status.place), icon=":material/hourglass_top:"
+        )
+        return
+    text = t(f"fine_tune.phase_{status.phase or 'read'}")
+    if status.phase == "train":
+        text = t(
+            "fine_tune.training_now",
+            step=status.step,
+            steps=status.num_steps,
+            epoch=status.epoch,
+            epochs=status.num_epochs,
+        )
+    st.progress(min(1.0, max(0.0, status.fraction)), text)
+
+
+def _show_ending(status: TrainingStatus) -> None:
+    if status.has_model:
+        key = "stopped" if status.state == "stopped" else status.ending or "finished"
+        st.success(t(f"fine_tune.ended_{key}"), icon=":material/check_circle:")
+        return
+    if status.state == "stopped":
+        st.info(t("fine_tune.ended_without_model"), icon=":material/stop_circle:")
+    elif status.state == "interrupted":
+        st.warning(t("fine_tune.ended_interrupted"), icon=":material/power_off:")
+    else:
+        st.error(t("fine_tune.ended_failed"), icon=":material/error:")
+    _explain(status.error)
+    if status.state in _RESUMABLE and st.button(
+        t("fine_tune.resume"), key="ft_resume", icon=":material/resume:"
+    ):
+        with shown_to_user(stop=False):
+            client().resume_training(status.run_id)
+            st.rerun()
+
+
+def _explain(error: BertVizError | None) -> None:
+    if error is not None:
+        st.markdown(sentence(error.template, error.details))
+
+
+def _show_numbers(status: TrainingStatus) -> None:
+    boxes = st.columns(4)
+    boxes[0].metric(
+        t("fine_tune.epoch"),
+        f"{status.epoch} / {status.num_epochs}" if status.num_epochs else "–",
+    )
+    left = status.seconds_left
+    if status.is_finished:
+        boxes[1].metric(t("fine_tune.took"), duration(status.seconds))
+    else:
+        time = "–" if left is None else duration(left)
+        boxes[1].metric(
+            t("fine_tune.time_left"), time, help=t("fine_tune.time_left_help")
+        )
+    boxes[2].metric(t("fine_tune.figure_learning_rate"), _rate(status))
+    if status.best_epoch:
+        boxes[3].metric(
+            t("fine_tune.best_so_far", name=metric_name(status)),
+            plain("fine_tune.score", value=status.metrics[status.best_epoch - 1]),
+            t("fine_tune.of_epoch", epoch=status.best_epoch),
+            delta_color="off",
+            delta_arrow="off",
+            help=t(f"fine_tune.metric_{status.metric_name}_help"),
+        )
+
+
+def _rate(status: TrainingStatus) -> str:
+    rate = latest_rate(status)
+    return "–" if rate is None else f"{rate:.3g}"
+
+
+def _show_log(status: TrainingStatus) -> None:
+    if not status.log:
+        return
+    st.markdown(f"**{t('fine_tune.log')}**")
+    with st.container(height=_LOG_HEIGHT, key="ft_log"):
+        st.markdown(
+            "\n".join(
+                f"- {_clock(entry.seconds)} {say(entry.sentence)}"
+                for entry in reversed(status.log)
+            )
+        )
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def _show_settings(status: TrainingStatus) -> None:
+    request = status.request
+    with st.expander(t("fine_tune.settings_of_run")):
+        level = plain(f"fine_tune.level_{request.settings.level}")
+        rows = [[plain("fine_tune.column_level"), level]]
+        rows += [
+            [plain(f"fine_tune.option_{name}"), _value(value)]
+            for name, value in request.settings.to_dict().items()
+            if name not in _NOT_SHOWN
+        ]
+        header = [plain("fine_tune.setting"), plain("fine_tune.value")]
+        st.markdown(table(header, rows))
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return plain(f"fine_tune.{'yes' if value else 'no'}")
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _offer_log(status: TrainingStatus) -> None:
+    st.download_button(
+        t("fine_tune.download_log"),
+        lambda: Path(client().training_log(status.run_id)).read_bytes(),
+        file_name=plain("fine_tune.log_file"),
+        mime="application/zip",
+        key="ft_log_zip",
+        icon=":material/download:",
+        on_click="ignore",
+        help=t("fine_tune.download_log_help"),
+    )
+
+
+def _offer_another(label: str) -> None:
+    st.button(label, key="ft_again", icon=":material/refresh:", on_click=_leave_run)
+
+
+def _leave_run() -> None:
+    remember(run_id="")
