@@ -17,6 +17,16 @@ from bertviz_core.figures.masked_word import label
 
 _LONGEST_HINT = 160  # characters
 _CELLS = 48  # squares of the background on each side
+_ABOVE = "top center"
+# Where a word can stand, and how far its middle is then from the point: shares of
+# the length of the axes, as is the size of a word.
+_SIDES = {
+    _ABOVE: np.array([0.0, 0.035]),
+    "bottom center": np.array([0.0, -0.035]),
+    "middle right": np.array([0.06, 0.0]),
+    "middle left": np.array([-0.06, 0.0]),
+}
+_WORD_SIZE = np.array([0.1, 0.034])
 _HEIGHT = 480  # pixels
 _ROW_HEIGHT = 90  # pixels; points of a row are spread over half of it
 _FRAME_HEIGHT = 130  # pixels
@@ -33,6 +43,7 @@ def two_sentences_figure(
     title_b: str,
     rest: tuple[np.ndarray, np.ndarray] | None = None,
     rest_name: str = "",
+    shows_rest: bool = False,
 ) -> go.Figure:
     """Draws words as points: how likely in sentence A, how likely in B.
 
@@ -46,8 +57,9 @@ def two_sentences_figure(
         rest: the same two rows for all other words, which are counted in grey
             squares behind the points; `None` draws none.
         rest_name: what a square counts.
+        shows_rest: makes the axes long enough for all squares, not for the points
+            alone.
     """
-    named = set(written)
     names = [label(token) for token in tokens]
     a, b = (np.exp(values) for values in (log_probs_a, log_probs_b))
     points = {
@@ -55,17 +67,22 @@ def two_sentences_figure(
         "mode": "markers+text",
         "x": a,
         "y": b,
-        "text": [name if i in named else "" for i, name in enumerate(names)],
-        "textposition": "top center",
         "customdata": names,
         "marker": {"size": 6, "opacity": 0.6},
         "hovertemplate": "%{customdata}<br>A %{x:.3g}<br>B %{y:.3g}<extra></extra>",
     }
-    behind = _squares(rest, rest_name) if rest is not None and len(rest[0]) else []
-    everything = [*map(float, (a.min(), b.min()))]
-    if rest is not None and len(rest[0]):
-        everything += [float(np.exp(values.min())) for values in rest]
-    low = max(min(everything), 1e-300)
+    has_rest = rest is not None and len(rest[0]) > 0
+    lowest = [values.min() for values in (log_probs_a, log_probs_b)]
+    if rest is not None and has_rest and shows_rest:
+        lowest += [values.min() for values in rest]
+    decades = min(-float(min(lowest)) / np.log(10), 300.0)
+    places = _text_places(log_probs_a, log_probs_b, written, decades)
+    points |= {
+        "text": [names[i] if i in places else "" for i in range(len(names))],
+        "textposition": [places.get(i, _ABOVE) for i in range(len(names))],
+    }
+    behind = _squares(rest, rest_name) if rest is not None and has_rest else []
+    low = 10.0**-decades
     equal = {
         **line(np.array([low, 1.0]), np.array([low, 1.0]), "dot"),
         "hoverinfo": "skip",
@@ -74,13 +91,12 @@ def two_sentences_figure(
     made = layout(title_a, title_b, height=_HEIGHT)
     made["showlegend"] = False
     made["hovermode"] = "closest"
-    decades = -np.log10(low)
     for axis in ("xaxis", "yaxis"):
         made[axis] |= {
             "type": "log",
             "exponentformat": "power",
             "dtick": 1 if decades < 8 else int(np.ceil(decades / 8)),
-            "range": [-1.03 * decades - 0.1, 0.15],
+            "range": [-1.03 * decades - 0.1, 0.03 * decades + 0.1],
         }
     return figure([*behind, equal, points], made)
 
@@ -131,6 +147,30 @@ def next_sentences_figure(
     half = {"type": "line", "xref": "x", "yref": "paper", "x0": 0.5, "x1": 0.5}
     made["shapes"] = [half | {"y0": 0, "y1": 1, "line": {"dash": "dot", "width": 1}}]
     return figure(traces, made)
+
+
+def _text_places(
+    log_probs_a: np.ndarray,
+    log_probs_b: np.ndarray,
+    written: Sequence[int],
+    decades: float,
+) -> dict[int, str]:
+    """On which side of its point each word stands, so that none covers another.
+
+    A word that finds no free side is left out: it is under the pointer.
+    """
+    length = decades * np.log(10) or 1.0
+    taken: list[np.ndarray] = []
+    places: dict[int, str] = {}
+    for index in written:
+        point = np.array([log_probs_a[index], log_probs_b[index]]) / length
+        for name, way in _SIDES.items():
+            middle = point + way
+            if all((np.abs(middle - other) > _WORD_SIZE).any() for other in taken):
+                places[index] = name
+                taken.append(middle)
+                break
+    return places
 
 
 def _hint(text: str) -> str:

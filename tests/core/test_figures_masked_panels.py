@@ -100,7 +100,11 @@ def test_every_other_word_is_counted_in_a_square_behind_the_points():
     a, b = np.log([0.5, 0.2]), np.log([0.4, 0.3])
     rest = (RNG.uniform(-30, -9, 701), RNG.uniform(-25, -8, 701))
     titles = {"title_a": "A", "title_b": "B", "rest": rest, "rest_name": "words"}
-    figure = checked(two_sentences_figure(["x", "y"], a, b, [], **titles))
+    near = checked(two_sentences_figure(["x", "y"], a, b, [], **titles))
+    assert near.layout.xaxis.range[0] > np.log10(0.05)
+    figure = checked(
+        two_sentences_figure(["x", "y"], a, b, [], **titles, shows_rest=True)
+    )
     squares = figure.data[0]
     counts = np.array(squares.customdata)
     assert counts.sum() == 701
@@ -118,6 +122,17 @@ def test_every_other_word_is_counted_in_a_square_behind_the_points():
     assert squares.z[empty[0]][empty[1]] is None
     least = min(np.exp(values.min()) for values in rest)
     assert 10 ** figure.layout.xaxis.range[0] < least
+
+
+def test_words_at_one_place_stand_on_different_sides_of_it():
+    a = np.log(np.array([0.1, 0.1, 0.1, 0.1, 0.1, 1e-6]))
+    figure = checked(
+        two_sentences_figure(list("uvwxyz"), a, a, range(6), title_a="A", title_b="B")
+    )
+    points = figure.data[-1]
+    written = [i for i, text in enumerate(points.text) if text]
+    assert written == [0, 1, 2, 3, 5]
+    assert len({points.textposition[i] for i in range(4)}) == 4
 
 
 def test_a_pair_on_the_wrong_side_is_a_cross():

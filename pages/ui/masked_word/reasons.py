@@ -156,7 +156,7 @@ def _show_map(found: AblationMap, asked: Reason) -> None:
             row_title=plain("masked_panels.layer"),
             column_title=plain("masked_panels.head"),
             is_signed=True,
-            digits=1,
+            digits=3,
         ),
         name="masked_why_heads",
         description=t(

@@ -92,16 +92,7 @@ def _other_than(question: Question) -> str:
 
 
 def _show_points(comparison: PredictionComparison, words: tuple[str, ...]) -> None:
-    limit = st.select_slider(
-        t("masked_panels.num_points"),
-        _LIMITS,
-        200,
-        key="masked_compare_points",
-        help=t("masked_panels.num_points_help"),
-        bind="query-params",
-    )
-    best = np.minimum(comparison.ranks_a, comparison.ranks_b)
-    ids = np.argsort(best, kind="stable")[:limit]
+    ids, shows_rest = _choose_points(comparison)
     toward = most_shifted(comparison, _NUM_WRITTEN, _LEAST_PROB)
     named = set(np.concatenate(toward).tolist())
     a, b = comparison.log_probs_a, comparison.log_probs_b
@@ -117,6 +108,7 @@ def _show_points(comparison: PredictionComparison, words: tuple[str, ...]) -> No
             title_b=plain("masked_panels.probability_in", name="B"),
             rest=(a[rest], b[rest]),
             rest_name=plain("masked_panels.words_here"),
+            shows_rest=shows_rest,
         ),
         name="masked_comparison",
         description=t(
@@ -129,6 +121,23 @@ def _show_points(comparison: PredictionComparison, words: tuple[str, ...]) -> No
         ),
         columns=_columns(comparison, words, ids),
     )
+
+
+def _choose_points(comparison: PredictionComparison) -> tuple[np.ndarray, bool]:
+    """Which words are points, and whether the axes have room for all the others."""
+    limit = st.select_slider(
+        t("masked_panels.num_points"),
+        _LIMITS,
+        200,
+        key="masked_compare_points",
+        help=t("masked_panels.num_points_help"),
+        bind="query-params",
+    )
+    shows_rest = st.toggle(
+        t("masked_panels.shows_rest"), key="masked_compare_rest", bind="query-params"
+    )
+    best = np.minimum(comparison.ranks_a, comparison.ranks_b)
+    return np.argsort(best, kind="stable")[:limit], shows_rest
 
 
 def _share(log_probs: np.ndarray) -> Markdown:
