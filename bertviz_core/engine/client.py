@@ -184,6 +184,8 @@ class Client(
                 `"compare_layers"` (`run`, `reading`), a `LayerComparison`;
                 `"predict_table"` (`model`, `source`, `text_column`,
                 `pair_column=None`, `max_tokens=0`), a `TablePredictions`;
+                `"estimate_training"` (`model`, `data`, `settings`), a
+                `TrainingEstimate`;
                 `"neuron_factors"` (`model`, `text`, `num_factors`, `seed`,
                 `layers=None`, `cut=False`), a `NeuronFactors`;
                 `"draw_vocabulary_map"` (`model`, `num_axes=2`, `seed=0`,

@@ -9,10 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from bertviz_core.engine import run_store, table_store
-from bertviz_core.engine.memory import ANSWERS, explorer
+from bertviz_core.engine.jobs import Progress
+from bertviz_core.engine.memory import ANSWERS, explorer, give_memory_back
+from bertviz_core.engine.training_tasks import RUNNING
 from bertviz_core.finetune.data_check import DataCheck, DataRow
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import DataChoice, TableSource
+from bertviz_core.finetune.run_estimate import TrainingEstimate
+from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table_view import TableView
 from bertviz_core.finetune.workplace import RUN_PREFIX
 
@@ -52,6 +56,24 @@ def data_rows(data: DataChoice, rows: tuple[int, ...]) -> tuple[DataRow, ...]:
     return rows_of(chosen, dataset.label_names, tuple(range(len(indices))))
 
 
+def estimate_training(
+    progress: Progress, model: str, data: DataChoice, settings: FinetuneSettings
+) -> TrainingEstimate:
+    """Times two steps of each level; runs where trainings run."""
+    from bertviz_core.checkpoints.library import open_model
+    from bertviz_core.finetune.level_estimates import estimate_levels
+
+    prepared = table_store.prepared(data)
+    # Not kept: this process has more use for the memory.
+    loaded = open_model(model)
+    try:
+        is_loaded = bool(RUNNING)
+        return estimate_levels(loaded, prepared.data, settings, progress, is_loaded)
+    finally:
+        del loaded
+        give_memory_back()
+
+
 def training_outcome(run_id: str) -> RunOutcome:
     """How good a run's model is."""
     key = ("training_outcome", f"{RUN_PREFIX}{run_id}")
@@ -69,3 +91,4 @@ def validation_rows(run_id: str, indices: tuple[int, ...]) -> tuple[DataRow, ...
 
 
 TASKS = (read_table, check_data, data_rows, training_outcome, validation_rows)
+JOB_TASKS = (estimate_training,)

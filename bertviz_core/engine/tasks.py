@@ -165,6 +165,7 @@ JOB_TASKS: dict[str, Callable[..., Any]] = {
         *layer_tasks.JOB_TASKS,
         *embedding_tasks.JOB_TASKS,
         *finetuned_tasks.JOB_TASKS,
+        *finetune_tasks.JOB_TASKS,
         *word_tasks.JOB_TASKS,
     )
 }

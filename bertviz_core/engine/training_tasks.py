@@ -6,6 +6,9 @@ from bertviz_core.engine import table_store
 from bertviz_core.engine.memory import give_memory_back
 from bertviz_core.finetune import run_files, workplace
 
+# Runs that are trained in this process now.
+RUNNING: set[str] = set()
+
 
 def train(run_id: str) -> None:
     """Runs a training to its end; everything that it leaves is in its folder.
@@ -19,9 +22,11 @@ def train(run_id: str) -> None:
     folder = workplace.run_folder(run_id)
     run = TrainingRun(folder)
     data = run_files.read_request(folder).data
+    RUNNING.add(run_id)
     try:
         run.run(open_model, lambda: table_store.prepared(data).data)
     finally:
+        RUNNING.discard(run_id)
         del run
         table_store.clear()
         give_memory_back()
