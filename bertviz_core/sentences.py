@@ -37,10 +37,31 @@ def bundled_sentences(language: str) -> tuple[Sentence, ...]:
     Raises:
         ValueError: another language.
     """
-    if language not in LANGUAGES:
-        raise ValueError(f"`language` must be among {LANGUAGES}. Received: {language}.")
+    _require_language(language)
     entries = json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8"))
     return tuple(
         Sentence(entry) if isinstance(entry, str) else Sentence(*entry)
         for entry in entries
     )
+
+
+@functools.cache
+def first_page(language: str) -> str:
+    """A page of text for a tiny BERT to learn from: few words, said again and again.
+
+    Args:
+        language: of `LANGUAGES`.
+
+    Returns:
+        Paragraphs of a line each, a blank line between them.
+
+    Raises:
+        ValueError: another language.
+    """
+    _require_language(language)
+    return (_FOLDER / f"first_page_{language}.txt").read_text(encoding="utf-8")
+
+
+def _require_language(language: str) -> None:
+    if language not in LANGUAGES:
+        raise ValueError(f"`language` must be among {LANGUAGES}. Received: {language}.")

@@ -156,6 +156,15 @@ class BertTokenizer:
         )
         return [encoding.ids for encoding in encodings]
 
+    def split_words(self, text: str) -> list[str]:
+        """The words and punctuation marks of a text, normalised, before WordPiece."""
+        clean = self._tokenizer.normalizer.normalize_str(
+            _LONE_SURROGATE.sub("\ufffd", text)
+        )
+        return [
+            word for word, _ in self._tokenizer.pre_tokenizer.pre_tokenize_str(clean)
+        ]
+
     def learn_vocabulary(
         self, texts: Iterable[str], trainer: Trainer
     ) -> tuple[str, ...]:

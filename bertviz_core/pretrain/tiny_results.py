@@ -1,0 +1,62 @@
+"""What a tiny pre-training run shows while it goes: plain values, nothing heavy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+MAX_TINY_CHARACTERS = 6000
+MAX_TINY_STEPS = 1000
+
+
+@dataclass(frozen=True)
+class TinyLook:
+    """One look at the network in training.
+
+    Args:
+        num_steps: optimiser steps done.
+        loss: mean loss, in nats, of guessing words in the steps since the look
+            before; `None` before the first step.
+        accuracy: share of these guesses that were right; `None` likewise.
+        guesses: the best words for the fixed sentence with their probabilities,
+            best first.
+    """
+
+    num_steps: int
+    loss: float | None
+    accuracy: float | None
+    guesses: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class TinyRun:
+    """A tiny BERT that learns from a page of text, as far as it is.
+
+    Args:
+        tokens: of the fixed sentence, as the network reads it.
+        vocab_size: V, words of the page and the special tokens.
+        num_weights: numbers that are learnt.
+        num_tokens: length of the page in tokens.
+        num_steps: of the whole run.
+        frequency_loss: mean loss, in nats, of one who knows how often each word
+            stands on the page and nothing else.
+        looks: so far, in order.
+    """
+
+    tokens: tuple[str, ...]
+    vocab_size: int
+    num_weights: int
+    num_tokens: int
+    num_steps: int
+    frequency_loss: float
+    looks: tuple[TinyLook, ...]
+
+    @property
+    def chance_loss(self) -> float:
+        """Mean loss, in nats, of one who finds every word equally likely."""
+        return math.log(self.vocab_size)
+
+    @property
+    def fraction(self) -> float:
+        """Share of the run that is done, 0 to 1."""
+        return self.looks[-1].num_steps / self.num_steps if self.looks else 0.0

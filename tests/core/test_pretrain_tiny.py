@@ -1,0 +1,99 @@
+"""A BERT that learns a page while somebody watches."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from bertviz_core.errors import TextError, TrainingError
+from bertviz_core.figures.tiny_pretraining import tiny_loss_figure
+from bertviz_core.pretrain.tiny import pretrain_tiny
+from bertviz_core.pretrain.tiny_results import MAX_TINY_CHARACTERS, TinyLook, TinyRun
+from bertviz_core.sentences import first_page
+
+SENTENCE = "The cat drinks [MASK]."
+
+
+def test_a_page_is_learnt_beyond_the_frequencies_of_its_words():
+    told = []
+    run = pretrain_tiny(first_page("en"), SENTENCE, 120, tell=told.append)
+    assert run.looks[-1].loss < run.frequency_loss < run.chance_loss
+    assert [look.num_steps for look in run.looks] == list(range(0, 121, 20))
+    assert told[-1] == run
+    assert [len(so_far.looks) for so_far in told] == list(range(1, 8))
+    assert told[2].fraction == pytest.approx(40 / 120)
+
+
+def test_before_the_first_step_nothing_is_known():
+    first = pretrain_tiny("One dog. Two dogs.", "One [MASK].", 1).looks[0]
+    assert first.loss is None
+    assert first.accuracy is None
+    assert sum(share for _, share in first.guesses) < 1
+
+
+def test_the_guess_of_frequencies_is_the_entropy_of_the_page():
+    run = pretrain_tiny("on on off. on.", "on [MASK].", 1)
+    shares = [3 / 6, 1 / 6, 2 / 6]  # on, off, full stop
+    expected = -sum(share * math.log(share) for share in shares)
+    assert run.frequency_loss == pytest.approx(expected, abs=1e-12)
+    assert run.num_tokens == 6
+    assert run.vocab_size == 5 + 3
+    assert run.chance_loss == pytest.approx(math.log(8))
+
+
+def test_a_seed_gives_the_same_run_and_another_seed_another():
+    page = "红花很红。绿草很绿。白雪很白。"
+    runs = [pretrain_tiny(page, "白[MASK]很白。", 3, seed) for seed in (7, 7, 8)]
+    assert runs[0] == runs[1]
+    assert runs[0].looks[-1].guesses != runs[2].looks[-1].guesses
+
+
+def test_a_word_that_the_page_lacks_is_unknown_to_the_network():
+    run = pretrain_tiny("One dog. Two dogs.", "One zebra [MASK].", 1)
+    assert run.tokens == ("[CLS]", "one", "[UNK]", "[MASK]", ".", "[SEP]")
+
+
+def test_whoever_watches_can_stop_it():
+    class Stopped(Exception):
+        pass
+
+    def stop(run):
+        if run.looks[-1].num_steps:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        pretrain_tiny("One dog. Two dogs.", "One [MASK].", 1000, tell=stop)
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence", "num_steps", "error", "said"),
+    [
+        ("", SENTENCE, 5, TrainingError, "too short"),
+        ("Only one sentence", SENTENCE, 5, TrainingError, "too short"),
+        ("One. " * MAX_TINY_CHARACTERS, SENTENCE, 5, TextError, "too long"),
+        ("One. Two.", "No gap.", 5, TextError, "one [MASK]. Received: 0"),
+        ("One. Two.", "[MASK] [MASK]", 5, TextError, "Received: 2"),
+        ("One. Two.", SENTENCE, 0, TrainingError, "Received: 0"),
+        ("One. Two.", SENTENCE, 1001, TrainingError, "Received: 1001"),
+    ],
+)
+def test_what_cannot_be_learnt_is_said(page, sentence, num_steps, error, said):
+    with pytest.raises(error, match=said.replace("[", r"\[").replace(".", r"\.")):
+        pretrain_tiny(page, sentence, num_steps)
+
+
+def test_the_figure_shows_the_loss_so_far_on_the_axis_of_the_whole_run():
+    looks = (
+        TinyLook(0, None, None, ()),
+        TinyLook(20, 3.5, 0.1, (("the", 0.4),)),
+        TinyLook(40, 2.5, 0.3, (("milk", 0.6),)),
+    )
+    run = TinyRun(("[CLS]", "[MASK]", "[SEP]"), 100, 9, 50, 80, 3.0, looks)
+    figure = tiny_loss_figure(run)
+    network, chance, frequency = figure.data
+    assert list(network.x) == [20, 40]
+    assert list(network.y) == [3.5, 2.5]
+    assert list(chance.y) == pytest.approx([math.log(100)] * 2)
+    assert list(frequency.y) == [3.0, 3.0]
+    assert list(figure.layout.xaxis.range) == [0, 80]
