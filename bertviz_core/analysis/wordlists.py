@@ -99,3 +99,36 @@ def entries_without(tokens: Sequence[str], kinds: Collection[str]) -> np.ndarray
     for kind in kinds:
         kept &= ~entries_of_kind(tokens, kind)
     return kept
+
+
+# Every entry has one of these: the first kind that it is of, else a word.
+MAIN_KINDS = (
+    "empty",
+    "unused",
+    "special",
+    "piece",
+    "cjk",
+    "single_character",
+    "word",
+)
+
+
+def main_kinds(tokens: Sequence[str]) -> np.ndarray:
+    """The one kind that says most about each entry.
+
+    Args:
+        tokens: V entries; "" for a row without a word.
+
+    Returns:
+        int64 `[V]`, indices into `MAIN_KINDS`.
+    """
+    tests = [KINDS[kind] for kind in MAIN_KINDS[:-1]]
+    others = len(tests)
+    return np.fromiter(
+        (
+            next((index for index, test in enumerate(tests) if test(token)), others)
+            for token in tokens
+        ),
+        np.int64,
+        len(tokens),
+    )

@@ -174,3 +174,26 @@ class EmbeddingClient:
             "vocabulary_map", model=model, num_axes=num_axes, method=method
         )
         return cast("VocabularyMap | None", answer)
+
+    def sentence_vectors(
+        self, model: str, sentences: tuple[str, ...], reading: str, layer: int
+    ) -> np.ndarray:
+        """The vectors of sentences at one layer, float32 `[M, H]`.
+
+        Args:
+            model: its id.
+            sentences: see `sentence_states`.
+            reading: "token", "cls" or "mean".
+            layer: 0 is the embedding output.
+
+        Raises:
+            TextError: see `sentence_states`.
+        """
+        answer = self._engine.call(
+            "sentence_vectors",
+            model=model,
+            sentences=sentences,
+            reading=reading,
+            layer=layer,
+        )
+        return cast(np.ndarray, answer)

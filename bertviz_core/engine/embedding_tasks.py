@@ -146,6 +146,14 @@ def draw_vocabulary_map(
     return found
 
 
+def sentence_vectors(
+    model: str, sentences: tuple[str, ...], reading: str, layer: int
+) -> np.ndarray:
+    """The vectors of sentences at one layer, to write into a file."""
+    states = _states(lambda share, message: None, model, sentences, reading)
+    return states.states[layer]
+
+
 def map_sentences(
     progress: Progress,
     model: str,
@@ -237,6 +245,7 @@ TASKS = (
     word_norms,
     exported_vectors,
     vocabulary_map,
+    sentence_vectors,
 )
 JOB_TASKS = (
     draw_vocabulary_map,

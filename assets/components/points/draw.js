@@ -145,11 +145,14 @@ function drawLabels(app, context) {
   let tried = 0
   for (const point of inOrderOfInterest(app)) {
     if (taken.length >= LABELS_AT_MOST || tried++ > TRIED_FOR_LABELS) break
-    const x = app.x[point] + radiusOf(app) + 3
     const y = app.y[point]
-    if (x < 0 || y < 8 || x > app.width - 20 || y > app.height - 8) continue
+    if (app.x[point] < 0 || y < 8 || app.x[point] > app.width || y > app.height - 8) continue
     const text = shortened(data.labels[point])
-    const box = [x, y - 8, x + context.measureText(text).width, y + 8]
+    const { width } = context.measureText(text)
+    const right = app.x[point] + radiusOf(app) + 3
+    // At the right edge the name stands to the left of its point.
+    const x = right + width > app.width ? right - width - 2 * radiusOf(app) - 6 : right
+    const box = [x, y - 8, x + width, y + 8]
     const isChosen = point === state.selected || point === state.hover
     if (!isChosen && taken.some((other) => touches(box, other))) continue
     taken.push(box)

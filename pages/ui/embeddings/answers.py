@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.position_geometry import PositionGeometry
 from bertviz_core.experiments.embedding_results import InputSum
+from bertviz_core.experiments.map_results import VocabularyMap
 from bertviz_core.experiments.word_vector_results import (
     NearestWords,
     WordAnalogy,
@@ -60,3 +62,28 @@ def project_words(
 ) -> WordAxis:
     """Words between two words."""
     return client().project_words(model, first, second, words, without=without)
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def word_norms(model: str) -> np.ndarray:
+    """The length of every word vector, float32 `[V]`."""
+    return client().word_norms(model)
+
+
+def exported_vectors(model: str, rows: tuple[int, ...]) -> np.ndarray:
+    """The vectors of some entries, not kept: for a file that is asked for once."""
+    return client().exported_vectors(model, rows)
+
+
+def sentence_vectors(
+    model: str, sentences: tuple[str, ...], reading: str, layer: int
+) -> np.ndarray:
+    """The vectors of sentences at one layer, not kept."""
+    return client().sentence_vectors(model, sentences, reading, layer)
+
+
+# 366 kB for 30,522 words. A map that is not there may be drawn any moment: short-lived.
+@st.cache_data(max_entries=8, ttl=60, show_spinner=False)
+def vocabulary_map(model: str, num_axes: int, method: str) -> VocabularyMap | None:
+    """Every entry of the vocabulary on a map."""
+    return client().vocabulary_map(model, num_axes, method)

@@ -7,8 +7,12 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.ui.address import choose_linked
+from pages.ui.embeddings.geometry import explore_geometry
 from pages.ui.embeddings.input_sum import explore_input
 from pages.ui.embeddings.positions import explore_positions
+from pages.ui.embeddings.senses import explore_senses
+from pages.ui.embeddings.sentences import explore_sentences
+from pages.ui.embeddings.vocabulary_map import explore_vocabulary
 from pages.ui.embeddings.words import explore_words
 from pages.ui.language import plain, t
 
@@ -16,6 +20,10 @@ PANELS: dict[str, Callable[[str], None]] = {
     "input": explore_input,
     "positions": explore_positions,
     "words": explore_words,
+    "map": explore_vocabulary,
+    "sentences": explore_sentences,
+    "senses": explore_senses,
+    "geometry": explore_geometry,
 }
 
 

@@ -71,7 +71,7 @@ def point_map(
     """Draws a map.
 
     Args:
-        points: what to show; what is chosen first comes from the address.
+        points: what to show; what the address says is chosen goes before `first`.
         key: of the component, and of its choices in the address.
         on_choice: called before the page runs after another choice.
 
@@ -81,7 +81,7 @@ def point_map(
     chosen = (st.session_state.get(key) or {}).get("choice")
     first_key = f"{key}_first"
     if chosen is None or first_key not in st.session_state:
-        st.session_state[first_key] = _from_address(key)
+        st.session_state[first_key] = _from_address(key, points.first)
     first: FirstChoice = st.session_state[first_key]
     sent = point_payload(dataclasses.replace(points, first=first))
     _component(data=sent, key=key, on_choice_change=on_choice)
@@ -116,13 +116,16 @@ def _checked(raw: dict[str, Any]) -> FirstChoice:
     )
 
 
-def _from_address(key: str) -> FirstChoice:
-    return _checked({name: st.query_params.get(f"{key}_{name}") for name in _NAMES})
+def _from_address(key: str, default: FirstChoice) -> FirstChoice:
+    said = {name: st.query_params.get(f"{key}_{name}") for name in _NAMES}
+    if all(value is None for value in said.values()):
+        return default
+    return _checked(said)
 
 
 def _to_address(key: str, now: FirstChoice) -> None:
     values = {
-        "state": str(now.state) if now.state else "",
+        "state": str(now.state),
         "color": str(now.colour) if now.colour else "",
         "search": now.search,
         "only": "true" if now.only else "",

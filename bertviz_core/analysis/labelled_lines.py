@@ -1,0 +1,74 @@
+"""Sentences, one a line, each with a name of its group if it has one.
+
+`weather | It rained all night.` is a sentence of the group `weather`; a tab does what
+the stroke does. Blank lines are passed over.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "sentences"
+LANGUAGES = ("en", "zh")
+SETS = ("topics", "senses")
+LONGEST_LABEL = 40  # characters
+# A stroke with white space before or behind it, a wide stroke, or a tab.
+_SEPARATOR = re.compile(r"\t|\s+\|\s*|\|\s+|\s*｜\s*")
+
+
+@dataclass(frozen=True)
+class LabelledLines:
+    """Sentences and their groups.
+
+    Args:
+        sentences: in their order.
+        labels: as many; "" for a sentence without a group.
+    """
+
+    sentences: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether any sentence has a group."""
+        return any(self.labels)
+
+
+def read_lines(text: str) -> LabelledLines:
+    """Reads what a user typed.
+
+    What stands before the first separator is the group, if it is short and something
+    follows it.
+    """
+    sentences, labels = [], []
+    for line in text.splitlines():
+        label, rest = "", line.strip()
+        parts = _SEPARATOR.split(rest, maxsplit=1)
+        if len(parts) == 2 and parts[1].strip() and len(parts[0]) <= LONGEST_LABEL:
+            label, rest = parts[0].strip(), parts[1].strip()
+        if rest:
+            sentences.append(rest)
+            labels.append(label)
+    return LabelledLines(tuple(sentences), tuple(labels))
+
+
+@functools.cache
+def bundled_lines(name: str, language: str) -> str:
+    """A set of sentences that comes with the project, as a user would type it.
+
+    Args:
+        name: of `SETS`: sentences on some topics, or one word in two senses.
+        language: of `LANGUAGES`.
+
+    Raises:
+        ValueError: no such set or language.
+    """
+    if name not in SETS or language not in LANGUAGES:
+        raise ValueError(
+            f"`name` must be among {SETS}, `language` among {LANGUAGES}. "
+            f"Received: {name}, {language}."
+        )
+    return (_FOLDER / f"{name}_{language}.txt").read_text(encoding="utf-8").strip()

@@ -1,0 +1,67 @@
+"""Points to take away: for a spreadsheet, and for the TensorFlow projector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.projector_files import metadata_tsv, vectors_tsv
+from pages.ui.language import t
+
+# Numbers in one file; as text they take some 12 bytes each.
+_MOST_NUMBERS = 5_000_000
+_BYTES_A_NUMBER = 12
+# As the projector's own documents name them.
+_VECTORS, _METADATA = "vectors.tsv", "metadata.tsv"
+
+
+def axis_columns(coordinates: np.ndarray) -> dict[str, list[float]]:
+    """Coordinates `[M, k]` as columns of a table."""
+    return {
+        f"axis_{axis + 1}": coordinates[:, axis].tolist()
+        for axis in range(coordinates.shape[1])
+    }
+
+
+def offer_tsv(
+    key: str,
+    size: int,
+    vectors: Callable[[], np.ndarray],
+    metadata: Mapping[str, Sequence[object]],
+) -> None:
+    """Draws the buttons for both files of the projector; made when clicked.
+
+    Args:
+        key: the beginning of the buttons' keys.
+        size: numbers in a vector.
+        vectors: gives `[M, size]`.
+        metadata: columns of M values, the name of a point first.
+    """
+    count = len(next(iter(metadata.values())))
+    if count * size > _MOST_NUMBERS:
+        st.info(
+            t("embeddings.too_many_for_file", limit=_MOST_NUMBERS // size, count=count),
+            icon=":material/info:",
+        )
+        return
+    if not count:
+        st.info(t("embeddings.nothing_left"), icon=":material/filter_alt_off:")
+        return
+    st.download_button(
+        t("embeddings.vectors_tsv", size=count * size * _BYTES_A_NUMBER / 1e6),
+        lambda: vectors_tsv(vectors()).encode("utf-8"),
+        file_name=_VECTORS,
+        mime="text/tab-separated-values",
+        key=f"{key}_vectors",
+        on_click="ignore",
+    )
+    st.download_button(
+        t("embeddings.metadata_tsv"),
+        lambda: metadata_tsv(metadata).encode("utf-8"),
+        file_name=_METADATA,
+        mime="text/tab-separated-values",
+        key=f"{key}_metadata",
+        on_click="ignore",
+    )

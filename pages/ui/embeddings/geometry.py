@@ -1,0 +1,195 @@
+"""Facts of geometry, measured: anisotropy, lengths, dimensions that stand out."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.experiments.map_results import LayerFacts
+from bertviz_core.figures.embedding_positions import curves_by_place_figure
+from bertviz_core.figures.masked_panels import signed_bars_figure
+from pages.ui.embeddings.sentence_box import edit_sentences
+from pages.ui.embeddings.sentences import layer_name
+from pages.ui.embeddings.settings import choose_seed
+from pages.ui.errors import shown_to_user
+from pages.ui.export import download_csv, show_figure
+from pages.ui.jobs import ask_job
+from pages.ui.language import plain, t
+
+_NUM_DIMENSIONS = 12
+
+
+@st.fragment
+def explore_geometry(model: str) -> None:
+    """Draws the sentences, and what was measured on them.
+
+    Args:
+        model: its id.
+    """
+    st.markdown(t("embeddings.geometry_intro"))
+    with shown_to_user():
+        lines = edit_sentences(model, "topics")
+        boxes = st.columns(2)
+        num_deviations = boxes[0].slider(
+            t("embeddings.deviations"),
+            2.0,
+            6.0,
+            3.0,
+            0.5,
+            key="embeddings_deviations",
+            help=t("embeddings.deviations_help"),
+            bind="query-params",
+            persist_state="session",
+        )
+        with boxes[1]:
+            seed = choose_seed("embeddings_geometry")
+        if lines is None:
+            return
+        found: LayerFacts | None = ask_job(
+            "embeddings_geometry",
+            t("embeddings.measure"),
+            "measure_layers",
+            at_once=True,
+            model=model,
+            sentences=lines.sentences,
+            num_deviations=num_deviations,
+            seed=seed,
+        )
+        if found is None:
+            return
+        _show_anisotropy(found)
+        _show_lengths(found)
+        _show_outliers(found)
+
+
+def _show_anisotropy(found: LayerFacts) -> None:
+    st.subheader(t("embeddings.anisotropy_title"), anchor=False)
+    layers = np.arange(len(found.mean_cosines))
+    curves = {
+        plain("embeddings.mean_cosine"): found.mean_cosines,
+        plain("embeddings.mean_cosine_without"): found.mean_cosines_without,
+        plain("embeddings.lower_quartile"): found.pair_quartiles[:, 0],
+        plain("embeddings.upper_quartile"): found.pair_quartiles[:, 2],
+    }
+    layer = int(np.argmax(found.mean_cosines))
+    _curves(
+        curves,
+        "embeddings_anisotropy",
+        t(
+            "embeddings.anisotropy_described",
+            layer=layer_name(layer),
+            value=float(found.mean_cosines[layer]),
+            without=float(found.mean_cosines_without[layer]),
+            tokens=found.num_tokens,
+            sentences=found.num_sentences,
+            pairs=found.num_pairs,
+            seed=found.seed,
+        ),
+        layers,
+        (min(-0.05, float(found.pair_quartiles.min())), 1.05),
+    )
+
+
+def _show_lengths(found: LayerFacts) -> None:
+    st.subheader(t("embeddings.lengths_title"), anchor=False)
+    curves = {
+        plain("embeddings.mean_length"): found.mean_norms,
+        plain("embeddings.length_5"): found.norm_ranges[:, 0],
+        plain("embeddings.length_95"): found.norm_ranges[:, 1],
+        plain("embeddings.mean_length_without"): found.mean_norms_without,
+    }
+    layers = np.arange(len(found.mean_norms))
+    _curves(
+        curves,
+        "embeddings_lengths",
+        t(
+            "embeddings.lengths_described",
+            first=float(found.mean_norms[0]),
+            last=float(found.mean_norms[-1]),
+        ),
+        layers,
+        None,
+    )
+
+
+def _curves(
+    curves: dict[str, np.ndarray],
+    name: str,
+    description: str,
+    layers: np.ndarray,
+    bounds: tuple[float, float] | None,
+) -> None:
+    x_title = plain("embeddings.layer_axis")
+    show_figure(
+        curves_by_place_figure(
+            [(key, layers, values) for key, values in curves.items()],
+            x_title=x_title,
+            y_title="",
+            bounds=bounds,
+        ),
+        name=name,
+        description=description,
+        columns={
+            x_title: layers.tolist(),
+            **{key: values.tolist() for key, values in curves.items()},
+        },
+    )
+
+
+def _show_outliers(found: LayerFacts) -> None:
+    st.subheader(t("embeddings.outliers_title"), anchor=False)
+    names = [layer_name(i) for i in range(len(found.outliers))]
+    columns = {
+        plain("embeddings.layer_axis"): names,
+        plain("embeddings.outlier_dimensions"): [
+            ", ".join(map(str, dimensions)) or "–" for dimensions in found.outliers
+        ],
+        plain("embeddings.mean_cosine"): found.mean_cosines.tolist(),
+        plain("embeddings.mean_cosine_without"): found.mean_cosines_without.tolist(),
+        plain("embeddings.mean_length"): found.mean_norms.tolist(),
+        plain("embeddings.mean_length_without"): found.mean_norms_without.tolist(),
+        plain("embeddings.same_neighbours"): found.neighbours_kept.tolist(),
+    }
+    st.dataframe(columns, hide_index=True, alt=t("embeddings.outliers_title"))
+    download_csv(columns, "embeddings_outliers")
+    st.caption(
+        t(
+            "embeddings.outliers_explained",
+            deviations=found.num_deviations,
+            size=found.scores.shape[1],
+            k=found.num_neighbours,
+        )
+    )
+    shown = st.selectbox(
+        t("embeddings.layer_axis"),
+        range(len(names)),
+        index=len(names) - 1,
+        key="embeddings_geometry_layer",
+        format_func=names.__getitem__,
+    )
+    _show_dimensions(found, min(shown or 0, len(names) - 1))
+
+
+def _show_dimensions(found: LayerFacts, layer: int) -> None:
+    parts, scores = found.contributions[layer], found.scores[layer]
+    order = np.argsort(-np.abs(parts), kind="stable")[:_NUM_DIMENSIONS]
+    title = plain("embeddings.part_of_cosine")
+    total = float(found.mean_cosines[layer])
+    show_figure(
+        signed_bars_figure(
+            [str(index) for index in order], parts[order], title, digits=4
+        ),
+        name="embeddings_dimensions",
+        description=t(
+            "embeddings.dimensions_described",
+            layer=layer_name(layer),
+            count=len(order),
+            part=float(parts[order].sum()),
+            total=total,
+        ),
+        columns={
+            plain("embeddings.dimension"): order.tolist(),
+            title: parts[order].tolist(),
+            plain("embeddings.deviation"): scores[order].tolist(),
+        },
+    )

@@ -1,0 +1,61 @@
+"""What a map is worth, in a sentence that is always shown with it."""
+
+from __future__ import annotations
+
+import math
+
+from bertviz_core.analysis.map_quality import MapQuality
+from pages.ui.language import plain
+
+
+def quality_sentence(
+    quality: MapQuality | None,
+    explained: float | None,
+    seed: int,
+    perplexity: float | None = None,
+    num_steps: int | None = None,
+) -> str:
+    """Plain text: the share of variance, the neighbours kept, the seed.
+
+    Args:
+        quality: `None` where there are too few points.
+        explained: share of the variance; `None` or NaN for a map without one.
+        seed: that the map follows from.
+        perplexity: of t-SNE.
+        num_steps: of t-SNE.
+    """
+    parts = []
+    if perplexity is not None:
+        parts.append(
+            plain(
+                "embeddings.note_tsne",
+                perplexity=perplexity,
+                steps=num_steps or 0,
+                seed=seed,
+            )
+        )
+    if explained is not None and not math.isnan(explained):
+        parts.append(plain("embeddings.note_explained", share=explained))
+    if quality is None:
+        parts.append(plain("embeddings.note_no_quality"))
+    else:
+        parts.append(
+            plain(
+                "embeddings.note_quality",
+                trust=quality.trustworthiness,
+                kept=quality.neighbours_kept,
+                k=quality.num_neighbours,
+            )
+        )
+        is_whole = quality.num_checked == quality.num_points
+        parts.append(
+            plain("embeddings.note_all_checked", count=quality.num_points)
+            if is_whole
+            else plain(
+                "embeddings.note_some_checked",
+                checked=quality.num_checked,
+                count=quality.num_points,
+                seed=seed,
+            )
+        )
+    return " ".join(parts)

@@ -1,0 +1,172 @@
+"""One word in different sentences: do its vectors part by meaning, layer by layer?"""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.labelled_lines import LabelledLines
+from bertviz_core.analysis.layer_maps import layer_maps
+from bertviz_core.experiments.embedding_results import WordSenses
+from bertviz_core.figures.embedding_positions import curves_by_place_figure
+from bertviz_core.figures.point_map import FirstChoice, PointMap, category_colour
+from bertviz_core.figures.value_map import value_map_figure
+from pages.ui.embeddings.points import map_words, point_map
+from pages.ui.embeddings.sentence_box import edit_sentences
+from pages.ui.embeddings.sentences import layer_name
+from pages.ui.embeddings.word_boxes import type_word
+from pages.ui.errors import shown_to_user
+from pages.ui.export import show_figure
+from pages.ui.jobs import ask_job
+from pages.ui.language import plain, t
+from pages.ui.models import language_of
+
+KEY = "embeddings_senses_map"
+_WORD = {"en": "bank", "zh": "苹果"}
+_FEWEST_ON_MAP = 3
+_MOST_IN_MATRIX = 40
+
+
+@st.fragment
+def explore_senses(model: str) -> None:
+    """Draws the word, its sentences, the curves, the map and the cosines.
+
+    Args:
+        model: its id.
+    """
+    st.markdown(t("embeddings.senses_intro"))
+    with shown_to_user():
+        word = type_word("sense_word", language_of(model), _WORD)
+        lines = edit_sentences(model, "senses")
+        if lines is None:
+            return
+        if not word:
+            st.info(t("embeddings.no_word"), icon=":material/edit:")
+            return
+        found: WordSenses | None = ask_job(
+            "embeddings_senses",
+            t("embeddings.follow_word"),
+            "follow_word",
+            at_once=True,
+            model=model,
+            sentences=lines.sentences,
+            word=word,
+            senses=lines.labels,
+        )
+        if found is None:
+            return
+        _show_curves(found)
+        state = _show_map(lines, found)
+        _show_cosines(found, state)
+
+
+def _show_curves(found: WordSenses) -> None:
+    layers = np.arange(len(found.separations))
+    columns = {
+        "within": [one.within_cosine for one in found.separations],
+        "between": [one.between_cosine for one in found.separations],
+        "score": [one.score for one in found.separations],
+    }
+    named = {
+        plain(f"embeddings.sense_{name}"): np.array(values, np.float64)
+        for name, values in columns.items()
+        if None not in values
+    }
+    if not named:
+        st.info(t("embeddings.one_occurrence"), icon=":material/info:")
+        return
+    show_figure(
+        curves_by_place_figure(
+            [(name, layers, values) for name, values in named.items()],
+            x_title=plain("embeddings.layer_axis"),
+            y_title="",
+            bounds=(min(-0.05, *(values.min() for values in named.values())), 1.05),
+        ),
+        name="embeddings_sense_curves",
+        description=_described(found),
+        columns={
+            plain("embeddings.layer_axis"): layers.tolist(),
+            **{name: values.tolist() for name, values in named.items()},
+        },
+    )
+
+
+def _described(found: WordSenses) -> str:
+    last = found.separations[-1]
+    if last.within_cosine is None or last.between_cosine is None:
+        return t("embeddings.senses_not_compared", count=len(found.senses))
+    if last.score is None or last.largest_share is None:
+        return t(
+            "embeddings.senses_not_scored",
+            within=last.within_cosine,
+            between=last.between_cosine,
+        )
+    scores = [one.score for one in found.separations if one.score is not None]
+    best = int(np.argmax(scores))
+    return t(
+        "embeddings.senses_described",
+        count=last.num_scored,
+        score=last.score,
+        base=last.largest_share,
+        within=last.within_cosine,
+        between=last.between_cosine,
+        best=scores[best],
+        layer=layer_name(best),
+    )
+
+
+def _show_map(lines: LabelledLines, found: WordSenses) -> int:
+    num_points = found.states.shape[1]
+    if num_points < _FEWEST_ON_MAP:
+        st.info(t("embeddings.few_occurrences"), icon=":material/info:")
+        return len(found.states) - 1
+    maps = layer_maps(found.states, 2, "procrustes")
+    none = plain("embeddings.no_group")
+    groups = [sense or none for sense in found.senses]
+    points = PointMap(
+        labels=tuple(lines.sentences[i] for i in found.sentence_index),
+        coordinates=maps.coordinates,
+        colours=(category_colour(plain("embeddings.sense"), groups),),
+        words=map_words(),
+        first=FirstChoice(state=len(found.states) - 1),
+        state_names=tuple(layer_name(i) for i in range(len(maps.explained))),
+        notes=tuple(
+            plain("embeddings.note_explained", share=float(share))
+            for share in maps.explained
+        ),
+    )
+    return point_map(points, KEY).state
+
+
+def _show_cosines(found: WordSenses, state: int) -> None:
+    order = np.argsort(np.array(found.senses, object).astype(str), kind="stable")
+    order = order[:_MOST_IN_MATRIX]
+    cosines = found.cosines[state][np.ix_(order, order)]
+    names = [
+        f"{found.senses[i]} {int(found.sentence_index[i]) + 1}".strip() for i in order
+    ]
+    title = plain("embeddings.sense_cosines", layer=layer_name(state))
+    occurrence = plain("embeddings.occurrence")
+    show_figure(
+        value_map_figure(
+            cosines,
+            names,
+            names,
+            title=title,
+            row_title=occurrence,
+            column_title=occurrence,
+            is_signed=False,
+            digits=3,
+        ),
+        name="embeddings_sense_cosines",
+        description=t(
+            "embeddings.sense_cosines_described",
+            layer=layer_name(state),
+            count=len(names),
+            all=len(found.senses),
+        ),
+        columns={
+            occurrence: names,
+            **{f"{i + 1} {n}": cosines[:, i].tolist() for i, n in enumerate(names)},
+        },
+    )

@@ -1,0 +1,95 @@
+"""The box of sentences that several parts of the page read."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.analysis.labelled_lines import (
+    LabelledLines,
+    bundled_lines,
+    read_lines,
+)
+from pages.ui.language import t
+from pages.ui.models import language_of
+
+MAX_SENTENCES = 200
+_MOST_CHARACTERS = 60_000
+# What fits into an address that every browser and server takes.
+_MOST_IN_LINK = 1500
+
+
+def edit_sentences(model: str, name: str) -> LabelledLines | None:
+    """Draws the box.
+
+    What is typed is part of the address as long as it fits.
+
+    Args:
+        model: its language chooses the sentences at first.
+        name: of the bundled set, and of the widget.
+
+    Returns:
+        The sentences; `None` while there are none, or too many.
+    """
+    key = f"embeddings_{name}"
+    language = language_of(model)
+    _begin(key, name, language)
+    text = st.text_area(
+        t(f"embeddings.{name}_box"),
+        key=key,
+        height=180,
+        max_chars=_MOST_CHARACTERS,
+        help=t("embeddings.box_help"),
+        persist_state="session",
+    )
+    text = (text or "").strip()
+    _to_address(key, text, name, language)
+    lines = read_lines(text)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(t("embeddings.sentences_counted", count=len(lines.sentences)))
+        st.button(
+            t("embeddings.sentences_reset"),
+            icon=":material/restart_alt:",
+            key=f"{key}_reset",
+            on_click=_reset,
+            args=(key, name, language),
+            type="tertiary",
+        )
+    if not lines.sentences:
+        st.info(t("embeddings.no_sentences"), icon=":material/edit:")
+        return None
+    if len(lines.sentences) > MAX_SENTENCES:
+        st.warning(
+            t(
+                "embeddings.too_many_sentences",
+                count=len(lines.sentences),
+                limit=MAX_SENTENCES,
+            ),
+            icon=":material/format_list_numbered:",
+        )
+        return None
+    return lines
+
+
+def _begin(key: str, name: str, language: str) -> None:
+    now = st.session_state.get(key)
+    others = [bundled_lines(name, other) for other in ("en", "zh") if other != language]
+    if now is None:
+        st.session_state[key] = st.query_params.get(key) or bundled_lines(
+            name, language
+        )
+    elif now.strip() in others:  # untouched: follows the model
+        st.session_state[key] = bundled_lines(name, language)
+
+
+def _to_address(key: str, text: str, name: str, language: str) -> None:
+    if text == bundled_lines(name, language) or not text:
+        st.query_params.pop(key, None)
+    elif len(text) > _MOST_IN_LINK:
+        st.query_params.pop(key, None)
+        st.caption(t("embeddings.not_in_link", limit=_MOST_IN_LINK))
+    elif st.query_params.get(key) != text:
+        st.query_params[key] = text
+
+
+def _reset(key: str, name: str, language: str) -> None:
+    st.session_state[key] = bundled_lines(name, language)

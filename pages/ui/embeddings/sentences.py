@@ -1,0 +1,232 @@
+"""Own sentences on a map of every layer, where points move from layer to layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.labelled_lines import LabelledLines
+from bertviz_core.experiments.map_results import SentenceMap
+from bertviz_core.figures.embedding_positions import curves_by_place_figure
+from bertviz_core.figures.point_map import Colour, PointMap, category_colour
+from pages.ui.address import choose_linked
+from pages.ui.answers import describe_model
+from pages.ui.embeddings.answers import sentence_vectors
+from pages.ui.embeddings.files import axis_columns, offer_tsv
+from pages.ui.embeddings.points import map_words, point_map
+from pages.ui.embeddings.quality import quality_sentence
+from pages.ui.embeddings.sentence_box import edit_sentences
+from pages.ui.embeddings.settings import choose_axes, choose_seed, choose_tsne
+from pages.ui.errors import shown_to_user
+from pages.ui.export import download_csv, show_figure
+from pages.ui.jobs import ask_job
+from pages.ui.language import plain, t
+
+KEY = "embeddings_points"
+READINGS = ("mean", "cls", "token")
+_METHODS = ("pca", "tsne")
+_ALIGNMENTS = ("shared", "procrustes")
+
+
+@dataclass(frozen=True)
+class _Settings:
+    reading: str
+    method: str
+    num_axes: int
+    alignment: str
+    seed: int
+    perplexity: float
+
+
+@st.fragment
+def explore_sentences(model: str) -> None:
+    """Draws the box, the settings, the map and what it is worth.
+
+    Args:
+        model: its id.
+    """
+    st.markdown(t("embeddings.sentences_intro"))
+    with shown_to_user():
+        lines = edit_sentences(model, "topics")
+        settings = _choose()
+        if lines is None:
+            return
+        found = _ask(model, lines, settings)
+        if found is None:
+            return
+        state = _show_map(lines, found)
+        _show_quality(found)
+        _offer_files(model, lines, found, state)
+
+
+def _choose() -> _Settings:
+    reading = _linked("reading", READINGS)
+    boxes = st.columns(2)
+    with boxes[0]:
+        method = _linked("method", _METHODS)
+    with boxes[1]:
+        num_axes = choose_axes(f"{KEY}_axes")
+    if method == "tsne":
+        seed, perplexity = choose_tsne(KEY)
+        return _Settings(reading, method, num_axes, "procrustes", seed, perplexity)
+    first, second = st.columns(2)
+    with first:
+        alignment = _linked("alignment", _ALIGNMENTS)
+    with second:
+        seed = choose_seed(KEY)
+    return _Settings(reading, method, num_axes, alignment, seed, 30.0)
+
+
+def _linked(name: str, options: tuple[str, ...]) -> str:
+    return choose_linked(
+        st.segmented_control,
+        t(f"embeddings.{name}"),
+        options,
+        key=f"{KEY}_{name}",
+        required=True,
+        help=t(f"embeddings.{name}_help"),
+        format_func=lambda option: plain(f"embeddings.{name}_{option}"),
+    )
+
+
+def _ask(model: str, lines: LabelledLines, chosen: _Settings) -> SentenceMap | None:
+    found: SentenceMap | None
+    if chosen.method == "pca":
+        found = ask_job(
+            "embeddings_pca",
+            t("embeddings.draw_pca"),
+            "map_sentences",
+            at_once=True,
+            model=model,
+            sentences=lines.sentences,
+            reading=chosen.reading,
+            num_axes=chosen.num_axes,
+            alignment=chosen.alignment,
+            seed=chosen.seed,
+        )
+        return found
+    found = ask_job(
+        "embeddings_tsne",
+        t("embeddings.draw_tsne"),
+        "draw_sentences",
+        model=model,
+        sentences=lines.sentences,
+        reading=chosen.reading,
+        num_axes=chosen.num_axes,
+        seed=chosen.seed,
+        perplexity=chosen.perplexity,
+    )
+    if found is None:
+        st.caption(t("embeddings.tsne_takes_longer"))
+    return found
+
+
+def _show_map(lines: LabelledLines, found: SentenceMap) -> int:
+    names = [layer_name(i) for i in range(len(found.coordinates))]
+    notes = [
+        quality_sentence(
+            quality, float(share), found.seed, found.perplexity, found.num_steps
+        )
+        for quality, share in zip(found.qualities, found.explained, strict=True)
+    ]
+    points = PointMap(
+        labels=found.labels,
+        coordinates=found.coordinates,
+        colours=_colours(lines, found),
+        words=map_words(),
+        state_names=tuple(names),
+        notes=tuple(notes),
+        contexts=lines.sentences,
+        context_of=found.sentence_index,
+    )
+    return point_map(points, KEY).state
+
+
+def _colours(lines: LabelledLines, found: SentenceMap) -> tuple[Colour, ...]:
+    index = found.sentence_index
+    made = []
+    if lines.has_labels:
+        none = plain("embeddings.no_group")
+        groups = [lines.labels[i] or none for i in index]
+        made.append(category_colour(plain("embeddings.group"), groups))
+    if found.reading == "token":
+        made.append(category_colour(plain("embeddings.token"), found.labels))
+        made.append(Colour(plain("embeddings.position"), found.position))
+    made.append(Colour(plain("embeddings.sentence_number"), index + 1))
+    made.append(Colour(plain("embeddings.length"), found.norms))
+    return tuple(made)
+
+
+def layer_name(index: int) -> str:
+    """What a layer is called; 0 is what enters the first."""
+    if index == 0:
+        return plain("embeddings.layer_0")
+    return plain("embeddings.layer", number=index)
+
+
+def _show_quality(found: SentenceMap) -> None:
+    layers = np.arange(len(found.qualities))
+    nothing = float("nan")
+    curves = {
+        "trustworthiness": [
+            q.trustworthiness if q else nothing for q in found.qualities
+        ],
+        "neighbours_kept": [
+            q.neighbours_kept if q else nothing for q in found.qualities
+        ],
+        "explained": found.explained.tolist(),
+    }
+    named = {
+        plain(f"embeddings.{name}"): np.array(values)
+        for name, values in curves.items()
+        if not np.isnan(values).all()
+    }
+    if not named:
+        return
+    st.subheader(t("embeddings.quality_title"), anchor=False)
+    show_figure(
+        curves_by_place_figure(
+            [(name, layers, values) for name, values in named.items()],
+            x_title=plain("embeddings.layer_axis"),
+            y_title="",
+            bounds=(-0.02, 1.05),
+        ),
+        name="embeddings_quality",
+        description=t("embeddings.quality_described"),
+        columns={
+            plain("embeddings.layer_axis"): layers.tolist(),
+            **{name: values.tolist() for name, values in named.items()},
+        },
+    )
+
+
+def _offer_files(
+    model: str, lines: LabelledLines, found: SentenceMap, state: int
+) -> None:
+    files = st.popover(
+        t("embeddings.files"),
+        icon=":material/download:",
+        key=f"{KEY}_files",
+        on_change="rerun",
+    )
+    if not files.open:
+        return
+    with files:
+        st.caption(t("embeddings.layer_files_explained", layer=layer_name(state)))
+        metadata = {
+            "name": list(found.labels),
+            "sentence": [lines.sentences[i] for i in found.sentence_index],
+            "group": [lines.labels[i] for i in found.sentence_index],
+            "position": found.position.tolist(),
+            "length": found.norms[state].tolist(),
+        }
+        download_csv(metadata | axis_columns(found.coordinates[state]), KEY)
+        size = int(str(describe_model(model).config["hidden_size"]))
+        offer_tsv(
+            KEY,
+            size,
+            lambda: sentence_vectors(model, lines.sentences, found.reading, state),
+            metadata,
+        )

@@ -1,0 +1,172 @@
+"""The whole vocabulary on a map: found, coloured, and taken away."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.wordlists import MAIN_KINDS, main_kinds
+from bertviz_core.experiments.map_results import VocabularyMap
+from bertviz_core.figures.point_map import Colour, PointMap
+from pages.ui.address import choose_linked
+from pages.ui.answers import describe_model, vocabulary
+from pages.ui.embeddings.answers import (
+    exported_vectors,
+    nearest_words,
+    vocabulary_map,
+    word_norms,
+)
+from pages.ui.embeddings.files import axis_columns, offer_tsv
+from pages.ui.embeddings.points import Choice, map_words, point_map
+from pages.ui.embeddings.quality import quality_sentence
+from pages.ui.embeddings.settings import choose_axes, choose_tsne
+from pages.ui.embeddings.word_boxes import show_neighbours
+from pages.ui.errors import shown_to_user
+from pages.ui.export import download_csv
+from pages.ui.head import model_at_work
+from pages.ui.jobs import ask_job
+from pages.ui.language import plain, t
+
+KEY = "embeddings_map"
+_NUM_NEIGHBOURS = 10
+_METHODS = ("tsne", "pca")
+
+
+@st.fragment
+def explore_vocabulary(model: str) -> None:
+    """Draws the map, the neighbours of what is chosen on it, and the files.
+
+    Args:
+        model: its id.
+    """
+    st.markdown(t("embeddings.map_intro"))
+    with shown_to_user():
+        boxes = st.columns(2)
+        with boxes[0]:
+            method = choose_linked(
+                st.segmented_control,
+                t("embeddings.method"),
+                _METHODS,
+                key="embeddings_map_method",
+                required=True,
+                help=t("embeddings.method_help"),
+                format_func=lambda name: plain(f"embeddings.method_{name}"),
+            )
+        with boxes[1]:
+            num_axes = choose_axes("embeddings_map_axes")
+        with model_at_work():
+            tokens = _tokens(model)
+            norms = word_norms(model)
+        found = _tsne(model, num_axes) if method == "tsne" else None
+        if found is None:
+            with model_at_work():
+                found = vocabulary_map(model, num_axes, "pca")
+        if found is None:
+            return
+        chosen = _show(tokens, norms, found)
+        if chosen.selected is not None:
+            _show_nearest(model, tokens, chosen.selected)
+        _offer_files(model, tokens, norms, found, chosen)
+
+
+def _tsne(model: str, num_axes: int) -> VocabularyMap | None:
+    """The stored map, or one that is drawn on demand; `None` until then."""
+    with model_at_work():
+        stored = vocabulary_map(model, num_axes, "tsne")
+    if stored is not None:
+        with st.expander(t("embeddings.draw_anew")):
+            seed, perplexity = choose_tsne("embeddings_map")
+            if (seed, perplexity) == (stored.seed, stored.perplexity):
+                st.caption(t("embeddings.is_drawn_so"))
+                return stored
+            made = _draw(model, num_axes, seed, perplexity)
+        return made or stored
+    st.info(t("embeddings.no_stored_map"), icon=":material/hourglass_empty:")
+    seed, perplexity = choose_tsne("embeddings_map")
+    return _draw(model, num_axes, seed, perplexity)
+
+
+def _draw(
+    model: str, num_axes: int, seed: int, perplexity: float
+) -> VocabularyMap | None:
+    found: VocabularyMap | None = ask_job(
+        "embeddings_map",
+        t("embeddings.draw_tsne"),
+        "draw_vocabulary_map",
+        model=model,
+        num_axes=num_axes,
+        seed=seed,
+        perplexity=perplexity,
+    )
+    return found
+
+
+def _tokens(model: str) -> tuple[str, ...]:
+    """Entries as they are shown; a row without a word has a sign of its own."""
+    known = vocabulary(model)
+    missing = len(word_norms(model)) - len(known)
+    return (*known, *([""] * missing))
+
+
+def _show(tokens: tuple[str, ...], norms: np.ndarray, found: VocabularyMap) -> Choice:
+    kinds = main_kinds(tokens)
+    present = np.unique(kinds)
+    place = np.searchsorted(present, kinds)
+    colours = (
+        Colour(
+            plain("embeddings.kind"),
+            place,
+            tuple(plain(f"embeddings.kind_{MAIN_KINDS[i]}") for i in present),
+        ),
+        Colour(plain("embeddings.length"), norms),
+        Colour(plain("embeddings.entry_number"), np.arange(len(tokens))),
+    )
+    note = quality_sentence(
+        found.quality, found.explained, found.seed, found.perplexity, found.num_steps
+    )
+    return point_map(
+        PointMap(
+            labels=tokens,
+            coordinates=found.coordinates[None],
+            colours=colours,
+            words=map_words(),
+            notes=(note,),
+        ),
+        KEY,
+    )
+
+
+def _show_nearest(model: str, tokens: tuple[str, ...], selected: int) -> None:
+    word = tokens[selected]
+    st.subheader(t("embeddings.nearest_to", word=word), anchor=False)
+    st.caption(t("embeddings.nearest_explained"))
+    found = nearest_words(model, word, _NUM_NEIGHBOURS, "cosine", ())
+    show_neighbours(found.neighbours, "cosine", "embeddings_map_neighbours")
+
+
+def _offer_files(
+    model: str,
+    tokens: tuple[str, ...],
+    norms: np.ndarray,
+    found: VocabularyMap,
+    chosen: Choice,
+) -> None:
+    wanted = chosen.search.strip().lower()
+    rows = tuple(index for index, token in enumerate(tokens) if wanted in token.lower())
+    files = st.popover(
+        t("embeddings.files"), icon=":material/download:", key=f"{KEY}_files",
+        on_change="rerun",
+    )  # fmt: skip
+    if not files.open:
+        return
+    with files:
+        kinds = main_kinds([tokens[i] for i in rows])
+        metadata = {
+            "word": [tokens[i] for i in rows],
+            "kind": [MAIN_KINDS[kind] for kind in kinds],
+            "length": norms[list(rows)].tolist(),
+        }
+        st.caption(t("embeddings.files_explained", count=len(rows)))
+        download_csv(metadata | axis_columns(found.coordinates[list(rows)]), KEY)
+        size = int(str(describe_model(model).config["hidden_size"]))
+        offer_tsv(KEY, size, lambda: exported_vectors(model, rows), metadata)
