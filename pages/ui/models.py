@@ -12,7 +12,7 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.trace import ModelEntry
 from pages.ui.answers import describe_model, installed_models
 from pages.ui.downloads import offer_download
-from pages.ui.engine import DEFAULT_MODEL
+from pages.ui.engine import DEFAULT_MODEL, client
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.language import current_language, t
@@ -21,8 +21,8 @@ _KEY = "model"
 _NEXT = "next_model"
 _UPLOADS = "uploaded_models"
 
-# The id of an upload opens it, so whoever has the address may.
-_UPLOAD_ID = re.compile(r"upload:[0-9a-f]{16,64}")
+# The id of an upload, or of a training, opens it, so whoever has the address may.
+_OWN_ID = re.compile(r"upload:[0-9a-f]{16,64}|run:(?P<run>[0-9a-f]{32})")
 # "name", "owner/name", either with "@revision".
 # Source: huggingface_hub, `validate_repo_id`; a revision is a branch, tag or commit.
 _HUB_NAME = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?(@[\w./-]{1,96})?")
@@ -32,6 +32,7 @@ _ORIGINS = {
     "cached": "app.origin_cached",
     "folder": "app.origin_folder",
     "upload": "app.origin_upload",
+    "trained": "app.origin_trained",
     "hub": "app.origin_hub",
 }
 _LANGUAGES = {
@@ -72,6 +73,7 @@ def model_picker() -> str:
         _require_allowed(model, entries)
         if not _must_be_downloaded(model, entries):
             describe_model(model)
+            _keep_on_loan(model)
             return model
     offer_download(model)
     _offer_default()
@@ -139,13 +141,20 @@ def _options(entries: dict[str, ModelEntry]) -> list[str]:
 
 
 def _require_allowed(model: str, entries: dict[str, ModelEntry]) -> None:
-    is_listed = model in entries or _UPLOAD_ID.fullmatch(model)
+    is_listed = model in entries or _OWN_ID.fullmatch(model)
     if not is_listed and not may_bring_any_model():
         raise CheckpointError(
             "This server opens the models of its list and uploaded ones only. "
             "Received: {model}. Choose a model of the list, or upload a zip file.",
             model=model[:120],
         )
+
+
+def _keep_on_loan(model: str) -> None:
+    """Says that a model that was trained here is still looked at."""
+    own = _OWN_ID.fullmatch(model)
+    if own is not None and own["run"]:
+        client().renew_training(own["run"])
 
 
 def _must_be_downloaded(model: str, entries: dict[str, ModelEntry]) -> bool:

@@ -1,8 +1,21 @@
-"""What the training changed."""
+"""Step 5, second part: the model before and after it was trained."""
 
 from __future__ import annotations
 
+import streamlit as st
+
+from pages.ui.address import choose_linked
+from pages.ui.errors import shown_to_user
+from pages.ui.fine_tune.compare_heads import show_heads
+from pages.ui.fine_tune.compare_layers import show_points, show_probes
+from pages.ui.fine_tune.compare_weights import show_weights
+from pages.ui.fine_tune.result_answers import training_outcome
 from pages.ui.fine_tune.state import FineTuneState
+from pages.ui.fine_tune.steps import offer_step
+from pages.ui.head import model_at_work
+from pages.ui.language import plain, t
+
+PANELS = ("weights", "probes", "points", "heads")
 
 
 def show(state: FineTuneState) -> None:
@@ -11,3 +24,32 @@ def show(state: FineTuneState) -> None:
     Args:
         state: its `run_id` is that of a run that has left a model.
     """
+    st.header(t("fine_tune_results.compare_title"), anchor=False)
+    if state.status is not None:
+        st.markdown(
+            t("fine_tune_results.compare_intro", model=state.status.request.model)
+        )
+        _compare(state.run_id, state.status.request.model)
+    offer_step("take", "compared")
+
+
+@st.fragment
+def _compare(run: str, base: str) -> None:
+    panel = choose_linked(
+        st.pills,
+        t("fine_tune_results.compare_panel"),
+        PANELS,
+        key="ft_compare_panel",
+        required=True,
+        format_func=lambda name: plain(f"fine_tune_results.panel_{name}"),
+    )
+    st.markdown(t(f"fine_tune_results.{panel}_intro"))
+    with shown_to_user(stop=False), model_at_work(at_start_only=True):
+        if panel == "weights":
+            show_weights(run)
+        elif panel == "probes":
+            show_probes(run, training_outcome(run))
+        elif panel == "points":
+            show_points(run, training_outcome(run))
+        else:
+            show_heads(run, base, training_outcome(run))

@@ -1,8 +1,42 @@
-"""Taking the model away."""
+"""Step 6: the trained model, to take away and to look into."""
 
 from __future__ import annotations
 
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.errors import TrainingError
+from bertviz_core.finetune.training_status import TrainingStatus
+from bertviz_core.trace import ModelEntry
+from pages.ui.answers import forget_models
+from pages.ui.engine import client
+from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.state import FineTuneState
+from pages.ui.head import model_at_work
+from pages.ui.language import plain, t
+from pages.ui.models import add_uploaded
+from pages.ui.navigation import ICONS
+
+# Pages that look into one model, in the order of their links.
+_LOOK_INTO = ("attention", "masked_word", "embeddings", "layers")
+_KEPT = "ft_take_kept"
+# What stands in the zip, each with a line on the page.
+_CONTENTS = (
+    "model.safetensors",
+    "config.json",
+    "vocab.txt",
+    "labels.json",
+    "metrics.json",
+    "recipe.json",
+    "predictions.csv",
+    "predict.py",
+    "README.md",
+)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # which Excel needs to read Chinese
 
 
 def show(state: FineTuneState) -> None:
@@ -11,3 +45,144 @@ def show(state: FineTuneState) -> None:
     Args:
         state: its `run_id` is that of a run that has left a model.
     """
+    status = state.status
+    if status is None or status.model is None:
+        return
+    st.header(t("fine_tune_results.take_title"), anchor=False)
+    st.markdown(t("fine_tune_results.take_intro"))
+    path = Path(client().training_bundle(state.run_id))
+    _offer_files(status, path)
+    st.subheader(t("fine_tune_results.inside_title"), anchor=False)
+    _show_contents(path)
+    st.subheader(t("fine_tune_results.open_title"), anchor=False)
+    _offer_pages(status.model)
+    st.subheader(t("fine_tune_results.keep_title"), anchor=False)
+    _offer_to_keep(status, path)
+
+
+def _offer_files(status: TrainingStatus, path: Path) -> None:
+    name = _file_stem(status)
+    size = path.stat().st_size / 1e6
+    with st.container(horizontal=True):
+        st.download_button(
+            t("fine_tune_results.download_zip", size=size),
+            path.read_bytes,
+            file_name=plain("fine_tune_results.zip_file", name=name),
+            mime="application/zip",
+            key="ft_take_zip",
+            icon=":material/folder_zip:",
+            on_click="ignore",
+        )
+        st.download_button(
+            t("fine_tune_results.download_rows"),
+            lambda: _BYTE_ORDER_MARK + _inside(path, "predictions.csv"),
+            file_name=plain("fine_tune_results.predictions_file", name=name),
+            mime="text/csv",
+            key="ft_take_rows",
+            icon=":material/table:",
+            on_click="ignore",
+            help=t("fine_tune_results.download_rows_help"),
+        )
+        if status.has_log:
+            log = Path(client().training_log(status.run_id))
+            st.download_button(
+                t("fine_tune_results.download_log"),
+                log.read_bytes,
+                file_name=plain("fine_tune_results.log_file", name=name),
+                mime="application/zip",
+                key="ft_take_log",
+                icon=":material/monitoring:",
+                on_click="ignore",
+                help=t("fine_tune_results.download_log_help"),
+            )
+    st.caption(t("fine_tune_results.where_it_lies", path=str(path)))
+
+
+def _show_contents(path: Path) -> None:
+    with zipfile.ZipFile(path) as packed:
+        sizes = {Path(e.filename).name: e.file_size for e in packed.infolist()}
+    names = [name for name in _CONTENTS if name in sizes]
+    columns: dict[str, list[Any]] = {
+        plain("fine_tune_results.file"): names,
+        plain("fine_tune_results.what_it_is"): [
+            plain(f"fine_tune_results.file_{_stem(name)}") for name in names
+        ],
+        plain("fine_tune_results.kilobytes"): [
+            round(sizes[name] / 1000, 1) for name in names
+        ],
+    }
+    st.dataframe(
+        columns, hide_index=True, alt=plain("fine_tune_results.contents_described")
+    )
+    with st.expander(t("fine_tune_results.script_title"), icon=":material/code:"):
+        st.markdown(t("fine_tune_results.script_intro"))
+        st.code(_inside(path, "predict.py").decode(), language="python")
+    with st.expander(t("fine_tune_results.card_title"), icon=":material/article:"):
+        st.markdown(t("fine_tune_results.card_intro"))
+        st.code(_inside(path, "README.md").decode(), language="markdown")
+    with st.expander(t("fine_tune_results.recipe_title"), icon=":material/menu_book:"):
+        st.markdown(t("fine_tune_results.recipe_intro"))
+        st.json(json.loads(_inside(path, "recipe.json")))
+
+
+def _stem(name: str) -> str:
+    return name.split(".")[0].lower()
+
+
+def _offer_pages(entry: ModelEntry) -> None:
+    st.markdown(t("fine_tune_results.open_intro"))
+    # The picker of the other pages lists it from now on.
+    add_uploaded(entry)
+    language = st.query_params.get("lang")
+    address = {"model": entry.model_id} | ({"lang": language} if language else {})
+    with st.container(horizontal=True):
+        for name in (name for name in _LOOK_INTO if name in ICONS):
+            script = f"pages/views/{name}.py"
+            st.page_link(
+                script,
+                label=t(f"app.page_{name}"),
+                icon=f":material/{ICONS[name]}:",
+                query_params=address,
+            )
+
+
+def _offer_to_keep(status: TrainingStatus, path: Path) -> None:
+    st.markdown(t("fine_tune_results.keep_intro"))
+    kept: dict[str, ModelEntry] = st.session_state.setdefault(_KEPT, {})
+    if st.button(
+        t("fine_tune_results.keep"),
+        key="ft_take_keep",
+        icon=":material/bookmark_add:",
+        disabled=status.run_id in kept,
+    ):
+        with shown_to_user(stop=False), model_at_work():
+            entry = client().add_upload(str(path), _file_stem(status))
+            add_uploaded(entry)
+            forget_models()
+            kept[status.run_id] = entry
+    if status.run_id in kept:
+        entry = kept[status.run_id]
+        st.success(
+            t("fine_tune_results.kept", title=entry.title, model=entry.model_id),
+            icon=":material/bookmark:",
+        )
+    st.page_link(
+        "pages/views/models.py",
+        label=t("fine_tune_results.load_back"),
+        icon=":material/upload:",
+    )
+
+
+def _inside(path: Path, name: str) -> bytes:
+    """A file of the zip."""
+    with zipfile.ZipFile(path) as packed:
+        for entry in packed.infolist():
+            if Path(entry.filename).name == name:
+                return packed.read(entry)
+    raise TrainingError("The zip file has no {name}. Train again.", name=name)
+
+
+def _file_stem(status: TrainingStatus) -> str:
+    title = status.request.title or "bert-fine-tuned"
+    stem = "".join(c if c.isalnum() or c in "-_" else "-" for c in Path(title).stem)
+    return stem.strip("-")[:60] or "bert-fine-tuned"

@@ -1,8 +1,40 @@
-"""Trying the model on new texts."""
+"""Step 5, first part: the model on texts of one's own."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import streamlit as st
+
+from bertviz_core.experiments.finetuned_results import ReadText
+from bertviz_core.figures.class_bars import class_bars_figure
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.finetune.outcome import RunOutcome
+from pages.ui.address import choose_linked
+from pages.ui.errors import shown_to_user
+from pages.ui.export import show_figure
+from pages.ui.fine_tune.result_answers import (
+    read_class,
+    training_outcome,
+    validation_rows,
+)
 from pages.ui.fine_tune.state import FineTuneState
+from pages.ui.fine_tune.try_nearest import show_nearest
+from pages.ui.fine_tune.try_table import predict_file
+from pages.ui.fine_tune.try_words import show_words
+from pages.ui.head import model_at_work
+from pages.ui.language import plain, t
+from pages.ui.markdown import Markdown
+
+PANELS = ("words", "nearest")
+_TEXT, _PAIR = "ft_try_text", "ft_try_pair"
+_MOST_CHARACTERS = 5000
+
+
+@dataclass(frozen=True)
+class _Texts:
+    text: str
+    pair: str | None
 
 
 def show(state: FineTuneState) -> None:
@@ -11,3 +43,120 @@ def show(state: FineTuneState) -> None:
     Args:
         state: its `run_id` is that of a run that has left a model.
     """
+    st.header(t("fine_tune_results.try_title"), anchor=False)
+    st.markdown(t("fine_tune_results.try_intro"))
+    with shown_to_user(), model_at_work():
+        outcome = training_outcome(state.run_id)
+    _try_text(outcome, _max_tokens(state))
+    st.subheader(t("fine_tune_results.table_title"), anchor=False)
+    predict_file(outcome, _max_tokens(state))
+
+
+def _max_tokens(state: FineTuneState) -> int:
+    return 0 if state.status is None else state.status.request.settings.max_tokens
+
+
+@st.fragment
+def _try_text(outcome: RunOutcome, max_tokens: int) -> None:
+    with shown_to_user(stop=False):
+        texts = _edit(outcome)
+        if not texts.text or texts.pair == "":
+            st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
+            return
+        with model_at_work(at_start_only=True):
+            read = read_class(outcome.model_id, texts.text, texts.pair, max_tokens)
+        if read.was_cut:
+            st.warning(
+                t(
+                    "fine_tune_results.was_cut",
+                    count=read.num_tokens_uncut,
+                    limit=read.tokenized.num_tokens,
+                ),
+                icon=":material/content_cut:",
+            )
+        _show_answer(read)
+        panel = choose_linked(
+            st.pills,
+            t("fine_tune_results.try_panel"),
+            PANELS,
+            key="ft_try_panel",
+            required=True,
+            format_func=lambda name: plain(f"fine_tune_results.panel_{name}"),
+        )
+        st.markdown(t(f"fine_tune_results.{panel}_intro"))
+        if panel == "words":
+            show_words(read)
+        else:
+            show_nearest(outcome, read)
+
+
+def _edit(outcome: RunOutcome) -> _Texts:
+    """Draws the boxes; at first they hold a row that was set aside."""
+    if not {_TEXT, _PAIR} & {*st.session_state, *st.query_params}:
+        _take_row(outcome, 0)
+    text = st.text_area(
+        t("fine_tune_results.try_text"),
+        key=_TEXT,
+        max_chars=_MOST_CHARACTERS,
+        bind="query-params",
+        persist_state="session",
+    )
+    pair = None
+    if outcome.has_pairs:
+        typed = st.text_area(
+            t("fine_tune_results.try_pair"),
+            key=_PAIR,
+            max_chars=_MOST_CHARACTERS,
+            bind="query-params",
+            persist_state="session",
+        )
+        pair = (typed or "").strip()
+    st.button(
+        t("fine_tune_results.another_row"),
+        icon=":material/autorenew:",
+        key="ft_try_another",
+        help=t("fine_tune_results.another_row_help"),
+        on_click=_next_row,
+        args=(outcome,),
+    )
+    return _Texts((text or "").strip(), pair)
+
+
+def _next_row(outcome: RunOutcome) -> None:
+    """Takes the next of the rows that were set aside. A callback."""
+    place = st.session_state.get("ft_try_row", 0) + 1
+    with shown_to_user(stop=False):
+        _take_row(outcome, place % len(outcome.report.targets))
+
+
+def _take_row(outcome: RunOutcome, index: int) -> None:
+    row = validation_rows(outcome.run_id, (index,))[0]
+    st.session_state["ft_try_row"] = index
+    st.session_state[_TEXT] = row.text[:_MOST_CHARACTERS]
+    if outcome.has_pairs:
+        st.session_state[_PAIR] = (row.pair or "")[:_MOST_CHARACTERS]
+
+
+def _show_answer(read: ReadText) -> None:
+    if read.is_regression:
+        st.metric(
+            t("fine_tune_results.says_number", name=read.labels[0]),
+            plain("fine_tune_results.number", value=float(read.outputs[0])),
+        )
+        return
+    share = Markdown(percent(float(read.outputs[read.best])))
+    show_figure(
+        class_bars_figure(
+            read.labels, read.outputs, plain("fine_tune_results.probability")
+        ),
+        name="ft_try_classes",
+        description=t(
+            "fine_tune_results.says_class",
+            label=read.labels[read.best],
+            share=share,
+        ),
+        columns={
+            plain("fine_tune_results.class"): list(read.labels),
+            plain("fine_tune_results.probability"): read.outputs.tolist(),
+        },
+    )

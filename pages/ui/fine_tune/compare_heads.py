@@ -1,0 +1,138 @@
+"""Where the attention went: all heads on one text, then one head in full."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.comparison import align_tokens, attention_difference
+from bertviz_core.experiments.finetuned_results import HeadChange
+from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.finetune.outcome import RunOutcome
+from pages.ui.attention.answers import attention_matrix
+from pages.ui.attention.texts import Texts
+from pages.ui.export import show_figure
+from pages.ui.fine_tune.result_answers import head_change, validation_rows
+from pages.ui.language import plain, t
+
+_TEXT = "ft_compare_text"
+_MOST_CHARACTERS = 1000
+_MOST_SHOWN = 48  # tokens on a side
+
+
+def show_heads(run: str, base: str, outcome: RunOutcome) -> None:
+    """Draws the change of every head, and the difference of the one that is chosen.
+
+    Args:
+        run: its id.
+        base: id of the model that it began with.
+        outcome: of the run.
+    """
+    if _TEXT not in st.session_state and _TEXT not in st.query_params:
+        row = validation_rows(run, (0,))[0]
+        st.session_state[_TEXT] = row.text[:_MOST_CHARACTERS]
+    typed = st.text_input(
+        t("fine_tune_results.heads_text"),
+        key=_TEXT,
+        max_chars=_MOST_CHARACTERS,
+        bind="query-params",
+        persist_state="session",
+    )
+    text = (typed or "").strip()
+    if not text:
+        st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
+        return
+    found = head_change(run, text, None)
+    layer, head = _draw_all(found)
+    first, second = (
+        attention_matrix(model, Texts(text, None), "head", layer, head)
+        for model in (base, outcome.model_id)
+    )
+    alignment = align_tokens(found.tokens, found.tokens)
+    values = attention_difference(first, second, alignment).values
+    _draw_head(values, found, layer, head)
+
+
+def _draw_all(found: HeadChange) -> tuple[int, int]:
+    """The map of all heads, and the choice of one; at first the most changed."""
+    layers, heads = found.distances.shape
+    most = np.unravel_index(int(found.distances.argmax()), found.distances.shape)
+    show_figure(
+        value_map_figure(
+            found.distances,
+            [str(number + 1) for number in range(layers)],
+            [str(number + 1) for number in range(heads)],
+            title=plain("fine_tune_results.figure_gone"),
+            row_title=plain("fine_tune_results.figure_layer"),
+            column_title=plain("fine_tune_results.head"),
+            is_signed=False,
+        ),
+        name="ft_compare_heads",
+        description=t(
+            "fine_tune_results.heads_described",
+            layer=int(most[0]) + 1,
+            head=int(most[1]) + 1,
+            share=float(found.distances[most]),
+        ),
+        columns={
+            plain("fine_tune_results.figure_layer"): [
+                layer + 1 for layer in range(layers) for _ in range(heads)
+            ],
+            plain("fine_tune_results.head"): [*range(1, heads + 1)] * layers,
+            plain("fine_tune_results.figure_gone"): found.distances.ravel().tolist(),
+        },
+    )
+    return _choose_head(found, int(most[0]), int(most[1]))
+
+
+def _choose_head(found: HeadChange, layer: int, head: int) -> tuple[int, int]:
+    layers, heads = found.distances.shape
+    boxes = st.columns(2)
+    chosen_layer = boxes[0].selectbox(
+        t("fine_tune_results.figure_layer"),
+        range(layers),
+        index=layer,
+        format_func=lambda number: str(number + 1),
+        key=f"ft_compare_head_layer_{layers}",
+    )
+    chosen_head = boxes[1].selectbox(
+        t("fine_tune_results.head"),
+        range(heads),
+        index=head,
+        format_func=lambda number: str(number + 1),
+        key=f"ft_compare_head_{heads}",
+    )
+    return chosen_layer or 0, chosen_head or 0
+
+
+def _draw_head(values: np.ndarray, found: HeadChange, layer: int, head: int) -> None:
+    shown = values[:_MOST_SHOWN, :_MOST_SHOWN]
+    names = list(found.tokens[:_MOST_SHOWN])
+    most = np.unravel_index(int(np.abs(shown).argmax()), shown.shape)
+    show_figure(
+        value_map_figure(
+            shown,
+            names,
+            names,
+            title=plain("fine_tune_results.after_less_before"),
+            row_title=plain("fine_tune_results.from_token"),
+            column_title=plain("fine_tune_results.to_token"),
+            is_signed=True,
+        ),
+        name="ft_compare_attention",
+        description=t(
+            "fine_tune_results.attention_described",
+            layer=layer + 1,
+            head=head + 1,
+            row=names[int(most[0])],
+            column=names[int(most[1])],
+            value=float(shown[most]),
+        ),
+        columns={
+            plain("fine_tune_results.from_token"): [a for a in names for _ in names],
+            plain("fine_tune_results.to_token"): [b for _ in names for b in names],
+            plain("fine_tune_results.after_less_before"): shown.ravel().tolist(),
+        },
+    )
+    if len(found.tokens) > _MOST_SHOWN:
+        st.caption(t("fine_tune_results.tokens_left_out", count=_MOST_SHOWN))

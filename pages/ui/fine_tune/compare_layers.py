@@ -1,0 +1,198 @@
+"""What can be read off each layer, and where rows lie, before and after training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.experiments.finetuned_results import LayerComparison
+from bertviz_core.figures.before_after import (
+    class_points_figure,
+    layer_scores_figure,
+    number_points_figure,
+)
+from bertviz_core.finetune.outcome import RunOutcome
+from pages.ui.address import choose_linked
+from pages.ui.export import show_figure
+from pages.ui.fine_tune.compare_words import change_words
+from pages.ui.fine_tune.result_answers import validation_rows
+from pages.ui.jobs import ask_job
+from pages.ui.language import plain, t
+from pages.ui.masked_word.asking import is_short
+
+READINGS = ("cls", "mean")
+_USUAL_ROWS, _USUAL_TOKENS = 1200, 40  # of both models together
+_BEFORE, _AFTER = 0, 1
+
+
+def show_probes(run: str, outcome: RunOutcome) -> None:
+    """Draws how well a linear probe does on each layer.
+
+    Args:
+        run: its id.
+        outcome: of the run.
+    """
+    found = _ask(run, outcome)
+    if found is None:
+        return
+    words = change_words()
+    last = found.scores[:, -1]
+    name = "probe_r2" if found.is_regression else "probe_accuracy"
+    show_figure(
+        layer_scores_figure(
+            found.scores,
+            found.score_intervals,
+            None if found.is_regression else found.least,
+            plain(f"fine_tune_results.{name}"),
+            words,
+        ),
+        name="ft_compare_probes",
+        description=t(
+            "fine_tune_results.probes_described",
+            before=float(last[_BEFORE]),
+            after=float(last[_AFTER]),
+            fitted=found.num_fitted,
+            judged=len(found.rows),
+        ),
+        columns=_probe_columns(found),
+    )
+    if not np.isnan(found.separations).all():
+        _show_separations(found)
+
+
+def _show_separations(found: LayerComparison) -> None:
+    st.markdown(t("fine_tune_results.separation_intro"))
+    ends = np.nan_to_num(found.separations[:, -1])
+    show_figure(
+        layer_scores_figure(
+            found.separations,
+            np.full((*found.separations.shape, 2), np.nan),
+            found.least,
+            plain("fine_tune_results.separation"),
+            change_words(),
+        ),
+        name="ft_compare_separations",
+        description=t(
+            "fine_tune_results.separation_described",
+            before=float(ends[_BEFORE]),
+            after=float(ends[_AFTER]),
+        ),
+        columns=_probe_columns(found),
+    )
+
+
+def show_points(run: str, outcome: RunOutcome) -> None:
+    """Draws the rows at one layer, before and after, on the same axes.
+
+    Args:
+        run: its id.
+        outcome: of the run.
+    """
+    found = _ask(run, outcome)
+    if found is None:
+        return
+    num_states = found.scores.shape[1]
+    layer = st.select_slider(
+        t("fine_tune_results.figure_layer"),
+        range(num_states),
+        num_states - 1,
+        format_func=_state_name,
+        key=f"ft_compare_layer_{num_states}",
+        help=t("fine_tune_results.layer_help"),
+    )
+    rows = validation_rows(run, tuple(found.rows.tolist()))
+    hints = [row.text for row in rows]
+    limits = np.stack(
+        [found.coordinates.min(axis=(0, 1, 2)), found.coordinates.max(axis=(0, 1, 2))],
+        axis=1,
+    )
+    for box, turn, name in zip(
+        st.columns(2), (_BEFORE, _AFTER), ("before", "after"), strict=True
+    ):
+        with box:
+            st.markdown(f"**{t(f'fine_tune_results.figure_{name}')}**")
+            _draw_points(found, turn, layer or 0, limits, hints, name)
+    st.caption(t("fine_tune_results.same_axes"))
+
+
+def _draw_points(
+    found: LayerComparison,
+    turn: int,
+    layer: int,
+    limits: np.ndarray,
+    hints: list[str],
+    name: str,
+) -> None:
+    points, words = found.coordinates[turn, layer], change_words()
+    if found.is_regression:
+        figure = number_points_figure(points, limits, found.targets, hints, words)
+        labels = [f"{target:.6g}" for target in found.targets.tolist()]
+    else:
+        figure = class_points_figure(
+            points, limits, found.targets, found.labels, hints, words
+        )
+        labels = [found.labels[int(target)] for target in found.targets]
+    separation = found.separations[turn, layer]
+    key = "points_described" if np.isnan(separation) else "points_separation"
+    show_figure(
+        figure,
+        name=f"ft_compare_points_{name}",
+        description=t(
+            f"fine_tune_results.{key}",
+            count=len(points),
+            state=_state_name(layer),
+            explained=float(found.explained[turn, layer]),
+            separation=float(np.nan_to_num(separation)),
+        ),
+        columns={
+            plain("fine_tune_results.text"): hints,
+            plain("fine_tune_results.label"): labels,
+            "x": points[:, 0].tolist(),
+            "y": points[:, 1].tolist(),
+        },
+    )
+
+
+def _ask(run: str, outcome: RunOutcome) -> LayerComparison | None:
+    reading = choose_linked(
+        st.segmented_control,
+        t("fine_tune_results.reading"),
+        READINGS,
+        key="ft_compare_reading",
+        required=True,
+        format_func=lambda name: plain(f"fine_tune_results.reading_{name}"),
+        help=t("fine_tune_results.reading_help"),
+    )
+    found: LayerComparison | None = ask_job(
+        "ft_compare_layers",
+        t("fine_tune_results.compare_rows"),
+        "compare_layers",
+        at_once=is_short(outcome.model_id, _USUAL_ROWS, _USUAL_TOKENS),
+        run=run,
+        reading=reading,
+    )
+    return found
+
+
+def _state_name(layer: int) -> str:
+    if layer == 0:
+        return plain("fine_tune_results.figure_embeddings")
+    return plain("fine_tune_results.layer_number", number=layer)
+
+
+def _probe_columns(found: LayerComparison) -> dict[str, list[Any]]:
+    states = range(found.scores.shape[1])
+    columns: dict[str, list[Any]] = {
+        plain("fine_tune_results.figure_layer"): [_state_name(i) for i in states]
+    }
+    for turn, name in ((_BEFORE, "before"), (_AFTER, "after")):
+        when = plain(f"fine_tune_results.figure_{name}")
+        for kind, values in (
+            ("probe", found.scores),
+            ("separation", found.separations),
+        ):
+            column = plain(f"fine_tune_results.{kind}_when", when=when)
+            columns[column] = [None if np.isnan(v) else float(v) for v in values[turn]]
+    return columns

@@ -1,0 +1,108 @@
+"""How far training has moved the weights of each layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.experiments.finetuned_results import WeightChange
+from bertviz_core.figures.before_after import moved_figure
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.figures.value_map import value_map_figure
+from pages.ui.export import show_figure
+from pages.ui.fine_tune.compare_words import change_words
+from pages.ui.fine_tune.result_answers import weight_change
+from pages.ui.language import plain, t
+from pages.ui.markdown import Markdown
+
+
+def show_weights(run: str) -> None:
+    """Draws the change of each layer, and of its parts.
+
+    Args:
+        run: its id.
+    """
+    found = weight_change(run)
+    names = [layer_name(layer) for layer in found.layers]
+    most = int(np.nan_to_num(found.totals).argmax())
+    show_figure(
+        moved_figure(names, found.totals, change_words()),
+        name="ft_compare_weights",
+        description=_description(found, names, most),
+        columns={
+            plain("fine_tune_results.part_of_model"): names,
+            plain("fine_tune_results.figure_moved"): _known(found.totals),
+        },
+    )
+    parts = [plain(f"fine_tune_results.part_{part}") for part in found.parts]
+    if st.toggle(
+        t("fine_tune_results.show_parts"),
+        key="ft_compare_parts",
+        bind="query-params",
+        help=t("fine_tune_results.show_parts_help"),
+    ):
+        _show_parts(found, names, parts)
+
+
+def layer_name(layer: str) -> str:
+    """What a part of the model is called on the page.
+
+    Args:
+        layer: of `WeightChange.layers`.
+    """
+    if layer.startswith("layer_"):
+        number = int(layer.removeprefix("layer_")) + 1
+        return plain("fine_tune_results.layer_number", number=number)
+    return plain(f"fine_tune_results.part_{layer}")
+
+
+def _description(found: WeightChange, names: list[str], most: int) -> str:
+    totals = np.nan_to_num(found.totals)
+    if not totals.any():
+        return t("fine_tune_results.weights_still")
+    return t(
+        "fine_tune_results.weights_described",
+        layer=names[most],
+        share=Markdown(percent(float(totals[most]))),
+        still=int((totals == 0).sum()),
+        count=len(totals),
+    )
+
+
+def _show_parts(found: WeightChange, names: list[str], parts: list[str]) -> None:
+    known = np.nan_to_num(found.shares)
+    row, column = np.unravel_index(int(known.argmax()), known.shape)
+    show_figure(
+        value_map_figure(
+            found.shares,
+            names,
+            parts,
+            title=plain("fine_tune_results.figure_moved"),
+            row_title="",
+            column_title="",
+            is_signed=False,
+        ),
+        name="ft_compare_weight_parts",
+        description=t(
+            "fine_tune_results.parts_described",
+            layer=names[int(row)],
+            part=parts[int(column)],
+            share=Markdown(percent(float(known[row, column]))),
+        ),
+        columns=_table(found, names, parts),
+    )
+
+
+def _table(
+    found: WeightChange, names: list[str], parts: list[str]
+) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {plain("fine_tune_results.part_of_model"): names}
+    for part, values in zip(parts, found.shares.T, strict=True):
+        columns[part] = _known(values)
+    return columns
+
+
+def _known(values: np.ndarray) -> list[float | None]:
+    return [None if np.isnan(v) else float(v) for v in values]

@@ -1,0 +1,77 @@
+"""The rows that the model learned from and that look most alike to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.experiments.finetuned_results import NearTrainingRows, ReadText
+from bertviz_core.finetune.outcome import RunOutcome
+from pages.ui.export import download_csv
+from pages.ui.jobs import ask_job
+from pages.ui.language import plain, t
+from pages.ui.masked_word.asking import is_short
+
+_NUM_ROWS = 5
+# A row that nobody has counted the tokens of.
+_USUAL_TOKENS = 40
+_DONE = "ft_try_vectors"
+
+
+def show_nearest(outcome: RunOutcome, read: ReadText) -> None:
+    """Draws the nearest rows with their labels.
+
+    Args:
+        outcome: of the run.
+        read: what its model says of the text.
+    """
+    num_rows = int(outcome.recipe.get("training_rows", 0))
+    # The vectors of the rows are computed once; after that a text takes one pass.
+    is_known = st.session_state.get(_DONE) == outcome.run_id
+    found: NearTrainingRows | None = ask_job(
+        "ft_try_nearest",
+        t("fine_tune_results.search_rows", count=num_rows),
+        "nearest_training_rows",
+        at_once=is_known or is_short(read.model_id, num_rows, _USUAL_TOKENS),
+        run=outcome.run_id,
+        text=read.text,
+        pair=read.pair,
+        count=_NUM_ROWS,
+    )
+    if found is None:
+        return
+    st.session_state[_DONE] = outcome.run_id
+    columns = _columns(found, outcome.has_pairs)
+    said = _description(found, read)
+    st.dataframe(columns, hide_index=True, alt=said)
+    st.caption(said)
+    download_csv(columns, "ft_try_nearest")
+
+
+def _columns(found: NearTrainingRows, has_pairs: bool) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {
+        plain("fine_tune_results.cosine"): [
+            round(float(value), 4) for value in found.cosines
+        ],
+        plain("fine_tune_results.label"): [row.label for row in found.rows],
+        plain("fine_tune_results.text"): [row.text for row in found.rows],
+    }
+    if has_pairs:
+        second = plain("fine_tune_results.second_text")
+        columns[second] = [row.pair or "" for row in found.rows]
+    columns[plain("fine_tune_results.row")] = [row.row for row in found.rows]
+    return columns
+
+
+def _description(found: NearTrainingRows, read: ReadText) -> str:
+    if read.is_regression:
+        return t("fine_tune_results.nearest_numbers", count=found.num_searched)
+    label = read.labels[read.best]
+    return t(
+        "fine_tune_results.nearest_classes",
+        alike=sum(row.label == label for row in found.rows),
+        shown=len(found.rows),
+        label=label,
+        count=found.num_searched,
+    )

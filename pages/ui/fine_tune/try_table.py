@@ -1,0 +1,165 @@
+"""The model on a whole file: choose it, choose its texts, take the answers away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.experiments.finetuned_results import TablePredictions
+from bertviz_core.finetune.outcome import RunOutcome
+from bertviz_core.finetune.request import TableSource
+from bertviz_core.finetune.table_rows import DEFAULT_LIMITS
+from bertviz_core.finetune.table_view import TableView
+from pages.ui.engine import client
+from pages.ui.errors import shown_to_user
+from pages.ui.fine_tune.answers import read_table
+from pages.ui.jobs import ask_job
+from pages.ui.language import plain, t
+
+_TABLE = "ft_try_table"
+_UPLOADS = "ft_try_table_uploads"
+_MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
+
+
+def predict_file(outcome: RunOutcome, max_tokens: int) -> None:
+    """Draws the whole way from a file to the file with predictions.
+
+    Args:
+        outcome: of the run.
+        max_tokens: what texts are cut to.
+    """
+    st.markdown(t("fine_tune_results.table_intro"))
+    with shown_to_user(stop=False):
+        _upload()
+        chosen: tuple[str, str] | None = st.session_state.get(_TABLE)
+        if chosen is None:
+            return
+        handle, name = chosen
+        st.markdown(t("fine_tune_results.table_chosen", name=name))
+        view = read_table(TableSource(handle))
+        text, pair = _choose_columns(view, outcome)
+        found: TablePredictions | None = ask_job(
+            "ft_try_table",
+            t("fine_tune_results.predict_all", count=view.num_rows),
+            "predict_table",
+            model=outcome.model_id,
+            source=TableSource(handle),
+            text_column=text,
+            pair_column=pair,
+            max_tokens=max_tokens,
+        )
+        if found is None:
+            return
+        if Path(found.path).is_file():
+            _show_predictions(found, name)
+        else:
+            st.info(t("fine_tune_results.predictions_gone"), icon=":material/timer:")
+
+
+def _upload() -> None:
+    # A new key empties the box, and with it the memory that holds the file.
+    count = st.session_state.get(_UPLOADS, 0)
+    file = st.file_uploader(
+        t("fine_tune_results.table_upload"),
+        type=["csv", "tsv", "txt"],
+        key=f"{_TABLE}_{count}",
+        max_upload_size=_MEGABYTES,
+    )
+    if file is None:
+        return
+    with st.spinner(t("fine_tune_results.storing")):
+        before = st.session_state.get(_TABLE)
+        st.session_state[_TABLE] = (client().keep_table(file), file.name)
+        if before is not None:
+            client().forget_table(before[0])
+    st.session_state[_UPLOADS] = count + 1
+    st.rerun()
+
+
+def _choose_columns(view: TableView, outcome: RunOutcome) -> tuple[str, str | None]:
+    guess = view.guess.text if view.guess is not None else _longest(view)
+    boxes = st.columns(2)
+    text = boxes[0].selectbox(
+        t("fine_tune_results.text_column"),
+        view.columns,
+        index=view.columns.index(guess),
+        key=f"{_TABLE}_text",
+    )
+    pair = None
+    if outcome.has_pairs:
+        pair = boxes[1].selectbox(
+            t("fine_tune_results.pair_column"),
+            view.columns,
+            index=_second(view, guess),
+            key=f"{_TABLE}_pair",
+        )
+    rows = [dict(zip(view.columns, row, strict=True)) for row in view.preview[:3]]
+    st.dataframe(rows, hide_index=True, alt=plain("fine_tune_results.first_rows"))
+    return text or guess, pair
+
+
+def _show_predictions(found: TablePredictions, name: str) -> None:
+    st.success(
+        t(
+            "fine_tune_results.table_done",
+            count=found.num_rows - found.num_empty,
+            empty=found.num_empty,
+            cut=found.num_cut,
+        ),
+        icon=":material/check_circle:",
+    )
+    stem = Path(name).stem[:60] or "table"
+    st.download_button(
+        t("fine_tune_results.download_predictions"),
+        Path(found.path).read_bytes,
+        file_name=plain("fine_tune_results.predictions_file", name=stem),
+        mime="text/csv",
+        key=f"{_TABLE}_download",
+        icon=":material/download:",
+        on_click="ignore",
+        help=t("fine_tune_results.safe_cells"),
+    )
+    if not found.is_regression:
+        columns: dict[str, list[Any]] = {
+            plain("fine_tune_results.class"): list(found.labels),
+            plain("fine_tune_results.rows"): found.counts.tolist(),
+        }
+        st.dataframe(columns, hide_index=True, alt=t("fine_tune_results.class_counts"))
+    said = t("fine_tune_results.first_predictions", count=len(found.first))
+    st.dataframe(_first(found), hide_index=True, alt=said)
+    st.caption(said)
+
+
+def _first(found: TablePredictions) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {
+        plain("fine_tune_results.row"): [row.row for row in found.first],
+        plain("fine_tune_results.text"): [row.text for row in found.first],
+    }
+    values = [row.value for row in found.first]
+    if found.is_regression:
+        columns[plain("fine_tune_results.said_number")] = values
+        return columns
+    columns[plain("fine_tune_results.said_class")] = [r.label for r in found.first]
+    columns[plain("fine_tune_results.sure")] = [
+        plain("fine_tune_results.share", share=value) for value in values
+    ]
+    return columns
+
+
+def _longest(view: TableView) -> str:
+    """The column with the longest cells in the preview."""
+    sizes = [
+        sum(len(str(row[index])) for row in view.preview)
+        for index in range(len(view.columns))
+    ]
+    return view.columns[sizes.index(max(sizes))]
+
+
+def _second(view: TableView, first: str) -> int:
+    guess = view.guess.pair if view.guess is not None else None
+    if guess is not None:
+        return view.columns.index(guess)
+    others = [i for i, name in enumerate(view.columns) if name != first]
+    return others[0] if others else 0
