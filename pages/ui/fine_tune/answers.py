@@ -19,6 +19,7 @@ from pages.ui.head import model_at_work
 
 # The engine keeps a table while somebody asks for it: ask now and then.
 _TTL_SECONDS = 600
+_RENEW_SECONDS = 300
 _KEYS: dict[str | type[Any], Callable[[Any], Any]] = {
     TableSource: repr,
     DataChoice: repr,
@@ -98,6 +99,16 @@ def look_at_run(state: FineTuneState) -> FineTuneState:
         return dataclasses.replace(state, status=client().training(state.run_id))
     except BertVizError as error:
         return dataclasses.replace(state, run_problem=error)
+
+
+@st.fragment(run_every=_RENEW_SECONDS)
+def keep_run(run_id: str) -> None:
+    """Tells the engine now and then that somebody still has the page open.
+
+    Args:
+        run_id: of a run that has left a model, which would be removed otherwise.
+    """
+    client().renew_training(run_id)
 
 
 def choose_columns(view: TableView, state: FineTuneState) -> ColumnChoice:

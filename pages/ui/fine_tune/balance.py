@@ -39,7 +39,7 @@ def show_balance(state: FineTuneState, check: DataCheck) -> None:
         balance_of(state, check),
         name="balance",
         required=True,
-        format_func=lambda name: _remedy_name(name, check.remedy),
+        say=lambda name: _remedy_name(name, check.remedy),
         help=t("fine_tune.remedy_help"),
     )
     st.caption(t(f"fine_tune.remedy_{balance_of(state, check)}_explained"))

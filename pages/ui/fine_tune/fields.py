@@ -17,6 +17,7 @@ def choose_field(
     value: str,
     *,
     name: str,
+    say: Callable[[str], str] = str,
     **arguments: Any,
 ) -> None:
     """Draws a choice; what is chosen is in the state of the next run.
@@ -27,11 +28,22 @@ def choose_field(
         options: as the state writes them.
         value: that is chosen now.
         name: of the field of `FineTuneState`.
+        say: names an option in the reader's language.
         arguments: passed on.
     """
     key = _key(name)
     st.session_state[key] = value
-    widget(label, options, key=key, on_change=_take, args=(name,), **arguments)
+    # Named now: the language belongs to this run.
+    names = {option: say(option) for option in options}
+    widget(
+        label,
+        options,
+        key=key,
+        format_func=names.__getitem__,
+        on_change=_take,
+        args=(name,),
+        **arguments,
+    )
 
 
 def enter_field(

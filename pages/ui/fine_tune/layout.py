@@ -55,7 +55,7 @@ def show_layout(state: FineTuneState) -> None:
             ("", *ENCODINGS),
             state.encoding,
             name="encoding",
-            format_func=_encoding_name,
+            say=_encoding_name,
             help=t("fine_tune.encoding_help"),
         )
         choose_field(
@@ -64,7 +64,7 @@ def show_layout(state: FineTuneState) -> None:
             ("", *SEPARATORS),
             state.separator,
             name="separator",
-            format_func=_separator_name,
+            say=_separator_name,
             help=t("fine_tune.separator_help"),
         )
         choose_field(
@@ -73,7 +73,7 @@ def show_layout(state: FineTuneState) -> None:
             ("", "yes", "no"),
             state.header,
             name="header",
-            format_func=lambda name: plain(f"fine_tune.header_{name or 'auto'}"),
+            say=lambda name: plain(f"fine_tune.header_{name or 'auto'}"),
             help=t("fine_tune.header_help"),
         )
         if view is not None:

@@ -98,11 +98,12 @@ def _pick(
 ) -> None:
     key = _key(name)
     st.session_state[key] = getattr(settings, name)
+    names = {option: _named(name, option) for option in options}
     box.selectbox(
         t(f"fine_tune.option_{name}"),
         options,
         key=key,
-        format_func=lambda option: _named(name, option),
+        format_func=names.__getitem__,
         help=t(f"fine_tune.option_{name}_help"),
         on_change=_take,
         args=(name, settings.level),

@@ -40,7 +40,7 @@ def choose_roles(state: FineTuneState, view: TableView) -> None:
         "number" if columns and columns.is_regression else "class",
         name="kind",
         required=True,
-        format_func=lambda name: plain(f"fine_tune.kind_{name}"),
+        say=lambda name: plain(f"fine_tune.kind_{name}"),
         help=t("fine_tune.kind_help"),
     )
     if columns is not None and columns == view.guess:
@@ -70,6 +70,6 @@ def _choose_texts(
         (_NO_PAIR, *(name for name in names if name != _NO_PAIR)),
         (columns.pair if columns else None) or _NO_PAIR,
         name="pair",
-        format_func=lambda name: plain("fine_tune.no_pair") if name == "-" else name,
+        say=lambda name: plain("fine_tune.no_pair") if name == "-" else name,
         help=t("fine_tune.pair_column_help"),
     )

@@ -21,6 +21,8 @@ _POLL_SECONDS = 1.5
 _LOG_HEIGHT = 220  # pixels
 # Endings that leave a run which can go on from its last epoch.
 _RESUMABLE = ("failed", "interrupted")
+# There is nothing left to stop.
+_AFTER_STEPS = ("evaluate", "pack")
 _NOT_SHOWN = ("level", "num_top_layers", "epoch_factor")
 
 
@@ -62,6 +64,15 @@ def _watch(run_id: str) -> None:
     if status.is_finished:
         st.rerun()
     _show_place(status)
+    if status.phase not in _AFTER_STEPS:
+        _offer_stop(status)
+    _show_numbers(status)
+    show_curves(status)
+    _show_log(status)
+    _show_settings(status)
+
+
+def _offer_stop(status: TrainingStatus) -> None:
     stop = st.button(
         t("fine_tune.stop" if status.best_epoch else "fine_tune.stop_early"),
         key="ft_stop",
@@ -70,12 +81,8 @@ def _watch(run_id: str) -> None:
     )
     if stop:
         with shown_to_user(stop=False):
-            client().stop_training(run_id)
+            client().stop_training(status.run_id)
             st.info(t("fine_tune.stopping"), icon=":material/hourglass_top:")
-    _show_numbers(status)
-    show_curves(status)
-    _show_log(status)
-    _show_settings(status)
 
 
 def _show_place(status: TrainingStatus) -> None:
@@ -135,7 +142,7 @@ def _show_numbers(status: TrainingStatus) -> None:
         boxes[1].metric(
             t("fine_tune.time_left"), time, help=t("fine_tune.time_left_help")
         )
-    boxes[2].metric(t("fine_tune.figure_learning_rate"), _rate(status))
+    boxes[2].metric(t("fine_tune.option_learning_rate"), _rate(status))
     if status.best_epoch:
         boxes[3].metric(
             t("fine_tune.best_so_far", name=metric_name(status)),

@@ -17,6 +17,7 @@ from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.columns import ColumnChoice
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
+from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table_view import TableView
 from bertviz_core.finetune.training_status import TrainingStatus
 from pages.ui.fine_tune.link import read_link, write_link
@@ -196,7 +197,26 @@ def take_over(request: TrainingRequest) -> None:
         validation_rate=data.validation_rate,
         seed=data.seed,
         max_tokens=settings.max_tokens,
+        balance=_balance(settings),
         level=settings.level,
+        options=_changed(settings),
+    )
+
+
+def _balance(settings: FinetuneSettings) -> str:
+    if settings.oversample:
+        return "oversample"
+    return "weights" if settings.class_weights else "none"
+
+
+def _changed(settings: FinetuneSettings) -> tuple[tuple[str, Any], ...]:
+    """Settings that are not those of the level; some are chosen in other fields."""
+    usual = FinetuneSettings(level=settings.level).to_dict()
+    elsewhere = ("level", "max_tokens", "class_weights", "oversample")
+    return tuple(
+        (name, value)
+        for name, value in settings.to_dict().items()
+        if name not in elsewhere and value != usual[name]
     )
 
 

@@ -37,7 +37,7 @@ def choose_step(state: FineTuneState) -> str:
         STEPS,
         key=STEP,
         required=True,
-        format_func=name,
+        format_func={step: name(step) for step in STEPS}.__getitem__,
         label_visibility="collapsed",
     )
 

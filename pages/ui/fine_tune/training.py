@@ -22,6 +22,7 @@ from pages.ui.fine_tune.wording import duration
 from pages.ui.language import plain, t
 
 _MOST_CHARACTERS = 60
+_EARLIER, _MOST_EARLIER = "ft_earlier", 8
 
 
 def show(state: FineTuneState) -> None:
@@ -49,6 +50,7 @@ def show(state: FineTuneState) -> None:
     st.subheader(t("fine_tune.start_title"), anchor=False)
     _expect(estimate, settings, check, is_measured=bool(recommended))
     _offer_start(state, settings)
+    _offer_earlier()
 
 
 def _expect(
@@ -105,5 +107,29 @@ def _offer_start(state: FineTuneState, settings: FinetuneSettings) -> None:
         state.model, data, settings, (title or "").strip(), bool(tensorboard)
     )
     with shown_to_user(stop=False):
-        remember(run_id=client().start_training(request))
+        run_id = client().start_training(request)
+        earlier = st.session_state.get(_EARLIER, ())
+        st.session_state[_EARLIER] = ((run_id, request.title), *earlier)[:_MOST_EARLIER]
+        remember(run_id=run_id)
         st.rerun()
+
+
+def _offer_earlier() -> None:
+    """Draws the way back to trainings that this visit has started."""
+    earlier = st.session_state.get(_EARLIER, ())
+    if not earlier:
+        return
+    st.subheader(t("fine_tune.earlier_title"), anchor=False)
+    with st.container(horizontal=True):
+        for number, (run_id, title) in enumerate(earlier):
+            st.button(
+                t("fine_tune.earlier", number=len(earlier) - number, title=title),
+                key=f"ft_earlier_{run_id}",
+                icon=":material/history:",
+                on_click=_open_run,
+                args=(run_id,),
+            )
+
+
+def _open_run(run_id: str) -> None:
+    remember(run_id=run_id)

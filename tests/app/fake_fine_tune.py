@@ -1,0 +1,147 @@
+"""A client that reads real tables and trains nothing."""
+
+import dataclasses
+
+import numpy as np
+
+from bertviz_core.engine import JobStatus, table_store
+from bertviz_core.errors import TrainingError
+from bertviz_core.finetune import data_check, workplace
+from bertviz_core.finetune.lengths import measure_lengths
+from bertviz_core.finetune.notes import note
+from bertviz_core.finetune.run_estimate import (
+    LevelEstimate,
+    RunEstimate,
+    TrainingEstimate,
+)
+from bertviz_core.finetune.table_view import view_table
+from bertviz_core.finetune.training_status import LogEntry, TrainingStatus
+from bertviz_core.trace import ModelEntry
+from tests.app.fake_client import CONFIG, UNK, FakeClient
+
+RUN = "0123456789abcdef" * 2
+MODEL = ModelEntry(f"run:{RUN}", "letters", "upload", "en", 1_000_000)
+ESTIMATE = TrainingEstimate(
+    levels=(
+        LevelEstimate("head", RunEstimate(20.0, 0.01, 630, 10**8), 10**8, True),
+        LevelEstimate("top", RunEstimate(50.0, 0.1, 84, 2 * 10**8), 2 * 10**8, True),
+        LevelEstimate("full", RunEstimate(7000.0, 2, 63, 3 * 10**8), 3 * 10**8, False),
+    ),
+    recommended="top",
+    patience_seconds=600.0,
+    free_bytes=25 * 10**7,
+    is_loaded=False,
+)
+
+
+class Words:
+    """A tokenizer whose pieces are the words; those with a "q" are unknown."""
+
+    unk_token_id = UNK
+
+    def encode_many(self, texts):
+        return [[UNK if "q" in word else 9 for word in t.split()] for t in texts]
+
+
+class FineTuneClient(FakeClient):
+    """Checks tables as the engine does, and shows what a test puts into `statuses`."""
+
+    def __init__(self):
+        super().__init__()
+        self.statuses = {}
+        self.requests = []
+
+    def keep_table(self, file):
+        self._asked("keep_table")
+        return workplace.keep_table(file)
+
+    def read_table(self, source):
+        self._asked("read_table", source)
+        return view_table(table_store.table(source))
+
+    def check_data(self, model, data):
+        self._asked("check_data", model, data)
+        prepared = table_store.prepared(data)
+        return data_check.check_data(
+            prepared.dataset,
+            prepared.data,
+            measure_lengths(prepared.dataset, Words()),
+            CONFIG["max_position_embeddings"],
+            prepared.notes,
+            prepared.leakage,
+        )
+
+    def data_rows(self, data, rows):
+        self._asked("data_rows", rows)
+        dataset = table_store.prepared(data).dataset
+        places = {int(row): index for index, row in enumerate(dataset.row_numbers)}
+        chosen = dataset.examples(np.array([places[row] for row in rows]))
+        return data_check.rows_of(chosen, dataset.label_names, tuple(range(len(rows))))
+
+    def start(self, task, **arguments):
+        self._asked("start", task, *arguments.values())
+        self.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=ESTIMATE)
+        return "job-1"
+
+    def start_training(self, request):
+        self._asked("start_training", request)
+        self.requests.append(request)
+        self.statuses[RUN] = TrainingStatus(RUN, "waiting", request, place=3)
+        return RUN
+
+    def training(self, run_id):
+        self._asked("training", run_id)
+        if run_id not in self.statuses:
+            raise TrainingError(
+                "This training is no longer here: a training and its model are "
+                "removed when nobody has looked at them for a while. Start it again."
+            )
+        return self.statuses[run_id]
+
+    def stop_training(self, run_id):
+        self._asked("stop_training", run_id)
+
+    def resume_training(self, run_id):
+        self._asked("resume_training", run_id)
+        self.statuses[run_id] = dataclasses.replace(
+            self.statuses[run_id], state="running", error=None
+        )
+
+    def renew_training(self, run_id):
+        self._asked("renew_training", run_id)
+        return True
+
+
+def status_of(request, state, **fields):
+    """A run that has done two of four epochs."""
+    known = {
+        "phase": "train" if state == "running" else "",
+        "fraction": 0.5,
+        "step": 14,
+        "num_steps": 28,
+        "epoch": 2,
+        "num_epochs": 4,
+        "seconds": 61.0,
+        "seconds_left": 42.0,
+        "steps": np.arange(1, 15),
+        "losses": np.linspace(1.5, 0.5, 14),
+        "learning_rates": np.full(14, 2.5e-5),
+        "epoch_steps": np.array([7, 14]),
+        "epoch_losses": np.array([1.25, 0.75]),
+        "validation_losses": np.array([1.125, 0.875]),
+        "metrics": np.array([0.625, 0.5]),
+        "metric_name": "accuracy",
+        "best_epoch": 1,
+        "log": (
+            LogEntry(
+                61.0,
+                note(
+                    "The training begins: {train} rows to learn from, {validation} "
+                    "rows to judge by.",
+                    train=324,
+                    validation=82,
+                ),
+            ),
+        ),
+    }
+    return TrainingStatus(RUN, state, request, **known | fields)

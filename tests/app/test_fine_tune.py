@@ -1,0 +1,445 @@
+"""The fine-tuning page from the table to the run, in both languages."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+
+from bertviz_core.errors import TrainingError
+from bertviz_core.finetune.request import SAMPLES, TrainingRequest
+from bertviz_core.finetune.schedule import learning_rates
+from bertviz_core.finetune.settings import FinetuneSettings
+from pages.ui import engine
+from pages.ui.fine_tune.state import STEPS
+from tests.app.fake_fine_tune import MODEL, RUN, FineTuneClient, status_of
+
+LOCALES = {"en": "en-GB", "zh": "zh-CN"}
+UNEQUAL = "text,label\n" + "".join(
+    f"word {row} of the rest,{'rare' if row % 10 == 3 else 'often'}\n"
+    for row in range(60)
+)
+LONG = "text,label\n" + "".join(
+    f"{'word ' * (row % 30 + 1)},{row % 2}\n" for row in range(90)
+)
+
+
+@pytest.fixture
+def tuner(client, monkeypatch, tmp_path):
+    """A client for the fine-tuning page; tables lie in a folder of the test."""
+    fake = FineTuneClient()
+    monkeypatch.setattr(engine, "_connected", lambda: fake)
+    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path))
+    return fake
+
+
+@pytest.fixture
+def open_step(tuner, open_app):
+    """Opens a step, with a sample table unless the address has another."""
+
+    def open_page(step="data", language="en", **query):
+        query = {"ft_table": SAMPLES["en"], "ft_step": step} | query
+        app = open_app("fine_tune", LOCALES[language], **query)
+        assert not app.exception
+        return app
+
+    return open_page
+
+
+def table_of(tuner, text):
+    return tuner.keep_table(text.encode())
+
+
+def traces_of(app, key):
+    """What a figure draws: x and y of each trace."""
+    spec = json.loads(app.get_by_key(f"{key}_figure").proto.spec)
+    return [{axis: values_of(trace[axis]) for axis in "xy"} for trace in spec["data"]]
+
+
+def values_of(axis):
+    """Numbers of plotly, which writes arrays in base 64."""
+    if not isinstance(axis, dict):
+        return axis
+    return np.frombuffer(base64.b64decode(axis["bdata"]), axis["dtype"])
+
+
+def address(app):
+    return {k: v[0] if len(v) == 1 else v for k, v in app.query_params.items()}
+
+
+def finished_request(**settings):
+    choice = TrainingRequest.from_dict(
+        {
+            "model": "starter-en",
+            "data": {
+                "source": {
+                    "table": SAMPLES["zh"],
+                    "encoding": "utf-8",
+                    "separator": None,
+                    "has_header": None,
+                },
+                "columns": {
+                    "text": "评价",
+                    "label": "情感",
+                    "pair": None,
+                    "is_regression": False,
+                },
+                "validation": None,
+                "validation_rate": 0.3,
+                "seed": 7,
+            },
+            "settings": FinetuneSettings(level="top", **settings).to_dict(),
+            "title": "letters",
+            "tensorboard": False,
+        }
+    )
+    return choice
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("step", STEPS)
+def test_without_a_table_every_step_says_what_it_needs(open_app, tuner, step, language):
+    app = open_app("fine_tune", LOCALES[language], ft_step=step)
+    assert not app.exception
+    assert not app.error
+    assert app.info
+    if step != "data":
+        app.button(key=f"ft_go_closed_{step}").click().run()
+        assert app.get_by_key("ft_step").value == "data"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_sample_needs_no_file(open_app, tuner, language, shown):
+    app = open_app("fine_tune", LOCALES[language])
+    app.button(key=f"ft_sample_{language}").click().run()
+    assert address(app)["ft_table"] == SAMPLES[language]
+    preview = app.dataframe[0].value
+    assert len(preview) == 10
+    assert preview.iloc[0, 0] == 2  # the header is row 1
+    rows = {"en": "406", "zh": "408"}[language]
+    assert rows in app.success[0].value
+    app.button(key="ft_go_data").click().run()
+    assert app.get_by_key("ft_step").value == "check"
+
+
+def test_the_reasons_of_a_guess_are_shown_until_something_else_is_chosen(open_step):
+    app = open_step()
+    assert any("its name says so" in caption.value for caption in app.caption)
+    app.get_by_key("ft_field_kind").set_value("number").run()
+    assert not any("its name says so" in caption.value for caption in app.caption)
+    assert "should be a number and is none" in app.error[0].value
+
+
+def test_choices_are_in_the_link_and_a_link_restores_them(open_step, tuner):
+    table = table_of(tuner, "a,b,c\n" + "x y,z,1\nu v,w,0\n" * 8)
+    app = open_step(ft_table=table)
+    app.selectbox(key="ft_field_text").set_value("b").run()
+    app.selectbox(key="ft_field_pair").set_value("a").run()
+    app.get_by_key("ft_field_kind").set_value("number").run()
+    app.selectbox(key="ft_field_separator").set_value(",").run()
+    found = address(app)
+    expected = {"ft_text": "b", "ft_pair": "a", "ft_kind": "number"}
+    assert expected.items() <= found.items()
+    again = open_step(**found)
+    assert again.selectbox(key="ft_field_text").value == "b"
+    assert again.selectbox(key="ft_field_pair").value == "a"
+    assert again.get_by_key("ft_field_kind").value == "number"
+    assert again.selectbox(key="ft_field_separator").value == ","
+
+
+@pytest.mark.parametrize("step", ["data", "check", "train"])
+def test_an_address_that_means_nothing_is_passed_over(open_step, step):
+    app = open_step(
+        step,
+        ft_text="no such column",
+        ft_encoding="klingon",
+        ft_seed="-3",
+        ft_validation_rate="7",
+        ft_max_tokens="many",
+        ft_level="best",
+        ft_balance="magic",
+        ft_options=["epochs:-4", "nothing:1", "seed:1e999", "patience:3"],
+    )
+    assert not app.error
+    if step == "train":
+        assert app.number_input(key="ft_option_epochs").value == 4
+        assert app.number_input(key="ft_option_patience").value == 3
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [("en", "NUL character"), ("zh", "NUL 字符")],
+)
+def test_a_bad_file_is_one_sentence_and_the_way_back(
+    open_step, tuner, monkeypatch, language, sentence
+):
+    app = open_step(language=language)
+    bad = table_of(tuner, "text,label\na,1\nb\x00,2\n")
+    app.session_state["ft_table_before"] = (SAMPLES["en"], "")
+    app.query_params["ft_table"] = bad
+    state = app.session_state["ft_state"]
+    app.session_state["ft_state"] = type(state)(table=bad, name="bad.csv")
+    app.run()
+    assert not app.exception
+    assert len(app.error) == 1
+    assert sentence in app.error[0].value
+    app.button(key="ft_table_back").click().run()
+    assert not app.error
+    assert address(app)["ft_table"] == SAMPLES["en"]
+
+
+def test_a_wrong_encoding_can_be_corrected(open_step, tuner):
+    text = "文本,标签\n" + "很好的书,好\n不好的书,坏\n" * 8
+    table = tuner.keep_table(text.encode("gb18030"))
+    app = open_step(ft_table=table, ft_encoding="latin-1")
+    assert "文本" not in app.selectbox(key="ft_field_text").options
+    app.selectbox(key="ft_field_encoding").set_value("gb18030").run()
+    assert "文本" in app.selectbox(key="ft_field_text").options
+
+
+def test_columns_that_cannot_be_trained_on_close_the_next_steps(open_step, tuner):
+    one = "text,label\n" + "".join(f"word {row},same\n" for row in range(20))
+    app = open_step(ft_table=table_of(tuner, one))
+    assert "All rows have the same label" in app.error[0].value.replace("\\", "")
+    app.get_by_key("ft_step").set_value("train").run()
+    assert app.info
+    assert not app.button(key="ft_go_closed_train").proto.disabled
+
+
+def test_a_table_that_is_gone_says_so(open_step):
+    app = open_step(ft_table="file:" + "0" * 32)
+    assert "Upload it again" in app.error[0].value
+
+
+def test_names_of_columns_are_shown_letter_for_letter(open_step, tuner):
+    table = table_of(tuner, "<b>x</b>,*y*\n" + "a b,1\nc d,0\n" * 8)
+    app = open_step(ft_table=table)
+    assert all(not element.allow_html for element in app.markdown)
+    assert any("\\*y\\*" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_check_shows_counts_of_both_sides(open_step, language):
+    app = open_step("check", language)
+    assert [metric.value for metric in app.metric[:3]] == ["406", "324", "82"]
+    train, check = traces_of(app, "fine_tune_balance")
+    assert sum(train["x"]) == 324
+    assert sum(check["x"]) == 82
+
+
+def test_the_remedy_proposed_for_unequal_classes_is_taken_unless_changed(
+    open_step, tuner
+):
+    table = table_of(tuner, UNEQUAL)
+    app = open_step("check", ft_table=table)
+    assert app.get_by_key("ft_field_balance").value == "weights"
+    app.get_by_key("ft_field_balance").set_value("oversample").run()
+    app.get_by_key("ft_step").set_value("train").run()
+    app.button(key="ft_start").click().run()
+    settings = tuner.requests[0].settings
+    assert settings.oversample
+    assert not settings.class_weights
+
+
+def test_the_share_that_is_cut_follows_the_slider_without_a_question(open_step, tuner):
+    app = open_step("check", ft_table=table_of(tuner, LONG))
+    asked = len(tuner.calls)
+    lengths = np.array([row % 30 + 3 for row in range(90)])
+    for max_tokens in (8, 16):
+        app.slider(key="ft_field_max_tokens").set_value(max_tokens).run()
+        share = (lengths > max_tokens).mean()
+        assert app.metric[4].value == f"{share:.1%}"
+    assert len(tuner.calls[asked:]) == sum(
+        call[0] in ("models", "training") for call in tuner.calls[asked:]
+    )
+    assert address(app)["ft_max_tokens"] == "16"
+
+
+def test_another_share_draws_anew(open_step, tuner):
+    app = open_step("check")
+    app.slider(key="ft_field_validation_rate").set_value(0.5).run()
+    app.number_input(key="ft_field_seed").set_value(5).run()
+    assert [metric.value for metric in app.metric[1:3]] == ["203", "203"]
+    last = [call for call in tuner.calls if call[0] == "check_data"][-1][2]
+    assert (last.validation_rate, last.seed) == (0.5, 5)
+
+
+def test_findings_have_their_remedy_in_words(open_step, tuner):
+    text = "text,label\n" + "the same,a\nthe same,b\nq q q,a\n" * 4 + "new one,b\n" * 3
+    app = open_step("check", ft_table=table_of(tuner, text))
+    said = "\n".join(element.value for element in app.warning)
+    assert "occur with different labels" in said
+    assert "Decide which label is right" in said
+
+
+def test_numbers_to_predict_have_a_picture_and_no_remedy(open_step, tuner):
+    text = "text,price\n" + "".join(f"thing {row},{row}.5\n" for row in range(40))
+    app = open_step("check", ft_table=table_of(tuner, text))
+    train, check = traces_of(app, "fine_tune_numbers")
+    assert sum(train["y"]) + sum(check["y"]) == 40
+    with pytest.raises(KeyError):
+        app.get_by_key("ft_field_balance")
+
+
+def test_the_estimate_is_a_table_with_the_recommended_level(open_step, shown):
+    app = open_step("check")
+    app.button(key="job_ft_estimate_start").click().run()
+    app.run()
+    assert "Standard" in app.success[-1].value
+    assert "20 seconds" in shown(app)
+    assert "1.9 hours" in shown(app)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_recommended_level_is_chosen_until_another_is(open_step, tuner, language):
+    app = open_step("train", language)
+    app.run()  # the estimate is there
+    assert app.button(key="ft_level_top").disabled
+    app.button(key="ft_level_full").click().run()
+    assert app.button(key="ft_level_full").disabled
+    assert address(app)["ft_level"] == "full"
+    assert app.warning  # it does not fit into memory
+    app.button(key="ft_start").click().run()
+    assert tuner.requests[0].settings.level == "full"
+
+
+def test_settings_are_in_the_link_and_in_the_request(open_step, tuner):
+    app = open_step("train", ft_level="full")
+    app.number_input(key="ft_option_epochs").set_value(7).run()
+    app.number_input(key="ft_option_learning_rate").set_value(4e-5).run()
+    app.selectbox(key="ft_option_decay").set_value("exponential").run()
+    app.number_input(key="ft_option_epoch_factor").set_value(0.5).run()
+    again = open_step(**address(app))
+    again.text_input(key="ft_title").set_value("my letters").run()
+    again.toggle(key="ft_tensorboard").set_value(True).run()
+    again.button(key="ft_start").click().run()
+    request = tuner.requests[0]
+    assert request.settings == FinetuneSettings(
+        level="full",
+        epochs=7,
+        learning_rate=4e-5,
+        decay="exponential",
+        epoch_factor=0.5,
+        max_tokens=request.settings.max_tokens,
+    )
+    assert (request.title, request.tensorboard) == ("my letters", True)
+    assert request.model == "starter-en"
+    assert request.data.source.table == SAMPLES["en"]
+
+
+def test_another_level_takes_its_own_defaults(open_step):
+    app = open_step("train", ft_level="full")
+    app.number_input(key="ft_option_epochs").set_value(7).run()
+    app.number_input(key="ft_option_batch_size").set_value(9).run()
+    app.button(key="ft_level_head").click().run()
+    assert app.number_input(key="ft_option_epochs").value == 30
+    assert app.number_input(key="ft_option_batch_size").value == 9
+    app.button(key="ft_reset").click().run()
+    assert app.number_input(key="ft_option_batch_size").value == 16
+
+
+def test_the_curve_before_the_start_is_the_one_that_is_used(open_step):
+    app = open_step("train", ft_level="full", ft_options=["epochs:2"])
+    (curve,) = traces_of(app, "fine_tune_schedule")
+    rates = learning_rates(FinetuneSettings(level="full", epochs=2), 324)
+    np.testing.assert_allclose(curve["y"], rates, rtol=1e-6)
+
+
+def test_a_start_that_is_refused_keeps_the_settings(open_step, tuner):
+    tuner.broken["start_training"] = TrainingError("No room. Try again.")
+    app = open_step("train", ft_level="full", ft_options=["epochs:2"])
+    app.button(key="ft_start").click().run()
+    assert "No room" in app.error[0].value
+    assert app.number_input(key="ft_option_epochs").value == 2
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_run_that_waits_says_its_place(open_step, tuner, language):
+    app = open_step("train", language)
+    app.button(key="ft_start").click().run()
+    assert address(app)["ft_run_id"] == RUN
+    assert "3" in app.info[0].value
+    app.button(key="ft_stop").click().run()
+    assert ("stop_training", RUN) in tuner.calls
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_running_training_shows_what_it_told(open_step, tuner, language, shown):
+    tuner.statuses[RUN] = status_of(finished_request(epochs=4), "running")
+    app = open_step("train", language, ft_run_id=RUN)
+    assert [metric.value for metric in app.metric] == [
+        "2 / 4",
+        {"en": "42 seconds", "zh": "42 秒"}[language],
+        "2.5e-05",
+        "0.625",
+    ]
+    assert app.get("progress")[0].proto.value == 50
+    raw = traces_of(app, "fine_tune_loss")[0]
+    np.testing.assert_allclose(raw["y"], np.linspace(1.5, 0.5, 14), rtol=1e-6)
+    best = traces_of(app, "fine_tune_metric")[1]
+    assert (best["x"], best["y"]) == ([1], [0.625])
+    assert "1:01" in shown(app)
+    assert "324" in shown(app)
+
+
+@pytest.mark.parametrize("state", ["failed", "interrupted"])
+def test_a_broken_run_says_so_and_goes_on_when_asked(open_step, tuner, state):
+    error = TrainingError("The disk is full. Make room.")
+    tuner.statuses[RUN] = status_of(finished_request(), state, error=error)
+    app = open_step("train", ft_run_id=RUN)
+    assert "The disk is full" in "\n".join(element.value for element in app.markdown)
+    app.button(key="ft_resume").click().run()
+    assert ("resume_training", RUN) in tuner.calls
+    assert app.get_by_key("ft_stop")
+
+
+@pytest.mark.parametrize("ending", ["finished", "no_better", "asked", "not_a_number"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_run_that_left_a_model_leads_on(open_step, tuner, ending, language):
+    tuner.statuses[RUN] = status_of(
+        finished_request(), "done", ending=ending, model=MODEL
+    )
+    app = open_step("train", language, ft_run_id=RUN)
+    assert app.success
+    app.button(key="ft_go_train").click()
+    assert ("renew_training", RUN) in tuner.calls
+
+
+def test_a_run_that_is_gone_says_so_and_a_new_one_can_start(open_step):
+    app = open_step("train", ft_run_id=RUN)
+    assert "no longer here" in app.error[0].value
+    app.button(key="ft_again").click().run()
+    assert "ft_run_id" not in address(app)
+    assert app.button(key="ft_start")
+
+
+def test_the_run_alone_brings_back_its_rows_and_settings(open_app, tuner):
+    request = finished_request(epochs=9, weight_decay=0.5, class_weights=True)
+    tuner.statuses[RUN] = status_of(request, "done", model=MODEL)
+    app = open_app("fine_tune", ft_step="train", ft_run_id=RUN)
+    app.button(key="ft_again").click().run()
+    app.button(key="ft_start").click().run()
+    again = tuner.requests[0]
+    assert again.data == request.data
+    assert again.settings.to_dict() | {"max_tokens": 0} == (
+        request.settings.to_dict() | {"max_tokens": 0}
+    )
+
+
+def test_the_run_is_found_again_after_another_page(open_step, tuner):
+    tuner.statuses[RUN] = status_of(finished_request(), "running")
+    app = open_step("train", ft_run_id=RUN)
+    app.switch_page("pages/views/activations.py").run()
+    app.switch_page("pages/views/fine_tune.py").run()
+    assert address(app)["ft_run_id"] == RUN
+    assert app.metric
+
+
+def test_trainings_of_a_visit_can_be_opened_again(open_step, tuner):
+    app = open_step("train")
+    app.button(key="ft_start").click().run()
+    tuner.statuses[RUN] = status_of(tuner.requests[0], "done", model=MODEL)
+    app.run()
+    app.button(key="ft_again").click().run()
+    app.button(key=f"ft_earlier_{RUN}").click().run()
+    assert address(app)["ft_run_id"] == RUN
