@@ -57,8 +57,13 @@ def norm_by_hand(model: str, text: str, tokenized: TokenizedText, token: int) ->
         shift, scale, epsilon = _choose_change(source, own)
         changed = change_vector(vector, shift, scale)
         found = layer_norm_steps(changed, gamma, beta, epsilon)
-        _show(vector, found)
-        _say_what_it_means(found, layer_norm_steps(vector, gamma, beta, epsilon), scale)
+        has_weights = source == "real"
+        _show(vector, found, has_weights)
+        if (shift, scale) == (0, 1):
+            st.info(t("layers.norm_unchanged"), icon=":material/tune:")
+        else:
+            unchanged = layer_norm_steps(vector, gamma, beta, epsilon)
+            _say_what_it_means(found, unchanged, scale)
         with st.expander(t("layers.by_hand_numbers"), icon=":material/calculate:"):
             for formula in norm_formulas(found, float(gamma[0]), float(beta[0])):
                 st.latex(formula)
@@ -122,13 +127,14 @@ def _choose_change(source: str, own: float) -> tuple[float, float, float]:
     return shift, scale, epsilon or own
 
 
-def _show(vector: np.ndarray, found: LayerNormSteps) -> None:
+def _show(vector: np.ndarray, found: LayerNormSteps, has_weights: bool) -> None:
     rows = {
         plain("layers.vector_before"): vector,
         plain("layers.vector_changed"): found.vector,
         plain("layers.vector_normed"): found.normed,
-        plain("layers.vector_output"): found.output,
     }
+    if has_weights:
+        rows[plain("layers.vector_output")] = found.output
     numbers = [str(index + 1) for index in range(len(vector))]
     if len(vector) <= _FEW:
         figure = lines_figure(

@@ -175,9 +175,8 @@ def _show_words(
     token: int,
     tokenized: TokenizedText,
 ) -> None:
-    readings: tuple[str, ...] = ("embedding", "head")
-    if "mlm" not in describe_model(model).heads:
-        readings = readings[:1]
+    has_head = "mlm" in describe_model(model).heads
+    readings = ("head", "embedding") if has_head else ("embedding",)
     reading = choose_linked(
         st.segmented_control,
         t("layers.reading"),

@@ -85,10 +85,11 @@ def _show_vector(
         starts=starts,
     )
     columns = {plain("layers.dimension"): list(range(1, len(values) + 1))}
+    firing = _firing(values) if step.operation == "neurons" else ""
     show_figure(
         figure,
         name=_NAME,
-        description=_describe(step, values, token) + _beyond(matrix),
+        description=_describe(step, values, token) + _beyond(matrix) + firing,
         columns=columns | {name: row.tolist() for name, row in rows.items()},
     )
 
@@ -215,6 +216,11 @@ def _beyond(values: np.ndarray) -> str:
     limit = color_limit(known)
     count = int((np.abs(known) > limit).sum())
     return " " + t("layers.beyond", count=count, limit=limit) if count else ""
+
+
+def _firing(values: np.ndarray) -> str:
+    count = int((values > 0).sum())
+    return " " + t("layers.described_firing", count=count, total=len(values))
 
 
 def _row_name(source: LayerStep, step: LayerStep) -> str:

@@ -1,0 +1,277 @@
+"""The layers page in both languages, on the bundled model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.experiments.step_table import OPERATIONS
+from pages.ui.engine import DEFAULT_MODEL, client
+from pages.ui.layers.panels import PANELS
+from pages.ui.layers.texts import EXAMPLES
+
+ROOT = Path(__file__).parents[2]
+TITLES = {"en": "Layers", "zh": "逐层行走"}
+TEXT = EXAMPLES["en"][0]
+MASK = 6  # its index in the text
+PAGE = "pages/views/layers.py"
+
+
+def open_page(language: str = "en", **params: str) -> AppTest:
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
+    for name, value in params.items():
+        app.query_params[name] = value
+    app.run()
+    app.switch_page(PAGE).run()
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def said(app: AppTest) -> str:
+    kinds = (app.markdown, app.caption, app.info, app.warning, app.subheader)
+    return "\n".join(piece.value for kind in kinds for piece in kind)
+
+
+def specs(app: AppTest) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def numbers(array) -> np.ndarray:
+    """An array of a figure as the browser gets it."""
+    if not isinstance(array, dict):
+        return np.array(array, float)
+    import base64
+
+    raw = np.frombuffer(base64.b64decode(array["bdata"]), array["dtype"])
+    shape = array.get("shape")
+    return raw.reshape([int(n) for n in shape.split(",")]) if shape else raw
+
+
+def strip(app: AppTest) -> np.ndarray:
+    return numbers(specs(app)[0]["data"][0]["z"])
+
+
+def link_of(app: AppTest, name: str) -> str:
+    value = app.query_params.get(name, "")
+    return value if isinstance(value, str) else value[0]
+
+
+def step_now(app: AppTest) -> str:
+    return app.session_state["layers_step"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("panel", PANELS)
+def test_every_panel_opens_from_a_link(language, panel):
+    app = open_page(language, layers_panel=panel)
+    assert app.title[0].value == TITLES[language]
+    assert app.get_by_key("layers_panel").value == panel
+    assert link_of(app, "layers_panel") in ("", panel)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_step_has_its_formula_sentence_code_and_numbers(language):
+    # Of all panels this one has no widget whose options AppTest would translate.
+    app = open_page(language, layers_panel="orders")
+    steps = client().layer_steps(DEFAULT_MODEL, TEXT, cut=True)
+    part = [s for s in steps if s.layer in (None, 2)]
+    assert len(part) > 20
+    for step in part:
+        app.session_state["layers_step"] = step.name
+        app.run()
+        assert not app.exception, step.name
+        assert not app.error, step.name
+        assert step.formula in [piece.value.strip("$\n ") for piece in app.latex]
+        assert app.code[0].value == step.place.code
+        assert specs(app)
+        assert link_of(app, "layers_step") in ("", step.name)
+
+
+def test_the_numbers_shown_are_the_models_own():
+    trace = client().trace(
+        DEFAULT_MODEL, TEXT, cut=True, parts=("hidden_states", "attention_probs")
+    )
+    app = open_page(layers_step="layer_3/output_norm")
+    np.testing.assert_allclose(
+        strip(app)[-1], trace.hidden_states[4, MASK], rtol=0, atol=1e-5
+    )
+    app = open_page(layers_step="layer_1/attention_probs", layers_token="3")
+    np.testing.assert_allclose(
+        strip(app), trace.attention_probs[1, :, 2], rtol=0, atol=1e-6
+    )
+
+
+def test_next_and_back_walk_through_all_parts():
+    app = open_page()
+    steps = client().layer_steps(DEFAULT_MODEL, TEXT, cut=True)
+    assert app.button(key="layers_previous").disabled
+    for step in steps[1:8]:
+        app.button(key="layers_next").click().run()
+        assert step_now(app) == step.name
+    assert "Layer 1" in app.subheader[0].value
+    app.button(key="layers_previous").click().run()
+    assert step_now(app) == steps[6].name
+    last = open_page(layers_step=steps[-1].name)
+    assert last.button(key="layers_next").disabled
+
+
+def test_an_input_is_a_way_to_the_step_that_made_it():
+    app = open_page(layers_step="layer_2/attention_residual")
+    app.button(key="layers_input_layer_1/output_norm").click().run()
+    assert step_now(app) == "layer_1/output_norm"
+
+
+def test_walking_runs_no_network():
+    text = "Nobody walked with this [MASK] before."
+    app = open_page(layers_text=text)
+    before = client().forward_count()
+    for _ in range(12):
+        app.button(key="layers_next").click().run()
+    app.get_by_key("layers_token").set_value("3").run()
+    app.session_state["layers_step"] = "layer_4/neurons"
+    app.run()
+    app.get_by_key("lang").set_value("中文").run()
+    assert not app.exception
+    assert client().forward_count() == before
+
+
+def test_a_step_in_a_layer_that_was_seen_asks_the_engine_nothing(monkeypatch):
+    app = open_page(layers_step="layer_2/query")
+    asked = []
+    engine = client()._engine
+    call = engine.call
+    monkeypatch.setattr(
+        engine, "call", lambda name, **kw: asked.append(name) or call(name, **kw)
+    )
+    for _ in range(10):
+        app.button(key="layers_next").click().run()
+    assert step_now(app) == "layer_2/intermediate"
+    assert asked == []
+
+
+def test_the_first_mask_is_followed_and_another_text_starts_anew():
+    app = open_page()
+    assert app.get_by_key("layers_token").value == str(MASK + 1)
+    app.get_by_key("layers_token").set_value("2").run()
+    app.text_area(key="layers_text").set_value("A [MASK] came.").run()
+    assert app.get_by_key("layers_token").value == "3"
+    app.text_area(key="layers_text").set_value("no gap at all").run()
+    assert app.get_by_key("layers_token").value == "2"
+
+
+def test_a_link_keeps_token_and_step():
+    app = open_page(layers_token="4", layers_step="layer_5/neurons")
+    assert app.get_by_key("layers_token").value == "4"
+    assert step_now(app) == "layer_5/neurons"
+    assert "Layer 6: Activation" in app.subheader[0].value
+
+
+@pytest.mark.parametrize("name", ["layer_40/neurons", "nonsense", "layer_1/"])
+def test_a_link_to_a_step_that_is_not_there_shows_one_that_is(name):
+    app = open_page(layers_step=name)
+    operation = name.rpartition("/")[2]
+    expected = "layer_5/neurons" if operation in OPERATIONS else "word_embeddings"
+    assert step_now(app) == expected
+
+
+def test_a_text_of_one_token_has_all_its_views():
+    for panel in PANELS:
+        app = open_page(
+            layers_text="a", layers_panel=panel, layers_step="layer_0/context"
+        )
+        assert specs(app)
+
+
+def test_a_long_text_is_cut_says_so_and_has_a_list_of_tokens():
+    for panel in PANELS:
+        app = open_page(layers_text="word " * 400, layers_panel=panel)
+        assert "402" in said(app)
+        assert app.selectbox(key="layers_token").value == "2"
+
+
+def test_no_text_is_a_sentence_and_no_error():
+    app = open_page()
+    app.text_area(key="layers_text").set_value("  ").run()
+    assert "no sentence yet" in said(app)
+    assert not app.exception
+
+
+def test_html_and_formulas_in_the_text_are_shown_as_text():
+    text = "<b>bold</b> $x$ [link](x) **[MASK]** :smile:"
+    for panel in ("residual", "neurons", "factors"):
+        app = open_page(layers_text=text, layers_panel=panel)
+        assert all(not element.allow_html for element in app.markdown)
+
+
+def test_a_neuron_switched_off_shows_what_the_engine_measured():
+    app = open_page(layers_panel="neurons", layers_neuron_layer="5")
+    shown = [metric.value for metric in app.metric]
+    strong = client().strongest_neurons(DEFAULT_MODEL, TEXT, 4, MASK, 10, cut=True)
+    assert app.get_by_key("layers_neuron").value == str(strong.neurons[0] + 1)
+    before, after = (float(value.rstrip("%")) for value in shown[:2])
+    change = float(shown[2].split()[0])
+    assert change == pytest.approx(after - before, abs=0.11)
+
+
+def test_any_neuron_can_be_looked_at():
+    app = open_page(layers_panel="neurons")
+    app.number_input(key="layers_other_neuron").set_value(7).run()
+    assert app.get_by_key("layers_neuron").value == "7"
+    assert "Neuron 7 of layer 6" in said(app)
+
+
+def test_a_word_outside_the_vocabulary_is_named():
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    app.query_params["layers_panel"] = "neurons"
+    app.session_state["layers_word"] = "qqqqqqq"
+    app.switch_page(PAGE).run()
+    assert not app.exception
+    assert "qqqqqqq" in said(app)
+
+
+def test_the_share_explained_is_that_of_the_groups():
+    app = open_page(layers_panel="factors")
+    for _ in range(100):  # the job ends while the page looks again and again
+        if app.metric:
+            break
+        app.run()
+    assert "%" in app.metric[0].value
+    weights = numbers(specs(app)[1]["data"][0]["z"])
+    assert weights.shape[0] == 4
+    lengths = np.linalg.norm(weights, axis=1)
+    assert (np.diff(lengths) <= 1e-6).all()
+
+
+def test_the_norm_takes_shift_and_stretch_away():
+    app = open_page(layers_panel="by_hand")
+    normed = numbers(specs(app)[1]["data"][2]["y"])
+    app.slider(key="layers_shift").set_value(3.0).run()
+    app.slider(key="layers_scale").set_value(2.0).run()
+    changed = numbers(specs(app)[1]["data"][1]["y"])
+    np.testing.assert_allclose(
+        numbers(specs(app)[1]["data"][2]["y"]), normed, atol=1e-6
+    )
+    assert changed.mean() == pytest.approx(4)
+    assert "as before" in app.success[0].value
+
+
+def test_the_vector_of_a_norm_of_the_sentence_can_be_taken():
+    app = open_page(layers_panel="by_hand", layers_by_hand="real")
+    rows = numbers(specs(app)[1]["data"][0]["z"])
+    found = client().norm_input(DEFAULT_MODEL, TEXT, "embedding_norm", MASK, cut=True)
+    np.testing.assert_allclose(rows[0], found.vector, atol=1e-6)
+    trace = client().trace(DEFAULT_MODEL, TEXT, cut=True, parts=("hidden_states",))
+    np.testing.assert_allclose(rows[-1], trace.hidden_states[0, MASK], atol=1e-5)
+
+
+def test_both_orders_are_drawn_and_the_models_own_is_named():
+    app = open_page(layers_panel="orders")
+    drawings = specs(app)[-2:]
+    assert all(drawing["layout"]["annotations"] for drawing in drawings)
+    assert "is built like this" in said(app)

@@ -1,0 +1,187 @@
+"""What the engine says about layers equals the model's own intermediate values."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.engine import Client
+from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.experiments.cause_results import Switches, Target
+from bertviz_core.experiments.step_table import layer_operations
+from tests.core.checkpoint_copies import HF
+from tests.core.engine_waiting import ended
+
+MODEL = str(HF)
+TEXT = "ab cab [MASK] ba"
+
+
+@pytest.fixture(scope="module")
+def client():
+    client = Client(InlineEngine())
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def trace(client):
+    parts = ("hidden_states", "attention_probs", "pooled_output", "nsp_logits")
+    return client.trace(MODEL, TEXT, parts=(*parts, "mlm_logits"))
+
+
+@pytest.fixture(scope="module")
+def steps(client):
+    return client.layer_steps(MODEL, TEXT)
+
+
+def last_operation(client):
+    pre_norm = bool(client.describe_model(MODEL).config["pre_norm"])
+    return layer_operations(pre_norm)[-1]
+
+
+def close(actual, expected):
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
+
+
+def test_every_step_has_its_numbers_in_the_shape_it_says(client, steps):
+    token = 2
+    parts = dict.fromkeys(step.part for step in steps)
+    assert list(parts)[:2] == ["embeddings", "layer_0"]
+    for part in parts:
+        numbers = client.part_numbers(MODEL, TEXT, part, token)
+        own = [step for step in steps if step.part == part]
+        assert [n.name for n in numbers.steps][-len(own) :] == [s.name for s in own]
+        for step in own:
+            found = numbers.of(step.name)
+            expected = [
+                size
+                for axis, size in zip(step.axes, step.shape, strict=True)
+                if axis not in "TQP" and not (axis == "K" and "Q" not in step.axes)
+            ]
+            assert list(found.shape) == expected, step.name
+            assert found.dtype == np.float64
+
+
+@pytest.mark.parametrize("token", [0, 3, 8])
+def test_numbers_equal_the_models_own_to_a_millionth(client, trace, token):
+    embeddings = client.part_numbers(MODEL, TEXT, "embeddings", token)
+    close(embeddings.of("embedding_norm"), trace.hidden_states[0, token])
+    last = last_operation(client)
+    for layer in range(len(trace.hidden_states) - 1):
+        numbers = client.part_numbers(MODEL, TEXT, f"layer_{layer}", token)
+        close(
+            numbers.of(f"layer_{layer}/attention_probs"),
+            trace.attention_probs[layer, :, token],
+        )
+        close(
+            numbers.of(f"layer_{layer}/{last}"), trace.hidden_states[layer + 1, token]
+        )
+    heads = client.part_numbers(MODEL, TEXT, "heads", token)
+    close(heads.of("pooled_output"), trace.pooled_output)
+    close(heads.of("nsp_logits"), trace.nsp_logits)
+
+
+def test_the_word_head_is_asked_at_the_token_that_is_followed(client, trace):
+    (position,) = trace.mlm_positions
+    heads = client.part_numbers(MODEL, TEXT, "heads", int(position))
+    close(heads.of("mlm_logits"), trace.mlm_logits[0])
+    elsewhere = client.part_numbers(MODEL, TEXT, "heads", 1).of("mlm_logits")
+    assert np.abs(elsewhere - trace.mlm_logits[0]).max() > 1e-3
+    shapes = {step.operation: step.shape for step in client.layer_steps(MODEL, TEXT)}
+    assert shapes["mlm_logits"] == (1, trace.mlm_logits.shape[1])
+
+
+def test_a_text_without_a_mask_has_the_word_head_too(client):
+    names = [step.name for step in client.layer_steps(MODEL, "ab ba")]
+    assert names[-1] == "mlm_probs"
+
+
+def test_a_part_brings_what_enters_it(client, trace, steps):
+    for layer in (0, 1):
+        numbers = client.part_numbers(MODEL, TEXT, f"layer_{layer}", 4)
+        close(numbers.steps[0].values, trace.hidden_states[layer, 4])
+        first = next(step for step in steps if step.layer == layer)
+        assert numbers.steps[0].name in first.inputs
+    heads = client.part_numbers(MODEL, TEXT, "heads", 4)
+    close(heads.steps[0].values, trace.hidden_states[-1, 4])
+
+
+def test_another_part_of_the_same_text_runs_no_network(client, steps):
+    before = client.forward_count()
+    for part in dict.fromkeys(step.part for step in steps):
+        for token in range(3):
+            client.part_numbers(MODEL, TEXT, part, token)
+    client.residual_stream(MODEL, TEXT)
+    client.strongest_neurons(MODEL, TEXT, 1, 2)
+    client.neuron_activations(MODEL, TEXT, 1, 2)
+    client.norm_input(MODEL, TEXT, "layer_1/output_norm", 2)
+    assert client.forward_count() == before
+
+
+def test_what_a_norm_got_gives_what_it_said(client):
+    steps = client.layer_steps(MODEL, TEXT)
+    norms = [step for step in steps if step.operation.endswith("_norm")]
+    assert {"embedding_norm", "mlm_norm"} <= {step.name for step in norms}
+    for step in norms:
+        found = client.norm_input(MODEL, TEXT, step.name, 3)
+        centred = found.vector - found.vector.mean()
+        normed = centred / np.sqrt(np.mean(centred**2) + found.epsilon)
+        numbers = client.part_numbers(MODEL, TEXT, step.part, 3)
+        expected = numbers.of(step.name)
+        np.testing.assert_allclose(
+            normed * found.gamma + found.beta, expected, atol=1e-10
+        )
+        assert found.token == 3
+
+
+def test_lengths_are_those_of_the_vectors(client, trace):
+    stream = client.residual_stream(MODEL, TEXT)
+    norms = np.linalg.norm(trace.hidden_states, axis=-1)
+    np.testing.assert_allclose(stream.residual_norms, norms[:-1], rtol=1e-5)
+    np.testing.assert_allclose(stream.output_norms, norms[1:], rtol=1e-5)
+    numbers = client.part_numbers(MODEL, TEXT, "layer_1", 2)
+    update = numbers.of("layer_1/attention_output")
+    assert stream.attention_norms[1, 2] == pytest.approx(np.linalg.norm(update))
+
+
+def test_the_strongest_neuron_is_the_largest_of_the_step(client):
+    activations = client.part_numbers(MODEL, TEXT, "layer_2", 3).of("layer_2/neurons")
+    found = client.strongest_neurons(MODEL, TEXT, 2, 3, num_neurons=4)
+    order = np.argsort(-activations)[:4]
+    np.testing.assert_array_equal(found.neurons, order)
+    np.testing.assert_allclose(found.activations, activations[order])
+    over_text = client.neuron_activations(MODEL, TEXT, 2, int(order[0]))
+    assert over_text.activations[3] == pytest.approx(activations[order[0]])
+
+
+def test_words_are_read_with_and_without_a_text(client):
+    alone = client.neuron_words(MODEL, TEXT, 1, 5, None, 3)
+    here = client.neuron_words(MODEL, TEXT, 1, 5, 2, 3)
+    assert (alone.reading, alone.token) == ("embedding", None)
+    assert (here.reading, here.token) == ("head", 2)
+    assert len(alone.promoted_tokens) == len(here.suppressed_tokens) == 3
+    assert (np.diff(alone.promoted_changes) <= 0).all()
+
+
+def test_a_neuron_off_in_the_last_layer_moves_logits_as_its_words_say(client):
+    """At the last layer the reading through the head is the model's own change."""
+    layer = int(client.describe_model(MODEL).config["num_hidden_layers"]) - 1
+    strong = client.strongest_neurons(MODEL, TEXT, layer, 3, 1, "contribution")
+    neuron = int(strong.neurons[0])
+    words = client.neuron_words(MODEL, TEXT, layer, neuron, 3, 1)
+    target = Target("mlm", int(words.promoted_ids[0]), 3)
+    switches = Switches(neurons=((layer, neuron),))
+    switched = client.switch_off(MODEL, TEXT, target, switches)
+    assert -switched.delta_logit == pytest.approx(words.promoted_changes[0], abs=1e-5)
+
+
+def test_groups_of_neurons_are_a_job_that_is_kept(client):
+    arguments = {"model": MODEL, "text": TEXT, "num_factors": 3, "seed": 7}
+    status = ended(client, client.start("neuron_factors", **arguments))
+    assert status.error is None
+    found = status.result
+    tokens = client.tokenize(MODEL, TEXT).num_tokens
+    assert found.weights.shape == (3, tokens)
+    assert 0 <= found.error < 1
+    again = ended(client, client.start("neuron_factors", **arguments)).result
+    np.testing.assert_array_equal(again.weights, found.weights)
+    one = ended(client, client.start("neuron_factors", **arguments, layers=(1,)))
+    assert one.result.layers == (1,)

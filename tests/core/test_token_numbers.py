@@ -1,0 +1,104 @@
+"""One token's share of every step, of models with norms in either order."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from bertviz_core.experiments.layer_steps import step_values
+from bertviz_core.experiments.token_numbers import (
+    norm_input_at,
+    part_numbers,
+    steps_for_one_token,
+)
+from tests.core.random_models import CONFIG, explorer_of, random_model
+
+TEXT = "the [MASK] sat on [MASK]"
+TOKEN = 4
+
+
+@pytest.fixture(scope="module")
+def asked(any_norm_model):
+    explorer = explorer_of(any_norm_model[0])
+    trace = explorer.trace(TEXT)
+    return explorer, trace, steps_for_one_token(explorer, trace)
+
+
+def share(step, values):
+    """By name of the axes, what belongs to the token."""
+    for letter, index in (("P", 0), ("T", TOKEN), ("Q", TOKEN), ("K", TOKEN)):
+        if letter in step.axes:
+            return np.take(values, index, step.axes.index(letter))
+    return values
+
+
+def test_a_token_gets_its_own_share_of_every_step(asked):
+    explorer, trace, steps = asked
+    at_token = dataclasses.replace(trace, mlm_positions=np.array([TOKEN]))
+    for part in dict.fromkeys(step.part for step in steps):
+        numbers = part_numbers(explorer, trace, part, TOKEN)
+        assert (numbers.part, numbers.token) == (part, TOKEN)
+        for step in steps:
+            found = numbers.of(step.name)
+            if step.part == part:
+                whole = step_values(explorer, at_token, step.name)
+                np.testing.assert_array_equal(found, share(step, whole), step.name)
+            else:
+                is_entering = found is not None
+                assert not is_entering or np.array_equal(found, numbers.steps[0].values)
+
+
+def test_parts_follow_each_other_and_each_begins_where_the_one_before_ends(asked):
+    explorer, trace, steps = asked
+    layers = [f"layer_{layer}" for layer in range(CONFIG.num_hidden_layers)]
+    parts = list(dict.fromkeys(step.part for step in steps))
+    assert parts == ["embeddings", *layers, "heads"]
+    for before, part in itertools.pairwise(parts):
+        last = [step for step in steps if step.part == before][-1]
+        entering = part_numbers(explorer, trace, part, TOKEN).steps[0]
+        assert entering.name == last.name
+        ended = part_numbers(explorer, trace, before, TOKEN).of(last.name)
+        np.testing.assert_allclose(entering.values, ended, rtol=0, atol=2e-5)
+
+
+def test_the_word_head_is_asked_once_at_any_token(asked):
+    explorer, trace, steps = asked
+    shapes = {step.operation: step.shape for step in steps}
+    assert shapes["mlm_transform"] == (1, CONFIG.hidden_size)
+    own = part_numbers(explorer, trace, "heads", 2).of("mlm_logits")
+    np.testing.assert_allclose(own, trace.mlm_logits[0], rtol=0, atol=2e-5)
+
+
+def test_a_model_without_heads_has_no_part_after_its_layers():
+    explorer = explorer_of(random_model(heads=())[0])
+    trace = explorer.trace(TEXT)
+    parts = {step.part for step in steps_for_one_token(explorer, trace)}
+    assert "heads" not in parts
+    with pytest.raises(ValueError, match="part"):
+        part_numbers(explorer, trace, "heads", 0)
+
+
+def test_the_norm_of_the_word_head_is_that_of_the_token(asked):
+    explorer, trace, _ = asked
+    found = norm_input_at(explorer, trace, "mlm_norm", TOKEN)
+    before = part_numbers(explorer, trace, "heads", TOKEN).of("mlm_activation")
+    np.testing.assert_array_equal(found.vector, before)
+    assert found.token == TOKEN
+
+
+@pytest.mark.parametrize("token", [-1, 7])
+def test_a_token_outside_the_text_is_refused(asked, token):
+    explorer, trace, _ = asked
+    assert trace.tokenized.num_tokens == 7
+    with pytest.raises(ValueError, match="token"):
+        part_numbers(explorer, trace, "layer_0", token)
+    with pytest.raises(ValueError, match="token"):
+        norm_input_at(explorer, trace, "embedding_norm", token)
+
+
+def test_numbers_cannot_be_changed_by_who_shows_them(asked):
+    explorer, trace, _ = asked
+    numbers = part_numbers(explorer, trace, "layer_1", TOKEN)
+    with pytest.raises(ValueError, match="read-only"):
+        numbers.steps[1].values[...] = 0
