@@ -1,0 +1,359 @@
+"""The programs that the masked-word page shows give the numbers that it shows."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core import Explorer
+from bertviz_core.figures.masked_word import percent
+
+ROOT = Path(__file__).parents[2]
+TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
+HF = str(ROOT / "tests" / "data" / "checkpoints" / "hf_tiny")
+DEADLINE_SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def opened():
+    """Opens each model once for all programs."""
+    explorers = {}
+    original = Explorer.open
+
+    def open_once(model_id, progress=None):
+        if model_id not in explorers:
+            explorers[model_id] = original(model_id, progress)
+        return explorers[model_id]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Explorer, "open", open_once)
+        yield
+
+
+def open_page(code: str, **params: str) -> AppTest:
+    """Opens a panel with its program unfolded, and waits for its jobs."""
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    app.query_params["lang"] = "English"
+    for name, value in params.items():
+        app.query_params[name] = value
+    app.session_state[f"{code}_code"] = True
+    app.switch_page("pages/views/masked_word.py").run()
+    return finished(app)
+
+
+def finished(app: AppTest) -> AppTest:
+    end = time.monotonic() + DEADLINE_SECONDS
+    while app.get("progress"):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+        app.run()
+    assert not app.exception
+    assert not [error.value for error in app.error]
+    return app
+
+
+def run_code(app: AppTest) -> tuple[dict, str]:
+    """Runs the only program on the page: its names, and what it printed."""
+    (block,) = app.code
+    assert block.language == "python"
+    names: dict = {}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block.value, "program", "exec"), names)
+    return names, printed.getvalue()
+
+
+def table(app: AppTest):
+    return app.dataframe[-1].value
+
+
+def figure(app: AppTest) -> dict:
+    return json.loads(app.get("plotly_chart")[-1].proto.spec)
+
+
+def numbers(values) -> np.ndarray:
+    """Plotly sends arrays as base64 with a type."""
+    if isinstance(values, dict):
+        import base64
+
+        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
+    return np.array(values, float)
+
+
+pytestmark = pytest.mark.usefixtures("opened")
+
+
+@pytest.mark.parametrize("alone", ["false", "true"])
+def test_the_likeliest_words_come_out_of_the_program(alone):
+    app = open_page(
+        "masked_candidates",
+        masked_text=TWO_MASKS,
+        masked_mask="2",
+        masked_shown="17",
+        masked_words_alone=alone,
+    )
+    _, printed = run_code(app)
+    lines = [line.split() for line in printed.splitlines()]
+    bars = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]
+    assert len(lines) == 17
+    np.testing.assert_allclose(
+        [float(line[2]) for line in lines], numbers(bars["x"]), rtol=1e-4
+    )
+    assert all(word in shown[0] for (word, *_), shown in
+               zip(lines, bars["customdata"], strict=True))  # fmt: skip
+    if alone == "true":
+        assert all(line[0].isalnum() for line in lines)
+
+
+def test_settings_and_draws_come_out_of_the_program():
+    app = open_page(
+        "masked_choosing",
+        masked_temperature="1.4",
+        masked_top_k="30",
+        masked_top_p="0.9",
+        masked_seed="5",
+        masked_draws="77",
+    )
+    names, printed = run_code(app)
+    bits, choices = (float(word) for word in printed.split("\n")[0].split())
+    assert app.metric[0].value == f"{bits:.2f} bits"
+    assert app.metric[1].value == f"{choices:,.1f} words"
+    assert len(names["draws"]) == 77
+    words = names["explorer"].tokenizer.vocabulary
+    first = ", ".join(words[i] for i in names["draws"][:10])
+    assert any(text.value.endswith(f": {first}.") for text in app.markdown)
+
+
+@pytest.mark.parametrize("mode", ["most_confident_first", "independent"])
+def test_a_filling_comes_out_of_the_program(mode):
+    app = open_page(
+        "masked_filling",
+        masked_panel="fill",
+        masked_fill_mode=mode,
+        masked_text=TWO_MASKS,
+    )
+    names, _ = run_code(app)
+    steps = names["filling"].steps
+    assert list(table(app)["Word"]) == [step.token for step in steps]
+    assert list(table(app)["Probability"]) == [
+        percent(float(np.exp(step.log_prob))) for step in steps
+    ]
+
+
+def test_pairs_come_out_of_the_program():
+    app = open_page(
+        "masked_pairs",
+        masked_panel="fill",
+        masked_fill_mode="pairs",
+        masked_text=TWO_MASKS,
+    )
+    names, _ = run_code(app)
+    pairs = names["pairs"]
+    assert list(zip(*(table(app)[c] for c in ("First word", "Second word")),
+                    strict=True)) == list(pairs.tokens)  # fmt: skip
+    points = figure(app)["data"][-1]
+    np.testing.assert_allclose(
+        numbers(points["x"]), np.exp(pairs.log_prob_forward), rtol=1e-3
+    )
+
+
+@pytest.mark.parametrize("start", ["sentence", "masks"])
+def test_a_chain_comes_out_of_the_program(start):
+    app = open_page(
+        "masked_gibbs",
+        masked_panel="gibbs",
+        masked_gibbs_start=start,
+        masked_gibbs_steps="23",
+        masked_gibbs_burn_in="4",
+        masked_gibbs_top_k="40",
+        masked_gibbs_temperature="0.7",
+        masked_gibbs_order="in_order",
+        masked_gibbs_length="5",
+    )
+    app.button(key="masked_gibbs_go").click().run()
+    names, _ = run_code(finished(app))
+    shown = app.session_state["masked_chain"].run
+    np.testing.assert_array_equal(names["run"].new_ids, shown.new_ids)
+    assert app.metric[4].value == percent(names["run"].change_rate)
+
+
+def test_scores_of_words_come_out_of_the_program():
+    app = open_page(
+        "masked_word_scores",
+        masked_panel="score",
+        masked_score_words="rome, unbelievable",
+    )
+    names, _ = run_code(app)
+    found = dict(zip(table(app)["Word"], table(app)["Log-probability"], strict=True))
+    assert found == {
+        score.word: pytest.approx(score.log_prob, abs=1e-3) for score in names["scores"]
+    }
+
+
+def test_the_score_of_a_sentence_comes_out_of_the_program():
+    app = open_page(
+        "masked_sentence_score",
+        masked_panel="score",
+        masked_score_kind="sentence",
+        masked_score_variant="naive",
+        masked_score_text='He said: "unbelievable".',
+    )
+    names, _ = run_code(app)
+    assert app.metric[3].value == f"{names['score'].log_prob:.2f}"
+    np.testing.assert_allclose(
+        numbers(figure(app)["data"][0]["x"]), names["score"].log_probs, atol=1e-3
+    )
+
+
+def test_a_minimal_pair_comes_out_of_the_program():
+    app = open_page(
+        "masked_minimal_pair", masked_panel="score", masked_score_kind="pair"
+    )
+    names, _ = run_code(app)
+    pair = names["pair"]
+    assert app.metric[3].value == f"{pair.first.log_prob:.2f}"
+    assert app.metric[4].value == f"{pair.second.log_prob:.2f}"
+
+
+def test_a_comparison_comes_out_of_the_program():
+    app = open_page(
+        "masked_comparison",
+        masked_panel="compare",
+        masked_text="The doctor said that [MASK] was tired.",
+    )
+    names, printed = run_code(app)
+    divergence = names["found"].divergence_bits
+    assert any(f"{divergence:.3f} of at most" in c.value for c in app.caption)
+    shown = [word for frame in app.dataframe for word in frame.value["Word"]]
+    assert [line.split()[0] for line in printed.splitlines()[1:]] == shown
+
+
+def test_the_lens_comes_out_of_the_program():
+    app = open_page("masked_lens", masked_panel="lens", masked_lens_word="rome")
+    names, printed = run_code(app)
+    ranks = [int(line.split()[-1]) for line in printed.splitlines()]
+    np.testing.assert_array_equal(numbers(figure(app)["data"][0]["y"]), ranks)
+    assert names["lens"].word_tokens == ("rome",)
+
+
+def test_reasons_come_out_of_the_program():
+    app = open_page(
+        "masked_why",
+        masked_panel="why",
+        masked_why_word="rome",
+        masked_why_contrast="true",
+        masked_why_baseline="pad",
+    )
+    names, _ = run_code(app)
+    found = names["found"]
+    assert float(app.metric[3].value) == pytest.approx(found.value, abs=0.006)
+    bars = np.array(figure(app)["data"][0]["x"], float)
+    row = found.scores[found.methods.index("integrated_gradients")]
+    np.testing.assert_allclose(bars, row, atol=1e-3)
+    assert found.contrast is not None
+
+
+def test_the_layers_of_a_reason_come_out_of_the_program():
+    app = open_page("masked_why_layers", masked_panel="why", masked_why_look="layers")
+    _, printed = run_code(app)
+    ranks = [int(line.split()[-1]) for line in printed.splitlines()]
+    np.testing.assert_array_equal(numbers(figure(app)["data"][0]["y"]), ranks)
+
+
+def test_important_heads_come_out_of_the_program():
+    app = open_page("masked_why_heads", masked_panel="why", masked_why_look="heads")
+    names, _ = run_code(app)
+    np.testing.assert_allclose(
+        np.array(figure(app)["data"][0]["z"], float),
+        100 * names["found"].delta_probabilities,
+        atol=0.01,
+    )
+
+
+def test_the_check_with_random_weights_comes_out_of_the_program():
+    app = open_page(
+        "masked_why_check",
+        masked_panel="why",
+        masked_why_look="check",
+        model=HF,
+        masked_text="ab [MASK] cab ba",
+    )
+    app.button(key="job_masked_why_check_start").click().run()
+    names, _ = run_code(finished(app))
+    np.testing.assert_allclose(
+        np.array(figure(app)["data"][0]["x"], float),
+        names["found"].agreement,
+        atol=1e-6,
+    )
+
+
+def test_every_position_comes_out_of_the_program():
+    app = open_page(
+        "masked_positions", masked_panel="positions", masked_positions_how="seen"
+    )
+    names, _ = run_code(app)
+    assert names["found"].masked is False
+    np.testing.assert_allclose(
+        table(app)["Surprisal (bits)"], names["found"].surprisal_bits, atol=1e-3
+    )
+
+
+def test_whole_words_come_out_of_the_program():
+    app = open_page("masked_whole_words", masked_panel="whole", masked_whole_size="3")
+    names, _ = run_code(app)
+    assert names["found"].ids.shape[1] == 3
+    assert list(table(app)["Word"]) == list(names["found"].words[:20])
+
+
+def test_both_gelus_come_out_of_the_program():
+    app = open_page("masked_gelu", masked_panel="gelu")
+    names, _ = run_code(app)
+    assert app.metric[4].value == f"{names['found'].largest_differences[0]:.2g}"
+
+
+def test_the_next_sentence_comes_out_of_the_program():
+    app = open_page(
+        "masked_next",
+        masked_panel="next",
+        model=HF,
+        masked_text="ab [MASK]",
+        masked_next_first='cab "b"',
+        masked_next_second="ba\nab",
+    )
+    names, _ = run_code(app)
+    assert app.metric[3].value == percent(names["found"].probability)
+    assert app.metric[4].value == percent(names["found"].probability_swapped)
+
+
+def test_a_shuffled_test_comes_out_of_the_program():
+    app = open_page(
+        "masked_shuffled",
+        masked_panel="next",
+        model=HF,
+        masked_text="ab [MASK]",
+        masked_next_first="ab",
+        masked_next_second="ba",
+        masked_next_passages="ab. cab. ba.\nda. fo.",
+        masked_next_seed="4",
+    )
+    names, _ = run_code(app)
+    assert names["found"].num_pairs == 3
+    assert app.metric[5].value == percent(names["found"].accuracy)
+    shown = table(app)["Probability of “is next”"]
+    both = [*names["found"].probabilities, *names["found"].shuffled]
+    assert list(shown) == [percent(float(prob)) for prob in both]
+
+
+def test_a_hostile_text_runs_nothing_but_the_program():
+    text = '\'); raise SystemExit #" \\ {model} [MASK]\n"""'
+    app = open_page("masked_candidates", masked_text=text)
+    names, printed = run_code(app)
+    assert len(printed.splitlines()) == 10
+    assert "SystemExit" not in names
