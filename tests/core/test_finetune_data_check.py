@@ -1,0 +1,178 @@
+"""What a page says of a table and its rows, held against counting by hand."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from bertviz_core.errors import TrainingError
+from bertviz_core.finetune import data_check, remedies
+from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.data_check import LengthCounts, rows_of
+from bertviz_core.finetune.dataset import make_dataset
+from bertviz_core.finetune.lengths import Lengths
+from bertviz_core.finetune.request import (
+    DataChoice,
+    FinetuneSettings,
+    TableSource,
+    TrainingRequest,
+)
+from bertviz_core.finetune.split import split_dataset
+from bertviz_core.finetune.table import read_table
+from bertviz_core.finetune.table_view import PREVIEW_CHARS, view_table
+from bertviz_core.finetune.text_checks import check_leakage
+from tests.core.finetune_samples import number_data, random_data
+
+ROWS = "".join(f"text number {i},{'abc'[i % 7 % 3]}\n" for i in range(42))
+
+
+def random_lengths():
+    tokens = np.random.default_rng(7).integers(3, 60, 211).astype("int32")
+    return Lengths(tokens, np.zeros_like(tokens), 2)
+
+
+@pytest.mark.parametrize("percent", [0, 1, 50, 90, 95, 99.5, 100])
+def test_counts_of_lengths_give_the_same_percentiles_as_the_rows(percent):
+    lengths = random_lengths()
+    counts = data_check.count_lengths(lengths)
+    assert counts.percentile(percent) == lengths.percentile(percent)
+
+
+@pytest.mark.parametrize("max_tokens", [1, 3, 17, 30, 59, 60, 512])
+def test_counts_of_lengths_give_the_same_shares_as_the_rows(max_tokens):
+    lengths = random_lengths()
+    counts = data_check.count_lengths(lengths)
+    assert counts.share_cut(max_tokens) == lengths.share_cut(max_tokens)
+    assert counts.share_tokens_cut(max_tokens) == pytest.approx(
+        lengths.share_tokens_cut(max_tokens)
+    )
+
+
+def test_one_length_has_one_percentile():
+    counts = LengthCounts(np.array([9]), np.array([4]))
+    assert [counts.percentile(p) for p in (0, 50, 100)] == [9, 9, 9]
+
+
+def test_a_view_shows_the_first_rows_and_cuts_long_cells():
+    long = "x" * (PREVIEW_CHARS + 50)
+    view = view_table(read_table(f"text,label\n{long},a\n{ROWS}".encode()))
+    assert view.columns == ("text", "label")
+    assert len(view.preview) == 10
+    assert view.preview[0] == (long[:PREVIEW_CHARS], "a")
+    assert view.preview[1] == ("text number 0", "a")
+    assert view.preview_rows[:2] == (2, 3)
+    assert view.num_rows == 43
+    assert (view.guess.text, view.guess.label) == ("text", "label")
+    assert len(view.guess.reasons) == 3
+    assert view.guess_problem is None
+
+
+def test_a_table_that_allows_no_guess_is_shown_with_the_reason():
+    view = view_table(read_table(b"text\nall\nin\none\ncolumn\n"))
+    assert view.guess is None
+    assert "one column" in str(view.guess_problem)
+    assert view.preview[0] == ("all",)
+
+
+def checked(data=ROWS):
+    dataset = make_dataset(
+        read_table(f"text,label\n{data}".encode()), ColumnChoice("text", "label")
+    )
+    split = split_dataset(dataset, 0.25, seed=3)
+    sizes = np.array([2 + len(text.split()) for text in dataset.texts], "int32")
+    unknown = np.array([text.count("3") > 0 for text in dataset.texts], "int32")
+    lengths = Lengths(sizes, unknown, 2)
+    return dataset, data_check.check_data(
+        dataset,
+        split.training_data(dataset),
+        lengths,
+        512,
+        split.notes,
+        (check_leakage(dataset, split),),
+    )
+
+
+def test_all_is_counted_on_both_sides_of_the_split():
+    dataset, found = checked()
+    assert found.num_rows == 42
+    assert found.label_counts.tolist() == dataset.counts.tolist()
+    assert found.label_counts.tolist() == [18, 12, 12]
+    assert found.num_train + found.num_validation == 42
+    both = found.train_counts + found.validation_counts
+    assert both.tolist() == [18, 12, 12]
+    assert found.validation_counts.min() >= 1
+    assert found.lengths.num_rows.sum() == 42
+    assert found.default_max_tokens == 8
+    assert found.finding("leakage").severity == "good"
+    assert found.finding("nothing of the kind") is None
+    kinds = [item.severity for item in found.findings]
+    assert kinds == sorted(kinds, key=("warning", "notice", "good").index)
+
+
+def test_numbers_are_counted_in_ranges():
+    rows = "".join(f"text {i},{i * 1.5}\n" for i in range(40))
+    table = read_table(f"text,price\n{rows}".encode())
+    dataset = make_dataset(table, ColumnChoice("text", "price", is_regression=True))
+    split = split_dataset(dataset, 0.25)
+    lengths = Lengths(np.full(40, 4, "int32"), np.zeros(40, "int32"), 2)
+    found = data_check.check_data(dataset, split.training_data(dataset), lengths, 512)
+    assert found.is_regression
+    assert found.label_names == ("price",)
+    assert len(found.label_edges) == len(found.label_counts) + 1
+    assert found.label_counts.tolist() == [2] * 20
+    both = found.train_counts + found.validation_counts
+    assert both.tolist() == found.label_counts.tolist()
+    assert found.remedy == "none"
+    assert found.num_oversampled == found.num_train
+
+
+def test_rows_are_shown_with_their_numbers_and_class_names():
+    data = random_data()
+    part = data.validation
+    first, second = rows_of(part, data.labels, (4, 99, -1, 0))
+    assert (first.row, first.text) == (int(part.rows[4]), part.texts[4])
+    assert first.label == data.labels[part.targets[4]]
+    assert second.text == part.texts[0]
+    (number,) = rows_of(number_data().train, ("price",), (1,))
+    assert number.label == "530"
+
+
+def test_rare_classes_are_repeated_as_often_as_the_largest():
+    data = random_data(num_train=23)
+    keep = np.array([0, 1, 2, 3, 4, 6, 9, 12])  # classes 0, 1, 2, 0, 1, 0, 0, 0
+    few = dataclasses.replace(data, train=data.train.select(keep))
+    more = remedies.oversampled(few, seed=5)
+    counts = np.bincount(more.train.targets)
+    assert counts.tolist() == [5, 5, 5]
+    assert remedies.num_oversampled(np.bincount(few.train.targets)) == 15
+    assert set(more.train.texts) == set(few.train.texts)
+    assert more.validation is few.validation
+    again = remedies.oversampled(few, seed=5)
+    assert again.train.texts == more.train.texts
+
+
+def test_numbers_are_not_repeated_and_too_many_rows_are_refused(monkeypatch):
+    numbers = number_data()
+    assert remedies.oversampled(numbers, 1) is numbers
+    monkeypatch.setattr(remedies, "MAX_OVERSAMPLED", 23)
+    with pytest.raises(TrainingError, match="24"):
+        remedies.oversampled(random_data(num_train=23), 1)
+
+
+def test_weights_and_repeats_exclude_each_other():
+    with pytest.raises(TrainingError, match="oversample"):
+        FinetuneSettings(class_weights=True, oversample=True)
+
+
+def test_a_request_survives_the_way_through_a_file():
+    choice = ColumnChoice("a b", "标签", "second", True, (("because", {}),))
+    data = DataChoice(
+        TableSource("sample:x", "utf-8", "\t", False), choice, TableSource("file:y"),
+        validation_rate=0.3, seed=4,
+    )  # fmt: skip
+    settings = FinetuneSettings(level="top", decay="exponential", oversample=True)
+    request = TrainingRequest("starter-en", data, settings, "标题", True)
+    assert TrainingRequest.from_dict(request.to_dict()) == request
+    assert hash(data) == hash(dataclasses.replace(data))
+    alone = dataclasses.replace(request, data=DataChoice(data.source, choice))
+    assert TrainingRequest.from_dict(alone.to_dict()).data.validation is None

@@ -1,0 +1,146 @@
+"""Curves with a bound, and a log that tells each thing once."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bertviz_core.finetune import run_history
+from bertviz_core.finetune.events import TrainingEvent
+from bertviz_core.finetune.notes import in_english
+from bertviz_core.finetune.run_history import RunHistory
+
+
+def step(number, loss, rate=0.5, num_steps=40, epoch=1):
+    return TrainingEvent(
+        "step", epoch=epoch, step=number, num_steps=num_steps, loss=loss,
+        learning_rate=rate, fraction=number / num_steps, seconds_left=9.0,
+        metric_name="accuracy",
+    )  # fmt: skip
+
+
+def epoch(number, metric, is_best, step_number, name="accuracy", loss=0.7):
+    return TrainingEvent(
+        "epoch", epoch=number, step=step_number, num_steps=40, loss=1.5, metric=metric,
+        metric_name=name, validation_loss=loss, is_best=is_best, fraction=0.5,
+    )  # fmt: skip
+
+
+def sentences(history):
+    return [in_english((text, details)) for _, text, details in history.log]
+
+
+def test_every_step_of_a_short_run_is_a_point():
+    history = RunHistory()
+    for number, loss in enumerate([3.0, 2.5, 1.25], 1):
+        history.take(step(number, loss, rate=number / 8))
+    assert history.curve() == [[1, 3.0, 0.125], [2, 2.5, 0.25], [3, 1.25, 0.375]]
+    assert (history.phase, history.step, history.seconds_left) == ("train", 3, 9.0)
+
+
+def test_a_long_run_keeps_few_points_whose_losses_are_means(monkeypatch):
+    monkeypatch.setattr(run_history, "MAX_POINTS", 8)
+    history = RunHistory()
+    losses = np.random.default_rng(3).random(45)
+    for number, loss in enumerate(losses, 1):
+        history.take(step(number, loss, rate=number, num_steps=45))
+    curve = history.curve()
+    assert len(curve) <= 8
+    assert curve[-1][0] == 45
+    begun = 0
+    for last, mean, rate in curve:
+        assert mean == pytest.approx(losses[begun : int(last)].mean(), rel=1e-4)
+        assert rate == last
+        begun = int(last)
+
+
+def test_what_was_told_before_an_accident_and_comes_again_is_told_once():
+    history = RunHistory()
+    for number in range(1, 8):
+        history.take(step(number, 10.0 + number, epoch=1 + number // 5))
+    history.epochs, history.best_epoch = [[4.0, 1.0, 0.5, 0.25]], 1
+    again = RunHistory(**json.loads(json.dumps(history.to_dict())))
+    again.restart()
+    again.take(TrainingEvent("resumed", epoch=1, step=4, num_steps=40))
+    assert [point[0] for point in again.curve()] == [1, 2, 3, 4]
+    again.take(step(5, 99.0, epoch=2))
+    assert again.curve()[-1][:2] == [5, 99.0]
+    assert again.num_restarts == 1
+    assert sum("goes on after epoch 1" in text for text in sentences(again)) == 1
+
+
+def test_a_run_that_died_in_its_first_epoch_begins_anew():
+    history = RunHistory()
+    for number in (1, 2, 3):
+        history.take(step(number, 5.0))
+    history.restart()
+    history.take(step(1, 4.0))
+    assert history.curve() == [[1, 4.0, 0.5]]
+    assert "begins anew" in sentences(history)[-1]
+    history.take(step(2, 4.0))
+    assert len(history.log) == 1
+
+
+def test_an_epoch_that_comes_twice_is_one_epoch_and_the_best_is_found_again():
+    history = RunHistory(phase="train")
+    history.take(epoch(1, 0.5, True, 10))
+    history.take(epoch(2, 0.75, True, 20))
+    history.take(TrainingEvent("resumed", epoch=1, step=10, num_steps=40))
+    assert history.best_epoch == 1
+    history.take(epoch(2, 0.25, False, 20))
+    assert [row[3] for row in history.epochs] == [0.5, 0.25]
+    assert history.best_epoch == 1
+
+
+def test_of_equal_metrics_the_smaller_loss_is_the_best_as_in_training():
+    history = RunHistory(phase="train")
+    history.take(epoch(1, 0.5, True, 10, loss=0.9))
+    history.take(epoch(2, 0.5, True, 20, loss=0.8))
+    history.take(epoch(3, 0.5, False, 30, loss=0.8))
+    history.take(TrainingEvent("resumed", epoch=3, step=30, num_steps=40))
+    assert history.best_epoch == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "best", "worse"),
+    [
+        ("accuracy", "Epoch 1: 62.5 % of", "Epoch 2: 50.0 % of"),
+        ("macro_f1", "Epoch 1: macro-F1 on the validation rows is 0.625", "0.5. Epoch"),
+        ("r2", "Epoch 1: R² on the validation rows is 0.625", "0.5. Epoch 1 with"),
+    ],
+)
+def test_the_log_says_how_each_epoch_did(name, best, worse):
+    history = RunHistory(phase="train")
+    history.take(epoch(1, 0.625, True, 10, name))
+    history.take(epoch(2, 0.5, False, 20, name))
+    first, second = sentences(history)
+    assert best in first
+    assert "best so far" in first
+    assert worse in second
+    assert "stays the best" in second
+
+
+@pytest.mark.parametrize(
+    ("ending", "part"),
+    [
+        ("finished", "All epochs are done. The model is that of epoch 1"),
+        ("no_better", "No epoch was better for 2 epochs"),
+        ("asked", "was stopped. The model is that of epoch 1"),
+        ("not_a_number", "no longer a number"),
+    ],
+)
+def test_the_log_says_why_a_run_ended(ending, part):
+    history = RunHistory(phase="train", best_epoch=1, epochs=[[1.0] * 4] * 3)
+    history.take(TrainingEvent("ended", epoch=3, step=30, num_steps=40, ending=ending))
+    assert part in sentences(history)[-1]
+    assert (history.phase, history.ending) == ("evaluate", ending)
+
+
+def test_frozen_layers_are_explained_once():
+    history = RunHistory()
+    for fraction in (0.25, 0.5):
+        history.take(TrainingEvent("tokenize", fraction=fraction))
+    for fraction in (0.25, 0.75, 0.125, 1.0):
+        history.take(TrainingEvent("cache", fraction=fraction))
+    assert len(history.log) == 1
+    assert (history.phase, history.fraction) == ("cache", 1.0)

@@ -1,0 +1,295 @@
+"""A run in its folder: what it leaves, how it ends, how it goes on after an accident."""
+
+import dataclasses
+import zipfile
+
+import numpy as np
+import pytest
+
+from bertviz_core.checkpoints.folder import open_folder
+from bertviz_core.errors import DatasetError, TrainingError
+from bertviz_core.finetune import run_files, training_run, workplace
+from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.notes import in_english
+from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
+from bertviz_core.finetune.run import finetune, weights_hash
+from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.training_run import TrainingRun
+from tests.core.finetune_samples import number_data, random_data, tiny_loaded
+
+SETTINGS = FinetuneSettings(
+    level="full", epochs=3, batch_size=5, learning_rate=1e-2, max_tokens=9,
+    patience=0, precision="float32", seed=4,
+)  # fmt: skip
+HEAD = dataclasses.replace(SETTINGS, level="head", learning_rate=0.05)
+DATA = DataChoice(TableSource("sample:library_en"), ColumnChoice("message", "topic"))
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path))
+    monkeypatch.setattr(training_run, "WRITE_SECONDS", 0.0)
+    return tmp_path
+
+
+def new_run(settings=HEAD, **options):
+    request = TrainingRequest("a-model", DATA, settings, **options)
+    folder = workplace.run_folder(run_files.create_run(request))
+    run_files.take_care(folder)
+    return folder
+
+
+def run(folder, data=None, loaded=None, clock=None):
+    options = {} if clock is None else {"clock": clock}
+    loaded, data = loaded or tiny_loaded(), data or random_data()
+    TrainingRun(folder, **options).run(lambda _: loaded, lambda: data)
+    return run_files.status_of(folder)
+
+
+def files_of(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+def sentences(status):
+    return [in_english(entry.sentence) for entry in status.log]
+
+
+def test_a_run_leaves_a_model_a_zip_and_its_curves_and_no_scratch():
+    folder = new_run(title="Mine")
+    status = run(folder)
+    assert (status.state, status.ending, status.error) == ("done", "finished", None)
+    assert (status.model.model_id, status.model.title) == (f"run:{folder.name}", "Mine")
+    assert status.steps.tolist() == list(range(1, 16))
+    assert status.epoch_steps.tolist() == [5, 10, 15]
+    assert (status.num_steps, status.num_epochs, status.epoch) == (15, 3, 3)
+    assert len(status.metrics) == len(status.validation_losses) == 3
+    assert status.best_epoch == np.argmax(status.metrics) + 1
+    assert len(sentences(status)) >= 5
+    assert files_of(folder) == {
+        "request.json", "progress.json", "lease", "owner", "outputs.npz", "model",
+        "model.zip",
+    }  # fmt: skip
+    names = zipfile.ZipFile(folder / "model.zip").namelist()
+    assert "model/model.safetensors" in names
+    assert open_folder(folder / "model").labels == random_data().labels
+
+
+def test_the_model_is_the_one_that_training_without_a_folder_gives():
+    folder = new_run(SETTINGS)
+    run(folder)
+    result = finetune(tiny_loaded(), random_data(), SETTINGS)
+    with np.load(folder / "outputs.npz") as outputs:
+        found = {name: outputs[name] for name in outputs.files}
+    np.testing.assert_allclose(found["model"], result.report.probabilities, atol=1e-6)
+    assert set(found) == {"model", "majority", "tfidf"}
+    assert run_files.status_of(folder).metrics.tolist() == pytest.approx(
+        [point.metric for point in result.points]
+    )
+
+
+def test_numbers_leave_their_predictions_in_their_unit():
+    folder = new_run()
+    status = run(folder, number_data())
+    assert status.metric_name == "r2"
+    with np.load(folder / "outputs.npz") as outputs:
+        assert outputs["model"].shape == (13,)
+        assert 400 < outputs["model"].mean() < 700
+
+
+def test_the_served_model_stays_as_it_is():
+    loaded = tiny_loaded()
+    before = weights_hash(loaded)
+    run(new_run(SETTINGS), loaded=loaded)
+    assert weights_hash(loaded) == before
+
+
+def test_a_stop_keeps_the_best_epoch():
+    folder = new_run(dataclasses.replace(SETTINGS, epochs=50))
+    stop_after(folder, step=7)
+    status = run(folder)
+    assert (status.state, status.ending) == ("stopped", "asked")
+    assert status.step == 7
+    assert status.best_epoch == 1
+    assert status.has_model
+    assert "was stopped" in sentences(status)[-1]
+
+
+def test_a_stop_before_the_first_step_leaves_no_model():
+    folder = new_run()
+    run_files.ask_to_stop(folder)
+    status = run(folder)
+    assert (status.state, status.step, status.model) == ("stopped", 0, None)
+    assert "before its first step" in sentences(status)[-1]
+
+
+def test_a_run_that_nobody_looked_at_says_so(monkeypatch):
+    monkeypatch.setenv("BERTVIZ_LEASE_MINUTES", "7")
+    folder = new_run(SETTINGS)
+    stop_after(folder, step=6, why=run_files.ABANDONED)
+    status = run(folder)
+    assert status.state == "stopped"
+    assert any("for 7 minutes" in text for text in sentences(status))
+
+
+def test_the_first_reason_to_stop_stays():
+    folder = new_run()
+    run_files.ask_to_stop(folder, run_files.ABANDONED)
+    run_files.ask_to_stop(folder)
+    assert run_files.reason_to_stop(folder) == run_files.ABANDONED
+
+
+@pytest.mark.parametrize("kind", [DatasetError, TrainingError])
+def test_a_failure_is_told_in_its_own_words(kind):
+    folder = new_run()
+
+    def refuse():
+        raise kind("No more than {limit} of them.", limit=5)
+
+    with pytest.raises(kind):
+        TrainingRun(folder).run(lambda _: tiny_loaded(), refuse)
+    status = run_files.status_of(folder)
+    assert status.state == "failed"
+    assert type(status.error) is kind
+    assert status.error.details == {"limit": 5}
+    assert not status.has_model
+
+
+def test_a_disk_that_is_full_is_told(monkeypatch):
+    def refuse(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(training_run, "pack_model", refuse)
+    folder = new_run()
+    with pytest.raises(TrainingError, match="disk of the server"):
+        run(folder)
+    assert run_files.status_of(folder).state == "failed"
+
+
+def test_a_run_that_was_killed_goes_on_from_its_last_epoch_to_the_same_model():
+    whole = new_run(SETTINGS)
+    run(whole)
+    folder = new_run(SETTINGS)
+    kill_at(folder, step=13)
+    with pytest.raises(Killed):
+        run(folder)
+    killed = run_files.status_of(folder)
+    assert (killed.state, killed.has_model) == ("running", False)
+    status = run(folder)
+    assert (status.state, status.num_restarts) == ("done", 1)
+    assert any("goes on after epoch 2" in text for text in sentences(status))
+    expected = run_files.status_of(whole)
+    np.testing.assert_array_equal(status.steps, expected.steps)
+    np.testing.assert_allclose(status.losses, expected.losses, rtol=1e-4)
+    assert status.metrics.tolist() == expected.metrics.tolist()
+    with np.load(folder / "outputs.npz") as a, np.load(whole / "outputs.npz") as b:
+        np.testing.assert_allclose(a["model"], b["model"], atol=1e-6)
+
+
+def test_a_run_whose_owner_is_gone_is_interrupted(monkeypatch):
+    folder = new_run()
+    assert run_files.status_of(folder).state == "running"
+    assert run_files.status_of(folder, place=2).state == "waiting"
+    monkeypatch.setattr(run_files, "OWNER_SECONDS", -1.0)
+    assert run_files.status_of(folder).state == "interrupted"
+    run_files.set_state(folder, "stopped")
+    assert run_files.status_of(folder).state == "stopped"
+
+
+def test_seconds_count_over_both_parts_of_a_run():
+    ticks = iter(np.arange(0.0, 1000.0, 0.5))
+    folder = new_run(SETTINGS)
+    kill_at(folder, step=8)
+    with pytest.raises(Killed):
+        run(folder, clock=lambda: next(ticks))
+    first = run_files.status_of(folder).seconds
+    assert first > 0
+    ticks = iter(np.arange(5000.0, 6000.0, 0.5))
+    status = run(folder, clock=lambda: next(ticks))
+    assert first < status.seconds < 1000
+    told = [entry.seconds for entry in status.log]
+    assert told == sorted(told)
+
+
+def test_a_log_for_tensorboard_holds_every_step_and_epoch():
+    folder = new_run(SETTINGS, tensorboard=True)
+    status = run(folder)
+    assert status.has_log
+    assert not (folder / run_files.LOG_FOLDER).exists()
+    found = read_log(folder)
+    losses = {step: value for step, value in found["train/loss"]}
+    assert list(losses) == list(range(1, 16))
+    np.testing.assert_allclose(list(losses.values()), status.losses, rtol=1e-4)
+    steps, values = zip(*found["validation/accuracy"], strict=True)
+    assert steps == (5, 10, 15)
+    np.testing.assert_allclose(values, status.metrics, rtol=1e-6)
+    assert set(found) == {
+        "train/loss", "train/learning_rate", "train/epoch_loss", "validation/loss",
+        "validation/accuracy",
+    }  # fmt: skip
+
+
+def test_without_being_asked_for_there_is_no_log():
+    status = run(new_run())
+    assert not status.has_log
+
+
+def test_oversampling_learns_from_repeated_rows_and_judges_by_macro_f1():
+    data = random_data(num_train=24)
+    rare = data.train.select(np.array([*range(0, 24, 3), *range(1, 24, 3), 2]))
+    data = dataclasses.replace(data, train=rare)
+    plain = run(new_run(HEAD), data)
+    status = run(new_run(dataclasses.replace(HEAD, oversample=True)), data)
+    assert (plain.num_steps, status.num_steps) == (3 * 4, 3 * 5)  # 17 and 24 rows
+    assert (plain.metric_name, status.metric_name) == ("accuracy", "macro_f1")
+
+
+def read_log(folder):
+    """Value by step of each tag, as TensorBoard reads them."""
+    import tensorflow as tf
+
+    with zipfile.ZipFile(folder / run_files.LOG_BUNDLE) as packed:
+        packed.extractall(folder / "read")
+    found = {}
+    for path in sorted((folder / "read" / "log").iterdir()):
+        for record in tf.data.TFRecordDataset(str(path)):
+            event = tf.compat.v1.Event.FromString(record.numpy())
+            for value in event.summary.value:
+                assert value.metadata.plugin_data.plugin_name in ("scalars", "")
+                number = float(tf.make_ndarray(value.tensor))
+                found.setdefault(value.tag, []).append((event.step, number))
+    return found
+
+
+def _wrap_take(folder, at_step, act):
+    """Has `act` called when the run in this folder has told a step."""
+    original = TrainingRun._take
+
+    def take(self, event):
+        original(self, event)
+        if self.folder == folder and event.kind == "step" and event.step == at_step:
+            act()
+
+    TrainingRun._take = take
+
+
+@pytest.fixture(autouse=True)
+def unwrapped(monkeypatch):
+    monkeypatch.setattr(TrainingRun, "_take", TrainingRun._take)
+
+
+def stop_after(folder, step, why=run_files.ASKED):
+    _wrap_take(folder, step, lambda: run_files.ask_to_stop(folder, why))
+
+
+def kill_at(folder, step):
+    armed = [True]
+
+    def act():
+        if armed and armed.pop():
+            raise Killed
+
+    _wrap_take(folder, step, act)
