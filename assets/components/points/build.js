@@ -35,7 +35,7 @@ function buildParts() {
   parts.details = element('details', {}, [
     parts.summary, element('div', { className: 'table-box' }, [parts.table]),
   ])
-  parts.root = element('div', { className: 'points' }, [
+  parts.root = element('div', { className: 'point-map' }, [
     element('div', { className: 'bar' }, [
       element('label', {}, [parts.searchText, parts.search]), parts.onlyBox,
       element('label', {}, [parts.colorText, parts.color]),
@@ -152,10 +152,9 @@ function writeFound(app) {
   const key = `${state.search}/${state.selected}/${data.numPoints}`
   if (app.foundKey === key) return
   app.foundKey = key
-  const points = []
-  for (let point = 0; matches && point < matches.length; point++) {
-    if (matches[point] && points.push(point) >= MATCHES_AS_BUTTONS) break
-  }
+  const points = matches
+    ? rankedMatches(data, matches, state.search, MATCHES_AS_BUTTONS)
+    : []
   const buttons = points.map((point) => {
     const made = element('button', { type: 'button', textContent: shortened(data.labels[point]) })
     made.setAttribute('aria-pressed', String(point === state.selected))

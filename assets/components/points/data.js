@@ -35,7 +35,7 @@ function element(tag, properties = {}, children = []) {
   return made
 }
 
-/** Coordinates of one state, float [M * k], the whole of all states within [-1, 1]. */
+/** Coordinates of one state, float [M * k]; the longest axis of all states is 2 long. */
 function positionsOf(data, state) {
   const { coordinates } = data.arrays
   const { numPoints: count, numAxes: axes } = data
@@ -49,7 +49,7 @@ function positionsOf(data, state) {
   return made
 }
 
-/** Middle of each axis, and half of the longest axis. */
+/** Middle and half of each axis, and half of the longest, which is the unit. */
 function frameOf({ arrays: { coordinates }, numAxes }) {
   const low = new Array(numAxes).fill(Infinity)
   const high = new Array(numAxes).fill(-Infinity)
@@ -58,9 +58,12 @@ function frameOf({ arrays: { coordinates }, numAxes }) {
     if (coordinates[index] < low[axis]) low[axis] = coordinates[index]
     if (coordinates[index] > high[axis]) high[axis] = coordinates[index]
   }
+  const halves = low.map((value, axis) => (high[axis] - value) / 2)
+  const half = Math.max(...halves) || 1
   return {
     middle: low.map((value, axis) => (value + high[axis]) / 2),
-    half: Math.max(...low.map((value, axis) => (high[axis] - value) / 2)) || 1,
+    half,
+    reach: halves.map((value) => value / half),
   }
 }
 
@@ -91,6 +94,19 @@ function matchesOf(data, search) {
     if (data.lowered[point].includes(wanted) || inContext) found[point] = 1
   }
   return found
+}
+
+/** Matches by how well they fit: the whole name, its beginning, any part of it. */
+function rankedMatches(data, matches, search, most) {
+  const wanted = search.trim().toLowerCase()
+  const ranks = [[], [], []]
+  for (let point = 0; point < matches.length; point++) {
+    if (!matches[point]) continue
+    const label = data.lowered[point]
+    const rank = label === wanted ? 0 : label.startsWith(wanted) ? 1 : 2
+    if (ranks[rank].length < most) ranks[rank].push(point)
+  }
+  return ranks.flat().slice(0, most)
 }
 
 /** What stands behind a point, or nothing. */

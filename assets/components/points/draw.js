@@ -24,7 +24,7 @@ function project(app) {
     app.x = new Float32Array(count)
     app.y = new Float32Array(count)
   }
-  const room = (Math.min(width, height) / 2 - PADDING) * state.zoom
+  const room = roomFor(app) * state.zoom
   const left = width / 2 + state.panX
   const top = height / 2 + state.panY
   if (data.numAxes === 2) {
@@ -45,6 +45,14 @@ function project(app) {
     app.x[point] = left + across * room * near * 0.8
     app.y[point] = top - up * room * near * 0.8
   }
+}
+
+/** Pixels of the unit: as large as the map fits; turned, any axis may lie any way. */
+function roomFor({ data, width, height }) {
+  const { reach } = data.frame
+  const [wide, high] = [width / 2 - PADDING, height / 2 - PADDING]
+  if (data.numAxes === 3) return Math.min(wide, high)
+  return Math.min(wide / (reach[0] || 1e-6), high / (reach[1] || 1e-6))
 }
 
 /** Which points are drawn, and which of them stand out. */
@@ -166,13 +174,11 @@ function* inOrderOfInterest(app) {
   for (const point of [state.hover, state.selected]) {
     if (point !== null && seen[point]) yield point
   }
-  for (const wanted of matches ? [1, 0] : [0]) {
-    for (let point = 0; point < data.numPoints; point++) {
-      const isWanted = matches ? matches[point] === wanted : true
-      if (seen[point] && isWanted && point !== state.hover) yield point
-    }
-    if (matches) return
+  if (matches) {
+    yield* rankedMatches(data, matches, state.search, LABELS_AT_MOST).filter((p) => seen[p])
+    return
   }
+  for (let point = 0; point < data.numPoints; point++) if (seen[point]) yield point
 }
 
 function shortened(text) {
