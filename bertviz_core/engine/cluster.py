@@ -12,8 +12,8 @@ from concurrent.futures import Future as Promise
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.engine import dispatch
-from bertviz_core.engine.dispatch import Outcome, Request
-from bertviz_core.engine.engine import Engine, in_background, is_closed_error
+from bertviz_core.engine.dispatch import Outcome, Request, is_closed_error
+from bertviz_core.engine.engine import Engine, in_background
 from bertviz_core.engine.jobs import Job
 from bertviz_core.errors import EngineError
 

@@ -7,10 +7,15 @@ import logging
 import threading
 from typing import Any
 
-from bertviz_core.engine.dispatch import TASKS_MODULE, TRAINING_MODULE, Outcome, Request
+from bertviz_core.engine.dispatch import (
+    TASKS_MODULE,
+    TRAINING_MODULE,
+    Outcome,
+    Request,
+)
 from bertviz_core.engine.jobs import Job, JobBoard, JobStatus
 from bertviz_core.engine.training_desk import TrainingDesk
-from bertviz_core.errors import BertVizError, EngineError
+from bertviz_core.errors import BertVizError
 
 LOGGER = logging.getLogger(__name__)
 
@@ -119,14 +124,6 @@ class Engine(abc.ABC):
         error = self._run(request).error
         if error is not None:
             LOGGER.warning("The warm-up did not succeed: %s", error)
-
-
-def is_closed_error() -> EngineError:
-    """The sentence for a question that comes after `close`."""
-    return EngineError(
-        "The engine is closed, because the server is stopping. Start the server "
-        "again and reload the page."
-    )
 
 
 def in_background(name: str, target: Any, *arguments: Any) -> None:

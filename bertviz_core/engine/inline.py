@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 from bertviz_core.engine import dispatch
-from bertviz_core.engine.dispatch import Outcome, Request
-from bertviz_core.engine.engine import Engine, is_closed_error
+from bertviz_core.engine.dispatch import Outcome, Request, is_closed_error
+from bertviz_core.engine.engine import Engine
 from bertviz_core.engine.jobs import Job, JobCancelled
 
 

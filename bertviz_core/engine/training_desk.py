@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bertviz_core.engine.dispatch import is_closed_error
 from bertviz_core.engine.worker_specs import training_slots
 from bertviz_core.errors import BertVizError, EngineError, TrainingError
 from bertviz_core.finetune import run_files, workplace
@@ -216,6 +217,8 @@ class TrainingDesk:
             return True
 
     def _require_room(self) -> None:
+        if self._closed.is_set():
+            raise is_closed_error()
         with self._lock:
             number = len(self._waiting)
         if number >= MAX_WAITING:

@@ -17,11 +17,16 @@ from typing import Any
 import numpy as np
 
 from bertviz_core import errors
-from bertviz_core.errors import BertVizError
-from bertviz_core.finetune.request import TrainingRequest
+from bertviz_core.errors import BertVizError, TrainingError
+from bertviz_core.finetune.request import DataChoice, TrainingRequest
 from bertviz_core.finetune.run_history import RunHistory
 from bertviz_core.finetune.training_status import LogEntry, TrainingStatus
-from bertviz_core.finetune.workplace import RUN_PREFIX, lend_table, new_run_folder
+from bertviz_core.finetune.workplace import (
+    RUN_PREFIX,
+    lend_table,
+    new_run_folder,
+    remove_run,
+)
 from bertviz_core.trace import ModelEntry
 
 REQUEST, PROGRESS, STOP, OWNER = "request.json", "progress.json", "stop", "owner"
@@ -42,20 +47,34 @@ def create_run(request: TrainingRequest) -> str:
 
     Raises:
         DatasetError: a table is gone.
+        TrainingError: no room on the disk.
     """
-    table = request.data.source.table, request.data.validation
-    folder = new_run_folder()
-    source = dataclasses.replace(
-        request.data.source, table=lend_table(table[0], folder, "table")
-    )
-    other = table[1]
+    try:
+        folder = new_run_folder()
+        try:
+            data = _with_own_tables(request.data, folder)
+            kept = dataclasses.replace(request, data=data)
+            write_json(folder / REQUEST, kept.to_dict())
+        except BaseException:
+            remove_run(folder.name)
+            raise
+    except OSError as error:
+        raise TrainingError(
+            "The training cannot write to the disk of the server. Received: "
+            "{reason}. Make room, then let the training go on.",
+            reason=type(error).__name__,
+        ) from error
+    return folder.name
+
+
+def _with_own_tables(data: DataChoice, folder: Path) -> DataChoice:
+    source, other = data.source, data.validation
+    lent = lend_table(source.table, folder, "table")
+    source = dataclasses.replace(source, table=lent)
     if other is not None:
         lent = lend_table(other.table, folder, "validation")
         other = dataclasses.replace(other, table=lent)
-    data = dataclasses.replace(request.data, source=source, validation=other)
-    kept = dataclasses.replace(request, data=data)
-    write_json(folder / REQUEST, kept.to_dict())
-    return folder.name
+    return dataclasses.replace(data, source=source, validation=other)
 
 
 def read_request(folder: Path) -> TrainingRequest:

@@ -1,4 +1,4 @@
-"""A run in its folder: what it leaves, how it ends, how it goes on after an accident."""
+"""A run in its folder: what it leaves, how it ends, how it goes on when killed."""
 
 import dataclasses
 import zipfile
@@ -220,7 +220,7 @@ def test_a_log_for_tensorboard_holds_every_step_and_epoch():
     assert status.has_log
     assert not (folder / run_files.LOG_FOLDER).exists()
     found = read_log(folder)
-    losses = {step: value for step, value in found["train/loss"]}
+    losses = dict(found["train/loss"])
     assert list(losses) == list(range(1, 16))
     np.testing.assert_allclose(list(losses.values()), status.losses, rtol=1e-4)
     steps, values = zip(*found["validation/accuracy"], strict=True)
