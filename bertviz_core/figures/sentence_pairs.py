@@ -30,6 +30,8 @@ _WORD_SIZE = np.array([0.1, 0.034])
 _HEIGHT = 480  # pixels
 _ROW_HEIGHT = 90  # pixels; points of a row are spread over half of it
 _FRAME_HEIGHT = 130  # pixels
+_LOW_ROW_HEIGHT = 40  # pixels; for a single point
+_HALF = {"dash": "dot", "width": 1, "color": "#888888"}
 _GREY = [[0.0, "rgba(128,128,128,0.10)"], [1.0, "rgba(128,128,128,0.65)"]]
 
 
@@ -102,7 +104,7 @@ def two_sentences_figure(
 
 
 def next_sentences_figure(
-    rows: Sequence[tuple[str, np.ndarray, Sequence[str], bool]], *, title: str
+    rows: Sequence[tuple[str, np.ndarray, Sequence[str], bool | None]], *, title: str
 ) -> go.Figure:
     """Draws P(is next) of many pairs as points, a row for each kind of pair.
 
@@ -110,14 +112,15 @@ def next_sentences_figure(
 
     Args:
         rows: name, float `[M]` in [0, 1], M texts under the pointer, and whether
-            these pairs are true neighbours; the first row is on top.
+            these pairs are true neighbours, `None` where nobody knows; the first
+            row is on top.
         title: what the numbers are.
     """
     traces: list[dict[str, Any]] = []
     for index, (_, probs, hints, is_next) in enumerate(rows):
-        is_right = (probs > 0.5) == is_next
+        is_right = (probs > 0.5) == ((probs > 0.5) if is_next is None else is_next)
         # Spread, so that points of one number do not hide each other.
-        spread = (np.arange(len(probs)) / max(len(probs) - 1, 1) - 0.5) / 2
+        spread = (np.arange(len(probs)) + 0.5) / len(probs) / 2 - 0.25
         traces.append(
             {
                 "type": "scatter",
@@ -133,7 +136,7 @@ def next_sentences_figure(
                 "hovertemplate": "%{customdata}<br>%{x:.4f}<extra></extra>",
             }
         )
-    made = layout(title, "", height=_FRAME_HEIGHT + _ROW_HEIGHT * len(rows))
+    made = layout(title, "", height=_FRAME_HEIGHT + sum(map(_height, rows)))
     made["showlegend"] = False
     made["hovermode"] = "closest"
     made["xaxis"] |= {"range": [-0.03, 1.03], "tickformat": ".0%"}
@@ -145,8 +148,12 @@ def next_sentences_figure(
         "showgrid": False,
     }
     half = {"type": "line", "xref": "x", "yref": "paper", "x0": 0.5, "x1": 0.5}
-    made["shapes"] = [half | {"y0": 0, "y1": 1, "line": {"dash": "dot", "width": 1}}]
+    made["shapes"] = [half | {"y0": 0, "y1": 1, "line": _HALF}]
     return figure(traces, made)
+
+
+def _height(row: tuple[str, np.ndarray, Sequence[str], bool | None]) -> int:
+    return _ROW_HEIGHT if len(row[1]) > 1 else _LOW_ROW_HEIGHT
 
 
 def _text_places(

@@ -6,7 +6,7 @@ and coming back to a question finds its answer.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,22 +36,47 @@ class _Job:
     ended: JobStatus | None = None
 
 
+@dataclass(frozen=True)
+class Wording:
+    """What a job says, where the usual sentences do not do.
+
+    Args:
+        before: draws what stands above the button.
+        working: beside the bar; takes the share that is done.
+        stopped: after someone stopped it.
+    """
+
+    before: Callable[[], object] = lambda: None
+    working: Callable[[float], str] = lambda share: t("app.working", share=share)
+    stopped: Callable[[], str] = lambda: t("app.stopped")
+
+
+_USUAL = Wording()
+
+
 def ask_job(
-    name: str, label: str, task: str, *, at_once: bool = False, **arguments: Hashable
+    place: str,
+    label: str,
+    task: str,
+    *,
+    at_once: bool = False,
+    wording: Wording = _USUAL,
+    **arguments: Hashable,
 ) -> Any:
     """Draws a job at whatever stage it is.
 
     Args:
-        name: of the place on the page; unique.
+        place: on the page; unique.
         label: on the button that starts it.
         task: see `Client.start`.
         at_once: starts without the button: the work is short.
+        wording: what it says on the way.
         arguments: of the task; they are the question.
 
     Returns:
         What the task returned; `None` until then.
     """
-    key = f"job_{name}"
+    key = _key(place)
     question = (task, tuple(sorted(arguments.items())))
     job: _Job | None = st.session_state.get(key)
     if job is not None and job.question != question:
@@ -60,16 +85,30 @@ def ask_job(
     if job is None and at_once:
         job = _start(key, question, task, arguments)
     if job is not None and job.ended is None:
-        _watch(key, job)
+        _watch(key, job, wording)
         return None
     if job is not None and job.ended is not None and job.ended.state == "done":
         return job.ended.result
     if job is not None and job.ended is not None:
-        _explain(job.ended)
+        _explain(job.ended, wording)
+    wording.before()
     if st.button(label, key=f"{key}_start", icon=":material/play_arrow:"):
         _start(key, question, task, arguments)
         st.rerun()
     return None
+
+
+def forget_job(place: str) -> None:
+    """Drops an answer that was taken: the same question may be asked anew.
+
+    Args:
+        place: see `ask_job`.
+    """
+    st.session_state.pop(_key(place), None)
+
+
+def _key(place: str) -> str:
+    return f"job_{place}"
 
 
 def _start(
@@ -90,13 +129,14 @@ def _drop(key: str, job: _Job) -> None:
 
 
 @st.fragment(run_every=_POLL_SECONDS)
-def _watch(key: str, job: _Job) -> None:
+def _watch(key: str, job: _Job, wording: Wording) -> None:
+    # The session keeps the id alone: the job goes on when this page is closed.
     with shown_to_user():
         status = _status(job.job_id)
         if status.is_finished:
             st.session_state[key] = _Job(job.question, job.job_id, status)
             st.rerun()
-        st.progress(status.fraction, t("app.working", share=status.fraction))
+        st.progress(status.fraction, wording.working(status.fraction))
         if st.button(t("app.cancel"), key=f"{key}_cancel"):
             client().cancel(job.job_id)
 
@@ -108,9 +148,9 @@ def _status(job_id: str) -> JobStatus:
         return JobStatus(job_id, "failed", error=error)
 
 
-def _explain(ended: JobStatus) -> None:
+def _explain(ended: JobStatus, wording: Wording) -> None:
     if ended.state == "cancelled":
-        st.info(t("app.stopped"), icon=":material/cancel:")
+        st.info(wording.stopped(), icon=":material/cancel:")
     with shown_to_user(stop=False):
         if ended.error is not None:
             raise ended.error

@@ -8,6 +8,7 @@ from pages.ui.activations.weaknesses import explore_weaknesses
 from pages.ui.activations.wording import explain_terms
 from pages.ui.head import page_head
 from pages.ui.language import t
+from pages.ui.masked_word.panels import choose_panel
 
 page_head(
     t("activations.title"),
@@ -34,3 +35,9 @@ st.markdown(t("activations.approximation_intro"))
 explore_approximation()
 
 # What asks a model stands below this line, so that nothing above waits for one.
+st.markdown(t("activations.gelu_on_model_intro"))
+if st.button(
+    t("activations.gelu_on_model"), icon=":material/edit_note:", key="act_to_masked"
+):
+    choose_panel("gelu")
+    st.switch_page("pages/views/masked_word.py")

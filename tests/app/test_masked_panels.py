@@ -322,3 +322,13 @@ def test_html_in_the_text_stays_text_in_every_panel():
         assert not re.search(r"(?<!\\)\[link(?<!\\)\]\(", "\n".join(
             element.value for element in app.markdown
         ))  # fmt: skip
+
+
+def test_the_activations_page_leads_to_the_two_gelus():
+    app = open_page()
+    assert app.get_by_key("masked_panel").value is None
+    app.switch_page("pages/views/activations.py").run()
+    app.button(key="act_to_masked").click().run()
+    checked(app)
+    assert app.get_by_key("masked_panel").value == "gelu"
+    assert app.query_params["masked_panel"] in ("gelu", ["gelu"])

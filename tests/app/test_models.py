@@ -61,7 +61,7 @@ def test_a_hub_model_is_downloaded_only_when_asked(open_app, client):
     app = open_app("models", model=UNKNOWN)
     assert UNKNOWN in flat(app.info[0].value)
     assert client.count("start") == client.count("describe_model") == 0
-    app.button(key="download_start").click().run()
+    app.button(key="job_download_start").click().run()
     assert ("start", "download_model", UNKNOWN) in client.calls
     assert app.progress[0].value == 25
 
@@ -69,15 +69,15 @@ def test_a_hub_model_is_downloaded_only_when_asked(open_app, client):
 @pytest.fixture
 def downloading(open_app):
     app = open_app("models", model=UNKNOWN)
-    return app.button(key="download_start").click().run()
+    return app.button(key="job_download_start").click().run()
 
 
 def test_a_download_can_be_cancelled(downloading, client):
-    downloading.button(key="download_cancel").click().run()
+    downloading.button(key="job_download_cancel").click().run()
     assert ("cancel", "job-1") in client.calls
     downloading.run()
     assert "cancelled" in downloading.info[0].value
-    assert downloading.button(key="download_start")
+    assert downloading.button(key="job_download_start")
 
 
 def test_a_finished_download_opens_the_model(downloading, client):
@@ -94,7 +94,7 @@ def test_a_failed_download_is_a_sentence_and_can_be_tried_again(downloading, cli
     client.jobs["job-1"] = JobStatus("job-1", "failed", 0.5, error=error)
     downloading.run()
     assert "The model m_1 is gone" in flat(downloading.error[0].value)
-    assert downloading.button(key="download_start")
+    assert downloading.button(key="job_download_start")
 
 
 def test_a_download_that_the_server_forgot_is_a_sentence(downloading, client):
@@ -102,7 +102,7 @@ def test_a_download_that_the_server_forgot_is_a_sentence(downloading, client):
     downloading.run()
     assert "not known" in downloading.error[0].value
     del client.broken["job"]
-    assert downloading.run().button(key="download_start")
+    assert downloading.run().button(key="job_download_start")
 
 
 def test_the_report_says_what_was_loaded_and_what_is_absent(open_app, shown):

@@ -140,8 +140,11 @@ def test_a_pair_on_the_wrong_side_is_a_cross():
     rows = [
         ("true", probs, ["<b>", "%{x}", "c" * 500], True),
         ("shuffled", probs[:2], ["d", "e"], False),
+        ("unknown", probs[2:], ["f"], None),
     ]
-    true, shuffled = checked(next_sentences_figure(rows, title="p")).data
+    true, shuffled, unknown = checked(next_sentences_figure(rows, title="p")).data
+    assert list(unknown.marker.symbol) == ["circle"]
+    assert numbers(unknown.y).tolist() == [2.0]
     assert list(true.marker.symbol) == ["circle", "x", "x"]
     assert list(shuffled.marker.symbol) == ["x", "circle"]
     np.testing.assert_allclose(numbers(true.x), probs)

@@ -87,7 +87,7 @@ def _show(found: NextSentence, first: str, second: str) -> None:
     show_figure(
         next_sentences_figure(
             [
-                (name, np.array([prob]), [" → ".join(text)], True)
+                (name, np.array([prob]), [" → ".join(text)], None)
                 for name, prob, text in zip(names, probs, texts, strict=True)
             ],
             title=plain("masked_panels.next_probability"),

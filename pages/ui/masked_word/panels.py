@@ -38,6 +38,15 @@ PANELS: dict[str, Callable[[Question], None]] = {
 _NEED_A_MASK = ("fill", "compare", "why", "whole", "gelu")
 
 
+def choose_panel(name: str) -> None:
+    """Makes a question the open one. For other pages, before they lead here.
+
+    Args:
+        name: of `PANELS`.
+    """
+    st.session_state[_PANEL] = name
+
+
 def ask_further(model: str, tokenized: TokenizedText, mask: Mask | None) -> None:
     """Draws the choice of a question, and its answer. None is asked at first.
 
