@@ -61,6 +61,7 @@ class Session:
         self._query_string = ""
         self._states: dict[str, WidgetState] = {}
         self._fragments: dict[str, str] = {}
+        self._buttons: set[str] = set()
 
     @classmethod
     async def open(cls, url: str, page: str) -> tuple[Session, Answer]:
@@ -99,6 +100,24 @@ class Session:
         state = self._states[ids[0]]
         self._states[ids[0]] = _state(ids[0], state.WhichOneof("value"), value)
         return await self._run(self._fragments[ids[0]])
+
+    async def press(self, key: str) -> Answer:
+        """Presses a button and waits until the page has been drawn again.
+
+        Args:
+            key: of the button, as the page's script names it.
+
+        Raises:
+            KeyError: the page does not show such a button.
+        """
+        ids = [name for name in self._buttons if name.endswith(f"-{key}")]
+        if not ids:
+            raise KeyError(f"No button {key}. Shown: {sorted(self._buttons)}.")
+        # A button is down for one run alone.
+        self._states[ids[0]] = _state(ids[0], "trigger_value", True)
+        answer = await self._run(self._fragments[ids[0]])
+        del self._states[ids[0]]
+        return answer
 
     async def _run(self, fragment_id: str) -> Answer:
         began = time.perf_counter()
@@ -141,6 +160,10 @@ class Session:
 
     def _take_widget(self, element: Element, fragment_id: str) -> None:
         kind = element.WhichOneof("type")
+        if kind == "button":
+            self._buttons.add(element.button.id)
+            self._fragments[element.button.id] = fragment_id
+            return
         read = _READ_STATE.get(kind or "")
         if read is None:
             return

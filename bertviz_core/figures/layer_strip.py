@@ -91,6 +91,7 @@ def strip_figure(
     column_title: str,
     is_signed: bool,
     starts: Sequence[int] | None = None,
+    limit: float | None = None,
 ) -> go.Figure:
     """Draws rows of numbers, a coloured cell each.
 
@@ -104,6 +105,7 @@ def strip_figure(
         is_signed: has 0 in the middle of the scale and one hue on each side; else
             the scale begins at 0.
         starts: the number of each row's first column where it is not 1.
+        limit: where the colours of signed numbers end; `None` for `color_limit`.
 
     Raises:
         ValueError: labels and values do not fit each other.
@@ -122,7 +124,7 @@ def strip_figure(
         "hoverongaps": False,
         "colorbar": {"thickness": 12, "title": {"text": title, "side": "right"}},
         **_hover(rows, columns, column_title, starts, num_columns),
-        **_colours(values, is_signed),
+        **_colours(values, is_signed, limit),
     }
     made = _layout(len(rows) * _ROW_HEIGHT)
     made["xaxis"] |= {"title": {"text": column_title}}
@@ -214,11 +216,13 @@ def _hover(
     }
 
 
-def _colours(values: np.ndarray, is_signed: bool) -> dict[str, Any]:
+def _colours(
+    values: np.ndarray, is_signed: bool, limit: float | None
+) -> dict[str, Any]:
     known = values[~np.isnan(values)]
     if is_signed:
-        limit = color_limit(known)
-        return {"colorscale": _DIVERGING, "zmin": -limit, "zmax": limit}
+        end = color_limit(known) if limit is None else limit
+        return {"colorscale": _DIVERGING, "zmin": -end, "zmax": end}
     top = float(known.max(initial=0.0)) or 1.0
     return {"colorscale": _SEQUENTIAL, "zmin": 0.0, "zmax": top}
 

@@ -100,6 +100,12 @@ def test_among_few_numbers_each_counts_and_masked_scores_do_not():
     assert color_limit(np.zeros(4)) == 1
 
 
+def test_colours_can_end_where_the_caller_says():
+    values = RNG.normal(size=(2, 5))
+    figure = strip_figure(values, ["u", "g"], is_signed=True, limit=0.25, **WORDS)
+    assert (figure.data[0].zmin, figure.data[0].zmax) == (-0.25, 0.25)
+
+
 def test_bars_carry_their_numbers_in_the_given_order():
     values = np.array([3.25, -1.5])
     figure = named_bars_figure(["$x$", "b"], values, title="logit")

@@ -75,6 +75,8 @@ def _show_vector(
         starts: list[int] | None = [first for first, _ in ends]
     else:
         matrix, names, starts = np.stack(list(rows.values())), list(rows), None
+    # Of the result alone: what it was made of may be of quite another size.
+    limit = color_limit(values)
     figure = strip_figure(
         matrix,
         names,
@@ -83,13 +85,14 @@ def _show_vector(
         column_title=plain("layers.dimension"),
         is_signed=True,
         starts=starts,
+        limit=limit,
     )
     columns = {plain("layers.dimension"): list(range(1, len(values) + 1))}
     firing = _firing(values) if step.operation == "neurons" else ""
     show_figure(
         figure,
         name=_NAME,
-        description=_describe(step, values, token) + _beyond(matrix) + firing,
+        description=_describe(step, values, token) + _beyond(matrix, limit) + firing,
         columns=columns | {name: row.tolist() for name, row in rows.items()},
     )
 
@@ -109,7 +112,8 @@ def _show_heads(step: LayerStep, values: np.ndarray, token: str) -> None:
     show_figure(
         figure,
         name=_NAME,
-        description=_describe(step, values, token) + _beyond(values),
+        description=_describe(step, values, token)
+        + _beyond(values, color_limit(values)),
         columns=columns,
     )
 
@@ -141,7 +145,7 @@ def _show_heads_by_token(
             seen=seen[place],
         )
         if is_share
-        else _describe(step, values, token) + _beyond(values)
+        else _describe(step, values, token) + _beyond(values, color_limit(values))
     )
     show_figure(figure, name=_NAME, description=description, columns=columns)
 
@@ -210,10 +214,9 @@ def _describe(step: LayerStep, values: np.ndarray, token: str) -> str:
     )
 
 
-def _beyond(values: np.ndarray) -> str:
+def _beyond(values: np.ndarray, limit: float) -> str:
     """How many numbers are too large for the colours; nothing if none is."""
     known = values[~np.isnan(values)]
-    limit = color_limit(known)
     count = int((np.abs(known) > limit).sum())
     return " " + t("layers.beyond", count=count, limit=limit) if count else ""
 
