@@ -42,8 +42,9 @@ def show_classes(report: ClassificationReport) -> None:
         )
     ]
     weakest = int(order[0])
+    is_named = called[weakest] > 0
     described = t(
-        "fine_tune_results.classes_described",
+        f"fine_tune_results.classes_{'described' if is_named else 'never_named'}",
         label=report.labels[weakest],
         recall=float(np.nan_to_num(report.recall[weakest])),
         precision=float(np.nan_to_num(report.precision[weakest])),

@@ -18,6 +18,7 @@ from pages.ui.language import plain, t
 # Points between mean certainty and accuracy that are worth a word.
 _NOTABLE = 0.03
 _STEPS = 201
+_LEFT_OVER = 0.2
 
 
 def _score_words() -> ScoreWords:
@@ -90,12 +91,15 @@ def show_threshold(report: ClassificationReport) -> None:
     Args:
         report: of the model.
     """
+    sure = report.probabilities.max(axis=1)
+    # At first a threshold that leaves a fifth of the rows to a person.
+    usual = int(100 * np.quantile(sure, _LEFT_OVER))
     least = (
         st.slider(
             t("fine_tune_results.threshold"),
             0,
             100,
-            80,
+            usual,
             format="%d%%",
             key="ft_eval_threshold",
             bind="query-params",
@@ -103,7 +107,6 @@ def show_threshold(report: ClassificationReport) -> None:
         )
         / 100
     )
-    sure = report.probabilities.max(axis=1)
     is_right = report.targets == report.predicted
     chosen = coverage_at(sure, is_right, np.array([least]))
     _show_chosen(

@@ -18,7 +18,7 @@ from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
-from pages.ui.models import add_uploaded
+from pages.ui.models import add_uploaded, may_bring_any_model
 from pages.ui.navigation import ICONS
 
 # Pages that look into one model, in the order of their links.
@@ -95,7 +95,9 @@ def _offer_files(status: TrainingStatus, path: Path) -> None:
                 on_click="ignore",
                 help=t("fine_tune_results.download_log_help"),
             )
-    st.caption(t("fine_tune_results.where_it_lies", path=str(path)))
+    # A stranger has no way to the disk of a server, and no business with its names.
+    if may_bring_any_model():
+        st.caption(t("fine_tune_results.where_it_lies", path=str(path)))
 
 
 def _show_contents(path: Path) -> None:
@@ -108,7 +110,7 @@ def _show_contents(path: Path) -> None:
             plain(f"fine_tune_results.file_{_stem(name)}") for name in names
         ],
         plain("fine_tune_results.kilobytes"): [
-            round(sizes[name] / 1000, 1) for name in names
+            round(sizes[name] / 1000, 2) for name in names
         ],
     }
     st.dataframe(
@@ -160,6 +162,7 @@ def _offer_to_keep(status: TrainingStatus, path: Path) -> None:
             add_uploaded(entry)
             forget_models()
             kept[status.run_id] = entry
+            st.rerun()
     if status.run_id in kept:
         entry = kept[status.run_id]
         st.success(

@@ -27,6 +27,7 @@ _CLASS = "ft_try_class"
 _BACKWARD = 3  # a step forward and back costs about three forward passes
 _NUM_POINTS = 32
 _MOST_DRAWN = 25
+_LARGE = 0.1  # smaller scores need more digits
 
 
 def show_words(read: ReadText) -> None:
@@ -100,12 +101,12 @@ def _show_numbers(found: Attribution, read: ReadText, index: int) -> None:
     kind = "number" if read.is_regression else "log"
     boxes[0].metric(
         t(f"fine_tune_results.why_{kind}_value", label=read.labels[index]),
-        plain("fine_tune_results.two_digits", value=found.value),
+        plain("fine_tune_results.three_digits", value=found.value),
         help=t(f"fine_tune_results.why_{kind}_value_help"),
     )
     boxes[1].metric(
         t("fine_tune_results.why_start_value"),
-        plain("fine_tune_results.two_digits", value=found.baseline_value),
+        plain("fine_tune_results.three_digits", value=found.baseline_value),
         help=t("fine_tune_results.why_start_value_help"),
     )
     error = found.completeness_error
@@ -126,9 +127,13 @@ def _draw(words: WordScores, found: Attribution, read: ReadText, index: int) -> 
     # The strongest words, in the order of the text.
     chosen = np.sort(np.argsort(-np.abs(known), kind="stable")[:_MOST_DRAWN])
     names = [f"{i + 1} {words.words[i]}" for i in chosen.tolist()]
+    largest = float(np.abs(known).max())
     show_figure(
         signed_bars_figure(
-            names, words.values[chosen], plain("fine_tune_results.why_speaks")
+            names,
+            words.values[chosen],
+            plain("fine_tune_results.why_speaks"),
+            digits=2 if largest >= _LARGE else 4,
         ),
         name="ft_try_words",
         description=t(

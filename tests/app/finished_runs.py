@@ -1,0 +1,258 @@
+"""A client with one training that has ended, made up from numbers that tests know."""
+
+import json
+import zipfile
+
+import numpy as np
+
+from bertviz_core.engine import JobStatus
+from bertviz_core.errors import TrainingError
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.finetuned_results import (
+    HeadChange,
+    LayerComparison,
+    NearTrainingRows,
+    PredictedRow,
+    ReadText,
+    TablePredictions,
+    WeightChange,
+)
+from bertviz_core.experiments.layer_results import Attribution
+from bertviz_core.finetune.baselines import Baseline
+from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.data_check import DataRow
+from bertviz_core.finetune.evaluation import evaluate_classes, evaluate_numbers
+from bertviz_core.finetune.outcome import RunOutcome
+from bertviz_core.finetune.request import (
+    SAMPLES,
+    DataChoice,
+    TableSource,
+    TrainingRequest,
+)
+from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.table import read_table
+from bertviz_core.finetune.table_view import view_table
+from bertviz_core.finetune.training_status import TrainingStatus
+from bertviz_core.trace import ModelEntry
+from tests.app.fake_client import CONFIG, FakeClient
+
+RUN = "ab" * 16
+MODEL = f"run:{RUN}"
+LABELS = ("ham", "*spam*", "红")
+TARGETS = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2], "int32")
+#                     wrong      wrong, surest
+SAID = np.array([0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2], "int32")
+SURE = np.array([0.9, 0.6, 0.7, 0.8, 0.5, 0.9, 0.95, 0.6, 0.7, 0.8, 0.9])
+NUMBERS = np.array([10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110], "float32")
+OFF = np.array([1, -2, 3, -4, 5, -60, 7, -8, 9, -1, 2], "float32")
+TEXTS = tuple(f"text number {index} of <b>some</b>" for index in range(11))
+
+
+def class_report(said=SAID, sure=SURE):
+    probabilities = np.empty((len(TARGETS), len(LABELS)))
+    probabilities[:] = (1 - sure)[:, None] / 2
+    probabilities[np.arange(len(TARGETS)), said] = sure
+    return evaluate_classes(LABELS, TARGETS, probabilities, np.arange(2, 13))
+
+
+def number_report():
+    return evaluate_numbers("price", NUMBERS, NUMBERS + OFF, np.arange(2, 13))
+
+
+class RunClient(FakeClient):
+    """Answers about one run; `is_regression` and `has_pairs` make another of it."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.folder = folder
+        self.is_regression = self.has_pairs = False
+        self.entries.append(ModelEntry(MODEL, "my books", "trained"))
+        self.report = None
+        self.table = b"text,kind\n=1+1,a\nhello there,b\nno,a\n"
+
+    def training(self, run_id):
+        self._asked("training", run_id)
+        if run_id != RUN:
+            raise TrainingError(
+                "This training is no longer here: a training and its model are removed "
+                "when nobody has looked at them for a while. Start it again."
+            )
+        data = DataChoice(
+            TableSource(SAMPLES["en"]), ColumnChoice("message", "topic", None, False)
+        )
+        settings = FinetuneSettings(max_tokens=9)
+        return TrainingStatus(
+            RUN,
+            "done",
+            TrainingRequest("starter-en", data, settings, "my books"),
+            model=ModelEntry(MODEL, "my books", "trained"),
+            has_log=True,
+        )
+
+    def renew_training(self, run_id):
+        self._asked("renew_training", run_id)
+        return True
+
+    def training_outcome(self, run_id):
+        self._asked("training_outcome", run_id)
+        if self.is_regression:
+            mean = np.full(11, NUMBERS.mean())
+            least = evaluate_numbers("price", NUMBERS, mean, np.arange(2, 13))
+            report, baselines = number_report(), (Baseline("mean", least),)
+        else:
+            report = self.report or class_report()
+            least = class_report(np.ones(11, int), np.full(11, 0.4))
+            words = class_report(TARGETS, SURE)
+            baselines = (Baseline("majority", least), Baseline("tfidf", words))
+        labels = ("price",) if self.is_regression else LABELS
+        recipe = {"training_rows": 37}
+        return RunOutcome(RUN, MODEL, labels, self.has_pairs, report, baselines, recipe)
+
+    def validation_rows(self, run_id, indices):
+        self._asked("validation_rows", run_id, indices)
+        pair = "second" if self.has_pairs else None
+        return tuple(DataRow(i + 2, TEXTS[i], pair, "x") for i in indices)
+
+    def read_class(self, model, text, pair=None, max_tokens=0):
+        self._asked("read_class", model, text, pair, max_tokens)
+        tokenized = self.tokenize(model, text, pair)
+        outputs = [12.5] if self.is_regression else [0.125, 0.75, 0.125]
+        labels = ("price",) if self.is_regression else LABELS
+        return ReadText(
+            model,
+            labels,
+            text,
+            pair,
+            tokenized,
+            tokenized.num_tokens + 4,
+            np.array(outputs),
+            self.is_regression,
+        )
+
+    def weight_change(self, run):
+        self._asked("weight_change", run)
+        shares = np.array([[0.0, np.nan], [np.nan, 0.25], [np.nan, 0.5]])
+        totals = np.array([0.0, 0.25, 0.5])
+        return WeightChange(
+            ("embeddings", "layer_0", "pooler"), ("words", "query"), shares, totals
+        )
+
+    def head_change(self, run, text, pair=None):
+        self._asked("head_change", run, text, pair)
+        distances = np.array([[0.1, 0.2, 0.3], [0.0, 0.625, 0.1]])
+        return HeadChange(self.tokenize("", text).tokens, distances)
+
+    def attention_matrix(self, model, text, method, layer, head, *_):
+        self._asked("attention_matrix", model, layer, head)
+        size = self.tokenize(model, text).num_tokens
+        shift = 1 if model == MODEL else 0
+        return np.roll(np.eye(size, dtype="float32"), shift, axis=1)
+
+    def keep_table(self, file):
+        self._asked("keep_table", file.name)
+        return "file:" + "0" * 32
+
+    def forget_table(self, table):
+        self._asked("forget_table", table)
+
+    def read_table(self, source):
+        self._asked("read_table", source.table)
+        return view_table(read_table(self.table))
+
+    def training_bundle(self, run_id):
+        self._asked("training_bundle", run_id)
+        path = self.folder / "model.zip"
+        if not path.exists():
+            _write_zip(path)
+        return str(path)
+
+    def training_log(self, run_id):
+        self._asked("training_log", run_id)
+        path = self.folder / "log.zip"
+        path.write_bytes(b"log")
+        return str(path)
+
+    def start(self, task, **arguments):
+        """Every job has ended when it is first looked at."""
+        self._asked("start", task, arguments)
+        result = getattr(self, f"_{task}")(**arguments)
+        self.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=result)
+        return "job-1"
+
+    def _attribute_class(self, model, text, index, pair, baseline):
+        read = self.tokenize(model, text, pair)
+        scores = np.zeros((2, read.num_tokens))
+        scores[:, 1], scores[:, 2] = 0.5, -0.25
+        own = np.arange(1, read.num_tokens - 1)
+        return Attribution(
+            model_id=model,
+            tokenized=read,
+            target=Target("classifier", index),
+            contrast=None,
+            value=-0.25,
+            methods=("integrated_gradients", "occlusion_mask"),
+            scores=scores,
+            baseline=baseline,
+            baseline_value=-0.75,
+            num_steps=16,
+            compared=own,
+            agreement=np.eye(2),
+        )
+
+    def _nearest_training_rows(self, run, text, pair, count):
+        rows = (DataRow(7, "near", None, "*spam*"), DataRow(9, "far", None, "ham"))
+        return NearTrainingRows(rows, np.array([0.99, 0.5]), 37)
+
+    def _compare_layers(self, run, reading):
+        states, count = CONFIG["num_hidden_layers"] + 1, len(TARGETS)
+        rng = np.random.default_rng(4)
+        scores = np.linspace(0.2, 0.8, 2 * states).reshape(2, states)
+        spread = np.full((2, states, 2), np.nan)
+        missing = np.full((2, states), np.nan)
+        if not self.is_regression:
+            spread = np.stack([scores - 0.1, scores + 0.1], axis=-1)
+        return LayerComparison(
+            reading=reading,
+            is_regression=self.is_regression,
+            labels=("price",) if self.is_regression else LABELS,
+            num_fitted=37,
+            rows=np.arange(count),
+            targets=NUMBERS if self.is_regression else TARGETS,
+            scores=scores,
+            score_intervals=spread,
+            least=0.0 if self.is_regression else 0.36,
+            separations=missing if self.is_regression else scores / 2,
+            coordinates=rng.normal(size=(2, states, count, 2)),
+            explained=np.full((2, states), 0.5),
+        )
+
+    def _predict_table(self, model, source, text_column, pair_column, max_tokens):
+        path = self.folder / "predicted.csv"
+        path.write_bytes(b"text,predicted\r\n'=1+1,ham\r\n")
+        return TablePredictions(
+            labels=LABELS,
+            is_regression=False,
+            num_rows=3,
+            num_empty=1,
+            num_cut=0,
+            counts=np.array([1, 1, 0]),
+            first=(PredictedRow(2, "=1+1", "ham", 0.75),),
+            path=str(path),
+        )
+
+
+def _write_zip(path):
+    files = {
+        "config.json": "{}",
+        "model.safetensors": "weights",
+        "vocab.txt": "a",
+        "labels.json": json.dumps(LABELS),
+        "metrics.json": "{}",
+        "recipe.json": json.dumps({"seed": 1}),
+        "predictions.csv": "row,text\r\n2,'=1+1\r\n",
+        "predict.py": "print('predicted')",
+        "README.md": "# my card",
+    }
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, text in files.items():
+            packed.writestr(f"model/{name}", text)

@@ -1,0 +1,265 @@
+"""Steps 4 to 6 of the fine-tuning page, with a run whose numbers are known."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+import streamlit as st
+
+from bertviz_core.errors import EngineError
+from pages.ui import engine
+from pages.ui.fine_tune.comparing import PANELS as COMPARE_PANELS
+from pages.ui.fine_tune.evaluating import CLASS_PANELS, NUMBER_PANELS
+from pages.ui.fine_tune.trying import PANELS as TRY_PANELS
+from tests.app.finished_runs import LABELS, MODEL, RUN, SAID, TARGETS, RunClient
+
+LOCALES = {"en": "en-GB", "zh": "zh-CN"}
+
+
+@pytest.fixture
+def client(monkeypatch, tmp_path):
+    fake = RunClient(tmp_path)
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    monkeypatch.setattr(engine, "_connected", lambda: fake)
+    monkeypatch.setattr(engine, "warm_up", lambda: None)
+    monkeypatch.delenv("BERTVIZ_MODELS", raising=False)
+    yield fake
+    st.cache_data.clear()
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def open_step(open_app):
+    def open_one(step, language="en", **query):
+        query = {"ft_step": step, "ft_run_id": RUN} | query
+        app = open_app("fine_tune", LOCALES[language], **query)
+        assert not app.exception
+        return app
+
+    return open_one
+
+
+def specs(app):
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def numbers(values):
+    """Plotly sends arrays as base64 of their bytes."""
+    if isinstance(values, dict):
+        raw = base64.b64decode(values["bdata"])
+        return np.frombuffer(raw, values["dtype"])
+    return np.array(values)
+
+
+def tables(app):
+    return [frame.value for frame in app.dataframe]
+
+
+@pytest.mark.parametrize("language", LOCALES)
+@pytest.mark.parametrize("panel", CLASS_PANELS)
+def test_every_panel_of_a_classifier_opens_from_a_link(open_step, panel, language):
+    app = open_step("evaluate", language, ft_eval_panel=panel)
+    assert not app.error
+    assert app.get_by_key("ft_eval_panel").value == panel
+    assert app.metric[0].value == "81.8%"  # 9 of 11
+
+
+@pytest.mark.parametrize("language", LOCALES)
+@pytest.mark.parametrize("panel", NUMBER_PANELS)
+def test_every_panel_of_predicted_numbers_opens(open_step, client, panel, language):
+    client.is_regression = True
+    app = open_step("evaluate", language, ft_eval_panel=panel)
+    assert not app.error
+    off = np.mean(np.abs([1, 2, 3, 4, 5, 60, 7, 8, 9, 1, 2]))
+    assert app.metric[0].value == f"{off:.4g}"
+
+
+def test_the_model_stands_beside_simple_methods_with_intervals(open_step, shown):
+    app = open_step("evaluate")
+    dots = specs(app)[0]["data"][0]
+    np.testing.assert_allclose(numbers(dots["x"]), [9 / 11, 4 / 11, 1])
+    assert len(numbers(dots["error_x"]["array"])) == 3
+    assert "No clear difference to “counting words \\(TF\\-IDF\\)”" in shown(app)
+
+
+def test_a_click_on_a_cell_is_the_choice_of_both_lists(open_step):
+    app = open_step("evaluate", ft_eval_panel="confusion")
+    # At first the commonest mistake, the first in the order of reading.
+    assert app.get_by_key("ft_eval_true").value == "0"
+    assert app.get_by_key("ft_eval_said").value == "1"
+    assert tables(app)[0]["row"].tolist() == [4]
+    app.get_by_key("ft_eval_true").set_value("2").run()
+    app.get_by_key("ft_eval_said").set_value("2").run()
+    expected = np.flatnonzero((TARGETS == 2) & (SAID == 2)) + 2
+    assert sorted(tables(app)[0]["row"]) == expected.tolist()
+    marks = specs(app)[0]["data"][1]
+    assert marks["customdata"][5] == [1, 2]
+
+
+def test_a_cell_without_rows_shows_no_table(open_step, shown):
+    app = open_step("evaluate", ft_eval_panel="confusion", ft_eval_true="2")
+    app.get_by_key("ft_eval_said").set_value("0").run()
+    assert not tables(app)
+    assert "0 rows" in shown(app)
+
+
+def test_labels_to_check_are_the_wrong_rows_the_surest_first(open_step):
+    app = open_step("evaluate", ft_eval_panel="mistakes")
+    assert tables(app)[0]["row"].tolist() == [8, 4]
+    assert tables(app)[0]["the model said"].tolist() == ["红", "*spam*"]
+
+
+def test_no_mistake_is_said_and_no_table(open_step, client, shown):
+    from tests.app.finished_runs import class_report
+
+    client.report = class_report(TARGETS)
+    app = open_step("evaluate", ft_eval_panel="mistakes")
+    assert not tables(app)
+    assert "every row right" in shown(app)
+
+
+def test_a_threshold_answers_fewer_rows(open_step):
+    app = open_step("evaluate", ft_eval_panel="threshold")
+    app.slider(key="ft_eval_threshold").set_value(85).run()
+    values = [metric.value for metric in app.metric]
+    # 0.9, 0.9, 0.95 and 0.9, of which 0.95 is wrong.
+    assert values[3:] == ["36.4%", "7 rows", "75.0%"]
+
+
+def test_a_threshold_that_nothing_reaches_has_no_accuracy(open_step):
+    app = open_step("evaluate", ft_eval_panel="threshold")
+    app.slider(key="ft_eval_threshold").set_value(100).run()
+    assert [metric.value for metric in app.metric][3:] == ["0.0%", "11 rows", "–"]
+
+
+@pytest.mark.parametrize("language", LOCALES)
+@pytest.mark.parametrize("panel", TRY_PANELS)
+def test_every_question_about_a_text_opens(open_step, client, panel, language):
+    app = open_step("try", language, ft_try_panel=panel)
+    assert not app.error
+    assert app.text_area(key="ft_try_text").value.startswith("text number 0")
+    bars = specs(app)[0]["data"][0]
+    np.testing.assert_allclose(numbers(bars["x"]), [0.75, 0.125, 0.125])
+    assert ("read_class", MODEL, "text number 0 of <b>some</b>", None, 9) in (
+        client.calls
+    )
+
+
+def test_another_row_comes_into_the_box(open_step):
+    app = open_step("try")
+    app.button(key="ft_try_another").click().run()
+    assert app.text_area(key="ft_try_text").value.startswith("text number 1")
+
+
+def test_words_are_scored_for_the_class_that_is_chosen(open_step, client):
+    app = open_step("try")
+    bars = specs(app)[1]["data"][0]
+    np.testing.assert_allclose(numbers(bars["x"])[1:3], [0.5, -0.25])
+    app.selectbox(key="ft_try_class_1").set_value(2).run()
+    asked = [
+        call[2] for call in client.calls if call[:2] == ("start", "attribute_class")
+    ]
+    assert [arguments["index"] for arguments in asked] == [1, 2]
+
+
+def test_pairs_have_a_second_box_that_must_not_be_empty(open_step, client, shown):
+    client.has_pairs = True
+    app = open_step("try")
+    assert app.text_area(key="ft_try_pair").value == "second"
+    app.text_area(key="ft_try_pair").set_value(" ").run()
+    assert "There is no text yet" in shown(app)
+
+
+def test_a_number_is_shown_as_a_number(open_step, client):
+    client.is_regression = True
+    app = open_step("try")
+    assert app.metric[0].value == "12.5"
+    assert not app.error
+
+
+def test_nearest_rows_have_labels_and_a_sentence(open_step, shown):
+    app = open_step("try", ft_try_panel="nearest")
+    assert tables(app)[0]["label"].tolist() == ["*spam*", "ham"]
+    assert "1 of the 2 nearest of 37 rows" in shown(app)
+
+
+def test_a_file_is_predicted_and_can_be_taken_away(open_step, client, shown):
+    app = open_step("try")
+    app.session_state["ft_try_table"] = ("file:" + "0" * 32, "my.csv")
+    app.run()
+    app.button(key="job_ft_try_table_start").click().run()
+    asked = [call[2] for call in client.calls if call[:2] == ("start", "predict_table")]
+    assert asked[0]["text_column"] == "text"
+    assert asked[0]["max_tokens"] == 9
+    assert "2 rows predicted; 1 rows without a text" in shown(app)
+    assert not app.error
+
+
+@pytest.mark.parametrize("language", LOCALES)
+@pytest.mark.parametrize("panel", COMPARE_PANELS)
+@pytest.mark.parametrize("is_regression", [False, True])
+def test_every_comparison_opens(open_step, client, panel, language, is_regression):
+    client.is_regression = is_regression
+    app = open_step("try", language, ft_compare_panel=panel)
+    assert not app.error
+    assert app.get_by_key("ft_compare_panel").value == panel
+
+
+def test_weights_are_drawn_as_shares(open_step, shown):
+    app = open_step("try", ft_compare_panel="weights")
+    np.testing.assert_allclose(numbers(specs(app)[-1]["data"][0]["x"]), [0, 0.25, 0.5])
+    assert "“pooler” moved furthest: 50.0% of its length. 1 of 3 parts" in shown(app)
+
+
+def test_the_most_changed_head_is_opened_first(open_step, client):
+    open_step("try", ft_compare_panel="heads")
+    asked = {call[1:] for call in client.calls if call[0] == "attention_matrix"}
+    assert asked == {("starter-en", 1, 1), (MODEL, 1, 1)}
+
+
+def test_points_before_and_after_share_their_axes(open_step):
+    app = open_step("try", ft_compare_panel="points")
+    before, after = specs(app)[-2:]
+    assert before["layout"]["xaxis"]["range"] == after["layout"]["xaxis"]["range"]
+    assert len(before["data"]) == len(LABELS)
+
+
+@pytest.mark.parametrize("language", LOCALES)
+def test_all_that_can_be_taken_away_is_offered(open_step, language, shown):
+    app = open_step("take", language)
+    assert not app.error
+    keys = [button.key for button in app.get("download_button")]
+    assert keys == ["ft_take_zip", "ft_take_rows", "ft_take_log"]
+    codes = [code.value for code in app.code]
+    assert codes == ["print('predicted')", "# my card"]
+    assert "model\\.zip" in shown(app)
+
+
+def test_a_server_for_strangers_does_not_say_where_its_files_lie(
+    open_step, monkeypatch, shown
+):
+    monkeypatch.setenv("BERTVIZ_MODELS", "listed")
+    assert "model\\.zip" not in shown(open_step("take"))
+
+
+def test_the_model_is_kept_as_an_upload(open_step, client, shown):
+    app = open_step("take")
+    app.button(key="ft_take_keep").click().run()
+    assert ("add_upload", "my-books") in client.calls
+    assert "Kept as" in shown(app)
+    assert app.button(key="ft_take_keep").disabled
+
+
+def test_the_model_of_a_training_opens_on_other_pages(open_app, client):
+    app = open_app("masked_word", model=MODEL)
+    assert not app.exception
+    assert not app.error
+    assert ("renew_training", RUN) in client.calls
+
+
+def test_a_failure_of_the_engine_is_a_sentence(open_step, client):
+    client.broken["training_outcome"] = EngineError("The engine is gone. Wait.")
+    app = open_step("evaluate")
+    assert "The engine is gone" in app.error[0].value
