@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.analysis.two_sentences import compare_predictions
+from bertviz_core.experiments.cause_results import Target
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import TokenizedText
 from pages.ui.engine import client
@@ -332,3 +333,166 @@ def test_the_activations_page_leads_to_the_two_gelus():
     checked(app)
     assert app.get_by_key("masked_panel").value == "gelu"
     assert app.query_params["masked_panel"] in ("gelu", ["gelu"])
+
+
+def link_of(app: AppTest) -> dict[str, str | list[str]]:
+    return {name: app.query_params[name] for name in app.query_params}
+
+
+@pytest.mark.parametrize(
+    ("panel", "choices"),
+    [
+        ("fill", {"masked_fill_mode": "left_to_right", "masked_fill_step": "1"}),
+        ("gibbs", {"masked_gibbs_start": "masks", "masked_gibbs_length": "6",
+                   "masked_gibbs_temperature": "0.5", "masked_gibbs_top_k": "9",
+                   "masked_gibbs_top_p": "0.75", "masked_gibbs_order": "in_order",
+                   "masked_gibbs_steps": "33", "masked_gibbs_burn_in": "7",
+                   "masked_gibbs_seed": "5"}),
+        ("score", {"masked_score_words": "rome, oslo"}),
+        ("score", {"masked_score_kind": "sentence", "masked_score_variant": "naive",
+                   "masked_score_text": "Snow is white."}),
+        ("score", {"masked_score_kind": "pair", "masked_score_first": "Snow is.",
+                   "masked_score_second": "Snow are."}),
+        ("compare", {"masked_other": "Oslo is in [MASK].",
+                     "masked_compare_points": "50", "masked_compare_rest": "true",
+                     "masked_compare_search": "rome"}),
+        ("lens", {"masked_lens_word": "rome", "masked_lens_from": "2"}),
+        ("why", {"masked_why_word": "rome", "masked_why_contrast": "true",
+                 "masked_why_other": "oslo", "masked_why_baseline": "pad",
+                 "masked_why_method": "occlusion_mask"}),
+        ("why", {"masked_why_look": "heads"}),
+        ("positions", {"masked_positions_how": "seen"}),
+        ("whole", {"masked_whole_size": "3"}),
+    ],
+)  # fmt: skip
+def test_a_link_brings_every_choice_of_a_panel_back(panel, choices):
+    text = "The old man went to the sea and [MASK] came back from [MASK] once more."
+    app = finished(open_page(masked_panel=panel, masked_text=text, **choices))
+    again = finished(
+        open_page("zh", **{
+            name: value if isinstance(value, str) else value[0]
+            for name, value in link_of(app).items() if name != "lang"
+        })
+    )  # fmt: skip
+    for opened in (app, again):
+        link = link_of(opened)
+        for name, value in choices.items():
+            assert link[name] in (value, [value]), name
+            shown = opened.get_by_key(name).value
+            shown = str(shown).lower() if isinstance(shown, bool) else str(shown)
+            assert shown == value, name
+        assert opened.get_by_key("masked_panel").value == panel
+
+
+def test_an_untouched_choice_follows_the_text_and_a_chosen_one_stays():
+    app = open_page(masked_panel="lens")
+    first = app.selectbox(key="masked_lens_word").value
+    app.text_area(key="masked_text").set_value("She drank a cup of [MASK].").run()
+    assert app.selectbox(key="masked_lens_word").value != first
+    assert "masked_lens_word" not in app.query_params
+    chosen = app.selectbox(key="masked_lens_word").options[3]
+    app.selectbox(key="masked_lens_word").set_value(chosen).run()
+    assert app.query_params["masked_lens_word"] in (chosen, [chosen])
+    app.text_area(key="masked_text").set_value("He was the king of [MASK].").run()
+    assert checked(app).selectbox(key="masked_lens_word").value == chosen
+
+
+def test_a_word_that_the_vocabulary_lacks_is_said_and_another_one_shown():
+    app = open_page(masked_panel="lens", masked_lens_word="no such word")
+    assert "“no such word” is no single piece" in said(app)
+    assert len(specs(app)) == 2
+
+
+def test_a_text_that_is_too_long_for_a_link_stays_out_of_it():
+    app = open_page(masked_panel="compare")
+    app.text_input(key="masked_other").set_value("word " * 400 + "[MASK]").run()
+    assert "masked_other" not in app.query_params
+    app.text_input(key="masked_other").set_value("Oslo is in [MASK].").run()
+    assert "masked_other" in app.query_params
+
+
+@pytest.mark.parametrize("panel", [name for name in PANELS if name != "next"])
+def test_the_language_never_runs_the_network(panel):
+    app = finished(open_page(masked_panel=panel, masked_text=TWO_MASKS))
+    before = client().forward_count()
+    app.get_by_key("lang").set_value("中文").run()
+    finished(checked(app))
+    assert client().forward_count() == before
+
+
+def test_candidates_words_alone_and_the_program_never_run_the_network():
+    app = open_page(masked_text=TWO_MASKS)
+    before = client().forward_count()
+    app.toggle(key="masked_words_alone").set_value(True).run()
+    app.slider(key="masked_shown").set_value(60).run()
+    app.session_state["masked_candidates_code"] = True
+    app.session_state["masked_choosing_code"] = True
+    app.slider(key="masked_temperature").set_value(2.0).run()
+    app.get_by_key("masked_mask").set_value("2").run()
+    assert len(checked(app).code) == 2
+    assert client().forward_count() == before
+
+
+def test_what_is_looked_at_in_a_panel_runs_the_network_only_where_it_must():
+    other = "Nobody but [MASK] has asked this about [MASK] before."
+    app = finished(
+        open_page(masked_panel="why", masked_text=TWO_MASKS, masked_other=other)
+    )
+    before = client().forward_count()
+    for method in ("occlusion_mask", "gradient_norm", "integrated_gradients"):
+        app.get_by_key("masked_why_method").set_value(method).run()
+    app.get_by_key("masked_panel").set_value("compare").run()
+    asked = client().forward_count()
+    assert asked == before + 1  # the other sentence
+    app.text_input(key="masked_compare_search").set_value("oslo").run()
+    app.toggle(key="masked_compare_rest").set_value(True).run()
+    app.get_by_key("masked_panel").set_value("why").run()
+    finished(checked(app))
+    assert client().forward_count() == asked
+
+
+def test_a_text_with_one_mask_offers_an_example_with_two():
+    app = open_page(masked_panel="fill")
+    assert "only one step" in said(app)
+    app.button(key="masked_two_masks").click().run()
+    checked(app)
+    assert app.text_area(key="masked_text").value.count("[MASK]") == 2
+    assert "only one step" not in said(app)
+
+
+def test_the_words_of_a_reason_rise_through_the_layers_side_by_side():
+    app = finished(
+        open_page(
+            masked_panel="why", masked_why_look="layers", masked_why_contrast="true"
+        )
+    )
+    (ranks,) = specs(app)
+    names = [trace["name"] for trace in ranks["data"]]
+    for name, key in zip(names, ("masked_why_word", "masked_why_other"), strict=True):
+        assert app.selectbox(key=key).value in name
+    assert "caution" in said(app).lower()
+
+
+def test_the_head_that_helps_most_is_named_with_what_its_loss_costs():
+    app = finished(open_page(masked_panel="why", masked_why_look="heads"))
+    text = "Paris is the capital of [MASK]."
+    position = int(client().tokenize(MODEL, text).mask_positions[0])
+    target = Target("mlm", int(logits(text)[0].argmax()), position)
+    found = result("ablate_heads", text=text, target=target)
+    worst = found.delta_probabilities.min()
+    layer, head = np.argwhere(found.delta_probabilities == worst)[0]
+    expected = f"layer {layer + 1}, head {head + 1} ({100 * worst:+.1f})"
+    assert expected in said(app)
+
+
+def test_earlier_texts_are_listed_and_undo_leads_back():
+    app = open_page()
+    first = app.text_area(key="masked_text").value
+    for text in ("One [MASK].", "Two [MASK].", "One [MASK]."):
+        app.text_area(key="masked_text").set_value(text).run()
+    earlier = app.selectbox(key="masked_earlier")
+    assert earlier.options == ["Two [MASK].", first]
+    earlier.set_value(1).run()
+    assert checked(app).text_area(key="masked_text").value == first
+    app.button(key="masked_undo").click().run()
+    assert app.text_area(key="masked_text").value == "One [MASK]."
