@@ -137,16 +137,16 @@ class TrainingDesk:
             run_files.set_state(folder, "stopped")
 
     def remove(self, run_id: str) -> None:
-        """Stops a run and removes it with its model and texts, now."""
+        """Removes a run with its model and texts, now; ends it if it trains.
+
+        A process that trains ends when it finds nowhere to write; what it has
+        written meanwhile is removed then.
+        """
         self._withdraw(run_id)
         with self._lock:
-            is_running = run_id in self._running
-            if is_running:
+            if run_id in self._running:
                 self._unwanted.add(run_id)
-        if is_running:  # removed when its process has let go of it
-            run_files.ask_to_stop(workplace.run_folder(run_id))
-        else:
-            workplace.remove_run(run_id)
+        workplace.remove_run(run_id)
 
     def _queue(self, run_id: str) -> None:
         run_files.take_care(workplace.run_folder(run_id))

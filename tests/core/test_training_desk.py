@@ -29,6 +29,12 @@ class Trainings:
 
     def __call__(self, run_id):
         self.begun.append(run_id)
+        try:
+            return self._run(run_id)
+        except (OSError, TrainingError):  # removed meanwhile
+            return EngineError("There is nowhere to write.")
+
+    def _run(self, run_id):
         folder = workplace.run_folder(run_id)
         run_files.write_progress(folder, RunHistory())
         gate = self.gates.setdefault(run_id, threading.Event())

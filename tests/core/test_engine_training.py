@@ -1,0 +1,284 @@
+"""The whole way of a training through the engine, in this process and in others."""
+
+import os
+import signal
+import zipfile
+
+import numpy as np
+import psutil
+import pytest
+
+from bertviz_core.engine import Client, memory, training_desk
+from bertviz_core.engine.cluster import ClusterEngine
+from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.engine.worker_specs import TRAIN_RESOURCE
+from bertviz_core.errors import DatasetError, TrainingError
+from bertviz_core.finetune import run_files, workplace
+from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
+from bertviz_core.finetune.run import weights_hash
+from bertviz_core.finetune.settings import FinetuneSettings
+from tests.core.checkpoint_copies import HF
+from tests.core.engine_waiting import ended, wait_until
+
+MODEL = str(HF)
+SETTINGS = FinetuneSettings(
+    level="head", epochs=3, batch_size=5, max_tokens=19, precision="float32"
+)
+TEXT = "ab cab ba"
+
+
+def table_bytes(num_rows=42):
+    """Rows whose first word tells the class."""
+    rng = np.random.default_rng(6)
+    rows = []
+    for index in range(num_rows):
+        words = [("cab", "ba")[index % 2], *rng.choice(["ab", "a", "b"], 3)]
+        rows.append(f"{' '.join(words)} {index},{('yes', 'no')[index % 2]}\n")
+    return b"text,label\n" + "".join(rows).encode()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cache")
+    before = os.environ.get("BERTVIZ_CACHE")
+    os.environ["BERTVIZ_CACHE"] = str(folder)
+    yield folder
+    del os.environ["BERTVIZ_CACHE"]
+    if before is not None:
+        os.environ["BERTVIZ_CACHE"] = before
+
+
+@pytest.fixture(scope="module")
+def inline():
+    client = Client(InlineEngine())
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    client = Client(ClusterEngine())
+    yield client
+    client.close()
+
+
+def request_of(client, settings=SETTINGS, **options):
+    source = TableSource(client.keep_table(table_bytes()))
+    data = DataChoice(source, client.read_table(source).guess)
+    return TrainingRequest(MODEL, data, settings, **options)
+
+
+def finished(client, run_id):
+    def status():
+        found = client.training(run_id)
+        return found if found.is_finished else None
+
+    return wait_until(status, "the end of a training")
+
+
+@pytest.fixture(scope="module")
+def done(inline):
+    """A run that has ended, and what was known of the served model before."""
+    before = weights_hash(memory.explorer(MODEL).loaded)
+    answers = inline.trace(MODEL, TEXT, parts=("hidden_states",)).hidden_states.copy()
+    request = request_of(inline, title="Mine", tensorboard=True)
+    run_id = inline.start_training(request)
+    inline.forget_table(request.data.source.table)
+    return finished(inline, run_id), before, answers
+
+
+def test_a_table_is_read_and_checked_without_a_table_in_the_answer(inline):
+    source = TableSource(inline.keep_table(table_bytes()))
+    view = inline.read_table(source)
+    assert (view.columns, view.num_rows) == (("text", "label"), 42)
+    data = DataChoice(source, view.guess)
+    check = inline.check_data(MODEL, data)
+    assert check.label_counts.tolist() == [21, 21]
+    assert check.max_position_embeddings == 19
+    # The number at the end of each text is in no vocabulary.
+    assert check.lengths.num_rows.sum() == 42
+    assert check.share_unknown > 0
+    rows = inline.data_rows(data, (3, 1, 43))
+    assert [row.row for row in rows] == [3, 43]  # the first row is the header
+    assert rows[0].text.startswith("ba ")
+    assert rows[0].label == "no"
+
+
+def test_a_layout_of_ones_own_wins_over_the_guess(inline):
+    source = TableSource(inline.keep_table(table_bytes()), has_header=False)
+    assert inline.read_table(source).num_rows == 43
+
+
+def test_a_table_that_is_gone_is_told_though_it_was_kept_in_memory(inline):
+    source = TableSource(inline.keep_table(table_bytes()))
+    inline.read_table(source)
+    inline.forget_table(source.table)
+    with pytest.raises(DatasetError, match="no longer here"):
+        inline.read_table(source)
+
+
+def test_a_validation_file_is_read_with_the_same_columns(inline):
+    source = TableSource(inline.keep_table(table_bytes()))
+    other = TableSource(inline.keep_table(b"text,label\nab cab,yes\nab a,no\n"))
+    data = DataChoice(source, inline.read_table(source).guess, other)
+    check = inline.check_data(MODEL, data)
+    assert (check.num_train, check.num_validation) == (42, 2)
+    assert check.finding("leakage") is None
+
+
+def test_the_served_model_answers_as_before(inline, done):
+    _, before, answers = done
+    assert weights_hash(memory.explorer(MODEL).loaded) == before
+    memory.forget(MODEL)
+    again = inline.trace(MODEL, TEXT, parts=("hidden_states",)).hidden_states
+    np.testing.assert_array_equal(again, answers)
+
+
+def test_the_trained_model_opens_everywhere_under_its_own_id(inline, done):
+    status = done[0]
+    model = status.model.model_id
+    info = inline.describe_model(model)
+    assert info.labels == ("no", "yes")
+    assert info.model_id == model
+    trace = inline.trace(model, TEXT, parts=("class_logits", "attention_probs"))
+    assert trace.class_logits.shape == (2,)
+    assert inline.predict_masks(model, "ab [MASK]").logits.shape[0] == 1
+
+
+def test_the_zip_that_is_taken_away_gives_the_same_model_back(inline, done):
+    status = done[0]
+    entry = inline.add_upload(inline.training_bundle(status.run_id), "back")
+    own = inline.trace(status.model.model_id, TEXT, parts=("class_logits",))
+    back = inline.trace(entry.model_id, TEXT, parts=("class_logits",))
+    np.testing.assert_array_equal(back.class_logits, own.class_logits)
+
+
+def test_the_outcome_is_that_of_the_model_on_the_rows_it_was_judged_by(inline, done):
+    status = done[0]
+    outcome = inline.training_outcome(status.run_id)
+    assert outcome.model_id == status.model.model_id
+    assert outcome.labels == ("no", "yes")
+    assert [baseline.name for baseline in outcome.baselines] == ["majority", "tfidf"]
+    best = status.metrics[status.best_epoch - 1]
+    assert outcome.report.accuracy == pytest.approx(best)
+    rows = inline.validation_rows(status.run_id, (0, 1, 999))
+    assert [row.row for row in rows] == outcome.report.rows[:2].tolist()
+    for index, row in enumerate(rows):
+        logits = inline.trace(
+            outcome.model_id, row.text, cut=True, parts=("class_logits",)
+        ).class_logits
+        shares = np.exp(logits - logits.max())
+        shares /= shares.sum()
+        np.testing.assert_allclose(
+            shares, outcome.report.probabilities[index], atol=1e-5
+        )
+        assert row.label == outcome.labels[outcome.report.targets[index]]
+
+
+def test_a_request_can_be_asked_again_when_the_upload_is_gone(inline, done):
+    status = done[0]
+    assert status.request.settings == SETTINGS
+    assert status.request.title == "Mine"
+    check = inline.check_data(MODEL, status.request.data)
+    assert check.num_rows == 42
+
+
+def test_the_log_for_tensorboard_can_be_taken_away(inline, done):
+    path = inline.training_log(done[0].run_id)
+    assert zipfile.ZipFile(path).namelist()
+    other = finished(inline, inline.start_training(request_of(inline)))
+    assert other.state == "done"
+    with pytest.raises(TrainingError, match="no such file"):
+        inline.training_log(other.run_id)
+
+
+def test_what_is_forgotten_is_gone(inline):
+    status = finished(inline, inline.start_training(request_of(inline)))
+    inline.training_outcome(status.run_id)
+    inline.forget_training(status.run_id)
+    for ask in (inline.training, inline.training_outcome, inline.training_bundle):
+        with pytest.raises(TrainingError, match="no longer here"):
+            ask(status.run_id)
+    assert not inline.renew_training(status.run_id)
+
+
+def test_columns_that_cannot_be_trained_on_end_in_a_sentence(inline):
+    source = TableSource(inline.keep_table(b"text,label\n" + b"ab cab,yes\n" * 20))
+    data = DataChoice(source, inline.read_table(source).guess)
+    with pytest.raises(DatasetError, match="same label"):
+        inline.check_data(MODEL, data)
+    status = finished(inline, inline.start_training(TrainingRequest(MODEL, data)))
+    assert status.state == "failed"
+    assert isinstance(status.error, DatasetError)
+
+
+def test_an_estimate_is_a_job_that_tells_of_each_level(inline):
+    data = request_of(inline).data
+    job = inline.start("estimate_training", model=MODEL, data=data, settings=SETTINGS)
+    found = ended(inline._engine, job).result
+    assert [level.level for level in found.levels] == ["head", "top", "full"]
+    assert all(level.fits and level.run.seconds > 0 for level in found.levels)
+    assert found.recommended == "full"
+    assert found.level("head").run.num_steps == 3 * 7  # 34 rows in batches of 5
+    assert not found.is_loaded
+
+
+def training_process(client):
+    """Of the worker that trains; `None` where none runs."""
+    connection = client._engine._connection()
+    workers = connection.client.scheduler_info(n_workers=-1)["workers"]
+    for address, worker in workers.items():
+        if TRAIN_RESOURCE in worker["resources"]:
+            found = connection.client.run(os.getpid, workers=[address])
+            return psutil.Process(found[address])
+    return None
+
+
+def test_a_killed_training_goes_on_and_the_pages_worker_never_notices(cluster):
+    assert training_process(cluster) is None  # it costs memory, so it comes when needed
+    reading = cluster.forward_count()
+    cluster.trace(MODEL, TEXT)
+    settings = FinetuneSettings(
+        level="full", epochs=3000, batch_size=7, max_tokens=8, patience=0,
+        precision="float32",
+    )  # fmt: skip
+    run_id = cluster.start_training(request_of(cluster, settings))
+    waits = cluster.start_training(request_of(cluster))
+    wait_until(lambda: _epochs(cluster, run_id) > 2, "an epoch that is kept")
+    assert cluster.training(waits).place == 1
+    assert cluster.forward_count() == reading + 1
+    before = _epochs(cluster, run_id)
+    process = training_process(cluster)
+    process.send_signal(signal.SIGKILL)
+    wait_until(lambda: cluster.training(run_id).num_restarts == 1, "another process")
+    wait_until(lambda: _epochs(cluster, run_id) > before, "another epoch")
+    assert cluster.forward_count() == reading + 1  # the same process as before
+    cluster.stop_training(run_id)
+    status = finished(cluster, run_id)
+    assert (status.state, status.ending, status.error) == ("stopped", "asked", None)
+    (told,) = [e for e in status.log if "goes on after" in e.sentence[0]]
+    assert 1 < told.sentence[1]["epoch"] <= len(status.metrics)
+    model = status.model.model_id
+    assert cluster.trace(model, TEXT, parts=("class_logits",)).class_logits.size == 2
+    assert finished(cluster, waits).state == "done"
+    _let_go(cluster)
+
+
+def _epochs(client, run_id):
+    return len(client.training(run_id).metrics)
+
+
+def _let_go(client):
+    """The worker that nobody needs any more gives its memory back."""
+    client._engine._connection().training_worker.release(idle_seconds=0.0)
+    wait_until(lambda: training_process(client) is None, "the end of the worker")
+
+
+def test_leases_and_folders_are_those_of_the_engine_that_is_used(cluster):
+    run_id = cluster.start_training(request_of(cluster))
+    assert workplace.run_folder(run_id).is_dir()
+    desk = cluster._engine.trainings
+    os.utime(workplace.run_folder(run_id) / "lease", (1.0, 1.0))
+    desk.look()
+    wait_until(lambda: run_files.status_of(workplace.run_folder(run_id)).is_finished)
+    assert training_desk.LOOK_SECONDS < run_files.OWNER_SECONDS
