@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
 from bertviz_core.errors import BertVizError
@@ -49,8 +47,6 @@ def show_run(state: FineTuneState) -> None:
     show_curves(status)
     _show_log(status)
     _show_settings(status)
-    if status.has_log:
-        _offer_log(status)
     if status.has_model:
         offer_step("evaluate", "train")
     _offer_another(t("fine_tune.train_again"))
@@ -194,19 +190,6 @@ def _value(value: object) -> str:
     if isinstance(value, bool):
         return plain(f"fine_tune.{'yes' if value else 'no'}")
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _offer_log(status: TrainingStatus) -> None:
-    st.download_button(
-        t("fine_tune.download_log"),
-        lambda: Path(client().training_log(status.run_id)).read_bytes(),
-        file_name=plain("fine_tune.log_file"),
-        mime="application/zip",
-        key="ft_log_zip",
-        icon=":material/download:",
-        on_click="ignore",
-        help=t("fine_tune.download_log_help"),
-    )
 
 
 def _offer_another(label: str) -> None:

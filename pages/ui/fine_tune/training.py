@@ -40,7 +40,8 @@ def show(state: FineTuneState) -> None:
         return
     st.markdown(t("fine_tune.train_intro", model=state.model))
     estimate = ask_estimate(state, at_once=True)
-    recommended = estimate.recommended if estimate else ""
+    if estimate is None:
+        st.caption(t("fine_tune.estimate_runs"))
     level = choose_level(state, estimate)
     settings = settings_of(state, check, level)
     st.subheader(t("fine_tune.settings_title"), anchor=False)
@@ -48,16 +49,13 @@ def show(state: FineTuneState) -> None:
     st.subheader(t("fine_tune.schedule_title"), anchor=False)
     show_schedule(settings, num_rows_seen(check, settings))
     st.subheader(t("fine_tune.start_title"), anchor=False)
-    _expect(estimate, settings, check, is_measured=bool(recommended))
+    _expect(estimate, settings, check)
     _offer_start(state, settings)
     _offer_earlier()
 
 
 def _expect(
-    estimate: TrainingEstimate | None,
-    settings: FinetuneSettings,
-    check: DataCheck,
-    is_measured: bool,
+    estimate: TrainingEstimate | None, settings: FinetuneSettings, check: DataCheck
 ) -> None:
     """Says what the run will see, and how long it may take."""
     said = [
@@ -69,7 +67,7 @@ def _expect(
             max_tokens=settings.max_tokens,
         )
     ]
-    if estimate is not None and is_measured:
+    if estimate is not None:
         one = estimate.level(settings.level)
         if one.run is not None:
             seconds = expected_seconds(one.run, settings)

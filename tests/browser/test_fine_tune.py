@@ -1,0 +1,171 @@
+"""Fine-tuning in a real browser: from a visitor's file to the model in the bag."""
+
+import json
+import zipfile
+
+import pytest
+
+from tests.browser.conftest import ROOT, settle
+
+LOCALES = {"en": "en-US", "zh": "zh-CN"}
+TRAINING_SECONDS = 240
+
+
+def english_file():
+    """As Excel saves it: a mark, semicolons, spaces in names, a line break."""
+    rows = ['"Letter text";"Kind of letter"']
+    for number in range(48):
+        is_praise = number % 2
+        word, kind = ("lovely", "praise") if is_praise else ("broken", "complaint")
+        rows.append(f'"The lamp number {number};\nis {word}, ""really"".";{kind}')
+    return "\r\n".join(rows).encode("utf-8-sig")
+
+
+def chinese_file():
+    """As older programs save it: GB18030, tabs."""
+    rows = ["评论\t类别"]
+    for number in range(48):
+        word, kind = ("好", "好评") if number % 2 else ("坏", "差评")
+        rows.append(f"第 {number} 盏灯很{word}。\t{kind}")
+    return "\n".join(rows).encode("gb18030")
+
+
+FILES = {
+    "en": ("letters.csv", english_file(), "Letter text"),
+    "zh": ("来信.tsv", chinese_file(), "评论"),
+}
+
+
+def words(language, page="fine_tune"):
+    path = ROOT / "assets" / "locales" / language / f"{page}.json"
+    return json.loads(path.read_text("utf-8"))
+
+
+def upload(page, name, data, place="table"):
+    file = {"name": name, "mimeType": "text/csv", "buffer": data}
+    box = page.locator(f"[class*='st-key-ft_{place}_'] input[type=file]")
+    box.set_input_files(file)
+
+
+def go(page, key):
+    page.locator(f".st-key-ft_go_{key} button").click()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_whole_way_from_a_file_to_a_model_that_opens_again(
+    visit, tmp_path, language
+):
+    name, data, text_column = FILES[language]
+    said = words(language)
+    page = visit("/fine_tune", locale=LOCALES[language])
+    upload(page, name, data)
+    ready = page.get_by_test_id("stAlertContentSuccess")
+    ready.wait_for()
+    assert "48" in ready.inner_text()
+    box = page.locator(".st-key-ft_field_text input")
+    assert box.input_value() == text_column
+
+    go(page, "data")
+    page.get_by_role("heading", name=said["check_title"]).wait_for()
+    cut_before = page.get_by_test_id("stMetricValue").nth(4).inner_text()
+    page.get_by_role("slider").nth(1).press("ArrowLeft")
+    page.wait_for_url("**ft_max_tokens=*")
+    page.wait_for_function(
+        "before => document.querySelectorAll('[data-testid=stMetricValue]')[4]"
+        ".innerText !== before",
+        arg=cut_before,
+    )
+
+    go(page, "check")
+    page.locator(".st-key-ft_option_epochs input").wait_for()
+    page.locator(".st-key-ft_option_epochs input").fill("3")
+    page.locator(".st-key-ft_option_epochs input").press("Enter")
+    page.wait_for_url("**ft_options=epochs*")
+    settle(page)
+    page.locator(".st-key-ft_start button").click()
+    page.wait_for_url("**ft_run_id=*")
+    page.reload()
+    settle(page)
+    go_on = page.locator(".st-key-ft_go_train button")
+    go_on.wait_for(timeout=TRAINING_SECONDS * 1000)
+    assert page.get_by_text("3 / 3").is_visible()
+    go_on.click()
+
+    walk_to_the_end(page)
+    path = tmp_path / "model.zip"
+    with page.expect_download() as download:
+        page.get_by_test_id("stDownloadButton").first.get_by_role("button").click()
+    download.value.save_as(path)
+    names = zipfile.ZipFile(path).namelist()
+    assert any(entry.endswith("model.safetensors") for entry in names)
+    open_again(page, path, language)
+
+
+def walk_to_the_end(page):
+    """Through evaluate and try to take away, each with something to see."""
+    for step in ("4", "5", "6"):
+        page.get_by_test_id("stButtonGroup").get_by_text(step).first.click()
+        page.wait_for_url(
+            f"**ft_step={ {'4': 'evaluate', '5': 'try', '6': 'take'}[step] }*"
+        )
+        settle(page)
+        page.get_by_role("heading", level=2).first.wait_for()
+        assert page.get_by_test_id("stAlertContentError").count() == 0
+
+
+def open_again(page, path, language):
+    models = words(language, "models")
+    page.goto(page.url.split("/fine_tune")[0] + "/models")
+    settle(page)
+    page.locator("input[type=file]").set_input_files(path)
+    page.get_by_role("button", name=models["add_it"]).click()
+    heading = models["chosen"].format(model="upload:")
+    page.get_by_role("heading", name=heading).wait_for()
+
+
+BAD = {
+    "a.csv": (b"PK\x03\x04 not a table", "zip"),
+    "b.csv": (b"text,label\na,1\nb\x00,2\n", "NUL"),
+    "c.csv": (b"", "0"),
+    "d.csv": (b"text,label\n" + b"one,same\n" * 20, "20"),
+}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_bad_files_are_sentences_and_a_good_one_still_works(visit, language):
+    page = visit("/fine_tune", locale=LOCALES[language])
+    for name, (data, said) in BAD.items():
+        upload(page, name, data)
+        page.get_by_role("heading", name=name).wait_for()
+        settle(page)
+        alerts = page.get_by_test_id("stAlertContentError")
+        alerts.first.wait_for()
+        assert alerts.count() == 1
+        assert said in alerts.inner_text()
+        assert page.get_by_test_id("stException").count() == 0
+    upload(page, *FILES[language][:2])
+    page.get_by_test_id("stAlertContentSuccess").wait_for()
+
+
+def test_a_running_training_is_stopped_and_keeps_the_best(visit):
+    address = "/fine_tune?ft_step=train&ft_table=sample%3Alibrary_en&ft_level=head"
+    page = visit(address + "&ft_options=epochs%3A500&ft_options=patience%3A0")
+    page.locator(".st-key-ft_start button").click()
+    stop = page.get_by_role("button", name=words("en")["stop"])
+    stop.wait_for(timeout=TRAINING_SECONDS * 1000)
+    page.get_by_role("link", name="Activations").first.click()
+    page.wait_for_url("**/activations*")
+    page.get_by_role("link", name="Fine-tune").first.click()
+    stop.click(timeout=TRAINING_SECONDS * 1000)
+    stopped = page.get_by_text(words("en")["ended_stopped"])
+    stopped.wait_for(timeout=TRAINING_SECONDS * 1000)
+    assert page.locator(".st-key-ft_go_train button").is_visible()
+
+
+def test_the_page_of_a_phone_does_not_scroll_sideways(visit):
+    for step in ("data", "check", "train"):
+        page = visit(f"/fine_tune?ft_step={step}&ft_table=sample:library_en", width=390)
+        page.get_by_test_id("stHeading").nth(1).wait_for()
+        settle(page)
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 390
