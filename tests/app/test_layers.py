@@ -13,6 +13,7 @@ from bertviz_core.experiments.step_table import OPERATIONS
 from pages.ui.engine import DEFAULT_MODEL, client
 from pages.ui.layers.panels import PANELS
 from pages.ui.layers.texts import EXAMPLES
+from tests.core.checkpoint_copies import hf_copy, weights_of_hf
 
 ROOT = Path(__file__).parents[2]
 TITLES = {"en": "Layers", "zh": "逐层行走"}
@@ -26,7 +27,6 @@ def open_page(language: str = "en", **params: str) -> AppTest:
     app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
     for name, value in params.items():
         app.query_params[name] = value
-    app.run()
     app.switch_page(PAGE).run()
     assert not app.exception
     assert not app.error
@@ -275,3 +275,41 @@ def test_both_orders_are_drawn_and_the_models_own_is_named():
     drawings = specs(app)[-2:]
     assert all(drawing["layout"]["annotations"] for drawing in drawings)
     assert "is built like this" in said(app)
+
+
+@pytest.fixture
+def without_word_head(tmp_path):
+    """A checkpoint that was saved without the masked-word head."""
+    weights = {
+        name: array
+        for name, array in weights_of_hf().items()
+        if not name.startswith("cls.predictions")
+    }
+    return str(hf_copy(tmp_path, weights))
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_model_without_a_word_head_has_all_its_views(without_word_head, panel):
+    app = open_page(
+        model=without_word_head, layers_text="ab cab ba", layers_panel=panel
+    )
+    steps = client().layer_steps(without_word_head, "ab cab ba", cut=True)
+    assert steps[-1].operation == "nsp_probs"
+    assert any(f"of {len(steps)}" in bar.text for bar in app.progress)
+    if panel == "neurons":
+        assert "no head that gives an answer" in said(app)
+        assert not app.metric
+    app.session_state["layers_step"] = "nsp_probs"
+    app.run()
+    assert not app.exception
+    assert "does not follow" in json.dumps(specs(app)[0])
+
+
+def test_a_chinese_example_is_there_for_a_model_that_reads_chinese(monkeypatch):
+    from pages.ui.layers import texts
+
+    monkeypatch.setattr(texts, "language_of", lambda model: "zh")
+    app = open_page("zh")
+    assert app.text_area(key="layers_text").value == EXAMPLES["zh"][0]
+    names = app.get_by_key("layers_token").options
+    assert any("MASK" in name for name in names)

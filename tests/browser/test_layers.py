@@ -1,0 +1,114 @@
+"""The layers page in a real browser: the walk by keyboard, by strip and by link."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+FIRST_ANSWER = 60_000
+
+
+def open_page(visit, query: str = "", **browser) -> Page:
+    page = visit(f"/layers{query}", **browser)
+    expect(strip(page)).to_be_visible(timeout=FIRST_ANSWER)
+    return page
+
+
+def strip(page: Page):
+    return page.locator(".walk-strip")
+
+
+def here(page: Page):
+    return strip(page).locator("[aria-current=step]")
+
+
+def title(page: Page, text: str):
+    return expect(page.locator("h3").first).to_have_text(text)
+
+
+def press(page: Page, key: str, text: str) -> None:
+    page.keyboard.press(key)
+    title(page, text)
+
+
+def test_the_arrow_keys_walk_on_and_back(visit):
+    page = open_page(visit)
+    title(page, "Way in: Word vector")
+    press(page, "ArrowRight", "Way in: Position vector")
+    press(page, "ArrowRight", "Way in: Segment vector")
+    press(page, "ArrowLeft", "Way in: Position vector")
+    expect(page).to_have_url(re.compile("layers_step=position_embeddings"))
+    expect(here(page)).to_have_text("Position vector")
+
+
+def test_the_arrow_keys_walk_after_a_click_into_the_strip_too(visit):
+    page = open_page(visit)
+    strip(page).get_by_role("button", name="Layer 3").click()
+    title(page, "Layer 3: Query Q")
+    press(page, "ArrowRight", "Layer 3: Key K")
+    strip(page).get_by_role("button", name="Context").click()
+    title(page, "Layer 3: Context")
+    press(page, "ArrowRight", "Layer 3: Output dense")
+    # The same operation in another layer.
+    strip(page).get_by_role("button", name="Layer 5").click()
+    title(page, "Layer 5: Output dense")
+    expect(here(page)).to_have_text("Output dense")
+
+
+def test_a_square_of_the_map_leads_to_its_step(visit):
+    page = open_page(visit)
+    strip(page).locator("[title='Layer 2: Softmax']").click()
+    title(page, "Layer 2: Softmax")
+    expect(strip(page).locator(".square.here")).to_have_attribute(
+        "title", "Layer 2: Softmax"
+    )
+    expect(strip(page).locator(".square.past")).to_have_count(5 + 15 + 5)
+
+
+def test_arrows_in_the_text_box_move_the_cursor_alone(visit):
+    page = open_page(visit, "?layers_step=embedding_sum")
+    box = page.get_by_role("textbox", name="Your sentence")
+    box.click()
+    box.press("End")
+    for _ in range(3):
+        box.press("ArrowLeft")
+    box.type("x")
+    expect(box).to_have_value(re.compile("was tirxed"))
+    title(page, "Way in: Sum")
+
+
+def test_a_link_brings_step_token_and_panel_back_in_the_other_language(visit):
+    query = "?layers_step=layer_2/attention_probs&layers_token=4&layers_panel=orders"
+    page = open_page(visit, f"{query}&lang=中文")
+    title(page, "第 3 层：Softmax 概率")
+    expect(here(page)).to_have_text("Softmax 概率")
+    expect(page.get_by_role("heading", name="后归一化（post-norm）")).to_be_visible()
+
+
+def test_every_panel_is_drawn(visit):
+    page = open_page(visit)
+    for name, text in (
+        ("What does each layer add?", "Lengths at token"),
+        ("Which neurons fire?", "The strongest neurons of layer 6"),
+        ("Which fire together?", "How strongly each group fires"),
+        ("Norm after or before?", "From top to bottom"),
+        ("Layer norm by hand", "The vector has mean 1.000"),
+    ):
+        page.get_by_role("radio", name=name).or_(
+            page.get_by_role("button", name=name)
+        ).first.click()
+        expect(page.get_by_text(text).first).to_be_visible(timeout=FIRST_ANSWER)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_a_phone(visit, scheme):
+    page = open_page(
+        visit, "?layers_step=layer_5/neurons", width=390, color_scheme=scheme
+    )
+    title(page, "Layer 6: Activation")
+    width = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+    assert width <= 390
