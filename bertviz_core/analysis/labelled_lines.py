@@ -15,8 +15,8 @@ _FOLDER = Path(__file__).resolve().parents[2] / "assets" / "sentences"
 LANGUAGES = ("en", "zh")
 SETS = ("topics", "senses")
 LONGEST_LABEL = 40  # characters
-# A stroke with white space before or behind it, a wide stroke, or a tab.
-_SEPARATOR = re.compile(r"\t|\s+\|\s*|\|\s+|\s*｜\s*")
+# A stroke between white space, a wide stroke, or a tab.
+_SEPARATOR = re.compile(r"\t|\s\|\s|｜")
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,14 @@ from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER, cache_folder
 from bertviz_core.experiments.map_results import VocabularyMap
 
 _STEPS = 65_535
+_NOT_ONE_OF_OURS = (
+    OSError,
+    EOFError,
+    ValueError,
+    KeyError,
+    TypeError,
+    zipfile.BadZipFile,
+)
 
 
 def digest_of(vectors: np.ndarray) -> str:
@@ -73,8 +81,8 @@ def find_map(
     for path in [*paths, _in_cache(digest, num_axes)]:
         try:
             found = _read(path.read_bytes(), digest)
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
-            continue  # none, or not one of ours: the PCA map is there at once
+        except _NOT_ONE_OF_OURS:
+            continue  # the PCA map is there at once
         if found is not None and found.coordinates.shape == (num_entries, num_axes):
             return found
     return None

@@ -228,26 +228,27 @@ def project_words(
     allowed = vectors.allowed(without)
     allowed[ends] = False
     direction = (stop - start).astype(np.float64)
-    everywhere = np.sort(_cosines(table, direction)[allowed])
-    chosen = laid.cosines[: len(rows)]
+    leanings = _leanings(table, direction)
+    everywhere = np.sort(leanings[allowed])
     return WordAxis(
         model_id=explorer.model_id,
         first=vectors.tokens[ends[0]],
         second=vectors.tokens[ends[1]],
         words=tuple(vectors.tokens[row] for row in rows),
         positions=laid.positions[: len(rows)],
-        cosines=chosen,
+        cosines=laid.cosines[: len(rows)],
         distances=laid.distances[: len(rows)],
         length=float(np.linalg.norm(direction)),
-        percentiles=np.searchsorted(everywhere, chosen) / max(len(everywhere), 1),
+        percentiles=np.searchsorted(everywhere, leanings[rows])
+        / max(len(everywhere), 1),
         num_compared=int(allowed.sum()),
         first_end=vectors.named(table.nearest(-direction, num_ends, allowed=allowed)),
         second_end=vectors.named(table.nearest(direction, num_ends, allowed=allowed)),
     )
 
 
-def _cosines(table: WordTable, direction: np.ndarray) -> np.ndarray:
-    """float64 `[V]`; rounded in float32, which moves a percentile by nothing."""
+def _leanings(table: WordTable, direction: np.ndarray) -> np.ndarray:
+    """Cosines float64 `[V]`, multiplied in float32: for an order, not for a number."""
     products = (table.vectors @ direction.astype(np.float32)).astype(np.float64)
     lengths = table.norms * np.linalg.norm(direction)
     return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)

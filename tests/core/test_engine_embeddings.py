@@ -1,0 +1,170 @@
+"""What the engine says about embeddings is what the experiments say."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.analysis.position_geometry import position_geometry
+from bertviz_core.engine import Client
+from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.engine.jobs import JobCancelled
+from bertviz_core.engine.memory import WORDS, forget
+from bertviz_core.errors import TextError
+from bertviz_core.experiments import (
+    embedding_tables,
+    sentence_maps,
+    sentence_states,
+    word_vectors,
+)
+from bertviz_core.explorer import Explorer
+from tests.core.checkpoint_copies import HF
+from tests.core.engine_waiting import ended
+
+MODEL = str(HF)
+SENTENCES = ("ab cab ba", "cab ab", "ba ba ab cab")
+
+
+@pytest.fixture(scope="module")
+def client():
+    client = Client(InlineEngine())
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def explorer():
+    return Explorer.open(MODEL)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path))
+
+
+def result(client, task, **arguments):
+    status = ended(client, client.start(task, model=MODEL, **arguments))
+    assert status.error is None
+    return status.result
+
+
+def word(explorer, index):
+    """A word of one entry."""
+    own = [w for w in explorer.tokenizer.vocabulary if w.isalpha() and len(w) > 1]
+    return own[index]
+
+
+def test_the_input_sum_is_that_of_the_experiment(client, explorer):
+    found = client.take_input_apart(MODEL, "ab cab", "ba")
+    expected = embedding_tables.take_input_apart(explorer, "ab cab", "ba")
+    np.testing.assert_array_equal(found.parts, expected.parts)
+    assert found.largest_difference < 1e-6
+
+
+def test_positions_are_those_of_the_model(client, explorer):
+    table = explorer.loaded.model.embeddings.position_embeddings.numpy()
+    expected = position_geometry(table)
+    found = client.position_geometry(MODEL)
+    np.testing.assert_allclose(found.cosines, expected.cosines, atol=1e-6)
+
+
+def test_words_are_asked_of_one_table_that_is_kept(client, explorer):
+    vectors = word_vectors.word_vectors(explorer)
+    asked = word(explorer, 0)
+    found = client.nearest_words(MODEL, asked, 4, "euclidean", ("special",))
+    expected = word_vectors.nearest_words(
+        explorer, vectors, asked, 4, "euclidean", ("special",)
+    )
+    assert found.neighbours.words == expected.neighbours.words
+    before = WORDS.values()[-1]
+    client.nearest_words(MODEL, word(explorer, 1))
+    assert WORDS.values()[-1] is before
+    np.testing.assert_allclose(client.word_norms(MODEL), vectors.table.norms, rtol=1e-6)
+    np.testing.assert_array_equal(
+        client.exported_vectors(MODEL, (3, 1)), vectors.table.vectors[[3, 1]]
+    )
+
+
+def test_a_model_that_is_forgotten_takes_its_words_along(client, explorer):
+    client.nearest_words(MODEL, word(explorer, 0))
+    assert WORDS.values()
+    forget(MODEL)
+    assert not WORDS.values()
+
+
+def test_analogy_and_axis_pass_everything_on(client, explorer):
+    vectors = word_vectors.word_vectors(explorer)
+    a, b, c, d = (word(explorer, i) for i in range(4))
+    found = client.solve_analogy(MODEL, (a, b, c), d, 3, "euclidean", ("piece",))
+    expected = word_vectors.solve_analogy(
+        explorer, vectors, (a, b, c), d, 3, "euclidean", ("piece",)
+    )
+    assert found.answer.rank == expected.answer.rank
+    assert found.nearest.words == expected.nearest.words
+    axis = client.project_words(MODEL, a, b, (c, d), 2, ("piece",))
+    by_hand = word_vectors.project_words(explorer, vectors, a, b, (c, d), 2, ("piece",))
+    np.testing.assert_allclose(axis.cosines, by_hand.cosines)
+    assert axis.first_end.words == by_hand.first_end.words
+    with pytest.raises(TextError, match="no entry"):
+        client.nearest_words(MODEL, "no such word")
+
+
+def test_the_pca_map_is_there_at_once_and_the_other_when_it_was_drawn(client):
+    pytest.importorskip("sklearn")
+    flat = client.vocabulary_map(MODEL, 2)
+    assert flat.method == "pca"
+    assert client.vocabulary_map(MODEL, 2, "tsne") is None
+    other = result(client, "draw_vocabulary_map", num_axes=2, seed=3, perplexity=3.0)
+    assert other.seed == 3
+    # Other settings than the usual ones are the visitor's own.
+    assert client.vocabulary_map(MODEL, 2, "tsne") is None
+    drawn = result(client, "draw_vocabulary_map", num_axes=2)
+    stored = client.vocabulary_map(MODEL, 2, "tsne")
+    assert stored.is_stored
+    step = np.ptp(drawn.coordinates, axis=0).max() / 65_535
+    np.testing.assert_allclose(stored.coordinates, drawn.coordinates, atol=step + 1e-5)
+
+
+def test_sentences_are_mapped_as_the_experiment_maps_them(client, explorer):
+    found = result(
+        client, "map_sentences", sentences=SENTENCES, reading="token", num_axes=3,
+        alignment="procrustes", seed=4,
+    )  # fmt: skip
+    states = sentence_states.sentence_states(explorer, SENTENCES, "token")
+    expected = sentence_maps.map_by_pca(states, 3, "procrustes", 4)
+    np.testing.assert_allclose(found.coordinates, expected.coordinates, atol=1e-4)
+    vectors = client.sentence_vectors(MODEL, SENTENCES, "token", 2)
+    np.testing.assert_allclose(vectors, states.states[2], atol=1e-5)
+
+
+def test_tsne_of_sentences_takes_its_settings(client):
+    pytest.importorskip("sklearn")
+    found = result(
+        client, "draw_sentences", sentences=SENTENCES, reading="token", seed=6,
+        perplexity=2.0,
+    )  # fmt: skip
+    assert (found.method, found.seed, found.perplexity) == ("tsne", 6, 2.0)
+    assert found.coordinates.shape[2] == 2
+
+
+def test_a_word_is_followed_and_layers_are_measured(client, explorer):
+    senses = ("x", "y", "x")
+    found = result(client, "follow_word", sentences=SENTENCES, word="ab", senses=senses)
+    expected = sentence_states.word_senses(explorer, SENTENCES, "ab", senses)
+    np.testing.assert_allclose(found.cosines, expected.cosines, atol=1e-5)
+    facts = result(
+        client, "measure_layers", sentences=SENTENCES, num_deviations=1.5, seed=2
+    )
+    states = sentence_states.sentence_states(explorer, SENTENCES, "token")
+    by_hand = sentence_maps.layer_facts(states, 1.5, 2)
+    np.testing.assert_allclose(facts.mean_cosines, by_hand.mean_cosines, atol=1e-5)
+    assert facts.outliers == by_hand.outliers
+
+
+def test_a_map_that_is_drawn_can_be_stopped(explorer):
+    pytest.importorskip("sklearn")
+
+    def stop(share, message):
+        raise JobCancelled
+
+    states = sentence_states.sentence_states(explorer, SENTENCES, "token")
+    with pytest.raises(JobCancelled):
+        sentence_maps.map_by_tsne(states, progress=stop)

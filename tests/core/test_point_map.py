@@ -1,0 +1,183 @@
+"""What a map of points is sent is small, exact to a step, and says what it is worth."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+
+from bertviz_core.figures.point_map import (
+    PARTS,
+    Colour,
+    FirstChoice,
+    PointMap,
+    category_colour,
+    component_script,
+    component_style,
+    point_payload,
+)
+
+STATES, POINTS, AXES = 4, 7, 3
+
+
+def example(**changes):
+    rng = np.random.default_rng(8)
+    fields = {
+        "labels": tuple(f"<b>{i}</b> 词" for i in range(POINTS)),
+        "coordinates": rng.normal(0, 5, (STATES, POINTS, AXES)),
+        "colours": (
+            category_colour("group", ["b", "a", "b", "c", "b", "a", "b"]),
+            Colour("length", rng.random(POINTS) + 3),
+            Colour("norm", rng.random((STATES, POINTS))),
+        ),
+        "words": {"search": "Find"},
+        "state_names": tuple(f"layer {i}" for i in range(STATES)),
+        "notes": tuple(f"note {i}" for i in range(STATES)),
+        "contexts": ("one", "two"),
+        "context_of": np.array([0, 1, 1, 0, 0, 1, 0]),
+    }
+    return PointMap(**(fields | changes))
+
+
+def read(payload):
+    """The component's own reading, in Python."""
+    (length,) = struct.unpack("<I", payload[:4])
+    header = json.loads(payload[4 : 4 + length])
+    arrays = {
+        name: np.frombuffer(payload, part["dtype"], part["length"], part["offset"])
+        for name, part in header["parts"].items()
+    }
+    return header, arrays
+
+
+def test_coordinates_come_back_to_half_a_step():
+    points = example()
+    header, arrays = read(point_payload(points))
+    steps = arrays["coordinates"].reshape(STATES, POINTS, AXES)
+    back = np.array(header["origin"]) + header["unit"] * steps
+    np.testing.assert_allclose(back, points.coordinates, atol=header["unit"] / 2 + 1e-9)
+    assert header["unit"] == pytest.approx(
+        np.ptp(points.coordinates.reshape(-1, AXES), axis=0).max() / 65_535
+    )
+
+
+def test_labels_and_notes_travel_as_they_are():
+    points = example()
+    header, arrays = read(point_payload(points))
+    assert tuple(header["labels"]) == points.labels
+    assert tuple(header["notes"]) == points.notes
+    assert tuple(header["stateNames"]) == points.state_names
+    np.testing.assert_array_equal(arrays["contextOf"], points.context_of)
+    sizes = (header["numStates"], header["numPoints"], header["numAxes"])
+    assert sizes == (STATES, POINTS, AXES)
+
+
+def test_categories_come_commonest_first():
+    header, arrays = read(point_payload(example()))
+    assert header["colors"][0]["names"] == ["b", "a", "c"]
+    np.testing.assert_array_equal(arrays["color0"], [0, 1, 0, 2, 0, 1, 0])
+
+
+def test_more_names_than_fit_share_the_last():
+    colour = category_colour("token", [str(i) for i in range(300)] + ["5"] * 3)
+    assert len(colour.names) == 256
+    assert colour.names[0] == "5"
+    assert colour.values.max() == 255
+
+
+def test_numbers_are_shades_between_the_lowest_and_the_highest():
+    points = example()
+    header, arrays = read(point_payload(points))
+    low, high = header["colors"][1]["low"], header["colors"][1]["high"]
+    values = points.colours[1].values
+    assert (low, high) == (values.min(), values.max())
+    back = low + arrays["color1"] / 255 * (high - low)
+    np.testing.assert_allclose(back, values, atol=(high - low) / 510 + 1e-9)
+    assert header["colors"][2]["byState"]
+    assert arrays["color2"].size == STATES * POINTS
+
+
+def test_the_same_points_have_the_same_id_whatever_is_chosen():
+    first, _ = read(point_payload(example()))
+    chosen = FirstChoice(state=2, colour=1, search="x", only=True, selected=3)
+    other, _ = read(point_payload(example(first=chosen)))
+    moved, _ = read(point_payload(example(coordinates=example().coordinates ** 3)))
+    assert first["id"] == other["id"] != moved["id"]
+    assert other["first"] == {
+        "state": 2, "color": 1, "search": "x", "only": True, "selected": 3,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent"),
+    [
+        (FirstChoice(state=9), ("state", STATES - 1)),
+        (FirstChoice(colour=9), ("color", 2)),
+        (FirstChoice(selected=POINTS), ("selected", None)),
+        (FirstChoice(selected=0), ("selected", 0)),
+    ],
+)
+def test_a_choice_of_another_map_is_moved_inside(asked, sent):
+    header, _ = read(point_payload(example(first=asked)))
+    assert header["first"][sent[0]] == sent[1]
+
+
+def test_points_on_one_place_and_one_value_are_drawn():
+    points = example(
+        coordinates=np.ones((STATES, POINTS, 2)),
+        colours=(Colour("n", np.full(POINTS, 2.5)),),
+    )
+    header, arrays = read(point_payload(points))
+    assert (arrays["coordinates"] == 0).all()
+    assert header["unit"] > 0
+    assert (arrays["color0"] == 0).all()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"labels": ("one",)},
+        {"coordinates": np.zeros((STATES, POINTS, 4))},
+        {"coordinates": np.zeros((POINTS, 2))},
+        {"notes": ("one",)},
+        {"state_names": ("one",)},
+        {"colours": ()},
+        {"colours": (Colour("n", np.zeros(POINTS + 1)),)},
+        {"context_of": np.zeros(POINTS - 1)},
+    ],
+)
+def test_what_does_not_fit_is_refused(changes):
+    with pytest.raises(ValueError, match=r"Received|need"):
+        example(**changes)
+
+
+def test_a_value_without_a_name_and_a_number_without_a_size_are_refused():
+    with pytest.raises(ValueError, match="below 2"):
+        Colour("group", np.array([0, 2]), ("a", "b"))
+    with pytest.raises(ValueError, match="finite"):
+        Colour("length", np.array([0, np.nan]))
+    with pytest.raises(ValueError, match="256"):
+        Colour("group", np.array([0]), tuple(map(str, range(257))))
+
+
+def test_a_vocabulary_of_bert_fits_into_a_megabyte():
+    count = 30_522
+    rng = np.random.default_rng(1)
+    points = example(
+        labels=tuple(f"word{i}" for i in range(count)),
+        coordinates=rng.normal(size=(1, count, 3)),
+        colours=tuple(Colour(str(i), rng.random(count)) for i in range(3)),
+        state_names=("",), notes=("",), contexts=(), context_of=None,
+    )  # fmt: skip
+    assert len(point_payload(points)) < 1_000_000
+
+
+def test_the_script_has_every_part_and_needs_no_network():
+    script = component_script()
+    assert "function showPoints" in script
+    assert len(PARTS) == 6
+    for text in (script, component_style()):
+        assert "import " not in text
+        assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert "eval(" not in script
+    assert "innerHTML" not in script
