@@ -13,6 +13,13 @@ from pathlib import Path
 _FOLDER = Path(__file__).resolve().parents[1] / "assets" / "sentences"
 LANGUAGES = ("en", "zh")
 
+# What a network that has learnt the page of `first_page` can say. The English
+# sentence is not on the page.
+FIRST_QUESTIONS = {
+    "en": "In the morning the fish looks out of the [MASK].",
+    "zh": "猫喝牛[MASK]。",
+}
+
 
 @dataclass(frozen=True)
 class Sentence:

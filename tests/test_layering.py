@@ -20,6 +20,7 @@ LIGHT = (
     "bertviz_core.analysis.",
     "bertviz_core.figures.",
     "bertviz_core.sentences",
+    "bertviz_core.pretrain.tiny_results",
     "bertviz_core.sentence_splitting",
     "bertviz_core.snippets.",
     "bertviz_core.experiments",

@@ -51,7 +51,7 @@ def word_scores(text: TokenizedText, scores: np.ndarray) -> WordScores:
     joined = same_word & same_text & (text.word_ids[1:] >= 0)
     first = np.flatnonzero(np.concatenate([[True], ~joined]))
     last = np.append(first[1:], text.num_tokens) - 1
-    names = [_name(text, i, j) for i, j in zip(first, last, strict=True)]
+    names = [_name(text, int(i), int(j)) for i, j in zip(first, last, strict=True)]
     known = ~np.isnan(scores)
     sums = np.add.reduceat(np.where(known, scores, 0.0), first)
     counts = np.add.reduceat(known.astype(int), first)

@@ -184,6 +184,8 @@ class Client(
                 `"compare_layers"` (`run`, `reading`), a `LayerComparison`;
                 `"predict_table"` (`model`, `source`, `text_column`,
                 `pair_column=None`, `max_tokens=0`), a `TablePredictions`;
+                `"pretrain_tiny"` (`text`, `sentence`, `num_steps=400`, `seed=1`), a
+                `TinyRun`, which it also shows as `so_far` on its way;
                 `"estimate_training"` (`model`, `data`, `settings`), a
                 `TrainingEstimate`;
                 `"neuron_factors"` (`model`, `text`, `num_factors`, `seed`,

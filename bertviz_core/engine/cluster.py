@@ -131,7 +131,7 @@ class ClusterEngine(Engine):
         # A job that was forgotten meanwhile has nobody who wants to know.
         with contextlib.suppress(EngineError):
             job = self._jobs.get(report["job_id"])
-            job.report(report["fraction"], report["message"])
+            job.report(report["fraction"], report["message"], report["so_far"])
 
 
 def _is_dead(connecting: Promise[Connection]) -> bool:

@@ -150,7 +150,7 @@ def sentence_vectors(
     model: str, sentences: tuple[str, ...], reading: str, layer: int
 ) -> np.ndarray:
     """The vectors of sentences at one layer, to write into a file."""
-    states = _states(lambda share, message: None, model, sentences, reading)
+    states = _states(lambda *_: None, model, sentences, reading)
     return states.states[layer]
 
 

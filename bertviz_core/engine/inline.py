@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 from bertviz_core.engine import dispatch
 from bertviz_core.engine.dispatch import Outcome, Request, is_closed_error
@@ -40,8 +41,8 @@ class InlineEngine(Engine):
         if job is None:
             return dispatch.run(request)
 
-        def progress(fraction: float, message: str) -> None:
-            job.report(fraction, message)
+        def progress(fraction: float, message: str, so_far: Any = None) -> None:
+            job.report(fraction, message, so_far)
             if job.status.state == "cancelled":
                 raise JobCancelled
 

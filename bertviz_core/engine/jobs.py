@@ -12,12 +12,27 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from bertviz_core.errors import BertVizError, EngineError
 
-# Called with the fraction done, 0 to 1, and what is going on; raises `JobCancelled`.
-Progress = Callable[[float, str], None]
+
+class Progress(Protocol):
+    """What a job tells how far it is, and learns from that it shall stop."""
+
+    def __call__(self, fraction: float, message: str, so_far: Any = None) -> None:
+        """Takes a report.
+
+        Args:
+            fraction: done, 0 to 1.
+            message: what is going on, in English.
+            so_far: what there is to look at already: numbers, text, lists and
+                dictionaries.
+
+        Raises:
+            JobCancelled: nobody wants the result any more.
+        """
+
 
 MAX_UNFINISHED_JOBS = 20
 MAX_FINISHED_JOBS = 100
@@ -41,6 +56,7 @@ class JobStatus:
         state: "waiting", "running", "done", "failed" or "cancelled".
         fraction: how much is done, 0 to 1.
         message: what is going on, in English.
+        so_far: what the task showed of its work last; `None` for most tasks.
         result: what the task returned, when it is done.
         error: why it failed.
     """
@@ -49,6 +65,7 @@ class JobStatus:
     state: str
     fraction: float = 0.0
     message: str = ""
+    so_far: Any = None
     result: Any = None
     error: BertVizError | None = None
 
@@ -80,9 +97,9 @@ class Job:
         with self._lock:
             return self._status
 
-    def report(self, fraction: float, message: str) -> None:
+    def report(self, fraction: float, message: str, so_far: Any = None) -> None:
         """Takes a progress report; one that comes after the end is dropped."""
-        self._change(state="running", fraction=fraction, message=message)
+        self._change(state="running", fraction=fraction, message=message, so_far=so_far)
 
     def finish(self, result: Any) -> None:
         """The task has returned."""

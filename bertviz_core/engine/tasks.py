@@ -18,6 +18,7 @@ from bertviz_core.engine import (
     finetune_tasks,
     finetuned_tasks,
     layer_tasks,
+    pretraining_tasks,
     word_tasks,
 )
 from bertviz_core.engine.jobs import Progress
@@ -163,6 +164,7 @@ JOB_TASKS: dict[str, Callable[..., Any]] = {
         *attention_tasks.JOB_TASKS,
         *cause_tasks.JOB_TASKS,
         *layer_tasks.JOB_TASKS,
+        *pretraining_tasks.JOB_TASKS,
         *embedding_tasks.JOB_TASKS,
         *finetuned_tasks.JOB_TASKS,
         *finetune_tasks.JOB_TASKS,

@@ -57,7 +57,7 @@ def run_job(request: Request, job_id: str, topic: str) -> Outcome:
     Args:
         request: which task.
         job_id: for `stop_job`.
-        topic: gets events `{"job_id", "fraction", "message"}`.
+        topic: gets events `{"job_id", "fraction", "message", "so_far"}`.
     """
     from distributed import get_worker
 
@@ -92,18 +92,20 @@ class _Reporter:
         self._last_sent = 0.0
         self._last_message: str | None = None
 
-    def __call__(self, fraction: float, message: str) -> None:
+    def __call__(self, fraction: float, message: str, so_far: Any = None) -> None:
         if self._stop.is_set():
             raise JobCancelled
         now = time.monotonic()
         is_early = now - self._last_sent < REPORT_EVERY_SECONDS
-        if is_early and message == self._last_message and fraction < 1.0:
+        is_news = message != self._last_message or so_far is not None
+        if is_early and not is_news and fraction < 1.0:
             return
         self._last_sent, self._last_message = now, message
         event = {
             "job_id": self._job_id,
             "fraction": float(fraction),
             "message": str(message),
+            "so_far": so_far,
         }
         self._worker.log_event(self._topic, event)
 

@@ -14,7 +14,10 @@ CALL_RESOURCE, JOB_RESOURCE = "call", "job"
 ESTIMATE_RESOURCE, TRAIN_RESOURCE = "estimate", "train"
 # Jobs that ask for something else than `JOB_RESOURCE`: they run where trainings do,
 # whose worker may use up the memory without harm to those who read.
-RESOURCE_OF_JOB = {"estimate_training": ESTIMATE_RESOURCE}
+RESOURCE_OF_JOB = {
+    "estimate_training": ESTIMATE_RESOURCE,
+    "pretrain_tiny": ESTIMATE_RESOURCE,
+}
 READING, TRAINING = "reading", "training"
 SLOTS_VARIABLE = "BERTVIZ_TRAINING_SLOTS"
 

@@ -13,6 +13,9 @@ import plotly.graph_objects as go
 from bertviz_core.figures.activations import figure, layout, line
 from bertviz_core.pretrain.tiny_results import TinyRun
 
+# Mean over the places M that are to be guessed, from the text without them.
+LOSS_FORMULA = r"L = -\frac{1}{|M|} \sum_{i \in M} \ln p(w_i \mid x_{\setminus M})"
+
 _HEIGHT = 340  # pixels
 
 

@@ -6,6 +6,7 @@ seconds, and learns nothing but this page.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -32,6 +33,7 @@ from bertviz_core.pretrain.tiny_results import (
 from bertviz_core.pretrain.trainer import Trainer
 from bertviz_core.sentence_splitting import split_sentences
 from bertviz_core.tokenizer import SPECIAL_TOKENS, BertTokenizer
+from bertviz_core.trace import TokenizedText
 
 _MAX_TOKENS = 16
 _NUM_ROWS = 32
@@ -67,48 +69,54 @@ def pretrain_tiny(
             that is not in 1 to `MAX_TINY_STEPS`.
     """
     _require_sizes(text, num_steps)
-    tokenizer, corpus = _read_page(text)
-    question = tokenizer.encode(sentence)
-    if len(question.mask_positions) != 1:
-        raise TextError(
-            "The sentence to watch needs one [MASK]. Received: {count}. Put [MASK] in "
-            "the place of one word.",
-            count=len(question.mask_positions),
-        )
-    settings = _settings(tokenizer.vocab_size, num_steps, seed)
-    trainer = Trainer(settings, tokenizer.vocab_size)
-    batches = Batches(corpus, TokenKinds.of(tokenizer.vocabulary), settings)
-    ask = CompiledForward(trainer.bert)
-    inputs = {
-        "input_ids": question.input_ids[None],
-        "mlm_positions": question.mask_positions,
-    }
+    pupil = _Pupil(text, sentence, num_steps, seed)
+    tell(pupil.run)
+    while pupil.run.looks[-1].num_steps < num_steps:
+        pupil.learn(_STEPS_PER_LOOK)
+        tell(pupil.run)
+    return pupil.run
 
-    def look(done: int, means: dict[str, float]) -> TinyLook:
-        logits = ask(inputs, ("mlm_logits",))["mlm_logits"][0]
-        guesses = _best(softmax(logits), tokenizer.vocabulary)
-        return TinyLook(done, means.get("mlm_loss"), means.get("mlm_accuracy"), guesses)
 
-    looks = [look(0, {})]
+class _Pupil:
+    """A network, the page it learns from, and what it said so far."""
 
-    def so_far() -> TinyRun:
-        return TinyRun(
-            question.tokens,
-            tokenizer.vocab_size,
-            trainer.bert.count_params(),
-            len(corpus.tokens),
-            num_steps,
-            _frequency_loss(corpus.tokens),
-            tuple(looks),
+    def __init__(self, text: str, sentence: str, num_steps: int, seed: int) -> None:
+        tokenizer, corpus = _read_page(text)
+        question = _read_question(sentence, tokenizer)
+        settings = _settings(tokenizer.vocab_size, num_steps, seed)
+        self.vocabulary = tokenizer.vocabulary
+        self.trainer = Trainer(settings, tokenizer.vocab_size)
+        self.batches = Batches(corpus, TokenKinds.of(self.vocabulary), settings)
+        self.forward = CompiledForward(self.trainer.bert)
+        self.inputs = {
+            "input_ids": question.input_ids[None],
+            "mlm_positions": question.mask_positions,
+        }
+        self.run = TinyRun(
+            tokens=question.tokens,
+            vocab_size=tokenizer.vocab_size,
+            num_weights=self.trainer.bert.count_params(),
+            num_tokens=len(corpus.tokens),
+            num_steps=num_steps,
+            frequency_loss=_frequency_loss(corpus.tokens),
+            looks=(TinyLook(0, None, None, self._guesses()),),
         )
 
-    tell(so_far())
-    while (done := looks[-1].num_steps) < num_steps:
-        count = min(_STEPS_PER_LOOK, num_steps - done)
-        means = trainer.run(batches, 0, done, count).means
-        looks.append(look(done + count, means))
-        tell(so_far())
-    return so_far()
+    def learn(self, num_steps: int) -> None:
+        """Takes some steps, fewer at the end, and looks."""
+        done = self.run.looks[-1].num_steps
+        count = min(num_steps, self.run.num_steps - done)
+        means = self.trainer.run(self.batches, 0, done, count).means
+        look = TinyLook(
+            done + count, means["mlm_loss"], means["mlm_accuracy"], self._guesses()
+        )
+        self.run = dataclasses.replace(self.run, looks=(*self.run.looks, look))
+
+    def _guesses(self) -> tuple[tuple[str, float], ...]:
+        logits = self.forward(self.inputs, ("mlm_logits",))["mlm_logits"][0]
+        probabilities = softmax(logits)
+        best = np.argsort(-probabilities, kind="stable")[:_NUM_GUESSES]
+        return tuple((self.vocabulary[i], float(probabilities[i])) for i in best)
 
 
 def _require_sizes(text: str, num_steps: int) -> None:
@@ -142,6 +150,17 @@ def _read_page(text: str) -> tuple[BertTokenizer, EncodedCorpus]:
     return tokenizer, encode_documents(documents, tokenizer)
 
 
+def _read_question(sentence: str, tokenizer: BertTokenizer) -> TokenizedText:
+    question = tokenizer.encode(sentence)
+    if len(question.mask_positions) != 1:
+        raise TextError(
+            "The sentence to watch needs one [MASK]. Received: {count}. Put [MASK] in "
+            "the place of one word.",
+            count=len(question.mask_positions),
+        )
+    return question
+
+
 def _settings(vocab_size: int, num_steps: int, seed: int) -> PretrainSettings:
     """Found by trying: half a minute on two cores, and the page is learnt."""
     batch_tokens = _MAX_TOKENS * _NUM_ROWS
@@ -162,13 +181,6 @@ def _settings(vocab_size: int, num_steps: int, seed: int) -> PretrainSettings:
         precision="float32",
         seed=seed,
     )
-
-
-def _best(
-    probabilities: np.ndarray, vocabulary: tuple[str, ...]
-) -> tuple[tuple[str, float], ...]:
-    best = np.argsort(-probabilities, kind="stable")[:_NUM_GUESSES]
-    return tuple((vocabulary[i], float(probabilities[i])) for i in best)
 
 
 def _frequency_loss(tokens: np.ndarray) -> float:

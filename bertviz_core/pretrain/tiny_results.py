@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
+from typing import Any
+
+# How the same is done at full size, on one's own text.
+COMMAND = r"""python -m bertviz_core pretrain \
+    --config bertviz_core/pretrain/configs/bert-mini-en.json \
+    --corpus my_text.txt --out runs/mine"""
 
 MAX_TINY_CHARACTERS = 6000
 MAX_TINY_STEPS = 1000
@@ -50,6 +57,27 @@ class TinyRun:
     num_steps: int
     frequency_loss: float
     looks: tuple[TinyLook, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The run in numbers, text, lists and dictionaries."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, raw: dict[str, Any]) -> TinyRun:
+        """Takes what `to_dict` gave, also where tuples have become lists."""
+        looks = tuple(
+            TinyLook(**{**look, "guesses": tuple(map(tuple, look["guesses"]))})
+            for look in raw["looks"]
+        )
+        return cls(**{**raw, "tokens": tuple(raw["tokens"]), "looks": looks})
+
+    @property
+    def below_frequency(self) -> int | None:
+        """Steps at the first look that beat word frequencies; `None` without one."""
+        for look in self.looks:
+            if look.loss is not None and look.loss < self.frequency_loss:
+                return look.num_steps
+        return None
 
     @property
     def chance_loss(self) -> float:

@@ -61,6 +61,7 @@ def ask_job(
     *,
     at_once: bool = False,
     wording: Wording = _USUAL,
+    show: Callable[[Any], object] = lambda so_far: None,
     **arguments: Hashable,
 ) -> Any:
     """Draws a job at whatever stage it is.
@@ -71,6 +72,7 @@ def ask_job(
         task: see `Client.start`.
         at_once: starts without the button: the work is short.
         wording: what it says on the way.
+        show: draws what the task has shown of its work so far, see `JobStatus`.
         arguments: of the task; they are the question.
 
     Returns:
@@ -85,7 +87,7 @@ def ask_job(
     if job is None and at_once:
         job = _start(key, question, task, arguments)
     if job is not None and job.ended is None:
-        _watch(key, job, wording)
+        _watch(key, job, wording, show)
         return None
     if job is not None and job.ended is not None and job.ended.state == "done":
         return job.ended.result
@@ -129,7 +131,9 @@ def _drop(key: str, job: _Job) -> None:
 
 
 @st.fragment(run_every=_POLL_SECONDS)
-def _watch(key: str, job: _Job, wording: Wording) -> None:
+def _watch(
+    key: str, job: _Job, wording: Wording, show: Callable[[Any], object]
+) -> None:
     # The session keeps the id alone: the job goes on when this page is closed.
     with shown_to_user():
         status = _status(job.job_id)
@@ -139,6 +143,8 @@ def _watch(key: str, job: _Job, wording: Wording) -> None:
         st.progress(status.fraction, wording.working(status.fraction))
         if st.button(t("app.cancel"), key=f"{key}_cancel"):
             client().cancel(job.job_id)
+        if status.so_far is not None:
+            show(status.so_far)
 
 
 def _status(job_id: str) -> JobStatus:

@@ -8,6 +8,7 @@ ICONS = {
     "embeddings": "scatter_plot",
     "layers": "layers",
     "activations": "show_chart",
+    "pretraining": "school",
     "fine_tune": "model_training",
     "models": "deployed_code",
 }

@@ -49,7 +49,7 @@ def warm_up(model):
 
 def count(progress, steps, gate):
     """Goes half the way, and on when the gate is there."""
-    progress(0.5, "half")
+    progress(0.5, "half", {"seen": [1, 2.5], "word": "猫"})
     wait_for(gate)
     for step in range(steps):
         progress(0.5 + step / steps / 2, "more")

@@ -50,6 +50,7 @@ def test_a_job_reports_and_ends_with_its_result(engine, tmp_path):
     job_id = engine.start("count", steps=3, gate=str(tmp_path / "gate"))
     status = wait_until(lambda: _running(engine, job_id))
     assert (status.fraction, status.message) == (0.5, "half")
+    assert status.so_far == {"seen": [1, 2.5], "word": "猫"}
     (tmp_path / "gate").touch()
     status = ended(engine, job_id)
     assert (status.state, status.fraction, status.result) == ("done", 1.0, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -81,6 +82,20 @@ def test_whoever_watches_can_stop_it():
 def test_what_cannot_be_learnt_is_said(page, sentence, num_steps, error, said):
     with pytest.raises(error, match=said.replace("[", r"\[").replace(".", r"\.")):
         pretrain_tiny(page, sentence, num_steps)
+
+
+def test_a_run_survives_the_way_through_plain_values():
+    run = pretrain_tiny("One dog. Two dogs.", "One [MASK].", 2)
+    assert TinyRun.from_dict(json.loads(json.dumps(run.to_dict()))) == run
+
+
+def test_the_step_that_beats_frequencies_is_the_first_look_below_them():
+    def run(*losses):
+        looks = tuple(TinyLook(20 * i, loss, None, ()) for i, loss in enumerate(losses))
+        return TinyRun((), 100, 9, 50, 80, 3.0, looks)
+
+    assert run(None, 3.5, 3.0, 2.9, 3.1).below_frequency == 60
+    assert run(None, 3.5).below_frequency is None
 
 
 def test_the_figure_shows_the_loss_so_far_on_the_axis_of_the_whole_run():
