@@ -58,7 +58,7 @@ LIGHT = (
     "bertviz_core.finetune.baselines",
     "bertviz_core.finetune.selection",
     "bertviz_core.finetune.settings",
-    "bertviz_core.finetune.table_rows",
+    "bertviz_core.finetune.table_limits",
     "bertviz_core.finetune.table_view",
     "bertviz_core.finetune.training_status",
     "bertviz_core.finetune.split",

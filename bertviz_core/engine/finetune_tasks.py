@@ -35,13 +35,15 @@ def check_data(model: str, data: DataChoice) -> DataCheck:
 
     prepared = table_store.prepared(data)
     opened = explorer(model)
+    measured = data_check.to_measure(prepared.dataset)
     return data_check.check_data(
         prepared.dataset,
         prepared.data,
-        measure_lengths(prepared.dataset, opened.tokenizer),
+        measure_lengths(measured, opened.tokenizer),
         opened.config.max_position_embeddings,
         prepared.notes,
         prepared.leakage,
+        measured,
     )
 
 

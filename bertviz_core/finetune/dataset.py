@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,6 +56,21 @@ class Dataset(FrozenArrays):
     def counts(self) -> np.ndarray:
         """Rows of each class, int `[C]`."""
         return np.bincount(self.labels, minlength=len(self.label_names))
+
+    def select(self, indices: np.ndarray) -> Dataset:
+        """Some rows, in this order.
+
+        Args:
+            indices: int `[S]`.
+        """
+        part = self.examples(indices)
+        return dataclasses.replace(
+            self,
+            texts=part.texts,
+            pairs=part.pairs,
+            labels=part.targets,
+            row_numbers=part.rows,
+        )
 
     def examples(self, indices: np.ndarray) -> Examples:
         """Some rows, in this order, as training takes them."""

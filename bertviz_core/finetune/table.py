@@ -26,9 +26,8 @@ from bertviz_core.finetune.table_layout import (
     guess_header,
     guess_separator,
 )
+from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, Limits
 from bertviz_core.finetune.table_rows import (
-    DEFAULT_LIMITS,
-    Limits,
     Reading,
     bounded_lines,
     name_columns,
@@ -144,7 +143,7 @@ def read_table(
     if has_header is None:
         has_header, why = guess_header(reading.rows[:MAX_SAMPLE_ROWS])
         notes += (why,)
-    first, rows, numbers = _without_header(reading, has_header, limits.max_rows)
+    first, rows, numbers = _without_header(reading, has_header, reading.most)
     cells = np.empty((len(rows), reading.width), dtype=object)
     cells[:] = rows
     return Table(

@@ -10,33 +10,11 @@ from dataclasses import dataclass, field
 from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.notes import Note, list_rows, note
 from bertviz_core.finetune.table_encoding import nul_character
+from bertviz_core.finetune.table_limits import Limits
 
 # More than one row in five out of shape: not a few slips, but the wrong separator
 # or texts without quotes.
 _MAX_MISSHAPEN_SHARE = 0.2
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a table may hold.
-
-    Args:
-        max_bytes: of the file; a larger one is refused before it is read.
-        max_rows: of data; rows after that are left out, and the table says so.
-        max_columns: more are refused.
-        max_line_chars: a longer line is refused when that much of it is read.
-        max_cell_chars: a longer cell is refused. At most 131,072, where Python's
-            `csv` stops by itself.
-    """
-
-    max_bytes: int = 100_000_000
-    max_rows: int = 200_000
-    max_columns: int = 500
-    max_line_chars: int = 1_000_000
-    max_cell_chars: int = 100_000
-
-
-DEFAULT_LIMITS = Limits()
 
 
 @dataclass
@@ -48,7 +26,8 @@ class Reading:
         rows: with a cell that is not empty.
         numbers: row number of each, from 1.
         longer, shorter: numbers of rows with more or fewer cells.
-        is_cut: there are more rows than the limit.
+        most: rows of data that are read; one more, as the first may be a header.
+        is_cut: there are more rows than that.
         notes: what should be told.
     """
 
@@ -57,6 +36,7 @@ class Reading:
     numbers: list[int] = field(default_factory=list)
     longer: list[int] = field(default_factory=list)
     shorter: list[int] = field(default_factory=list)
+    most: int = 0
     is_cut: bool = False
     notes: tuple[Note, ...] = ()
 
@@ -186,17 +166,16 @@ def _collect(
     rows: Iterator[tuple[int, list[str]]], skips_first: bool, limits: Limits
 ) -> Reading:
     reading = Reading()
-    # One more than the limit, as the first may be a header.
-    most = limits.max_rows + 1
     for number, row in rows:
         if (skips_first and number == 1) or not any(map(str.strip, row)):
             continue
-        if len(reading.rows) + reading.num_misshapen == most:
+        if len(reading.rows) + reading.num_misshapen > reading.most:
             reading.is_cut = True
             break
         _require_bounds(number, row, limits)
         if not reading.width:
             reading.width = len(row)
+            reading.most = limits.rows_of(len(row))
         while len(row) > reading.width and not row[-1].strip():
             row.pop()
         if len(row) == reading.width:
@@ -205,7 +184,7 @@ def _collect(
         else:
             misshapen = reading.longer if len(row) > reading.width else reading.shorter
             misshapen.append(number)
-    _report(reading, limits)
+    _report(reading)
     return reading
 
 
@@ -247,7 +226,7 @@ def _too_many_columns(count: int, limits: Limits) -> DatasetError:
     )
 
 
-def _report(reading: Reading, limits: Limits) -> None:
+def _report(reading: Reading) -> None:
     """Tells what was left out; refuses where that is most of the table."""
     if not reading.rows:
         raise DatasetError("Every row of the table is empty. Add a row for every text.")
@@ -263,10 +242,10 @@ def _report(reading: Reading, limits: Limits) -> None:
             num_rows=num_rows,
             rows=list_rows(misshapen),
         )
-    reading.notes += _left_out(reading, limits)
+    reading.notes += _left_out(reading)
 
 
-def _left_out(reading: Reading, limits: Limits) -> tuple[Note, ...]:
+def _left_out(reading: Reading) -> tuple[Note, ...]:
     notes: tuple[Note, ...] = ()
     if reading.longer:
         notes += (
@@ -292,7 +271,7 @@ def _left_out(reading: Reading, limits: Limits) -> tuple[Note, ...]:
                 "The table is longer than the limit of {limit} rows; what comes "
                 "after row {row} is left out. If it is sorted by label, shuffle it "
                 "first.",
-                limit=limits.max_rows,
+                limit=reading.most,
                 row=max(reading.numbers + reading.longer + reading.shorter),
             ),
         )

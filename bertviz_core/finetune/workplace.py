@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from bertviz_core.cached_files import cache_folder
 from bertviz_core.errors import DatasetError, TrainingError
-from bertviz_core.finetune.table_rows import DEFAULT_LIMITS
+from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
 
 LEASE_VARIABLE = "BERTVIZ_LEASE_MINUTES"
 DEFAULT_LEASE_MINUTES = 60

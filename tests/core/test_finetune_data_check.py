@@ -19,6 +19,7 @@ from bertviz_core.finetune.request import (
 )
 from bertviz_core.finetune.split import split_dataset
 from bertviz_core.finetune.table import read_table
+from bertviz_core.finetune.table_limits import Limits
 from bertviz_core.finetune.table_view import PREVIEW_CHARS, view_table
 from bertviz_core.finetune.text_checks import check_leakage
 from tests.core.finetune_samples import number_data, random_data
@@ -176,3 +177,38 @@ def test_a_request_survives_the_way_through_a_file():
     assert hash(data) == hash(dataclasses.replace(data))
     alone = dataclasses.replace(request, data=DataChoice(data.source, choice))
     assert TrainingRequest.from_dict(alone.to_dict()).data.validation is None
+
+
+def test_a_wide_table_is_read_as_far_as_its_cells_allow():
+    rows = "".join(f"text {i},{i % 2},,,x\n" for i in range(60))
+    table = read_table(
+        f"text,label,a,b,c\n{rows}".encode(), limits=Limits(max_cells=210)
+    )
+    assert table.num_rows == 42
+    (cut,) = [details for text, details in table.notes if "limit" in details]
+    assert (cut["limit"], cut["row"]) == (42, 43)
+    narrow = read_table(
+        b"text,label\n" + b"a,b\nc,d\n" * 60, limits=Limits(max_cells=210)
+    )
+    assert narrow.num_rows == 105
+
+
+def test_of_very_many_rows_some_are_measured_and_the_page_is_told():
+    dataset, whole = checked()
+    assert data_check.to_measure(dataset, most=42) is dataset
+    part = data_check.to_measure(dataset, most=11)
+    assert len(part) == 11
+    numbers = part.row_numbers.tolist()
+    assert numbers == sorted(set(numbers))
+    assert set(numbers) < set(dataset.row_numbers.tolist())
+    by_row = dict(zip(dataset.row_numbers.tolist(), dataset.texts, strict=True))
+    assert [by_row[row] for row in numbers] == list(part.texts)
+    split = split_dataset(dataset, 0.25)
+    lengths = Lengths(np.full(11, 5, "int32"), np.zeros(11, "int32"), 2)
+    found = data_check.check_data(
+        dataset, split.training_data(dataset), lengths, 512, measured=part
+    )
+    assert found.num_rows == whole.num_rows == 42
+    assert found.lengths.num_rows.sum() == 11
+    assert found.notes[-1][1] == {"count": 11, "total": 42}
+    assert not any("count" in details for _, details in whole.notes)

@@ -22,7 +22,7 @@ from bertviz_core.finetune.dataset import make_dataset
 from bertviz_core.finetune.notes import in_english
 from bertviz_core.finetune.split import split_dataset
 from bertviz_core.finetune.table import read_table
-from bertviz_core.finetune.table_rows import Limits
+from bertviz_core.finetune.table_limits import Limits
 
 ROWS = [
     ("the lamp is broken", "fault"),

@@ -9,7 +9,7 @@ import pytest
 
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.finetune import workplace
-from bertviz_core.finetune.table_rows import Limits
+from bertviz_core.finetune.table_limits import Limits
 
 
 @pytest.fixture(autouse=True)

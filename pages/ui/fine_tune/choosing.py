@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from bertviz_core.finetune.request import SAMPLES
-from bertviz_core.finetune.table_rows import DEFAULT_LIMITS
+from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.layout import show_layout, show_preview

@@ -10,7 +10,7 @@ import streamlit as st
 from bertviz_core.experiments.finetuned_results import TablePredictions
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import TableSource
-from bertviz_core.finetune.table_rows import DEFAULT_LIMITS
+from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
 from bertviz_core.finetune.table_view import TableView
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
