@@ -11,6 +11,8 @@ from pages.ui.language import plain, t
 
 # A row without a word is never an answer, so it is no choice either.
 LEFT_OUT = tuple(kind for kind in KINDS if kind != "empty")
+# In the address, where an empty value may get lost.
+_NOTHING = "none"
 _USUALLY_LEFT_OUT = ("piece", "unused", "special")
 
 
@@ -90,7 +92,7 @@ def choose_left_out(key: str) -> tuple[str, ...]:
     if chosen == _USUALLY_LEFT_OUT:
         st.query_params.pop(key, None)
     else:
-        st.query_params[key] = ",".join(chosen)
+        st.query_params[key] = ",".join(chosen) or _NOTHING
     return chosen
 
 

@@ -1,0 +1,333 @@
+"""The embeddings page in both languages, on the bundled model."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.analysis.labelled_lines import bundled_lines, read_lines
+from pages.ui.embeddings.panels import PANELS
+from pages.ui.engine import DEFAULT_MODEL, client
+
+ROOT = Path(__file__).parents[2]
+TITLES = {"en": "Embeddings", "zh": "嵌入向量"}
+TEXT = "She sat down on the bank of the river."
+DEADLINE_SECONDS = 90.0
+
+
+def num_states() -> int:
+    """The layers of the model, and what enters the first."""
+    return 1 + client().describe_model(DEFAULT_MODEL).config["num_hidden_layers"]
+
+
+def open_page(language: str = "en", **params: str) -> AppTest:
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
+    for name, value in params.items():
+        app.query_params[name] = value
+    app.run()
+    app.switch_page("pages/views/embeddings.py").run()
+    return finished(app)
+
+
+def finished(app: AppTest) -> AppTest:
+    """Runs the page until no job is under way."""
+    end = time.monotonic() + DEADLINE_SECONDS
+    while app.get("progress"):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+        app.run()
+    assert not app.exception
+    assert not app.error, app.error[0].value
+    return app
+
+
+def said(app: AppTest) -> str:
+    pieces = [*app.markdown, *app.caption, *app.info, *app.warning, *app.success]
+    return "\n".join(piece.value for piece in pieces).replace("\\", "")
+
+
+def specs(app: AppTest) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def sent(app: AppTest) -> dict:
+    """The header of what the map of points is sent."""
+    (component,) = app.get("bidi_component")
+    payload = component.proto.bytes
+    length = int.from_bytes(payload[:4], "little")
+    return json.loads(payload[4 : 4 + length])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("panel", PANELS)
+def test_every_part_opens_from_a_link(language, panel):
+    app = open_page(language, embeddings_panel=panel)
+    assert app.title[0].value == TITLES[language]
+    assert app.get_by_key("embeddings_panel").value == panel
+
+
+def test_the_strips_are_the_parts_of_the_chosen_token():
+    app = open_page(embeddings_token="6 · bank", embeddings_dimension="17")
+    found = client().take_input_apart(DEFAULT_MODEL, TEXT)
+    assert found.tokenized.tokens[6] == "bank"
+    size = found.summed.shape[1]
+    strips = [np.array(trace["customdata"]) for trace in specs(app)[0]["data"]]
+    assert [strip.shape for strip in strips] == [(4, size), (1, size)]
+    numbers = app.dataframe[0].value
+    np.testing.assert_allclose(numbers["length"], found.part_norms[:, 6], rtol=1e-6)
+    sum_formula, norm_formula = (element.value for element in app.get("latex"))
+    assert f"{found.parts[0, 6, 17]:.5f}" in sum_formula
+    assert f"= {found.normed[6, 17]:.5f}" in norm_formula
+    assert "Checked" in said(app)
+
+
+def test_another_sentence_begins_with_its_first_word():
+    app = open_page(embeddings_token="6 · bank")
+    app.text_input(key="embeddings_text").set_value("Two words").run()
+    assert app.selectbox(key="embeddings_token").value == "1 · two"
+    app.text_input(key="embeddings_text").set_value("  ").run()
+    assert "no text yet" in said(finished(app))
+
+
+def test_a_text_that_is_too_long_is_cut_and_says_so():
+    app = open_page(embeddings_text="word " * 399)
+    assert "401 word pieces" in said(app)
+
+
+def test_a_dimension_of_a_larger_model_begins_anew():
+    app = open_page()
+    app.session_state["embeddings_dimension"] = 99_999
+    app.run()
+    assert app.number_input(key="embeddings_dimension").value == 0
+    assert not app.exception
+
+
+def test_the_matrix_has_the_cosines_of_the_positions():
+    app = open_page(embeddings_panel="positions", embeddings_position="5")
+    found = client().position_geometry(DEFAULT_MODEL)
+    near = f"mean cosine of {found.by_distance[1]:.2f}"
+    assert near in said(app)
+    assert len(app.dataframe[0].value) == len(found.standing_apart)
+
+
+@pytest.mark.parametrize("view", ["chain", "curve"])
+def test_the_other_views_of_positions_open(view):
+    app = open_page(embeddings_panel="positions", embeddings_positions_view=view)
+    assert specs(app)
+    assert "distance" in said(app) or "axes" in said(app) or "Cosine" in said(app)
+
+
+def bars(app: AppTest, index: int = 0) -> tuple[list[str], list[float]]:
+    spec = specs(app)[index]
+    names = [text.strip("\u2068\u2069") for text in spec["layout"]["yaxis"]["ticktext"]]
+    return names, spec["data"][0]["x"]
+
+
+def test_neighbours_are_those_of_the_engine_and_filters_are_in_the_link():
+    app = open_page(
+        embeddings_panel="words",
+        embeddings_word="river",
+        embeddings_count="4",
+        embeddings_metric="euclidean",
+        embeddings_left_out="piece,single_character",
+    )
+    found = client().nearest_words(
+        DEFAULT_MODEL, "river", 4, "euclidean", ("piece", "single_character")
+    )
+    names, scores = bars(app)
+    assert tuple(names) == found.neighbours.words
+    np.testing.assert_allclose(scores, found.neighbours.found.scores)
+    assert f"{found.num_compared:,}" in said(app)
+    app.get_by_key("embeddings_left_out").set_value([]).run()
+    assert app.query_params["embeddings_left_out"] in ("none", ["none"])
+    assert not app.exception
+
+
+def test_a_word_that_is_no_entry_is_named_with_its_pieces():
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    app.query_params["embeddings_panel"] = "words"
+    app.query_params["embeddings_word"] = "qwertyuiop"
+    app.switch_page("pages/views/embeddings.py").run()
+    assert not app.exception
+    assert "qwertyuiop" in app.error[0].value
+
+
+def test_an_analogy_tells_both_ranks():
+    app = open_page(embeddings_panel="words", embeddings_words_view="analogy")
+    found = client().solve_analogy(
+        DEFAULT_MODEL,
+        ("king", "man", "woman"),
+        "queen",
+        10,
+        "cosine",
+        ("piece", "unused", "special"),
+    )
+    honest, told = (metric.value for metric in app.metric)
+    assert honest == f"{found.answer.rank:,} of {found.num_compared:,}"
+    assert told.startswith(f"{found.answer.rank_without_inputs:,} of ")
+    assert bars(app)[0] == list(found.nearest.words)
+
+
+def test_words_are_laid_out_between_two_words():
+    app = open_page(
+        embeddings_panel="words",
+        embeddings_words_view="axis",
+        embeddings_axis_first="cold",
+        embeddings_axis_second="hot",
+        embeddings_axis_words="summer, winter; fire",
+    )
+    found = client().project_words(
+        DEFAULT_MODEL, "cold", "hot", ("summer", "winter", "fire")
+    )
+    order = np.argsort(found.cosines)
+    assert bars(app)[0] == [found.words[i] for i in order]
+    table = app.dataframe[0].value
+    np.testing.assert_allclose(table["cosine"], found.cosines[order], atol=1e-6)
+    app.text_input(key="embeddings_axis_words").set_value("").run()
+    assert "Type a word" in said(app)
+
+
+@pytest.mark.parametrize("num_axes", ["2", "3"])
+def test_the_map_has_every_entry_with_what_it_is_worth(num_axes):
+    app = open_page(
+        embeddings_panel="map",
+        embeddings_map_method="pca",
+        embeddings_map_axes=num_axes,
+    )
+    header = sent(app)
+    found = client().vocabulary_map(DEFAULT_MODEL, int(num_axes), "pca")
+    assert header["numPoints"] == len(client().word_norms(DEFAULT_MODEL))
+    assert header["numAxes"] == int(num_axes)
+    assert f"{found.explained:.1%}" in header["notes"][0]
+    assert f"{found.quality.trustworthiness:.3f}" in header["notes"][0]
+    assert "seed 0" in header["notes"][0]
+    assert app.query_params["embeddings_map_method"] in ("pca", ["pca"])
+
+
+def test_a_link_finds_and_marks_a_word_and_names_its_neighbours():
+    vocabulary = client().vocabulary(DEFAULT_MODEL)
+    row = vocabulary.index("river")
+    app = open_page(
+        embeddings_panel="map",
+        embeddings_map_method="pca",
+        embeddings_map_search="riv",
+        embeddings_map_selected=str(row),
+    )
+    assert sent(app)["first"]["selected"] == row
+    assert sent(app)["first"]["search"] == "riv"
+    found = client().nearest_words(DEFAULT_MODEL, "river", 10)
+    assert bars(app)[0] == list(found.neighbours.words)
+
+
+def test_a_link_with_nonsense_is_a_map_all_the_same():
+    app = open_page(
+        embeddings_panel="map",
+        embeddings_map_method="pca",
+        embeddings_map_selected="99999999999999",
+        embeddings_map_state="-1",
+        embeddings_map_color="x",
+    )
+    assert sent(app)["first"]["selected"] is None
+    assert sent(app)["first"]["color"] == 0
+
+
+def test_sentences_are_points_of_every_layer():
+    app = open_page(embeddings_panel="sentences", embeddings_points_seed="3")
+    header = sent(app)
+    lines = read_lines(bundled_lines("topics", "en"))
+    assert header["numStates"] == num_states()
+    assert tuple(header["labels"]) == lines.sentences
+    assert len(header["notes"]) == num_states()
+    assert all("Trustworthiness" in note for note in header["notes"])
+    assert set(header["colors"][0]["names"]) == set(lines.labels)
+
+
+def test_word_pieces_in_space_turned_onto_each_other_come_from_a_link():
+    app = open_page(
+        "zh",
+        embeddings_panel="sentences",
+        embeddings_topics="a | one small lamp\nb | two large lamps",
+        embeddings_points_reading="token",
+        embeddings_points_axes="3",
+        embeddings_points_alignment="procrustes",
+    )
+    header = sent(app)
+    assert header["numAxes"] == 3
+    assert header["contexts"] == ["one small lamp", "two large lamps"]
+    assert header["numPoints"] >= 6
+    assert "可信度" in header["notes"][0]
+
+
+def test_too_many_sentences_are_refused_not_sampled():
+    app = open_page(embeddings_panel="sentences")
+    app.text_area(key="embeddings_topics").set_value("one line\n" * 201).run()
+    finished(app)
+    assert "201 sentences" in said(app)
+    assert not app.get("bidi_component")
+    app.text_area(key="embeddings_topics").set_value("").run()
+    assert "no sentences yet" in said(app)
+    app.button(key="embeddings_topics_reset").click().run()
+    assert sent(finished(app))["numStates"] == num_states()
+
+
+def test_long_sentences_stay_out_of_the_link_and_say_so():
+    app = open_page(embeddings_panel="sentences")
+    text = "\n".join(f"line {i} has some words in it" for i in range(80))
+    app.text_area(key="embeddings_topics").set_value(text).run()
+    finished(app)
+    assert "not part of the link" in said(app)
+    assert "embeddings_topics" not in app.query_params
+
+
+def test_senses_are_scored_and_mapped_at_the_last_layer():
+    app = open_page(embeddings_panel="senses")
+    header = sent(app)
+    assert header["first"]["state"] == num_states() - 1
+    assert sorted(header["colors"][0]["names"]) == ["money", "river"]
+    assert "always naming the commonest sense would score 50%" in said(app)
+    assert len(specs(app)) == 2
+
+
+def test_a_sentence_without_the_word_is_named():
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    app.query_params["embeddings_panel"] = "senses"
+    app.query_params["embeddings_senses"] = "x | a bank\ny | a banker\nx | the bank"
+    app.switch_page("pages/views/embeddings.py").run()
+    end = time.monotonic() + DEADLINE_SECONDS
+    while app.get("progress") and time.monotonic() < end:
+        time.sleep(0.05)
+        app.run()
+    assert not app.exception
+    assert "Sentence 2" in app.error[0].value
+
+
+def test_one_occurrence_alone_is_not_compared():
+    app = open_page(embeddings_panel="senses", embeddings_senses="x | the bank")
+    assert "One occurrence alone" in said(app)
+    assert "Three occurrences" in said(app)
+
+
+def test_geometry_names_the_dimensions_that_stand_out():
+    app = open_page(embeddings_panel="geometry", embeddings_deviations="2.5")
+    table = app.dataframe[0].value
+    assert len(table) == num_states()
+    named = [text for text in table["outlier dimensions"] if text != "–"]
+    assert named
+    with_all = table["mean cosine of all pairs"]
+    assert not np.allclose(with_all, table["the same without the outliers"])
+    assert "2.5 standard deviations" in said(app)
+
+
+def test_html_in_the_sentences_is_shown_as_text():
+    app = open_page(
+        embeddings_panel="sentences",
+        embeddings_topics="<b>x</b> | <i>one</i> two\n*y* | [three](z)\n*y* | five",
+    )
+    assert all(not element.allow_html for element in app.markdown)
+    assert sent(app)["labels"][0] == "<i>one</i> two"
