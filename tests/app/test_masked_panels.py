@@ -121,10 +121,14 @@ def test_filling_shows_the_sentence_after_each_step():
 def test_playing_goes_through_all_steps_and_stops():
     app = open_page(masked_panel="fill", masked_text=TWO_MASKS)
     app.button(key="masked_fill_play").click().run()
-    for _ in range(4):
-        app.run()
-    assert app.slider(key="masked_fill_step").value == 2
-    assert not app.session_state["masked_fill_playing"]
+    seen = [app.slider(key="masked_fill_step").value]
+    end = time.monotonic() + DEADLINE_SECONDS
+    while app.session_state["masked_fill_playing"]:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+        seen.append(checked(app.run()).slider(key="masked_fill_step").value)
+    assert sorted(seen) == seen
+    assert list(dict.fromkeys(seen)) == [0, 1, 2]
 
 
 def test_exact_pairs_show_both_orders():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from pages.ui.models import language_of
 MODES = ("most_confident_first", "left_to_right", "independent", "pairs")
 _STEP = "masked_fill_step"
 _PLAYING = "masked_fill_playing"
+_BEGAN = "masked_fill_began"  # seconds; when the step that is shown began
 _SECONDS_A_STEP = 0.9
 _NUM_ALTERNATIVES = 4
 
@@ -57,7 +59,7 @@ def explore_filling(question: Question) -> None:
         filling = fill_masks(question.model, question.text, mode)
         playing = bool(st.session_state.get(_PLAYING))
         every = _SECONDS_A_STEP if playing else None
-        st.fragment(_show_steps, run_every=every)(filling)
+        st.fragment(_show_steps, run_every=every)(filling, has_clock=playing)
         _show_table(filling)
         _show_confidences(filling)
         show_code(
@@ -81,11 +83,15 @@ def _offer_example(question: Question, mode: str) -> None:
         st.rerun()  # the text has changed, and with it everything above
 
 
-def _show_steps(filling: JointFilling) -> None:
+def _show_steps(filling: JointFilling, has_clock: bool) -> None:
     """The sentence after a step; a fragment that repeats itself while it plays."""
     total = len(filling.steps)
-    if st.session_state.get(_PLAYING):
+    playing = bool(st.session_state.get(_PLAYING))
+    # A run for another reason than the clock does not shorten a step.
+    is_due = time.monotonic() - st.session_state.get(_BEGAN, 0.0) > _SECONDS_A_STEP / 2
+    if playing and has_clock and is_due:
         st.session_state[_STEP] = min(st.session_state[_STEP] + 1, total)
+        st.session_state[_BEGAN] = time.monotonic()
     slider_box, play_box = st.columns([4, 1], vertical_alignment="bottom")
     step = choose_number(
         slider_box.slider, t("masked_panels.fill_step"), 0, total, total, key=_STEP
@@ -94,8 +100,7 @@ def _show_steps(filling: JointFilling) -> None:
         t("masked_panels.fill_play"),
         icon=":material/play_arrow:",
         key="masked_fill_play",
-        on_click=st.session_state.update,
-        args=({_STEP: 0, _PLAYING: True},),
+        on_click=_play,
     )
     with st.container(border=True):
         st.markdown(filled_sentence(filling.tokenized, filling.steps[:step]))
@@ -110,11 +115,13 @@ def _show_steps(filling: JointFilling) -> None:
                 share=Markdown(percent(float(np.exp(done.log_prob)))),
             )
         )
-    if st.session_state.get(_PLAYING) and step == total:
-        st.session_state[_PLAYING] = False
-        st.rerun()
-    elif st.session_state.get(_PLAYING) and step == 0:
-        st.rerun()  # starts the clock
+    if playing and (step == total or not has_clock):
+        st.session_state[_PLAYING] = step < total
+        st.rerun()  # starts or stops the clock
+
+
+def _play() -> None:
+    st.session_state.update({_STEP: 0, _PLAYING: True, _BEGAN: time.monotonic()})
 
 
 def filled_sentence(tokenized: TokenizedText, steps: tuple[FillStep, ...]) -> Markdown:
