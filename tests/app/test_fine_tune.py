@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from bertviz_core.errors import TrainingError
+from bertviz_core.errors import EngineError, TrainingError
 from bertviz_core.finetune.request import SAMPLES, TrainingRequest
 from bertviz_core.finetune.schedule import learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings
@@ -283,17 +283,47 @@ def test_numbers_to_predict_have_a_picture_and_no_remedy(open_step, tuner):
 
 def test_the_estimate_is_a_table_with_the_recommended_level(open_step, shown):
     app = open_step("check")
-    app.button(key="job_ft_estimate_start").click().run()
-    app.run()
+    app.button(key="ft_estimate_start").click().run()
     assert "Standard" in app.success[-1].value
     assert "20 seconds" in shown(app)
     assert "1.9 hours" in shown(app).replace("\\", "")
 
 
+def test_visitors_with_the_same_question_share_one_measurement(open_step, tuner):
+    for _ in range(2):
+        open_step("train")
+    assert tuner.count("start") == 1
+
+
+def test_a_full_queue_of_measurements_keeps_nobody_from_training(open_step, tuner):
+    tuner.broken["start"] = EngineError(
+        "Too many long tasks are waiting already. Received: {number}. Try again when "
+        "some of them have ended.",
+        number=20,
+    )
+    app = open_step("train")
+    assert "Too many long tasks" in app.info[0].value
+    del tuner.broken["start"]
+    app.button(key="ft_estimate_start").click().run()
+    assert not app.info
+    assert app.button(key="ft_level_top").disabled
+    app.button(key="ft_start").click().run()
+    assert tuner.requests
+
+
+def test_another_maximum_asks_for_a_measurement_of_its_own(open_step, tuner):
+    app = open_step("check", ft_table=table_of(tuner, LONG))
+    app.button(key="ft_estimate_start").click().run()
+    with pytest.raises(KeyError):
+        app.button(key="ft_estimate_start")
+    app.slider(key="ft_field_max_tokens").set_value(8).run()
+    assert app.button(key="ft_estimate_start")
+    assert tuner.count("start") == 1
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_recommended_level_is_chosen_until_another_is(open_step, tuner, language):
     app = open_step("train", language)
-    app.run()  # the estimate is there
     assert app.button(key="ft_level_top").disabled
     app.button(key="ft_level_full").click().run()
     assert app.button(key="ft_level_full").disabled

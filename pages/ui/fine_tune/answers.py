@@ -12,22 +12,24 @@ from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.columns import ColumnChoice
 from bertviz_core.finetune.data_check import DataCheck, DataRow
 from bertviz_core.finetune.request import DataChoice, TableSource
+from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table_view import TableView
 from pages.ui.engine import client, note_answer
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.head import model_at_work
 
 # The engine keeps a table while somebody asks for it: ask now and then.
-_TTL_SECONDS = 600
+TTL_SECONDS = 600
 _RENEW_SECONDS = 300
-_KEYS: dict[str | type[Any], Callable[[Any], Any]] = {
+HASHED: dict[str | type[Any], Callable[[Any], Any]] = {
     TableSource: repr,
     DataChoice: repr,
+    FinetuneSettings: repr,
 }
 
 
 @st.cache_resource(
-    max_entries=32, ttl=_TTL_SECONDS, show_spinner=False, hash_funcs=_KEYS
+    max_entries=32, ttl=TTL_SECONDS, show_spinner=False, hash_funcs=HASHED
 )
 def read_table(source: TableSource) -> TableView:
     """Reads a table and describes it.
@@ -39,7 +41,7 @@ def read_table(source: TableSource) -> TableView:
 
 
 @st.cache_resource(
-    max_entries=32, ttl=_TTL_SECONDS, show_spinner=False, hash_funcs=_KEYS
+    max_entries=32, ttl=TTL_SECONDS, show_spinner=False, hash_funcs=HASHED
 )
 def check_data(model: str, data: DataChoice) -> DataCheck:
     """Runs all checks of the rows that were chosen.
@@ -53,7 +55,7 @@ def check_data(model: str, data: DataChoice) -> DataCheck:
 
 
 @st.cache_resource(
-    max_entries=64, ttl=_TTL_SECONDS, show_spinner=False, hash_funcs=_KEYS
+    max_entries=64, ttl=TTL_SECONDS, show_spinner=False, hash_funcs=HASHED
 )
 def data_rows(data: DataChoice, rows: tuple[int, ...]) -> tuple[DataRow, ...]:
     """Shows rows of a table by their numbers."""

@@ -1,20 +1,32 @@
-"""What each level would need: time and memory, from two timed steps."""
+"""What each level would need: time and memory, from two timed steps.
+
+Visitors who ask the same of the same rows, as a class with one table does, share one
+measurement: the machine would be as busy with thirty as with a training.
+"""
 
 from __future__ import annotations
 
-from typing import cast
-
 import streamlit as st
 
+from bertviz_core.engine import JobStatus
+from bertviz_core.errors import BertVizError
+from bertviz_core.finetune.request import DataChoice
 from bertviz_core.finetune.run_estimate import TrainingEstimate
+from bertviz_core.finetune.settings import FinetuneSettings
+from pages.ui.engine import client
+from pages.ui.errors import sentence
+from pages.ui.fine_tune.answers import HASHED, TTL_SECONDS
 from pages.ui.fine_tune.asking import timed_settings
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.wording import duration, memory
-from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.markdown import table
 
 _BYTES_UNKNOWN = 0
+_POLL_SECONDS = 1.0
+_ASKED = "ft_estimate_asked"
+
+Question = tuple[str, DataChoice, FinetuneSettings]
 
 
 def ask_estimate(
@@ -31,16 +43,67 @@ def ask_estimate(
     """
     if state.check is None or state.data is None:
         return None
-    found = ask_job(
-        "ft_estimate",
-        t("fine_tune.estimate_start"),
-        "estimate_training",
-        at_once=at_once,
-        model=state.model,
-        data=state.data,
-        settings=timed_settings(state, state.check),
+    question = (state.model, state.data, timed_settings(state, state.check))
+    if not at_once and st.session_state.get(_ASKED) != question:
+        _offer(t("fine_tune.estimate_start"), question)
+        return None
+    st.session_state[_ASKED] = question
+    try:
+        status = client().job(_job_of(*question))
+    except BertVizError as error:  # the queue is full, or the server started again
+        status = JobStatus("", "failed", error=error)
+    if not status.is_finished:
+        _watch(status.job_id)
+        return None
+    if status.state == "done":
+        found: TrainingEstimate = status.result
+        return found
+    said = t("app.stopped")
+    if status.error is not None:
+        said = sentence(status.error.template, status.error.details)
+    st.info(said, icon=":material/timer_off:")
+    _offer(t("fine_tune.estimate_again"), question)
+    return None
+
+
+@st.cache_resource(
+    max_entries=64, ttl=TTL_SECONDS, show_spinner=False, hash_funcs=HASHED
+)
+def _job_of(model: str, data: DataChoice, settings: FinetuneSettings) -> str:
+    return client().start(
+        "estimate_training", model=model, data=data, settings=settings
     )
-    return cast("TrainingEstimate | None", found)
+
+
+def _offer(label: str, question: Question) -> None:
+    st.button(
+        label,
+        key="ft_estimate_start",
+        icon=":material/timer:",
+        on_click=_ask,
+        args=(question,),
+    )
+
+
+def _ask(question: Question) -> None:
+    is_again = st.session_state.get(_ASKED) == question
+    st.session_state[_ASKED] = question
+    if is_again:
+        _job_of.clear(*question)
+
+
+@st.fragment(run_every=_POLL_SECONDS)
+def _watch(job_id: str) -> None:
+    try:
+        status = client().job(job_id)
+    except BertVizError:  # the run of the whole page says why
+        st.rerun()
+    if status.is_finished:
+        st.rerun()
+    st.progress(status.fraction, t("fine_tune.estimate_runs", share=status.fraction))
+    if st.button(t("app.cancel"), key="ft_estimate_cancel"):
+        client().cancel(job_id)
+        st.rerun()
 
 
 def show_estimate(state: FineTuneState) -> None:

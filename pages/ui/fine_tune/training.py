@@ -40,8 +40,6 @@ def show(state: FineTuneState) -> None:
         return
     st.markdown(t("fine_tune.train_intro", model=state.model))
     estimate = ask_estimate(state, at_once=True)
-    if estimate is None:
-        st.caption(t("fine_tune.estimate_runs"))
     level = choose_level(state, estimate)
     settings = settings_of(state, check, level)
     st.subheader(t("fine_tune.settings_title"), anchor=False)
