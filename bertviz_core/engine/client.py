@@ -188,6 +188,8 @@ class Client(
                 `TinyRun`, which it also shows as `so_far` on its way;
                 `"estimate_training"` (`model`, `data`, `settings`), a
                 `TrainingEstimate`;
+                `"measure_residual_stream"` (`model`, `text`, `cut=False`), a
+                `ResidualStream`;
                 `"neuron_factors"` (`model`, `text`, `num_factors`, `seed`,
                 `layers=None`, `cut=False`), a `NeuronFactors`;
                 `"draw_vocabulary_map"` (`model`, `num_axes=2`, `seed=0`,

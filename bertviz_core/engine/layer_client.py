@@ -86,6 +86,8 @@ class LayerClient:
     ) -> ResidualStream:
         """Lengths of the residual and of both updates, at every layer and token.
 
+        For large models and long texts there is a job, see `Client.start`.
+
         Args:
             model: its id.
             text: the text.

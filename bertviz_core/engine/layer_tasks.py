@@ -53,6 +53,19 @@ def residual_stream(model: str, text: str, cut: bool = False) -> ResidualStream:
     return ANSWERS.get(key, lambda: stream.residual_stream(explorer(model), trace))
 
 
+def measure_residual_stream(
+    progress: Progress, model: str, text: str, cut: bool = False
+) -> ResidualStream:
+    """The same as a job, for large models and long texts."""
+    from bertviz_core.experiments import residual_stream as stream
+
+    trace = whole_trace(model, text, None, cut)
+    key = ("residual_stream", model, text, cut)
+    return ANSWERS.get(
+        key, lambda: stream.residual_stream(explorer(model), trace, progress)
+    )
+
+
 def strongest_neurons(
     model: str,
     text: str,
@@ -131,4 +144,4 @@ TASKS = (
     neuron_activations,
     neuron_words,
 )
-JOB_TASKS = (neuron_factors,)
+JOB_TASKS = (measure_residual_stream, neuron_factors)

@@ -52,10 +52,20 @@ def neuron_factors(
     chosen = range(explorer.config.num_hidden_layers) if layers is None else layers
     if not len(chosen):
         raise ValueError("`layers` must name at least one layer.")
-    every = [block_values(explorer, trace, layer)["neurons"] for layer in chosen]
+    report = progress or (lambda fraction, what: None)
+    every = []
+    for index, layer in enumerate(chosen):
+        report(index / len(chosen) / 2, "neurons")
+        every.append(block_values(explorer, trace, layer)["neurons"])
     activations = np.concatenate(every, axis=1)  # [T, layers * I]
     positive = np.maximum(activations, 0)
-    found = factorise(positive, num_factors, seed, num_iterations, progress=progress)
+    found = factorise(
+        positive,
+        num_factors,
+        seed,
+        num_iterations,
+        progress=lambda fraction, what: report((1 + fraction) / 2, what),
+    )
     top = top_words(found.factors, top_k)  # the largest of each row
     layer_of, neuron_of = np.divmod(top, explorer.config.intermediate_size)
     return NeuronFactors(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from bertviz_core.experiments.layer_steps import block_values
@@ -10,7 +12,11 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Trace
 
 
-def residual_stream(explorer: Explorer, trace: Trace) -> ResidualStream:
+def residual_stream(
+    explorer: Explorer,
+    trace: Trace,
+    progress: Callable[[float, str], None] | None = None,
+) -> ResidualStream:
     """Measures the residual and both updates at every layer and token.
 
     Nothing here runs the network; see `layer_steps`.
@@ -18,12 +24,16 @@ def residual_stream(explorer: Explorer, trace: Trace) -> ResidualStream:
     Args:
         explorer: the model of the trace.
         trace: with hidden states, of a forward pass without interventions.
+        progress: told the fraction done; may raise to cancel.
 
     Raises:
         ValueError: the trace has no hidden states.
     """
     rows = []
-    for layer in range(explorer.config.num_hidden_layers):
+    num_layers = explorer.config.num_hidden_layers
+    for layer in range(num_layers):
+        if progress is not None:
+            progress(layer / num_layers, "residual_stream")
         values = block_values(explorer, trace, layer)
         x, attention = values["x"], values["attention_output"]
         middle, update = values.feed_forward_residual, values["feed_forward_output"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.experiments.step_table import OPERATIONS
 from pages.ui.engine import DEFAULT_MODEL, client
+from pages.ui.layers import residual, texts
 from pages.ui.layers.panels import PANELS
 from pages.ui.layers.texts import EXAMPLES
 from tests.core.checkpoint_copies import hf_copy, weights_of_hf
@@ -46,8 +48,6 @@ def numbers(array) -> np.ndarray:
     """An array of a figure as the browser gets it."""
     if not isinstance(array, dict):
         return np.array(array, float)
-    import base64
-
     raw = np.frombuffer(base64.b64decode(array["bdata"]), array["dtype"])
     shape = array.get("shape")
     return raw.reshape([int(n) for n in shape.split(",")]) if shape else raw
@@ -306,10 +306,38 @@ def test_a_model_without_a_word_head_has_all_its_views(without_word_head, panel)
 
 
 def test_a_chinese_example_is_there_for_a_model_that_reads_chinese(monkeypatch):
-    from pages.ui.layers import texts
-
     monkeypatch.setattr(texts, "language_of", lambda model: "zh")
     app = open_page("zh")
     assert app.text_area(key="layers_text").value == EXAMPLES["zh"][0]
     names = app.get_by_key("layers_token").options
     assert any("MASK" in name for name in names)
+
+
+def test_an_untouched_example_follows_the_language_of_the_model(monkeypatch):
+    language = {DEFAULT_MODEL: "en"}
+    monkeypatch.setattr(texts, "language_of", lambda model: language[model])
+    app = open_page()
+    assert app.text_area(key="layers_text").value == EXAMPLES["en"][0]
+    language[DEFAULT_MODEL] = "zh"
+    app.run()
+    assert app.text_area(key="layers_text").value == EXAMPLES["zh"][0]
+
+
+def test_an_example_in_a_link_stays_whatever_the_model_reads():
+    app = open_page(layers_text=EXAMPLES["zh"][0])
+    app.button(key="layers_look").click().run()
+    assert app.text_area(key="layers_text").value == EXAMPLES["zh"][0]
+
+
+def test_long_work_waits_for_a_button_and_ends_in_the_same_figure(monkeypatch):
+    stream = client().residual_stream(DEFAULT_MODEL, TEXT, cut=True)
+    monkeypatch.setattr(residual, "_SHORT_WORK", 0)
+    app = open_page(layers_panel="residual")
+    assert len(specs(app)) == 1
+    app.button(key="job_layers_residual_start").click().run()
+    for _ in range(100):  # the job ends while the page looks again and again
+        if len(specs(app)) == 3:
+            break
+        app.run()
+    line = numbers(specs(app)[1]["data"][1]["y"])
+    np.testing.assert_allclose(line, stream.attention_norms[:, MASK], rtol=1e-5)

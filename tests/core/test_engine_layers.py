@@ -142,6 +142,15 @@ def test_lengths_are_those_of_the_vectors(client, trace):
     assert stream.attention_norms[1, 2] == pytest.approx(np.linalg.norm(update))
 
 
+def test_lengths_are_a_job_too_which_says_how_far_it_is(client):
+    text = "ba cab [MASK]"
+    job_id = client.start("measure_residual_stream", model=MODEL, text=text)
+    status = ended(client, job_id)
+    assert status.error is None
+    again = client.residual_stream(MODEL, text)
+    np.testing.assert_array_equal(status.result.output_norms, again.output_norms)
+
+
 def test_the_strongest_neuron_is_the_largest_of_the_step(client):
     activations = client.part_numbers(MODEL, TEXT, "layer_2", 3).of("layer_2/neurons")
     found = client.strongest_neurons(MODEL, TEXT, 2, 3, num_neurons=4)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.experiments.layer_steps import step_values
+from bertviz_core.experiments.neuron_factors import neuron_factors
+from bertviz_core.experiments.residual_stream import residual_stream
 from bertviz_core.experiments.token_numbers import (
     norm_input_at,
     part_numbers,
@@ -102,3 +104,32 @@ def test_numbers_cannot_be_changed_by_who_shows_them(asked):
     numbers = part_numbers(explorer, trace, "layer_1", TOKEN)
     with pytest.raises(ValueError, match="read-only"):
         numbers.steps[1].values[...] = 0
+
+
+def test_measuring_all_layers_can_be_stopped_between_two(asked):
+    explorer, trace, _ = asked
+    told = []
+
+    def stop(fraction, what):
+        told.append(fraction)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        residual_stream(explorer, trace, stop)
+    assert told == [0, pytest.approx(1 / CONFIG.num_hidden_layers)]
+    told.clear()
+    with pytest.raises(KeyboardInterrupt):
+        neuron_factors(explorer, trace, 2, 0, progress=stop)
+    assert told == [0, pytest.approx(1 / CONFIG.num_hidden_layers / 2)]
+
+
+def test_groups_say_how_far_they_are_and_never_go_back(asked):
+    explorer, trace, _ = asked
+    told = []
+    neuron_factors(
+        explorer, trace, 2, 0, progress=lambda fraction, what: told.append(fraction)
+    )
+    assert told == sorted(told)
+    assert 0.5 in told
+    assert told[-1] < 1

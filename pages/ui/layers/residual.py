@@ -9,14 +9,18 @@ from bertviz_core.experiments.step_results import ResidualStream
 from bertviz_core.figures.layer_lines import lines_figure
 from bertviz_core.figures.value_map import value_map_figure
 from pages.ui.address import choose_linked
+from pages.ui.answers import describe_model, tokenize
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
+from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.layers.answers import residual_stream
 
 LENGTHS = ("residual_norms", "attention_norms", "middle_norms", "feed_forward_norms")
 COSINES = ("attention_cosines", "feed_forward_cosines")
+# Multiplications in double precision: a sentence in BERT-base just fits.
+_SHORT_WORK = 2e9
 _MOST_TOKENS = 64  # columns that can be told apart
 
 
@@ -31,12 +35,35 @@ def follow_residual(model: str, text: str, token: int) -> None:
     """
     st.markdown(t("layers.residual_intro"))
     with shown_to_user():
-        with model_at_work():
-            stream = residual_stream(model, text)
+        stream = _ask(model, text)
+        if stream is None:
+            return
         order = "pre" if stream.pre_norm else "post"
         st.caption(t(f"layers.residual_{order}"))
         _show_token(stream, token)
         _show_all(stream, token)
+
+
+def _ask(model: str, text: str) -> ResidualStream | None:
+    """At once where that takes no longer than a click may, else as a job."""
+    config = describe_model(model).config
+    layers, hidden = (
+        int(str(config[name])) for name in ("num_hidden_layers", "hidden_size")
+    )
+    tokens = tokenize(model, text, cut=True).num_tokens
+    # 12 H^2 weights in a layer; making them wide costs about as much as 8 tokens.
+    if layers * 12 * hidden**2 * (tokens + 8) < _SHORT_WORK:
+        with model_at_work():
+            return residual_stream(model, text)
+    found: ResidualStream | None = ask_job(
+        "layers_residual",
+        t("layers.residual_start"),
+        "measure_residual_stream",
+        model=model,
+        text=text,
+        cut=True,
+    )
+    return found
 
 
 def _show_token(stream: ResidualStream, token: int) -> None:

@@ -16,6 +16,7 @@ from pages.ui.models import language_of
 TEXT = "layers_text"
 TOKEN = "layers_token"
 _EXAMPLE = "layers_example"
+_LANGUAGE = "layers_language"  # of the model that was shown before
 _FOLLOWED = "layers_followed"  # the tokens that the choice was made among
 
 EXAMPLES = {
@@ -46,8 +47,9 @@ def edit_text(model: str) -> str:
         What it holds, masks written as `[MASK]`; it may be empty.
     """
     language = language_of(model)
-    defaults = [sentences[0] for sentences in EXAMPLES.values()]
-    if st.session_state.get(TEXT) in defaults:
+    before = st.session_state.get(_LANGUAGE, language)
+    st.session_state[_LANGUAGE] = language
+    if before != language and st.session_state.get(TEXT) == EXAMPLES[before][0]:
         # An untouched example changes with the language of the model.
         st.session_state[TEXT] = EXAMPLES[language][0]
     typed = st.text_area(

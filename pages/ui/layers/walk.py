@@ -7,6 +7,7 @@ import streamlit as st
 from bertviz_core.experiments.step_results import LayerStep
 from bertviz_core.trace import TokenizedText
 from pages.ui.errors import shown_to_user
+from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.layers.answers import layer_steps, part_numbers
 from pages.ui.layers.state import STEP, go_to
@@ -28,10 +29,12 @@ def walk(model: str, text: str, tokenized: TokenizedText, token: int) -> None:
         token: index of the token that is followed.
     """
     with shown_to_user():
-        steps = layer_steps(model, text)
+        with model_at_work():
+            steps = layer_steps(model, text)
         step = _current(steps)
         _show_ways(steps, step)
-        numbers = part_numbers(model, text, step.part, token)
+        with model_at_work():
+            numbers = part_numbers(model, text, step.part, token)
         show_step(model, steps, step, numbers, tokenized)
 
 
