@@ -178,8 +178,9 @@ class LayerComparison(FrozenArrays):
         score_intervals: float64 `[2, L + 1, 2]`, 95 %, of Wilson; NaN for numbers.
         least: what always naming the commonest class scores; 0 for numbers.
         separations: float64 `[2, L + 1]`, share of rows that are nearest to the
-            centre of their own class, by cosine; NaN for numbers, and where
-            classes are too few or too small.
+            centre of their own class, by cosine; NaN for numbers, where classes
+            are too few or too small, and where all vectors are alike, as those of
+            [CLS] before the first layer.
         coordinates: float64 `[2, L + 1, M, 2]`, on the same two axes everywhere.
         explained: float64 `[2, L + 1]`, share of the variance on these axes.
     """

@@ -14,7 +14,7 @@ from bertviz_core.analysis.layer_maps import layer_maps
 from bertviz_core.analysis.separation import group_separation
 from bertviz_core.experiments.finetuned_results import LayerComparison
 from bertviz_core.experiments.masked_rows import Progress
-from bertviz_core.experiments.probes import probe_classes, probe_numbers
+from bertviz_core.experiments.probes import are_alike, probe_classes, probe_numbers
 from bertviz_core.experiments.row_prediction import by_tokens, token_rows
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.batches import TokenRows
@@ -170,6 +170,8 @@ class _Judge:
         return float(np.mean(probe_classes(known, targets, asked) == truth))
 
     def _separation(self, asked: np.ndarray) -> float:
+        if are_alike(asked):  # [CLS] before the first layer
+            return np.nan
         names = [str(target) for target in self.data.validation.targets[self.judged]]
         score = group_separation(asked, names).score
         return np.nan if score is None else score

@@ -17,6 +17,10 @@ from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.language import current_language, t
 
+# In the address of a link to another page: the model to choose there. The choice itself
+# would not do, as the session remembers the one before.
+OPEN = "open_model"
+
 _KEY = "model"
 _NEXT = "next_model"
 _UPLOADS = "uploaded_models"
@@ -56,6 +60,8 @@ def model_picker() -> str:
         entries = known_models()
     if _NEXT in st.session_state:
         choose(st.session_state.pop(_NEXT))
+    if OPEN in st.query_params:
+        choose(st.query_params.pop(OPEN))
     chosen = st.sidebar.selectbox(
         t("app.model"),
         _options(entries),

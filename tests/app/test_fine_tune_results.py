@@ -193,7 +193,7 @@ def test_a_file_is_predicted_and_can_be_taken_away(open_step, client, shown):
     asked = [call[2] for call in client.calls if call[:2] == ("start", "predict_table")]
     assert asked[0]["text_column"] == "text"
     assert asked[0]["max_tokens"] == 9
-    assert "2 rows predicted; 1 rows without a text" in shown(app)
+    assert "Predicted: 2 rows. Left empty, because they have no text: 1" in shown(app)
     assert not app.error
 
 
@@ -250,6 +250,23 @@ def test_the_model_is_kept_as_an_upload(open_step, client, shown):
     assert ("add_upload", "my-books") in client.calls
     assert "Kept as" in shown(app)
     assert app.button(key="ft_take_keep").disabled
+
+
+def test_links_to_other_pages_name_the_trained_model(open_step):
+    app = open_step("take")
+    main = [link.proto for link in app.main.get("page_link")]
+    queries = {link.page: link.query_string for link in main}
+    assert {"attention", "masked_word", "embeddings", "layers"} <= queries.keys()
+    assert "ab" * 16 in queries["attention"]
+
+
+def test_a_link_chooses_the_model_once(open_app, client):
+    app = open_app("masked_word", open_model=MODEL)
+    assert app.get_by_key("model").value == MODEL
+    assert "open_model" not in app.query_params
+    app.get_by_key("model").set_value("starter-en").run()
+    assert app.get_by_key("model").value == "starter-en"
+    assert not app.error
 
 
 def test_the_model_of_a_training_opens_on_other_pages(open_app, client):

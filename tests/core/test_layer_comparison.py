@@ -6,7 +6,7 @@ import pytest
 from bertviz_core.analysis.separation import group_separation
 from bertviz_core.experiments import layer_comparison
 from bertviz_core.experiments.layer_comparison import compare_layers, layer_states
-from bertviz_core.experiments.probes import probe_classes, probe_numbers
+from bertviz_core.experiments.probes import are_alike, probe_classes, probe_numbers
 from bertviz_core.experiments.row_prediction import token_rows
 from tests.core.finetune_samples import NAMES, number_data, random_data
 from tests.core.random_models import CONFIG, agree, explorer_of, random_model
@@ -125,6 +125,26 @@ def test_a_probe_finds_what_is_linear_and_nothing_in_noise():
     assert probe_numbers(vectors[:200], numbers[:200], vectors[200:], numbers[200:]) > (
         0.99
     )
+
+
+def test_rounding_is_nothing_to_learn_from():
+    rng = np.random.default_rng(9)
+    targets = rng.integers(0, 2, 60)
+    # What differs, differs as the class does, but a million times less than 1.
+    vectors = 3 + 1e-6 * (targets[:, None] + rng.normal(size=(60, 4)) / 9)
+    assert are_alike(vectors)
+    named = probe_classes(vectors, targets, vectors)
+    assert len(set(named.tolist())) == 1
+    assert not are_alike(vectors + targets[:, None])
+
+
+def test_the_first_token_tells_nothing_before_the_first_layer(two):
+    found = compare_layers(*two, random_data(), "cls")
+    assert np.isnan(found.separations[:, 0]).all()
+    assert not np.isnan(found.separations[:, 1:]).any()
+    commonest = np.bincount(random_data().train.targets).argmax()
+    share = np.mean(random_data().validation.targets == commonest)
+    np.testing.assert_allclose(found.scores[:, 0], share)
 
 
 def test_a_probe_that_saw_one_class_names_it():

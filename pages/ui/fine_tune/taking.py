@@ -18,7 +18,7 @@ from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
-from pages.ui.models import add_uploaded, may_bring_any_model
+from pages.ui.models import OPEN, add_uploaded, may_bring_any_model
 from pages.ui.navigation import ICONS
 
 # Pages that look into one model, in the order of their links.
@@ -135,8 +135,6 @@ def _offer_pages(entry: ModelEntry) -> None:
     st.markdown(t("fine_tune_results.open_intro"))
     # The picker of the other pages lists it from now on.
     add_uploaded(entry)
-    language = st.query_params.get("lang")
-    address = {"model": entry.model_id} | ({"lang": language} if language else {})
     with st.container(horizontal=True):
         for name in (name for name in _LOOK_INTO if name in ICONS):
             script = f"pages/views/{name}.py"
@@ -144,7 +142,7 @@ def _offer_pages(entry: ModelEntry) -> None:
                 script,
                 label=t(f"app.page_{name}"),
                 icon=f":material/{ICONS[name]}:",
-                query_params=address,
+                query_params={OPEN: entry.model_id},
             )
 
 

@@ -1,0 +1,127 @@
+"""Tasks about a training, with its rows and models put in by hand."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.analysis.attention_change import head_change
+from bertviz_core.engine import finetuned_tasks as tasks
+from bertviz_core.engine import memory, run_store
+from bertviz_core.experiments.nearest_rows import row_vectors
+from bertviz_core.finetune import workplace
+from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.request import (
+    SAMPLES,
+    DataChoice,
+    TableSource,
+    TrainingRequest,
+)
+from bertviz_core.finetune.settings import FinetuneSettings
+from tests.core.finetune_samples import NAMES, number_data, random_data
+from tests.core.random_models import CONFIG, explorer_of, random_model
+
+RUN = "cd" * 16
+TEXT = "the cat sat on"
+
+
+def quiet(share, doing):
+    assert 0 <= share <= 1
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {
+        "base": explorer_of(random_model(CONFIG, seed=11)[0]),
+        f"run:{RUN}": explorer_of(random_model(CONFIG, seed=12)[0]),
+    }
+
+
+@pytest.fixture
+def run(models, monkeypatch):
+    """A run that ended; asks are counted by the forward passes of its models."""
+    source = TableSource(SAMPLES["en"])
+    choice = DataChoice(source, ColumnChoice("text", "label", None, False))
+    request = TrainingRequest("base", choice, FinetuneSettings(max_tokens=8))
+    monkeypatch.setattr(run_store, "run_request", lambda run_id: request)
+    monkeypatch.setattr(run_store, "run_data", lambda run_id: random_data())
+    monkeypatch.setattr(tasks, "explorer", models.__getitem__)
+    monkeypatch.setattr(memory, "explorer", models.__getitem__)
+    memory.ANSWERS.forget(lambda key: True)
+    yield RUN
+    memory.ANSWERS.forget(lambda key: True)
+
+
+def test_nearest_rows_are_training_rows_with_their_labels(run, models):
+    found = tasks.nearest_training_rows(quiet, run, TEXT, count=4)
+    part = random_data().train
+    trained = models[f"run:{RUN}"]
+    known = row_vectors(trained, part.texts, None, 8).vectors
+    own = trained.trace(TEXT).pooled_output
+    lengths = np.linalg.norm(known, axis=1) * np.linalg.norm(own)
+    order = np.argsort(-(known @ own) / lengths, kind="stable")[:4]
+    assert [row.row for row in found.rows] == part.rows[order].tolist()
+    assert [row.text for row in found.rows] == [part.texts[i] for i in order]
+    assert [row.label for row in found.rows] == [NAMES[part.targets[i]] for i in order]
+    assert found.num_searched == 23
+
+
+def test_vectors_of_the_training_rows_are_computed_once(run, models):
+    trained = models[f"run:{RUN}"]
+    tasks.nearest_training_rows(quiet, run, TEXT)
+    before = trained.num_forward_passes
+    tasks.nearest_training_rows(quiet, run, "a mat sat")
+    # One pass reads the text's classes, one its vector.
+    assert trained.num_forward_passes - before == 2
+
+
+def test_labels_of_a_regression_are_numbers(run, monkeypatch):
+    monkeypatch.setattr(run_store, "run_data", lambda run_id: number_data())
+    found = tasks.nearest_training_rows(quiet, run, TEXT, count=3)
+    assert {row.label for row in found.rows} <= {"500", "530", "560"}
+
+
+def test_head_change_compares_the_base_with_the_trained_model(run, models):
+    found = tasks.head_change(run, TEXT)
+    before, after = (
+        models[name].trace(TEXT).attention_probs for name in ("base", f"run:{RUN}")
+    )
+    np.testing.assert_allclose(found.distances, head_change(before, after))
+    assert found.distances.shape == (3, 7)
+    assert found.tokens[1:-1] == ("the", "cat", "sat", "on")
+
+
+def test_weights_of_both_models_are_compared_once(run, models):
+    found = tasks.weight_change(run)
+    assert (found.totals > 0).all()
+    assert tasks.weight_change(run) is found
+
+
+def test_layers_are_compared_for_the_reading_that_is_asked(run):
+    first = tasks.compare_layers(quiet, run, "cls")
+    assert tasks.compare_layers(quiet, run, "cls") is first
+    assert tasks.compare_layers(quiet, run, "mean").reading == "mean"
+
+
+def test_a_class_is_attributed_with_its_completeness(run):
+    found = tasks.attribute_class(quiet, f"run:{RUN}", TEXT, 3, "a mat", "pad")
+    assert found.target.index == 3
+    assert found.baseline == "pad"
+    assert found.completeness_error is not None
+    assert found.tokenized.pair == "a mat"
+
+
+def test_a_table_is_predicted_beside_itself(run, tmp_path, monkeypatch):
+    path = tmp_path / "table"
+    path.write_bytes(b"text,other\nthe cat,1\na mat,2\n")
+    monkeypatch.setattr(workplace, "table_path", lambda table: path)
+    source = TableSource("file:" + "0" * 32)
+    found = tasks.predict_table(quiet, f"run:{RUN}", source, "text", None, 8)
+    assert tmp_path.joinpath(found.path).read_bytes().count(b"\n") == 3
+    other = tasks.predict_table(quiet, f"run:{RUN}", source, "other", None, 8)
+    assert other.path != found.path
+
+
+def test_nothing_is_written_beside_the_projects_own_tables(run):
+    with pytest.raises(ValueError, match="visitor"):
+        tasks.predict_table(
+            quiet, f"run:{RUN}", TableSource(SAMPLES["zh"]), "text", None
+        )
