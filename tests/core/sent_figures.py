@@ -1,0 +1,20 @@
+"""Figures as the browser gets them."""
+
+import base64
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+
+
+def as_sent(figure):
+    """The figure as JSON; plotly refuses an attribute that it does not know."""
+    return json.loads(go.Figure(figure.to_dict()).to_json())
+
+
+def numbers(values):
+    """An array as plotly sends it: a list, or base64 of its bytes."""
+    if isinstance(values, dict):
+        raw = base64.b64decode(values["bdata"])
+        return np.frombuffer(raw, values["dtype"]).astype(float)
+    return np.array(values, float)
