@@ -24,6 +24,8 @@ _FOLDED = 256  # numbers in a row of a folded vector
 # Beyond this share of all numbers the colours end: a few of a BERT's dimensions are
 # a hundred times larger than the others, which would all look alike.
 _SHOWN_SHARE = 0.99
+_MOST_NAMES = 40  # below columns
+_LINE = 70  # characters that fit side by side below a figure; more stand slanted
 _FEW = 64  # numbers; among fewer each one counts
 # A score that the mask pushed away says nothing about the others.
 _MASKED = -5000.0
@@ -129,12 +131,7 @@ def strip_figure(
     made = _layout(len(rows) * _ROW_HEIGHT)
     made["xaxis"] |= {"title": {"text": column_title}}
     if columns is not None:
-        names = [label(name) for name in columns]
-        made["xaxis"] |= {
-            "tickvals": list(range(1, num_columns + 1)),
-            "ticktext": names,
-            "tickangle": -45 if sum(map(len, names)) > 70 else 0,
-        }
+        made["xaxis"] |= _ticks([label(name) for name in columns])
     made["yaxis"] |= {
         "title": {"text": row_title},
         "type": "category",
@@ -180,6 +177,17 @@ def named_bars_figure(
         "range": [len(names) - 0.4, -0.6],
     }
     return go.Figure([trace], made, _validate=False)
+
+
+def _ticks(names: list[str]) -> dict[str, Any]:
+    """Names below the columns, as many as can be read; the pointer tells the rest."""
+    every = -(-len(names) // _MOST_NAMES)
+    shown = names[::every]
+    return {
+        "tickvals": list(range(1, len(names) + 1, every)),
+        "ticktext": shown,
+        "tickangle": 0 if sum(map(len, shown)) <= _LINE else -45,
+    }
 
 
 def _row_labels(rows: Sequence[str]) -> list[str]:

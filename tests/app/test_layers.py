@@ -341,3 +341,11 @@ def test_long_work_waits_for_a_button_and_ends_in_the_same_figure(monkeypatch):
         app.run()
     line = numbers(specs(app)[1]["data"][1]["y"])
     np.testing.assert_allclose(line, stream.attention_norms[:, MASK], rtol=1e-5)
+
+
+def test_elsewhere_the_strongest_neuron_is_chosen_again():
+    app = open_page(layers_panel="neurons", layers_neuron="77")
+    assert app.get_by_key("layers_neuron").value == "77"
+    app.selectbox(key="layers_neuron_layer").set_value("2").run()
+    strong = client().strongest_neurons(DEFAULT_MODEL, TEXT, 1, MASK, 10, cut=True)
+    assert app.get_by_key("layers_neuron").value == str(strong.neurons[0] + 1)

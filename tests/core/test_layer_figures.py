@@ -52,6 +52,16 @@ def test_columns_have_their_names_under_the_pointer_too():
     assert list(figure.layout.xaxis.ticktext) == names
 
 
+@pytest.mark.parametrize(("count", "every"), [(40, 1), (41, 2), (512, 13)])
+def test_many_columns_have_a_name_for_every_few_and_all_under_the_pointer(count, every):
+    names = [f"{index + 1} on" for index in range(count)]
+    figure = strip_figure(np.ones((1, count)), ["1"], names, is_signed=False, **WORDS)
+    shown = figure.layout.xaxis
+    assert list(shown.ticktext) == [label(name) for name in names[::every]]
+    assert list(shown.tickvals)[1] == 1 + every
+    assert len(checked(figure).data[0].customdata[0]) == count
+
+
 def test_rows_of_one_name_stay_two_rows():
     figure = strip_figure(np.ones((2, 3)), ["Norm", "Norm"], is_signed=True, **WORDS)
     first, second = figure.data[0].y

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 import streamlit as st
 
@@ -20,6 +22,7 @@ from pages.ui.layers.switching import switch_off_here
 LAYER = "layers_neuron_layer"
 NEURON = "layers_neuron"
 _OTHER = "layers_other_neuron"
+_ASKED = "layers_neuron_asked"  # where the chosen neuron was the strongest
 _NUM_STRONGEST = 10
 _NUM_WORDS = 8
 
@@ -44,6 +47,7 @@ def explore_neurons(
             strong = strongest_neurons(model, text, layer, token, _NUM_STRONGEST, order)
         _show_strongest(strong, tokenized)
         size = int(str(config["intermediate_size"]))
+        _start_anew((model, text, layer, token), strong)
         neuron = _choose_neuron(strong, size)
         with model_at_work():
             _show_over_text(model, text, layer, neuron)
@@ -97,6 +101,14 @@ def _show_strongest(strong: StrongNeurons, tokenized: TokenizedText) -> None:
             plain("layers.axis_contribution"): strong.contributions.tolist(),
         },
     )
+
+
+def _start_anew(asked: tuple[Hashable, ...], strong: StrongNeurons) -> None:
+    """A neuron's number means another one elsewhere: the strongest is chosen again."""
+    before = st.session_state.get(_ASKED)
+    if before is not None and before != asked:
+        st.session_state[NEURON] = str(strong.neurons[0] + 1)
+    st.session_state[_ASKED] = asked
 
 
 def _choose_neuron(strong: StrongNeurons, size: int) -> int:
