@@ -69,6 +69,21 @@ def first_page(language: str) -> str:
     return (_FOLDER / f"first_page_{language}.txt").read_text(encoding="utf-8")
 
 
+@functools.cache
+def bundled_passages(language: str) -> str:
+    """Short passages, a line each, for questions about sentences that follow.
+
+    Args:
+        language: of `LANGUAGES`.
+
+    Raises:
+        ValueError: another language.
+    """
+    _require_language(language)
+    path = _FOLDER / f"passages_{language}.txt"
+    return path.read_text(encoding="utf-8").strip()
+
+
 def _require_language(language: str) -> None:
     if language not in LANGUAGES:
         raise ValueError(f"`language` must be among {LANGUAGES}. Received: {language}.")

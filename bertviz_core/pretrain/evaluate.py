@@ -15,7 +15,8 @@ from bertviz_core.pretrain.chunks import draw_sequences
 from bertviz_core.pretrain.corpus import EncodedCorpus, encode_documents
 from bertviz_core.pretrain.data_settings import SequenceSettings
 from bertviz_core.pretrain.masking import TokenKinds
-from bertviz_core.pretrain.text_files import read_documents, split_sentences
+from bertviz_core.pretrain.text_files import read_documents
+from bertviz_core.sentence_splitting import sentences_of
 from bertviz_core.tokenizer import BertTokenizer
 
 MASKED_RATE = 0.15  # Devlin et al. 2019, section 3.1
@@ -59,7 +60,7 @@ def read_text(path: Path, tokenizer: BertTokenizer) -> EncodedCorpus:
         TrainingError: absent, empty or not text.
     """
     documents = (
-        (0, [s for paragraph in paragraphs for s in split_sentences(paragraph)])
+        (0, [s for paragraph in paragraphs for s in sentences_of(paragraph)])
         for paragraphs in read_documents(path)
     )
     return encode_documents(documents, tokenizer)

@@ -14,8 +14,9 @@ from bertviz_core.pretrain.corpus import (
     write_corpus,
 )
 from bertviz_core.pretrain.settings import PretrainSettings
-from bertviz_core.pretrain.text_files import read_documents, split_sentences
+from bertviz_core.pretrain.text_files import read_documents
 from bertviz_core.pretrain.vocabulary import train_vocabulary
+from bertviz_core.sentence_splitting import sentences_of
 from bertviz_core.tokenizer import BertTokenizer
 
 Say = Callable[[str], None]  # told in a line what is being done
@@ -106,7 +107,7 @@ def _documents(paths: Sequence[Path], say: Say) -> Iterator[tuple[int, list[str]
     for index, path in enumerate(paths):
         say(f"Reading {path.name}")
         for paragraphs in read_documents(path):
-            sentences = [s for p in paragraphs for s in split_sentences(p)]
+            sentences = [s for p in paragraphs for s in sentences_of(p)]
             yield index, sentences
 
 

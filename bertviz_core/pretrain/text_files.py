@@ -1,27 +1,13 @@
-"""Plain text files as documents, paragraphs and sentences."""
+"""Plain text files as documents of paragraphs."""
 
 from __future__ import annotations
 
 import lzma
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
 from bertviz_core.errors import TrainingError
-
-# A full stop with closing quotes or brackets, then space and the beginning of a
-# sentence; or a Chinese full stop, after which no space comes.
-_SENTENCE_END = re.compile(
-    r"""[.!?…]+["'”’»)\]]*(?=\s+["'“‘«(\[]*[A-Z\u00c0-\u024f\u0370-\uffef])"""
-    r"""|[。！？；…]+[”’」』）》]*"""
-)
-_LAST_WORD = re.compile(r"([A-Za-z]+)\.$")
-# After these a full stop ends no sentence; single letters are initials.
-_ABBREVIATIONS = {
-    "Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Jr", "Sr", "Gen", "Col", "Capt", "Lt",
-    "Rev", "Hon", "Mt", "No", "vs", "etc", "ca", "cf",
-}  # fmt: skip
 
 
 def read_documents(path: Path) -> Iterator[list[str]]:
@@ -45,35 +31,6 @@ def read_documents(path: Path) -> Iterator[list[str]]:
             paragraphs = []
     if paragraphs:
         yield paragraphs
-
-
-def split_sentences(paragraph: str) -> list[str]:
-    """Splits a paragraph into sentences, English or Chinese.
-
-    A rule of thumb: next-sentence prediction needs borders that are mostly
-    right, and no text is lost where one is wrong.
-
-    Args:
-        paragraph: text without a line break.
-
-    Returns:
-        The sentences in order, none of them empty.
-    """
-    sentences, begin = [], 0
-    for match in _SENTENCE_END.finditer(paragraph):
-        if not _is_abbreviation(paragraph[begin : match.end()]):
-            sentences.append(paragraph[begin : match.end()].strip())
-            begin = match.end()
-    sentences.append(paragraph[begin:].strip())
-    return [sentence for sentence in sentences if sentence]
-
-
-def _is_abbreviation(sentence: str) -> bool:
-    match = _LAST_WORD.search(sentence[-12:])
-    if match is None:
-        return False
-    word = match[1]
-    return word in _ABBREVIATIONS or (len(word) == 1 and word.isupper())
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -10,7 +10,7 @@ from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain import corpus as corpora
 from bertviz_core.pretrain.corpus import open_corpus, write_corpus
 from bertviz_core.pretrain.prepare import open_prepared, prepare_corpus
-from bertviz_core.pretrain.text_files import read_documents, split_sentences
+from bertviz_core.pretrain.text_files import read_documents
 from bertviz_core.pretrain.vocabulary import train_vocabulary
 from bertviz_core.tokenizer import SPECIAL_TOKENS
 from tests.core import pretrain_samples as samples
@@ -51,27 +51,6 @@ def test_what_is_no_text_is_refused_by_name(tmp_path, name, content, message):
 def test_an_absent_file_is_refused_by_name(tmp_path):
     with pytest.raises(TrainingError, match=r"absent\.txt"):
         list(read_documents(tmp_path / "absent.txt"))
-
-
-@pytest.mark.parametrize(
-    ("paragraph", "expected"),
-    [
-        ('He left. "Why?" she said.', ["He left.", '"Why?" she said.']),
-        ("Mr. Hill met J. R. Poe. Rain!", ["Mr. Hill met J. R. Poe.", "Rain!"]),
-        ("It cost 3.5 in 1965. 20 came.", ["It cost 3.5 in 1965. 20 came."]),
-        ("他说：“好。”然后走了。真的？！", ["他说：“好。”", "然后走了。", "真的？！"]),
-        ("No end", ["No end"]),
-    ],
-)
-def test_sentences_end_where_a_reader_would_end_them(paragraph, expected):
-    assert split_sentences(paragraph) == expected
-
-
-def test_splitting_loses_nothing_but_space():
-    paragraph = "A. B c. Dr. E! “F?” G… H"
-    assert "".join(split_sentences(paragraph)).replace(" ", "") == paragraph.replace(
-        " ", ""
-    )
 
 
 def test_a_learned_vocabulary_is_lower_case_complete_and_no_larger_than_asked():

@@ -34,7 +34,7 @@ def test_before_the_first_step_nothing_is_known():
 
 
 def test_the_guess_of_frequencies_is_the_entropy_of_the_page():
-    run = pretrain_tiny("on on off. on.", "on [MASK].", 1)
+    run = pretrain_tiny("On on off. On.", "on [MASK].", 1)
     shares = [3 / 6, 1 / 6, 2 / 6]  # on, off, full stop
     expected = -sum(share * math.log(share) for share in shares)
     assert run.frequency_loss == pytest.approx(expected, abs=1e-12)

@@ -3,11 +3,10 @@
 import pytest
 
 from bertviz_core.sentence_splitting import (
-    LANGUAGES,
-    bundled_passages,
     neighbouring_sentences,
     split_sentences,
 )
+from bertviz_core.sentences import LANGUAGES, bundled_passages
 
 
 @pytest.mark.parametrize(
@@ -20,7 +19,11 @@ from bertviz_core.sentence_splitting import (
         ("It costs 3.50 today. Yes", ("It costs 3.50 today.", "Yes")),
         ("Dr. Miller met J. Smith. They ate.", ("Dr. Miller met J. Smith.",
                                                 "They ate.")),
-        ("Wait... what?", ("Wait...", "what?")),
+        ("Wait... what? Rain!", ("Wait... what?", "Rain!")),
+        ('He left. "Why?" she said.', ("He left.", '"Why?" she said.')),
+        ("It cost 3.5 in 1965. 20 came.", ("It cost 3.5 in 1965. 20 came.",)),
+        ("他说：“好。”然后走了。真的？！", ("他说：“好。”", "然后走了。", "真的？！")),
+        ("No end", ("No end",)),
     ],
 )  # fmt: skip
 def test_a_line_is_cut_where_its_sentences_end(text, expected):
@@ -28,7 +31,7 @@ def test_a_line_is_cut_where_its_sentences_end(text, expected):
 
 
 def test_nothing_of_the_text_is_lost():
-    text = "A b. C! d e? 好。是吗？ f"
+    text = "A b. C! d e? 好。是吗？ Dr. E! “F?” G… H"
     joined = "".join(part for line in split_sentences(text) for part in line)
     assert joined.replace(" ", "") == text.replace(" ", "")
 

@@ -11,7 +11,8 @@ import streamlit as st
 from bertviz_core.experiments.word_results import ShuffledTest
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import next_sentences_figure
-from bertviz_core.sentence_splitting import bundled_passages, neighbouring_sentences
+from bertviz_core.sentence_splitting import neighbouring_sentences
+from bertviz_core.sentences import bundled_passages
 from bertviz_core.snippets import masked_sentences
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
