@@ -197,6 +197,58 @@ def test_a_wrong_encoding_can_be_corrected(open_step, tuner):
     assert "文本" in app.selectbox(key="ft_field_text").options
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_an_uploaded_table_is_read_and_its_box_is_empty_again(
+    open_app, tuner, language
+):
+    app = open_app("fine_tune", LOCALES[language])
+    app.file_uploader[0].set_value(("mine.csv", UNEQUAL.encode(), "text/csv")).run()
+    app.run()
+    assert not app.exception
+    assert "60" in app.success[0].value
+    assert "mine.csv" in app.subheader[0].value.replace("\\", "")
+    assert app.file_uploader[0].value is None
+    assert tuner.count("keep_table") == 1
+
+
+def test_a_table_of_ones_own_is_checked_by_and_can_be_dropped(open_step, tuner):
+    other = "text,label\n" + "a new word,rare\nword 3 of the rest,rare\n" * 3
+    handle = table_of(tuner, other)
+    app = open_step("check", ft_table=table_of(tuner, UNEQUAL), ft_validation=handle)
+    # Row 3 is in both tables, so it is not learnt from.
+    assert [metric.value for metric in app.metric[:3]] == ["60", "59", "6"]
+    with pytest.raises(KeyError):
+        app.slider(key="ft_field_validation_rate")
+    app.get_by_key("ft_step").set_value("data").run()
+    app.button(key="ft_validation_remove").click().run()
+    assert "ft_validation" not in address(app)
+    app.get_by_key("ft_step").set_value("check").run()
+    assert app.metric[2].value == "12"
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "training data lacks"), ("zh", "训练数据里没有")]
+)
+def test_a_class_that_only_the_second_table_has_is_a_sentence(
+    open_step, tuner, language, said
+):
+    handle = table_of(tuner, "text,label\n" + "a new word,unheard\n" * 3)
+    app = open_step(
+        language=language, ft_table=table_of(tuner, UNEQUAL), ft_validation=handle
+    )
+    assert said in app.error[0].value.replace("\\", "")
+    assert app.button(key="ft_validation_remove")
+
+
+def test_the_rows_of_a_finding_are_shown_with_their_numbers(open_step, tuner):
+    text = "text,label\n" + "the same,a\nthe same,b\n" * 4 + "new one,b\n" * 3
+    app = open_step("check", ft_table=table_of(tuner, text))
+    app.session_state["ft_rows_contradictions"] = True
+    app.run()
+    shown = [frame.value for frame in app.dataframe]
+    assert any(frame.iloc[:, 0].tolist() == list(range(2, 10)) for frame in shown)
+
+
 def test_columns_that_cannot_be_trained_on_close_the_next_steps(open_step, tuner):
     one = "text,label\n" + "".join(f"word {row},same\n" for row in range(20))
     app = open_step(ft_table=table_of(tuner, one))
@@ -473,3 +525,22 @@ def test_trainings_of_a_visit_can_be_opened_again(open_step, tuner):
     app.button(key="ft_again").click().run()
     app.button(key=f"ft_earlier_{RUN}").click().run()
     assert address(app)["ft_run_id"] == RUN
+
+
+def test_a_table_chosen_after_a_run_leads_to_a_run_of_its_own(open_step, tuner):
+    tuner.statuses[RUN] = status_of(finished_request(), "done", model=MODEL)
+    app = open_step("train", ft_run_id=RUN)  # the run was of the Chinese sample
+    assert "another table" in app.info[0].value
+    app.button(key="ft_again").click().run()
+    app.button(key="ft_start").click().run()
+    assert tuner.requests[0].data.source.table == SAMPLES["en"]
+
+
+def test_a_model_that_cannot_read_the_texts_is_exchanged_by_a_click(open_step, tuner):
+    text = "text,label\n" + "".join(f"qq {row},{row % 2}\n" for row in range(30))
+    app = open_step(ft_table=table_of(tuner, text))
+    assert "UNK" in app.warning[0].value
+    app.button(key="ft_model_0").click().run()
+    assert app.session_state["model"] == "small-zh"
+    last = [call for call in tuner.calls if call[0] == "check_data"][-1]
+    assert last[1] == "small-zh"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.request import SAMPLES
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
 from pages.ui.engine import client
@@ -12,12 +13,14 @@ from pages.ui.fine_tune.layout import show_layout, show_preview
 from pages.ui.fine_tune.picking import choose_roles
 from pages.ui.fine_tune.state import FineTuneState, choose_table, remember
 from pages.ui.fine_tune.steps import offer_step
-from pages.ui.fine_tune.wording import show_notes
+from pages.ui.fine_tune.wording import say, show_notes
 from pages.ui.language import plain, t
+from pages.ui.models import choose, known_models, language_of
 
 FILE_KINDS = ["csv", "tsv", "txt"]
 _MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
 _BEFORE = "ft_table_before"
+_MOST_OFFERED = 3  # models
 
 
 def show(state: FineTuneState) -> None:
@@ -55,6 +58,7 @@ def show(state: FineTuneState) -> None:
             icon=":material/check_circle:",
         )
         show_notes(state.check.notes)
+        _offer_other_model(state.model, state.check)
         offer_step("check", "data")
 
 
@@ -132,6 +136,29 @@ def _choose_validation(state: FineTuneState) -> None:
         if found is not None:
             remember(validation=found[0], validation_name=found[1])
             st.rerun()
+
+
+def _offer_other_model(model: str, check: DataCheck) -> None:
+    """Says that the model cannot read the texts, and which models might."""
+    finding = check.finding("unknown")
+    if finding is None or finding.severity != "warning":
+        return
+    st.warning(say(finding.message), icon=":material/translate:")
+    entries = known_models()
+    language = language_of(model)
+    others = [key for key, entry in entries.items() if entry.language != language]
+    if not others:
+        st.caption(t("fine_tune.no_other_model"))
+        return
+    with st.container(horizontal=True):
+        for number, other in enumerate(others[:_MOST_OFFERED]):
+            st.button(
+                t("app.use_default", model=other),
+                key=f"ft_model_{number}",
+                icon=":material/swap_horiz:",
+                on_click=choose,
+                args=(other,),
+            )
 
 
 def _drop_validation() -> None:

@@ -38,6 +38,11 @@ def show_run(state: FineTuneState) -> None:
     status = state.status
     if status is None:
         return
+    is_of_other = bool(state.table) and state.table != status.request.data.source.table
+    if is_of_other:
+        title = status.request.title or plain("fine_tune.your_table")
+        st.info(t("fine_tune.other_table", title=title), icon=":material/info:")
+        _offer_another(t("fine_tune.train_this_table"))
     if not status.is_finished:
         st.markdown(t("fine_tune.run_goes_on"))
         _watch(status.run_id)
@@ -49,7 +54,8 @@ def show_run(state: FineTuneState) -> None:
     _show_settings(status)
     if status.has_model:
         offer_step("evaluate", "train")
-    _offer_another(t("fine_tune.train_again"))
+    if not is_of_other:
+        _offer_another(t("fine_tune.train_again"))
 
 
 @st.fragment(run_every=_POLL_SECONDS)
