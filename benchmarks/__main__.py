@@ -19,6 +19,7 @@ NAMES = (
     "gibbs",
     "attention_size",
     "attention_switch",
+    "embeddings",
     "layers",
 )
 

@@ -69,13 +69,13 @@ def map_quality(
             f"points. Received: {num_neighbours}."
         )
     checked = np.arange(num_points) if rows is None else np.asarray(rows, int)
+    full, flat = _Cloud(points), _Cloud(positions)
     penalty, kept = 0, 0
     size = max(1, _VALUES_A_BLOCK // num_points)
     for start in range(0, len(checked), size):
         block = checked[start : start + size]
-        ranks = _ranks(points, block)  # [m, M], 1 = nearest
-        on_map = _nearest(positions, block, num_neighbours)  # [m, k]
-        found = np.take_along_axis(ranks, on_map, axis=1)
+        on_map = _nearest(flat.squared_distances(block), num_neighbours)  # [m, k]
+        found = _ranks(full.squared_distances(block), on_map)
         penalty += int(np.maximum(found - num_neighbours, 0).sum())
         kept += int((found <= num_neighbours).sum())
     k, num_checked = num_neighbours, len(checked)
@@ -89,24 +89,46 @@ def map_quality(
     )
 
 
-def _ranks(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Which neighbour each point is to each row; 0 for the row itself."""
-    order = np.argsort(_squared_distances(points, rows), axis=1, kind="stable")
-    ranks = np.empty_like(order)
-    counted = np.broadcast_to(np.arange(len(points)), order.shape)
-    np.put_along_axis(ranks, order, counted, axis=1)
+class _Cloud:
+    """Points in float64 around their middle, and the squares of their lengths."""
+
+    def __init__(self, points: np.ndarray) -> None:
+        self._points = points.astype(np.float64) - points.mean(axis=0, dtype=np.float64)
+        self._squares = np.einsum("mh,mh->m", self._points, self._points)
+
+    def squared_distances(self, rows: np.ndarray) -> np.ndarray:
+        """float64 `[m, M]`; the row itself comes first whatever lies on top of it."""
+        squared: np.ndarray = self._points[rows] @ self._points.T
+        squared *= -2.0
+        squared += self._squares
+        squared += self._squares[rows, None]
+        squared[np.arange(len(rows)), rows] = -np.inf
+        return squared
+
+
+def _ranks(distances: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Which neighbour each wanted point `[m, k]` is to its row; 1 = nearest.
+
+    Of equally near ones the lower index is nearer. Counted, not sorted: that takes
+    k passes over the distances instead of ordering all of them.
+    """
+    values = np.take_along_axis(distances, wanted, axis=1)
+    ranks = np.empty(wanted.shape, np.int64)
+    for column in range(wanted.shape[1]):
+        value = values[:, column, None]
+        nearer = np.count_nonzero(distances < value, axis=1)
+        rows, points = np.nonzero(distances == value)
+        before = points < wanted[rows, column]
+        ranks[:, column] = nearer + np.bincount(rows[before], minlength=len(nearer))
     return ranks
 
 
-def _nearest(points: np.ndarray, rows: np.ndarray, num_neighbours: int) -> np.ndarray:
-    order = np.argsort(_squared_distances(points, rows), axis=1, kind="stable")
-    return order[:, 1 : num_neighbours + 1]
-
-
-def _squared_distances(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """float64 `[m, M]`; the row itself comes first whatever lies on top of it."""
-    wide = points.astype(np.float64) - points.mean(axis=0, dtype=np.float64)
-    squares = np.einsum("mh,mh->m", wide, wide)
-    squared: np.ndarray = squares[rows, None] + squares - 2 * (wide[rows] @ wide.T)
-    squared[np.arange(len(rows)), rows] = -np.inf
-    return squared
+def _nearest(distances: np.ndarray, num_neighbours: int) -> np.ndarray:
+    """The k nearest of each row, itself left out; equally near ones in their order."""
+    furthest = np.partition(distances, num_neighbours, axis=1)[:, num_neighbours]
+    nearest = np.empty((len(distances), num_neighbours), np.int64)
+    for index, (row, limit) in enumerate(zip(distances, furthest, strict=True)):
+        near = np.flatnonzero(row <= limit)
+        order = np.argsort(row[near], kind="stable")
+        nearest[index] = near[order[1 : num_neighbours + 1]]
+    return nearest
