@@ -12,6 +12,7 @@ from bertviz_core.experiments.step_results import (
     NormInput,
     PartNumbers,
     ResidualStream,
+    StepTable,
     StrongNeurons,
 )
 
@@ -60,6 +61,39 @@ class LayerClient:
             "part_numbers", model=model, text=text, part=part, token=token, cut=cut
         )
         return cast(PartNumbers, answer)
+
+    def step_table(
+        self,
+        model: str,
+        text: str,
+        step: str,
+        token: int,
+        head: int = 0,
+        cut: bool = False,
+    ) -> StepTable:
+        """What a step computed for 64 tokens around one.
+
+        Args:
+            model: its id.
+            text: the text.
+            step: name of a step with an axis of tokens.
+            token: index of the token.
+            head: from 0; not read for a step without heads.
+            cut: leaves out what is beyond the last position.
+
+        Raises:
+            TextError: empty, or too long while `cut` is false.
+        """
+        answer = self._engine.call(
+            "step_table",
+            model=model,
+            text=text,
+            step=step,
+            token=token,
+            head=head,
+            cut=cut,
+        )
+        return cast(StepTable, answer)
 
     def norm_input(
         self, model: str, text: str, step: str, token: int, cut: bool = False

@@ -12,6 +12,7 @@ from bertviz_core.experiments.step_results import (
     NormInput,
     PartNumbers,
     ResidualStream,
+    StepTable,
     StrongNeurons,
 )
 
@@ -32,6 +33,16 @@ def part_numbers(
 
     trace = whole_trace(model, text, None, cut)
     return token_numbers.part_numbers(explorer(model), trace, part, token)
+
+
+def step_table(
+    model: str, text: str, step: str, token: int, head: int = 0, cut: bool = False
+) -> StepTable:
+    """What a step computed for the tokens around one."""
+    from bertviz_core.experiments import token_numbers
+
+    trace = whole_trace(model, text, None, cut)
+    return token_numbers.step_table(explorer(model), trace, step, token, head)
 
 
 def norm_input(
@@ -138,6 +149,7 @@ def neuron_factors(
 TASKS = (
     layer_steps,
     part_numbers,
+    step_table,
     norm_input,
     residual_stream,
     strongest_neurons,

@@ -102,6 +102,24 @@ class PartNumbers:
 
 
 @dataclass(frozen=True)
+class StepTable(FrozenArrays):
+    """What a step computed for many tokens, as a table.
+
+    Args:
+        name: of the step.
+        head: whose numbers, from 0; `None` for a step without heads.
+        first: index of the token of the first row.
+        values: float32 `[R, C]`, a row for each token. C is H, I or D; for attention
+            R as well, the columns being the same tokens as the rows.
+    """
+
+    name: str
+    head: int | None
+    first: int
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
 class NormInput(FrozenArrays):
     """What one layer norm got for one token, to try it by hand.
 

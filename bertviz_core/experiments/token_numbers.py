@@ -16,6 +16,7 @@ from bertviz_core.experiments.step_results import (
     NormInput,
     PartNumbers,
     StepNumbers,
+    StepTable,
 )
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Trace
@@ -58,6 +59,49 @@ def part_numbers(
         for step in steps
     ]
     return PartNumbers(part, token, (*_entering(reader, steps, trace, token), *found))
+
+
+def step_table(
+    explorer: Explorer,
+    trace: Trace,
+    step_name: str,
+    token: int,
+    head: int = 0,
+    num_tokens: int = 64,
+) -> StepTable:
+    """What a step computed for the tokens around one, see `StepTable`.
+
+    Args:
+        explorer: the model of the trace.
+        trace: with hidden states, of a forward pass without interventions.
+        step_name: of a step with an axis of tokens.
+        token: index of the token in the middle, where the text has an end on neither
+            side.
+        head: from 0; not read for a step without heads.
+        num_tokens: at most this many.
+
+    Raises:
+        ValueError: there is no such step, token or head, the step has no axis of
+            tokens, or the trace has no hidden states.
+    """
+    _require_token(trace, token)
+    reader = StepReader(explorer, trace)
+    values = reader.values(step_name)
+    axes = next(step.axes for step in reader.steps if step.name == step_name)
+    if not set(axes) & set(_TOKEN_AXES):
+        raise ValueError(f"`step_name` must have tokens. Received: {step_name}.")
+    if has_heads := "N" in axes:
+        if not 0 <= head < len(values):
+            raise ValueError(f"`head` must be below {len(values)}. Received: {head}.")
+        values = values[head]
+    size = trace.tokenized.num_tokens
+    first = max(0, min(token - num_tokens // 2, size - num_tokens))
+    shown = values[first : first + num_tokens]
+    if "Q" in axes and "K" in axes:
+        shown = shown[:, first : first + num_tokens]
+    return StepTable(
+        step_name, head if has_heads else None, first, shown.astype(np.float32)
+    )
 
 
 def norm_input_at(

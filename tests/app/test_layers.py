@@ -349,3 +349,24 @@ def test_elsewhere_the_strongest_neuron_is_chosen_again():
     app.selectbox(key="layers_neuron_layer").set_value("2").run()
     strong = client().strongest_neurons(DEFAULT_MODEL, TEXT, 1, MASK, 10, cut=True)
     assert app.get_by_key("layers_neuron").value == str(strong.neurons[0] + 1)
+
+
+def test_all_tokens_can_be_shown_for_every_step_that_has_them():
+    trace = client().trace(
+        DEFAULT_MODEL, TEXT, cut=True, parts=("hidden_states", "attention_probs")
+    )
+    app = open_page(
+        layers_step="layer_1/attention_probs",
+        layers_all_tokens="true",
+        layers_head="3",
+        layers_panel="orders",
+    )
+    shown = numbers(specs(app)[1]["data"][0]["z"])
+    np.testing.assert_allclose(shown, trace.attention_probs[1, 2], rtol=0, atol=1e-6)
+    app.session_state["layers_step"] = "layer_3/output_norm"
+    app.run()
+    shown = numbers(specs(app)[1]["data"][0]["z"])
+    np.testing.assert_allclose(shown, trace.hidden_states[4], rtol=0, atol=1e-5)
+    app.session_state["layers_step"] = "mlm_probs"
+    app.run()
+    assert not [toggle for toggle in app.toggle if toggle.key == "layers_all_tokens"]

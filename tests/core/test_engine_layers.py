@@ -38,7 +38,9 @@ def last_operation(client):
 
 
 def close(actual, expected):
-    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
+    """To 1e-6 of the largest number: as near as float32 can be to float64."""
+    size = max(1.0, float(np.abs(expected).max()))
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6 * size)
 
 
 def test_every_step_has_its_numbers_in_the_shape_it_says(client, steps):
@@ -194,3 +196,10 @@ def test_groups_of_neurons_are_a_job_that_is_kept(client):
     np.testing.assert_array_equal(again.weights, found.weights)
     one = ended(client, client.start("neuron_factors", **arguments, layers=(1,)))
     assert one.result.layers == (1,)
+
+
+def test_a_table_of_all_tokens_is_that_of_the_trace(client, trace):
+    name = f"layer_1/{last_operation(client)}"
+    close(client.step_table(MODEL, TEXT, name, 2).values, trace.hidden_states[2])
+    probs = client.step_table(MODEL, TEXT, "layer_2/attention_probs", 2, 4)
+    close(probs.values, trace.attention_probs[2, 4])

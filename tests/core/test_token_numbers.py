@@ -12,6 +12,7 @@ from bertviz_core.experiments.residual_stream import residual_stream
 from bertviz_core.experiments.token_numbers import (
     norm_input_at,
     part_numbers,
+    step_table,
     steps_for_one_token,
 )
 from tests.core.random_models import CONFIG, explorer_of, random_model
@@ -133,3 +134,39 @@ def test_groups_say_how_far_they_are_and_never_go_back(asked):
     assert told == sorted(told)
     assert 0.5 in told
     assert told[-1] < 1
+
+
+def test_a_table_holds_a_row_for_each_token_and_the_tokens_own_numbers(asked):
+    explorer, trace, steps = asked
+    for step in steps:
+        if not set(step.axes) & set("TQK"):
+            continue
+        found = step_table(explorer, trace, step.name, TOKEN, head=5)
+        whole = step_values(explorer, trace, step.name)
+        expected = whole[5] if "N" in step.axes else whole
+        np.testing.assert_allclose(found.values, expected, rtol=1e-6)
+        assert found.head == (5 if "N" in step.axes else None)
+        assert found.first == 0
+
+
+@pytest.mark.parametrize(("token", "first"), [(0, 0), (3, 2), (6, 4)])
+def test_a_table_of_a_long_text_holds_the_tokens_around_one(asked, token, first):
+    explorer, trace, _ = asked
+    probs = step_values(explorer, trace, "layer_1/attention_probs")[2]
+    found = step_table(explorer, trace, "layer_1/attention_probs", token, 2, 3)
+    rows = slice(first, first + 3)
+    assert found.first == first
+    np.testing.assert_allclose(found.values, probs[rows, rows], rtol=1e-6)
+    found = step_table(explorer, trace, "embedding_sum", token, 2, 3)
+    assert found.values.shape == (3, CONFIG.hidden_size)
+
+
+def test_a_table_needs_tokens_and_a_head_that_there_is(asked):
+    explorer, trace, _ = asked
+    for name in ("pooled_output", "mlm_logits"):
+        with pytest.raises(ValueError, match="tokens"):
+            step_table(explorer, trace, name, TOKEN)
+    with pytest.raises(ValueError, match="head"):
+        step_table(explorer, trace, "layer_0/query", TOKEN, head=7)
+    with pytest.raises(ValueError, match="token"):
+        step_table(explorer, trace, "layer_0/query", 7)

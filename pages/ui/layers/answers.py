@@ -16,6 +16,7 @@ from bertviz_core.experiments.step_results import (
     NormInput,
     PartNumbers,
     ResidualStream,
+    StepTable,
     StrongNeurons,
 )
 from pages.ui.engine import client
@@ -32,6 +33,13 @@ def layer_steps(model: str, text: str) -> tuple[LayerStep, ...]:
 def part_numbers(model: str, text: str, part: str, token: int) -> PartNumbers:
     """What every step of a part computed for one token."""
     return client().part_numbers(model, text, part, token, cut=True)
+
+
+# At most 64 tokens: 0.8 MB for the neurons of BERT-base.
+@st.cache_data(max_entries=64, max_size="32MB", show_spinner=False)
+def step_table(model: str, text: str, step: str, token: int, head: int) -> StepTable:
+    """What a step computed for the tokens around one."""
+    return client().step_table(model, text, step, token, head, cut=True)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)

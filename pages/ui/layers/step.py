@@ -8,6 +8,7 @@ from bertviz_core.experiments.step_results import LayerStep, PartNumbers
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model
 from pages.ui.language import t
+from pages.ui.layers.all_tokens import offer_all_tokens
 from pages.ui.layers.numbers import show_numbers
 from pages.ui.layers.state import go_to
 from pages.ui.layers.wording import about_step, operation_name, shape_text, step_name
@@ -39,6 +40,7 @@ def show_step(
         st.latex(step.formula)
     _show_inputs(steps, step)
     show_numbers(model, steps, step, numbers, tokenized)
+    offer_all_tokens(model, step, numbers.token, tokenized)
     _show_code(step)
 
 

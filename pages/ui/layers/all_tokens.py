@@ -1,0 +1,93 @@
+"""A step's numbers for the whole sentence, a row for each token."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.experiments.step_results import LayerStep, StepTable
+from bertviz_core.figures.layer_strip import strip_figure
+from bertviz_core.trace import TokenizedText
+from pages.ui.export import show_figure
+from pages.ui.head import model_at_work
+from pages.ui.language import plain, t
+from pages.ui.layers.answers import step_table
+from pages.ui.layers.wording import step_name
+
+_ALL = "layers_all_tokens"
+_HEAD = "layers_head"
+
+
+def offer_all_tokens(
+    model: str, step: LayerStep, token: int, tokenized: TokenizedText
+) -> None:
+    """Draws a switch, and the table when it is on; not for a step without tokens.
+
+    Args:
+        model: its id.
+        step: the one that is looked at.
+        token: index of the token that is followed.
+        tokenized: what the model reads.
+    """
+    if not set(step.axes) & set("TQK"):
+        return
+    is_on = st.toggle(
+        t("layers.all_tokens"),
+        key=_ALL,
+        help=t("layers.all_tokens_help"),
+        bind="query-params",
+        persist_state="session",
+    )
+    if not is_on:
+        return
+    head = _choose_head(step.shape[0]) if "N" in step.axes else 0
+    with model_at_work():
+        table = step_table(model, tokenized.text, step.name, token, head)
+    _show(step, table, token, tokenized)
+
+
+def _choose_head(num_heads: int) -> int:
+    if st.session_state.get(_HEAD, 1) > num_heads:  # of a larger model
+        st.session_state[_HEAD] = 1
+    chosen = st.selectbox(
+        t("layers.head_shown"),
+        range(1, num_heads + 1),
+        key=_HEAD,
+        bind="query-params",
+        persist_state="session",
+        width=160,
+    )
+    return (chosen or 1) - 1
+
+
+def _show(
+    step: LayerStep, table: StepTable, token: int, tokenized: TokenizedText
+) -> None:
+    last = table.first + len(table.values)
+    names = [f"{i + 1} {tokenized.tokens[i]}" for i in range(table.first, last)]
+    is_square = step.axes[-1] == "K"
+    numbers = [str(index + 1) for index in range(table.values.shape[1])]
+    figure = strip_figure(
+        table.values,
+        names,
+        names if is_square else None,
+        title=plain("layers.value"),
+        row_title=plain("layers.looks") if is_square else "",
+        column_title=plain("layers.seen" if is_square else "layers.dimension"),
+        is_signed=step.operation != "attention_probs",
+    )
+    columns = zip(names if is_square else numbers, table.values.T, strict=True)
+    show_figure(
+        figure,
+        name="layers_all",
+        description=t(
+            "layers.table_described",
+            step=step_name(step),
+            first=table.first + 1,
+            last=last,
+            low=float(table.values.min()),
+            high=float(table.values.max()),
+            token=f"{token + 1} {tokenized.tokens[token]}",
+        ),
+        columns={plain("layers.one_token"): names}
+        | {name: column.tolist() for name, column in columns},
+    )
