@@ -55,6 +55,10 @@ class FineTuneClient(FakeClient):
         self._asked("keep_table")
         return workplace.keep_table(file)
 
+    def forget_table(self, table):
+        self._asked("forget_table", table)
+        workplace.forget_table(table)
+
     def read_table(self, source):
         self._asked("read_table", source)
         return view_table(table_store.table(source))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import EngineError, TrainingError
+from bertviz_core.finetune import workplace
 from bertviz_core.finetune.request import SAMPLES, TrainingRequest
 from bertviz_core.finetune.schedule import learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings
@@ -186,6 +187,17 @@ def test_a_bad_file_is_one_sentence_and_the_way_back(
     app.button(key="ft_table_back").click().run()
     assert not app.error
     assert address(app)["ft_table"] == SAMPLES["en"]
+
+
+def test_a_bad_file_does_not_stay_on_the_disk(open_step, tuner, tmp_path):
+    app = open_step()
+    app.file_uploader[0].set_value(("bad.csv", b"", "text/csv")).run()
+    assert "empty" in app.error[0].value
+    assert len(list(workplace.tables_folder().iterdir())) == 1
+    app.button(key="ft_table_back").click().run()
+    assert not app.error
+    assert address(app)["ft_table"] == SAMPLES["en"]
+    assert list(workplace.tables_folder().iterdir()) == []
 
 
 def test_a_wrong_encoding_can_be_corrected(open_step, tuner):

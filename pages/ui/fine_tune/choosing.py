@@ -20,6 +20,7 @@ from pages.ui.models import choose, known_models, language_of
 FILE_KINDS = ["csv", "tsv", "txt"]
 _MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
 _BEFORE = "ft_table_before"
+_UNREADABLE = "ft_table_unreadable"
 _MOST_OFFERED = 3  # models
 
 
@@ -37,6 +38,7 @@ def show(state: FineTuneState) -> None:
         return
     st.subheader(t("fine_tune.chosen_table", name=table_name(state)), anchor=False)
     if state.view is None:
+        st.session_state[_UNREADABLE] = state.table
         _show_problem(state)
         show_layout(state)
         _offer_before()
@@ -95,7 +97,10 @@ def _offer_tables(state: FineTuneState) -> None:
 
 def _choose(table: str, name: str) -> None:
     before = remember()
-    if before.table and before.table != table:
+    if before.table and before.table == st.session_state.get(_UNREADABLE):
+        # Nobody will come back to it, so it need not lie here for an hour.
+        client().forget_table(before.table)
+    elif before.table and before.table != table:
         st.session_state[_BEFORE] = (before.table, before.name)
     choose_table(table, name)
 
@@ -179,6 +184,6 @@ def _offer_before() -> None:
         t("fine_tune.back_to_table"),
         key="ft_table_back",
         icon=":material/undo:",
-        on_click=choose_table,
+        on_click=_choose,
         args=before,
     )
