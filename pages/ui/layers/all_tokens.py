@@ -11,7 +11,7 @@ from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.layers.answers import step_table
-from pages.ui.layers.wording import step_name
+from pages.ui.layers.wording import column_name, step_name
 
 _ALL = "layers_all_tokens"
 _HEAD = "layers_head"
@@ -72,7 +72,7 @@ def _show(
         names if is_square else None,
         title=plain("layers.value"),
         row_title=plain("layers.looks") if is_square else "",
-        column_title=plain("layers.seen" if is_square else "layers.dimension"),
+        column_title=plain("layers.seen") if is_square else column_name(step),
         is_signed=step.operation != "attention_probs",
     )
     columns = zip(names if is_square else numbers, table.values.T, strict=True)

@@ -16,7 +16,7 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model, vocabulary
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
-from pages.ui.layers.wording import operation_name, step_name
+from pages.ui.layers.wording import column_name, operation_name, step_name
 
 _NAME = "layers_numbers"  # of the figure and its files
 _MOST_WORDS = 20
@@ -82,12 +82,12 @@ def _show_vector(
         names,
         title=plain("layers.value"),
         row_title="",
-        column_title=plain("layers.dimension"),
+        column_title=column_name(step),
         is_signed=True,
         starts=starts,
         limit=limit,
     )
-    columns = {plain("layers.dimension"): list(range(1, len(values) + 1))}
+    columns = {column_name(step): list(range(1, len(values) + 1))}
     firing = _firing(values) if step.operation == "neurons" else ""
     show_figure(
         figure,
@@ -104,10 +104,10 @@ def _show_heads(step: LayerStep, values: np.ndarray, token: str) -> None:
         names,
         title=plain("layers.value"),
         row_title=plain("layers.head"),
-        column_title=plain("layers.dimension"),
+        column_title=column_name(step),
         is_signed=True,
     )
-    columns = {plain("layers.dimension"): list(range(1, values.shape[1] + 1))}
+    columns = {column_name(step): list(range(1, values.shape[1] + 1))}
     columns |= dict(zip(_long_head_names(len(values)), values.tolist(), strict=True))
     show_figure(
         figure,

@@ -32,6 +32,11 @@ def about_step(step: LayerStep, pre_norm: bool) -> str:
     return t(f"layer_steps.about_{step.operation}")
 
 
+def column_name(step: LayerStep) -> str:
+    """What one number of a step's vector is called."""
+    return plain("layers.neuron" if step.axes[-1] == "I" else "layers.dimension")
+
+
 def shape_text(step: LayerStep) -> str:
     """The sizes of a step's result, each with its name."""
     sizes = zip(step.axes, step.shape, strict=True)
