@@ -191,7 +191,7 @@ def test_a_chain_is_stepped_paused_and_gone_on_with_as_if_never_stopped():
     finished(checked(app))
     assert app.session_state["masked_chain"].state.step == 1
     app.button(key="masked_gibbs_go").click().run()
-    app.button(key="masked_gibbs_go").click().run()  # now it says "Pause"
+    app.button(key="masked_gibbs_pause").click().run()
     checked(app)
     assert app.session_state["masked_chain"].job_id is None
     assert app.session_state["masked_chain"].state.step < 400

@@ -190,7 +190,9 @@ def _draw_buttons(chain: _Chain) -> None:
         st.button(
             t(f"masked_panels.gibbs_{name}"),
             icon=f":material/{icons[name]}:",
-            key="masked_gibbs_go",
+            # Two keys: a click can be delivered again while the clock ticks, and
+            # must not mean the opposite by then.
+            key="masked_gibbs_pause" if running else "masked_gibbs_go",
             on_click=_pause if running else _go,
             disabled=is_done and not running,
         )
@@ -214,6 +216,8 @@ def _draw_buttons(chain: _Chain) -> None:
 
 def _go() -> None:
     chain = st.session_state[_CHAIN]
+    if chain.job_id is not None:
+        return
     chunk = min(_FIRST_CHUNK, chain.goal - chain.state.step)
     with shown_to_user(stop=False):
         st.session_state[_CHAIN] = _start(chain, chunk)
@@ -222,6 +226,8 @@ def _go() -> None:
 def _step_once() -> None:
     """One step more, also beyond the goal; it is too short for a job."""
     chain = st.session_state[_CHAIN]
+    if chain.job_id is not None:
+        return
     with shown_to_user(stop=False):
         goal = chain.state.step + 1
         st.session_state[_CHAIN] = dataclasses.replace(_start(chain, 1), goal=goal)
@@ -229,8 +235,8 @@ def _step_once() -> None:
 
 def _pause() -> None:
     """Stops the chunk under way; its steps are drawn again, and alike, later."""
-    chain = st.session_state[_CHAIN]
-    if chain.job_id is None:
+    chain: _Chain | None = st.session_state.get(_CHAIN)
+    if chain is None or chain.job_id is None:
         return
     with shown_to_user(stop=False):
         client().cancel(chain.job_id)
@@ -238,8 +244,9 @@ def _pause() -> None:
 
 
 def _reset() -> None:
-    _pause()
-    del st.session_state[_CHAIN]
+    if _CHAIN in st.session_state:
+        _pause()
+        del st.session_state[_CHAIN]
 
 
 def _start(chain: _Chain, chunk: int) -> _Chain:
