@@ -1,0 +1,170 @@
+"""The embeddings page in a real browser: maps, points that move, links, files."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+pytestmark = pytest.mark.browser
+
+FIRST_ANSWER = 90_000
+SETTLED = re.compile(r"\d")
+MOST_BYTES = 1_000_000
+
+
+def open_map(visit, query: str, **browser) -> tuple[Page, Locator]:
+    page = visit(f"/embeddings?{query}", **browser)
+    points = page.locator(".point-map")
+    expect(points).to_have_attribute("data-draw-ms", SETTLED, timeout=FIRST_ANSWER)
+    return page, points
+
+
+VOCABULARY = "embeddings_panel=map&embeddings_map_method=pca"
+SENTENCES = "embeddings_panel=sentences"
+
+
+def test_a_word_is_found_marked_and_kept_in_the_link(visit):
+    page, points = open_map(visit, VOCABULARY)
+    points.get_by_role("searchbox").fill("river")
+    expect(points).to_have_attribute("data-matches", SETTLED)
+    points.get_by_role("button", name="river", exact=True).click()
+    expect(points).to_have_attribute("data-selected", "river")
+    title = page.get_by_role("heading", name="Nearest to river in the full space")
+    expect(title).to_be_visible(timeout=FIRST_ANSWER)
+    expect(page).to_have_url(re.compile("embeddings_map_selected="))
+    address = page.url.split("/embeddings")[1]
+    again, points = open_map(visit, address.removeprefix("?") + "&lang=中文")
+    expect(points).to_have_attribute("data-selected", "river")
+    expect(again.get_by_role("heading", name="river")).to_be_visible(
+        timeout=FIRST_ANSWER
+    )
+
+
+def test_the_vocabulary_travels_once_and_in_less_than_a_megabyte(new_page, server_url):
+    page = new_page()
+    received = []
+    page.on(
+        "websocket",
+        lambda socket: socket.on(
+            "framereceived", lambda frame: received.append(len(frame))
+        ),
+    )
+    page.goto(f"{server_url}/embeddings?{VOCABULARY}")
+    points = page.locator(".point-map")
+    expect(points).to_have_attribute("data-draw-ms", SETTLED, timeout=FIRST_ANSWER)
+    assert sum(received) < MOST_BYTES
+    before = sum(received)
+    points.get_by_role("searchbox").fill("ing")
+    expect(page).to_have_url(re.compile("embeddings_map_search=ing"))
+    assert sum(received) - before < MOST_BYTES / 20
+
+
+def test_only_what_was_found_is_shown_and_a_kind_can_be_hidden(visit):
+    _, points = open_map(visit, VOCABULARY)
+    everything = int(points.get_attribute("data-shown"))
+    points.get_by_role("searchbox").fill("lo")
+    expect(points).to_have_attribute("data-matches", SETTLED)
+    found = int(points.get_attribute("data-matches"))
+    points.get_by_role("checkbox").check()
+    expect(points).to_have_attribute("data-shown", str(found))
+    points.get_by_role("checkbox").uncheck()
+    points.get_by_role("searchbox").fill("")
+    kind = points.get_by_role("button", name=re.compile("## pieces"))
+    count = int(re.search(r"\((\d+)\)", kind.inner_text())[1])
+    kind.click()
+    expect(points).to_have_attribute("data-shown", str(everything - count))
+    expect(kind).to_have_attribute("aria-pressed", "false")
+
+
+def test_the_layer_moves_the_points_and_its_worth_is_always_said(visit):
+    page, points = open_map(visit, SENTENCES)
+    expect(points.get_by_role("note")).to_contain_text("Trustworthiness")
+    first = points.get_by_role("note").inner_text()
+    slider = points.get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(points).to_have_attribute("data-state", "1")
+    expect(points.get_by_text("layer 1", exact=True)).to_be_visible()
+    expect(points.get_by_role("note")).not_to_have_text(first)
+    expect(page).to_have_url(re.compile("embeddings_points_state=1"))
+
+
+def test_the_keyboard_turns_and_nears_a_map_in_space(visit):
+    page, points = open_map(visit, f"{SENTENCES}&embeddings_points_axes=3")
+    canvas = points.locator("canvas")
+    before = canvas.screenshot()
+    canvas.focus()
+    for key in ("ArrowRight", "ArrowDown", "+"):
+        page.keyboard.press(key)
+    page.wait_for_timeout(300)
+    assert canvas.screenshot() != before
+    points.get_by_role("button", name="Whole map").click()
+    page.wait_for_timeout(300)
+    assert canvas.screenshot() == before
+
+
+def test_a_point_under_the_pointer_says_its_sentence(visit):
+    page, points = open_map(visit, SENTENCES)
+    canvas = points.locator("canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    status = points.get_by_role("status")
+    said = set()
+    for step in range(60):
+        page.mouse.move(
+            box["x"] + box["width"] * (0.3 + 0.4 * (step % 10) / 10),
+            box["y"] + box["height"] * (0.2 + 0.6 * (step // 10) / 6),
+        )
+        page.wait_for_timeout(40)
+        said.add(status.inner_text())
+    assert any("." in text and "·" in text for text in said), said
+
+
+def test_pictures_and_tables_are_saved(visit, tmp_path):
+    page, points = open_map(visit, SENTENCES)
+    for name, start in (("Save as SVG", b"<svg"), ("Save as PNG", b"\x89PNG")):
+        with page.expect_download() as download:
+            points.get_by_role("button", name=name).click()
+        path = tmp_path / "file"
+        download.value.save_as(path)
+        assert path.read_bytes().startswith(start), name
+    page.get_by_role("button", name="Files").click()
+    sizes = {}
+    for name in ("Table (CSV)", "Vectors in full", "Their names"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=name).click()
+        path = tmp_path / "file"
+        download.value.save_as(path)
+        sizes[name] = len(path.read_text("utf-8-sig").splitlines())
+    assert sizes["Vectors in full"] + 1 == sizes["Their names"] == sizes["Table (CSV)"]
+
+
+def test_a_map_by_tsne_is_drawn_with_progress_and_measured(visit):
+    page = visit(f"/embeddings?{SENTENCES}&embeddings_points_method=tsne")
+    page.get_by_role("button", name="Draw with t-SNE").click(timeout=FIRST_ANSWER)
+    points = page.locator(".point-map")
+    expect(points).to_have_attribute("data-draw-ms", SETTLED, timeout=FIRST_ANSWER)
+    note = points.get_by_role("note")
+    expect(note).to_contain_text("seed 0")
+    expect(note).to_contain_text("Trustworthiness")
+
+
+@pytest.mark.parametrize("language", ["English", "中文"])
+def test_senses_part_layer_by_layer(visit, language):
+    page, points = open_map(visit, f"embeddings_panel=senses&lang={language}")
+    assert int(points.get_attribute("data-state")) > 1  # the last layer
+    heading = {"English": "Word sense", "中文": "词义"}[language]
+    expect(page.get_by_role("heading", name=heading)).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("panel", ["input", "positions", "words", "map", "sentences"])
+def test_the_page_fits_a_phone(visit, panel, scheme):
+    page = visit(
+        f"/embeddings?embeddings_panel={panel}", width=390, color_scheme=scheme
+    )
+    page.get_by_role("heading", level=2).first.wait_for()
+    width = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+    assert width <= 390
