@@ -54,7 +54,7 @@ class RowPredictions(FrozenArrays):
     Args:
         model_id: which model.
         labels: C class names, or the name of the number.
-        outputs: float64 `[R, C]`: probabilities, rows sum to 1, or numbers.
+        outputs: float32 `[R, C]`: probabilities, rows sum to 1, or numbers.
         is_regression: whether `outputs` are numbers.
         num_cut: rows whose end was left out.
     """

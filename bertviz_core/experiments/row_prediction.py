@@ -109,7 +109,9 @@ def predict_rows(
     """
     explorer.require_head("classifier")
     rows = token_rows(explorer, texts, pairs, max_tokens, progress)
-    outputs = np.empty((len(texts), explorer.loaded.model.num_labels))
+    # A million rows of many classes would not fit in double precision.
+    shape = (len(texts), explorer.loaded.model.num_labels)
+    outputs = np.empty(shape, np.float32)
     done = 0
     for chosen in by_tokens(rows.lengths):
         logits = explorer.forward(rows.batch(chosen), (_LOGITS,))[_LOGITS]

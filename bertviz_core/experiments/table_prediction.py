@@ -16,7 +16,7 @@ from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.experiments.row_prediction import predict_rows
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.columns import is_absent
-from bertviz_core.finetune.prediction_file import prediction_csv
+from bertviz_core.finetune.prediction_file import write_predictions
 from bertviz_core.finetune.table import Table
 
 NUM_FIRST = 20
@@ -70,7 +70,8 @@ def predict_table(
         max_tokens,
         progress,
     )
-    outputs = np.full((table.num_rows, found.outputs.shape[1]), np.nan)
+    shape = (table.num_rows, found.outputs.shape[1])
+    outputs = np.full(shape, np.nan, np.float32)
     outputs[asked] = found.outputs
     _write(path, table, found, outputs)
     return TablePredictions(
@@ -104,11 +105,16 @@ def _row(
 def _write(
     path: Path, table: Table, found: RowPredictions, outputs: np.ndarray
 ) -> None:
-    data = prediction_csv(
-        table.columns, table.cells, found.labels, outputs, found.is_regression
-    )
     try:
-        path.write_bytes(data)
+        with path.open("w", encoding="utf-8-sig", newline="") as file:
+            write_predictions(
+                file,
+                table.columns,
+                table.cells,
+                found.labels,
+                outputs,
+                found.is_regression,
+            )
     except OSError as error:
         raise TrainingError(
             "The predictions cannot be stored on the server. Received: {reason}. Its "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Sequence
+from typing import TextIO
 
 import numpy as np
 
@@ -14,39 +14,37 @@ from bertviz_core.finetune.numbers import is_number
 PREDICTED = "predicted"
 
 
-def prediction_csv(
+def write_predictions(
+    file: TextIO,
     columns: Sequence[str],
     cells: np.ndarray,
     labels: Sequence[str],
     outputs: np.ndarray,
     is_regression: bool,
-) -> bytes:
+) -> None:
     """Adds what a model says to the rows of a table.
 
     A class is followed by its probability and those of all others; a name that
     the table already has gets a number.
 
     Args:
+        file: to write to, opened with `newline=""` and, for Excel to read Chinese,
+            the encoding "utf-8-sig".
         columns: names of the table.
         cells: str objects `[R, num_columns]`.
         labels: C class names, or the name of the number.
         outputs: float `[R, C]`, probabilities or numbers; a row of NaN has no
             prediction and gets empty cells.
         is_regression: whether `outputs` are numbers.
-
-    Returns:
-        UTF-8 with a byte order mark, which Excel needs to read Chinese.
     """
     added = [PREDICTED]
     if not is_regression:
         added += [f"p({label})" for label in labels]
-    file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\r\n")
     names = [*columns, *_free_names(columns, added)]
     writer.writerow([safe_cell(name) for name in names])
     for row, values in zip(cells, outputs, strict=True):
         writer.writerow([*map(_cell, row), *_said(labels, values, is_regression)])
-    return file.getvalue().encode("utf-8-sig")
 
 
 def _said(labels: Sequence[str], values: np.ndarray, is_regression: bool) -> list[str]:

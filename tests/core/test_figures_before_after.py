@@ -1,6 +1,5 @@
 """Figures before and after training carry the numbers that they were given."""
 
-
 import numpy as np
 import pytest
 

@@ -8,7 +8,7 @@ import pytest
 
 from bertviz_core.analysis.attention_change import head_change
 from bertviz_core.finetune.coverage import coverage_at
-from bertviz_core.finetune.prediction_file import prediction_csv
+from bertviz_core.finetune.prediction_file import write_predictions
 from bertviz_core.finetune.scores import wilson_interval
 
 SURE = np.array([0.5, 0.9, 0.7, 0.9, 0.6])
@@ -37,15 +37,16 @@ def test_coverage_is_a_count_over_rows():
             assert found.accuracy[index] == pytest.approx(right[chosen].mean())
 
 
-def rows_of(data):
-    assert data.startswith(b"\xef\xbb\xbf")
-    return list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))
+def written(*arguments):
+    file = io.StringIO(newline="")
+    write_predictions(file, *arguments)
+    return list(csv.reader(io.StringIO(file.getvalue(), newline="")))
 
 
 def test_a_prediction_file_keeps_the_table_and_adds_class_and_probabilities():
     cells = np.array([["a,b", "x\ny"], ["红", "2"]], object)
     outputs = np.array([[0.25, 0.75], [0.5, 0.5]])
-    found = rows_of(prediction_csv(("text", "p(no)"), cells, ("no", "yes"), outputs, 0))
+    found = written(("text", "p(no)"), cells, ("no", "yes"), outputs, 0)
     assert found == [
         ["text", "p(no)", "predicted", "p(no) 2", "p(yes)"],
         ["a,b", "x\ny", "yes", "0.250000", "0.750000"],
@@ -55,8 +56,8 @@ def test_a_prediction_file_keeps_the_table_and_adds_class_and_probabilities():
 
 def test_no_cell_of_a_prediction_file_is_a_formula_and_numbers_stay():
     cells = np.array([["=1+1", "-3"], ["@x", "+1,5"], ["-x", "\tx"]], object)
-    data = prediction_csv(("=t", "-n"), cells, ("=no",), np.full((3, 1), 1.0), False)
-    header, *rows = rows_of(data)
+    data = written(("=t", "-n"), cells, ("=no",), np.full((3, 1), 1.0), False)
+    header, *rows = data
     assert header[:3] == ["'=t", "'-n", "predicted"]
     assert [row[:2] for row in rows] == [
         ["'=1+1", "-3"],
@@ -68,15 +69,15 @@ def test_no_cell_of_a_prediction_file_is_a_formula_and_numbers_stay():
 
 def test_numbers_are_written_as_numbers():
     cells = np.array([["a"], ["b"]], object)
-    data = prediction_csv(("t",), cells, ("price",), np.array([[-2.5], [1e6]]), True)
-    assert rows_of(data) == [["t", "predicted"], ["a", "-2.5"], ["b", "1e+06"]]
+    data = written(("t",), cells, ("price",), np.array([[-2.5], [1e6]]), True)
+    assert data == [["t", "predicted"], ["a", "-2.5"], ["b", "1e+06"]]
 
 
 def test_a_row_without_a_prediction_has_empty_cells():
     cells = np.array([["a"], [""]], object)
     outputs = np.array([[0.25, 0.75], [np.nan, np.nan]])
-    data = prediction_csv(("t",), cells, ("no", "yes"), outputs, False)
-    assert rows_of(data)[2] == ["", "", "", ""]
+    data = written(("t",), cells, ("no", "yes"), outputs, False)
+    assert data[2] == ["", "", "", ""]
 
 
 def test_attention_that_went_elsewhere_is_counted_by_head():

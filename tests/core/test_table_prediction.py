@@ -20,6 +20,7 @@ def table():
 
 
 def rows_of(path):
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf")  # Excel needs it
     text = path.read_bytes().decode("utf-8-sig")
     return list(csv.reader(io.StringIO(text)))
 

@@ -43,6 +43,9 @@ def show_heads(run: str, base: str, outcome: RunOutcome) -> None:
         st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
         return
     found = head_change(run, text, None)
+    if not found.distances.any():
+        st.info(t("fine_tune_results.heads_still"), icon=":material/ac_unit:")
+        return
     layer, head = _draw_all(found)
     first, second = (
         attention_matrix(model, Texts(text, None), "head", layer, head)

@@ -127,12 +127,12 @@ def _draw(words: WordScores, found: Attribution, read: ReadText, index: int) -> 
     # The strongest words, in the order of the text.
     chosen = np.sort(np.argsort(-np.abs(known), kind="stable")[:_MOST_DRAWN])
     names = [f"{i + 1} {words.words[i]}" for i in chosen.tolist()]
-    largest = float(np.abs(known).max())
+    largest, is_number = float(np.abs(known).max()), read.is_regression
     show_figure(
         signed_bars_figure(
             names,
             words.values[chosen],
-            plain("fine_tune_results.why_speaks"),
+            plain(f"fine_tune_results.why_{'raises' if is_number else 'speaks'}"),
             digits=2 if largest >= _LARGE else 4,
         ),
         name="ft_try_words",

@@ -83,7 +83,8 @@ def _try_text(outcome: RunOutcome, max_tokens: int) -> None:
             required=True,
             format_func=lambda name: plain(f"fine_tune_results.panel_{name}"),
         )
-        st.markdown(t(f"fine_tune_results.{panel}_intro"))
+        kind = "_number" if read.is_regression else ""
+        st.markdown(t(f"fine_tune_results.{panel}_intro{kind}"))
         if panel == "words":
             show_words(read)
         else:
