@@ -15,6 +15,7 @@ NAMES = (
     "load",
     "memory",
     "scoring",
+    "finetune",
     "ablation",
     "gibbs",
     "attention_size",

@@ -1,0 +1,113 @@
+"""Fine-tuning beside the `Trainer` of `transformers`, in one run.
+
+The same network from the same weights, the same rows and batches, everything learns.
+Each peer trains in its own process with its own loop and default settings, and they
+take turns of a few steps; the first turn, in which things are compiled, is not counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import statistics
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.machine import OtherWork, wait_until_quiet
+from benchmarks.peers import write_checkpoint
+from benchmarks.table import Table
+from benchmarks.trainers import NAMES, OURS, TRAINER, TrainingPeer
+from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
+
+NUM_TOKENS = 128
+ROUNDS = 3
+BUNDLED = "starter-en"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model.
+
+    Args:
+        name: in the table.
+        batch_size: rows of a step.
+        steps: of a turn.
+        target: times the tokens a second of the `Trainer` in float32.
+    """
+
+    name: str
+    batch_size: int
+    steps: int
+    target: float
+
+
+CASES = (Case(BUNDLED, 16, 6, 1.5), Case("BERT-base, random weights", 16, 2, 1.8))
+
+
+def measure() -> Table:
+    """Runs all models."""
+    title = f"Fine-tuning, rows of {NUM_TOKENS} tokens, everything learns"
+    needed = ("torch", "accelerate")
+    if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
+        notes = (
+            f"Not measured: {', '.join(missing)} not installed; see `make bench`.",
+        )
+        return Table(title, ("model",), (), notes)
+    rows = []
+    for case in CASES:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = BUNDLED_FOLDER / case.name
+            if case.name != BUNDLED:
+                folder = Path(scratch) / "model"
+                write_checkpoint(folder)
+            rows += _compare(case, folder)
+    return Table(
+        title,
+        ("model", "peer", "tokens/s", "ours / peer", "target", "met", "others"),
+        rows,
+        (
+            f"Median of {ROUNDS} turns; the ratio is the median over rounds. Ours is "
+            "in bfloat16 where the processor multiplies it in tiles (AMX), else in "
+            "float32.",
+            "'others': cores busy with other work, most in any round.",
+        ),
+    )
+
+
+def _compare(case: Case, folder: Path) -> list[tuple[str, ...]]:
+    speeds, others = _speeds(case, folder)
+    rows = []
+    for name in NAMES:
+        pairs = zip(speeds[OURS], speeds[name], strict=True)
+        ratio = statistics.median(ours / theirs for ours, theirs in pairs)
+        target = case.target if name == TRAINER else 1.0
+        judged = ("", "", "") if name == OURS else (
+            f"{ratio:.2f}", f">= {target:g}", "yes" if ratio >= target else "**no**",
+        )  # fmt: skip
+        speed = f"{statistics.median(speeds[name]):.0f}"
+        rows.append((case.name, name, speed, *judged, f"{others:.1f}"))
+    return rows
+
+
+def _speeds(case: Case, folder: Path) -> tuple[dict[str, list[float]], float]:
+    """Tokens a second of each peer in each round, and what else went on."""
+    tokens = case.batch_size * NUM_TOKENS * case.steps
+    speeds: dict[str, list[float]] = {name: [] for name in NAMES}
+    most = 0.0
+    with contextlib.ExitStack() as stack:
+        made = {
+            name: stack.enter_context(
+                TrainingPeer(name, folder, case.batch_size, NUM_TOKENS)
+            )
+            for name in NAMES
+        }
+        for peer in made.values():
+            peer.seconds(case.steps)
+        for _ in range(ROUNDS):
+            wait_until_quiet()
+            work = OtherWork()
+            for name, peer in made.items():
+                speeds[name].append(tokens / peer.seconds(case.steps))
+            most = max(most, work.cores())
+    return speeds, most

@@ -1,0 +1,187 @@
+"""One training, ours and that of `transformers`, each in a process of its own.
+
+A process trains with the whole loop of its library and stops after every few steps,
+until it is asked for the next ones: so peers take turns within one run.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+OURS, TRAINER, TRAINER_BF16 = "ours", "Trainer", "Trainer, bf16=True"
+NAMES = (OURS, TRAINER, TRAINER_BF16)
+NUM_LABELS = 2
+# More than any benchmark asks for: the processes are ended from outside.
+_MANY_STEPS = 100
+
+
+class TrainingPeer:
+    """A training in its own process. Use it in a `with` statement.
+
+    Args:
+        name: one of `NAMES`.
+        folder: a Hugging Face folder.
+        batch_size: rows of a step.
+        num_tokens: of every row, special tokens counted.
+    """
+
+    def __init__(
+        self, name: str, folder: Path, batch_size: int, num_tokens: int
+    ) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        task = (name, folder, batch_size, num_tokens, theirs)
+        self._process = context.Process(target=_serve, args=task)
+        self._process.start()
+        theirs.close()
+
+    def __enter__(self) -> TrainingPeer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.kill()
+        self._process.join()
+
+    def seconds(self, steps: int) -> float:
+        """Trains so many steps further and gives the seconds."""
+        self._pipe.send(steps)
+        return self._pipe.recv()  # EOFError when the peer died; its traceback is above
+
+
+class _Turns:
+    """Lets a training run on only while it is this peer's turn."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._left = 0
+        self._began = 0.0
+
+    def begin(self) -> None:
+        """Waits for the first turn."""
+        self._left = self._pipe.recv()
+        self._began = time.perf_counter()
+
+    def step(self) -> None:
+        """A step was taken; at the end of a turn waits for the next."""
+        self._left -= 1
+        if self._left == 0:
+            self._pipe.send(time.perf_counter() - self._began)
+            self.begin()
+
+
+def texts_of(vocabulary: tuple[str, ...], num_rows: int, num_tokens: int) -> list[str]:
+    """Texts of exactly so many tokens, [CLS] and [SEP] among them.
+
+    Args:
+        vocabulary: word pieces; whole words of plain letters are drawn.
+        num_rows: how many texts.
+        num_tokens: of each.
+    """
+    words = [piece for piece in vocabulary if piece.isascii() and piece.isalnum()]
+    rng = np.random.default_rng(0)
+    return [" ".join(rng.choice(words, num_tokens - 2)) for _ in range(num_rows)]
+
+
+def _serve(
+    name: str, folder: Path, batch_size: int, num_tokens: int, pipe: Connection
+) -> None:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    train: Callable[..., None] = _ours if name == OURS else _transformers
+    rows = (folder, batch_size, num_tokens)
+    train(_Turns(pipe), *rows, is_bf16=name == TRAINER_BF16)
+
+
+def _ours(
+    turns: _Turns, folder: Path, batch_size: int, num_tokens: int, is_bf16: bool
+) -> None:
+    from bertviz_core.checkpoints.library import open_model
+    from bertviz_core.finetune.examples import Examples, TrainingData
+    from bertviz_core.finetune.settings import FinetuneSettings
+    from bertviz_core.finetune.trainer import Trainer
+
+    loaded = open_model(str(folder))
+    vocabulary = loaded.tokenizer.vocabulary
+    num_rows = batch_size * _MANY_STEPS
+    texts = tuple(texts_of(vocabulary, num_rows, num_tokens))
+    targets = np.arange(num_rows, dtype="int32") % NUM_LABELS
+    rows = Examples(texts, None, targets, np.arange(num_rows))
+    few = rows.select(np.arange(NUM_LABELS))
+    settings = FinetuneSettings(
+        level="full", epochs=1, batch_size=batch_size, max_tokens=num_tokens
+    )
+    data = TrainingData(rows, few, ("a", "b"))
+
+    def told(event: Any) -> None:
+        if event.kind == "step":
+            turns.step()
+
+    trainer = Trainer(loaded, data, settings, told)
+    turns.begin()
+    trainer.run()
+
+
+def _transformers(
+    turns: _Turns, folder: Path, batch_size: int, num_tokens: int, is_bf16: bool
+) -> None:
+    import torch
+    from transformers import (
+        AutoTokenizer,
+        BertForSequenceClassification,
+        Trainer,
+        TrainerCallback,
+        TrainingArguments,
+        logging,
+    )
+
+    logging.set_verbosity_error()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    vocabulary = tuple(tokenizer.get_vocab())
+    texts = texts_of(vocabulary, batch_size * _MANY_STEPS, num_tokens)
+    encoded = tokenizer(texts, truncation=True, max_length=num_tokens)
+    rows = [
+        {name: values[index] for name, values in encoded.items()}
+        | {"labels": index % NUM_LABELS}
+        for index in range(len(texts))
+    ]
+
+    class Waits(TrainerCallback):
+        """Waits for its turn after every step."""
+
+        def on_train_begin(self, *_: Any, **__: Any) -> None:
+            turns.begin()
+
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            turns.step()
+
+    # The bundled model is stored in 16 bits, in which nobody would train it.
+    model = BertForSequenceClassification.from_pretrained(
+        folder, num_labels=NUM_LABELS, dtype=torch.float32
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        arguments = TrainingArguments(
+            scratch,
+            per_device_train_batch_size=batch_size,
+            num_train_epochs=1,
+            bf16=is_bf16,
+            use_cpu=True,
+            report_to="none",
+            save_strategy="no",
+            disable_tqdm=True,
+        )
+        trainer = Trainer(model, arguments, train_dataset=rows, callbacks=[Waits()])
+        trainer.train()
