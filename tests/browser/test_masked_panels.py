@@ -1,0 +1,296 @@
+"""The questions of the masked-word page in a real browser."""
+
+from __future__ import annotations
+
+import csv
+import re
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.app.chinese_model import write_chinese_model
+from tests.browser.conftest import ANSWER_SECONDS
+
+FIGURE = ".js-plotly-plot"
+TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
+
+
+USUAL_SECONDS = 5  # of Playwright
+
+
+@pytest.fixture(autouse=True)
+def patience():
+    """A first answer takes its time on a busy machine."""
+    expect.set_options(timeout=ANSWER_SECONDS * 1000)
+    yield
+    expect.set_options(timeout=USUAL_SECONDS * 1000)
+
+
+def address(**choices):
+    return "/masked_word?" + "&".join(f"{k}={quote(v)}" for k, v in choices.items())
+
+
+def at_rest(page):
+    page.wait_for_selector('[data-test-script-state="notRunning"]')
+
+
+def panel(page, name):
+    page.locator(".st-key-masked_panel").get_by_role("radio", name=name).or_(
+        page.locator(".st-key-masked_panel").get_by_role("button", name=name)
+    ).first.click()
+
+
+def choose(page, key, name):
+    """Chooses an option of a row of buttons."""
+    page.locator(f".st-key-{key}").get_by_text(name, exact=True).click()
+
+
+def rows_of(download, tmp_path):
+    path = tmp_path / "table.csv"
+    download.value.save_as(path)
+    return list(csv.DictReader(path.read_text("utf-8-sig").splitlines()))
+
+
+def open_downloads(page, name):
+    popover = page.locator(f".st-key-{name}_downloads")
+    popover.get_by_role("button").first.click()
+
+
+def metric(page, label):
+    box = page.get_by_test_id("stMetric").filter(has_text=label)
+    return box.get_by_test_id("stMetricValue")
+
+
+def test_masks_hidden_by_click_are_filled_step_by_step(visit, tmp_path):
+    page = visit(address(masked_text="Paris is the capital of France."))
+    words = page.locator(".st-key-masked_words")
+    for name in ("Paris", "France"):
+        words.get_by_text(name, exact=True).click()
+        expect(words.get_by_text(name, exact=True)).to_be_visible()
+    expect(page.locator(".st-key-masked_text textarea")).to_have_value(
+        "[MASK] is the capital of [MASK]."
+    )
+    panel(page, "Fill several masks together")
+    play = page.get_by_role("button", name="Play")
+    play.click()
+    slider = page.locator(".st-key-masked_fill_step").get_by_role("slider")
+    expect(slider).to_have_value("0")
+    expect(slider).to_have_value("1")
+    expect(page.get_by_text("Step 1: mask")).to_be_visible()
+    expect(slider).to_have_value("2")
+    expect(page.get_by_text("Step 2: mask")).to_be_visible()
+    open_downloads(page, "masked_filling")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Table (CSV)").click()
+    rows = rows_of(download, tmp_path)
+    assert [row["Step"] for row in rows] == ["1", "2"]
+    assert {row["Mask"] for row in rows} == {"1", "2"}
+
+
+def test_exact_pairs_show_both_orders(visit):
+    page = visit(address(masked_panel="fill", masked_text=TWO_MASKS))
+    choose(page, "masked_fill_mode", "exact pairs")
+    expect(page.get_by_text("The two orders disagree")).to_be_visible()
+    expect(page.locator(".st-key-masked_pairs_figure " + FIGURE)).to_be_visible()
+
+
+def test_a_chain_is_started_paused_resumed_stepped_saved_and_begun_anew(
+    visit, tmp_path
+):
+    page = visit(
+        address(
+            masked_panel="gibbs",
+            masked_gibbs_steps="3000",
+            masked_gibbs_burn_in="10",
+            masked_text="The old man went to the sea.",
+        )
+    )
+    go = page.locator(".st-key-masked_gibbs_go").get_by_role("button")
+    pause = page.locator(".st-key-masked_gibbs_pause").get_by_role("button")
+    done = metric(page, "Steps done")
+    expect(go).to_have_text(re.compile("Start"))
+    go.click()
+    expect(pause).to_have_text(re.compile("Pause"))
+    expect(page.get_by_text(re.compile(r"Step [\d,]+ of 3,000"))).to_be_visible()
+    expect(done).not_to_have_text("0")
+    pause.click()
+    expect(go).to_have_text(re.compile("Go on"))
+    at_rest(page)
+    paused = int(done.inner_text().replace(",", ""))
+    assert 0 < paused < 3000
+    page.wait_for_timeout(1200)
+    expect(done).to_have_text(f"{paused:,}")
+
+    page.get_by_role("button", name="One step").click()
+    expect(done).to_have_text(f"{paused + 1:,}")
+    expect(page.locator(FIGURE).last.get_by_text("Burn-in")).to_be_visible()
+    expect(metric(page, "Steps that changed a word")).to_contain_text("%")
+
+    goal = page.locator(".st-key-masked_gibbs_steps input")
+    goal.fill(str(paused + 41))
+    goal.press("Enter")
+    at_rest(page)
+    go.click()
+    expect(page.get_by_text(f"{paused + 41:,} steps are done")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Chain as CSV").click()
+    rows = rows_of(download, tmp_path)
+    assert len(rows) == paused + 41
+    assert [row["Burn-in"] for row in rows].count("1") == 10
+    for row in rows:
+        assert (row["Before"] != row["After"]) == (row["Changed"] == "1")
+
+    page.get_by_role("button", name="Start over").click()
+    expect(page.get_by_text("The chain has not begun")).to_be_visible()
+    expect(go).to_have_text(re.compile("Start"))
+
+
+def test_two_sentences_are_compared_and_a_word_is_searched(visit, tmp_path):
+    page = visit(
+        address(
+            masked_panel="compare", masked_text="The doctor said that [MASK] was tired."
+        )
+    )
+    expect(page.get_by_text("stereotypes included")).to_be_visible()
+    expect(page.locator(".st-key-masked_other input")).to_have_value(
+        "The nurse said that [MASK] was tired."
+    )
+    expect(page.get_by_text("of at most 1 bit")).to_be_visible()
+    search = page.locator(".st-key-masked_compare_search input")
+    search.fill("xyzzyx")
+    search.press("Enter")
+    expect(page.get_by_text("No word of the vocabulary holds")).to_be_visible()
+    page.locator(".st-key-masked_compare_rest label").click()
+    expect(page).to_have_url(re.compile("masked_compare_rest=true"))
+    page.get_by_text("All words of the vocabulary").click()
+    with page.expect_download() as download:
+        page.locator(".st-key-masked_all_words_csv").get_by_role("button").click()
+    rows = rows_of(download, tmp_path)
+    assert len(rows) == 16_384
+    assert sum(float(row["In A"]) for row in rows) == pytest.approx(1, abs=1e-3)
+
+
+def test_the_lens_follows_a_word_that_is_typed(visit):
+    page = visit(address(masked_panel="lens"))
+    box = page.locator(".st-key-masked_lens_word input")
+    box.click()
+    page.keyboard.type("rome")
+    expect(page.get_by_role("option", name="rome")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text(re.compile("Rank of “rome”"))).to_be_visible()
+    expect(page).to_have_url(re.compile("masked_lens_word=rome"))
+    expect(page.get_by_text("Caution:")).to_be_visible()
+
+
+def test_reasons_are_looked_at_in_tokens_layers_and_heads(visit):
+    page = visit(address(masked_panel="why"))
+    expect(page.get_by_text("Completeness error")).to_be_visible()
+    for name, key in (("the layers", "masked_why_layers"),
+                      ("the heads", "masked_why_heads")):  # fmt: skip
+        choose(page, "masked_why_look", name)
+        expect(page.locator(f".st-key-{key}_figure {FIGURE}")).to_be_visible()
+    choose(page, "masked_why_look", "a check with random weights")
+    page.get_by_role("button", name="Compute").click()
+    expect(page.get_by_text("Near 1 is a warning")).to_be_visible()
+
+
+def test_a_chinese_word_is_hidden_by_one_click_found_and_put_in(visit, tmp_path):
+    model = write_chinese_model(tmp_path)
+    text = "我喜欢吃苹果，他喝奶。"
+    page = visit(
+        address(model=str(model), masked_text=text, masked_panel="whole", lang="中文")
+    )
+    box = page.locator(".st-key-masked_text textarea")
+    expect(box).to_have_value(text)
+    choose(page, "masked_click_size", "2 个字")
+    page.locator(".st-key-masked_words").get_by_text("苹", exact=True).click()
+    expect(box).to_have_value("我喜欢吃[MASK][MASK]，他喝奶。")
+    expect(page.get_by_text("你遮住的是 苹果")).to_be_visible()
+    words = page.locator(".st-key-masked_whole_insert")
+    word = words.get_by_text(re.compile("^[\u4e00-\u9fff]{2}$")).first
+    written = word.inner_text()
+    word.click()
+    expect(box).to_have_value(f"我喜欢吃{written}，他喝奶。")
+
+
+def test_a_link_opens_in_another_browser_as_it_was(visit):
+    page = visit(address(masked_text=TWO_MASKS, masked_panel="score"))
+    choose(page, "masked_score_kind", "a minimal pair")
+    first = page.locator(".st-key-masked_score_first input")
+    first.fill("The dogs are here.")
+    first.press("Enter")
+    expect(page).to_have_url(re.compile("masked_score_first="))
+    choose(page, "masked_mask", "2")
+    page.locator(".st-key-masked_words_alone label").click()
+    expect(page).to_have_url(re.compile("masked_words_alone=true"))
+    expect(page).to_have_url(re.compile("masked_mask=2"))
+    at_rest(page)
+    parts = urlsplit(page.url)
+    again = visit(f"{parts.path}?{parts.query}", locale="zh-CN")
+    expect(again.locator(".st-key-masked_score_first input")).to_have_value(
+        "The dogs are here."
+    )
+    expect(again.locator(".st-key-masked_text textarea")).to_have_value(TWO_MASKS)
+    expect(again.get_by_text("第 2 个空缺（共 2 个）")).to_be_visible()
+    expect(again.locator(".st-key-masked_words_alone input")).to_be_checked()
+    at_rest(again)
+    asked = parse_qs(parts.query)
+    assert parse_qs(urlsplit(again.url).query) == asked
+
+
+def test_earlier_texts_are_one_choice_away(visit):
+    page = visit("/masked_word")
+    box = page.locator(".st-key-masked_text textarea")
+    box.fill("One [MASK].")
+    box.press("Control+Enter")
+    earlier = page.locator(".st-key-masked_earlier")
+    earlier.locator("input").click()
+    page.get_by_role("option", name="Paris is the capital of [MASK].").click()
+    expect(box).to_have_value("Paris is the capital of [MASK].")
+    page.get_by_role("button", name="Undo").click()
+    expect(box).to_have_value("One [MASK].")
+
+
+def test_the_program_of_a_view_is_shown_and_copied(visit):
+    page = visit(address(masked_panel="gelu"))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator(".st-key-masked_gelu_code summary").click()
+    code = page.get_by_test_id("stCode")
+    expect(code).to_contain_text("switch_gelu(explorer, 'Paris is the capital")
+    code.hover()
+    code.get_by_role("button").first.click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("from bertviz_core import Explorer\n")
+    assert "[MASK]" in copied
+
+
+@pytest.mark.parametrize("name", ["lens", "compare", "why", "positions"])
+def test_the_figure_of_a_panel_opens_without_a_network(visit, new_page, tmp_path, name):
+    page = visit(address(masked_panel=name))
+    figures = {"lens": "masked_lens", "compare": "masked_comparison",
+               "why": "masked_why", "positions": "masked_positions_map"}  # fmt: skip
+    figure = figures[name]
+    page.locator(f".st-key-{figure}_figure {FIGURE}").wait_for()
+    open_downloads(page, figure)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Figure (HTML").click()
+    path = tmp_path / "figure.html"
+    download.value.save_as(path)
+    offline = new_page()
+    offline.context.set_offline(True)
+    offline.goto(path.as_uri())
+    offline.locator(f"{FIGURE} svg").first.wait_for()
+
+
+@pytest.mark.parametrize("name", ["fill", "compare", "lens", "why", "positions"])
+def test_a_panel_fits_a_phone(visit, name):
+    page = visit(
+        address(masked_panel=name, masked_text=TWO_MASKS, masked_click_size="1"),
+        width=390,
+    )
+    page.locator(FIGURE).nth(3).wait_for()
+    overflow = page.get_by_test_id("stMain").evaluate(
+        "element => element.scrollWidth - element.clientWidth"
+    )
+    assert overflow <= 0
