@@ -81,6 +81,26 @@ def test_arrows_in_the_text_box_move_the_cursor_alone(visit):
     title(page, "Way in: Sum")
 
 
+def test_after_a_choice_elsewhere_a_click_into_the_strip_brings_the_walk_back(visit):
+    page = open_page(visit, "?layers_step=embedding_sum")
+    page.get_by_role("radio", name="3 cat").or_(
+        page.get_by_role("button", name="3 cat")
+    ).first.click()
+    expect(page.get_by_text("at token 3 cat").first).to_be_visible()
+    strip(page).locator(".squares").last.click()
+    # What was hit may be a square; from wherever that is, one step back.
+    before = page.locator("h3").first.inner_text()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("h3").first).not_to_have_text(before)
+
+
+def test_all_tokens_are_drawn_below_the_one_that_is_followed(visit):
+    page = open_page(visit, "?layers_step=layer_0/neurons&layers_panel=orders")
+    page.get_by_text("Show all tokens").click()
+    expect(page.get_by_text("tokens 1 to 13, a row each").first).to_be_visible()
+    expect(page).to_have_url(re.compile("layers_all_tokens=true"))
+
+
 def test_a_link_brings_step_token_and_panel_back_in_the_other_language(visit):
     query = "?layers_step=layer_2/attention_probs&layers_token=4&layers_panel=orders"
     page = open_page(visit, f"{query}&lang=中文")
