@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +54,26 @@ def read_lines(text: str) -> LabelledLines:
             sentences.append(rest)
             labels.append(label)
     return LabelledLines(tuple(sentences), tuple(labels))
+
+
+def join_lines(sentences: Sequence[str], labels: Sequence[str]) -> str:
+    """Writes sentences and groups as a user would type them.
+
+    White space within a sentence becomes single spaces; a group that is too long to
+    be read back as one is cut.
+
+    Args:
+        sentences: in their order; one of white space alone is passed over.
+        labels: as many; "" for none.
+    """
+    lines = []
+    for sentence, label in zip(sentences, labels, strict=True):
+        text = " ".join(sentence.split())
+        group = " ".join(label.replace("|", "/").replace("｜", "/").split())
+        group = group[:LONGEST_LABEL].strip()
+        if text:
+            lines.append(f"{group} | {text}" if group else text)
+    return "\n".join(lines)
 
 
 @functools.cache

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.labelled_lines import bundled_lines, read_lines
 from pages.ui.embeddings.panels import PANELS
 from pages.ui.engine import DEFAULT_MODEL, client
@@ -283,6 +284,20 @@ def test_long_sentences_stay_out_of_the_link_and_say_so():
     finished(app)
     assert "not part of the link" in said(app)
     assert "embeddings_topics" not in app.query_params
+
+
+def test_cosines_between_points_are_those_of_the_shown_layer():
+    app = open_page(
+        embeddings_panel="sentences",
+        embeddings_similarity="true",
+        embeddings_points_state="2",
+    )
+    lines = read_lines(bundled_lines("topics", "en"))
+    vectors = client().sentence_vectors(DEFAULT_MODEL, lines.sentences, "mean", 2)
+    (found,) = [s for s in specs(app) if s["data"][0]["type"] == "heatmap"]
+    np.testing.assert_allclose(
+        np.array(found["data"][0]["z"], float), cosine_matrix(vectors), atol=1e-6
+    )
 
 
 def test_senses_are_scored_and_mapped_at_the_last_layer():

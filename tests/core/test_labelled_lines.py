@@ -7,6 +7,7 @@ from bertviz_core.analysis.labelled_lines import (
     LONGEST_LABEL,
     SETS,
     bundled_lines,
+    join_lines,
     read_lines,
 )
 
@@ -59,6 +60,14 @@ def test_bundled_sets_have_groups_of_several_sentences(name, language):
 def test_every_sentence_of_the_senses_has_the_word(language, word):
     found = read_lines(bundled_lines("senses", language))
     assert all(word in sentence.lower() for sentence in found.sentences)
+
+
+def test_lines_that_are_written_are_read_back():
+    sentences = ("one  two\nthree", "a | b", "   ", "last")
+    labels = ("x|y", "", "z", "w" * (LONGEST_LABEL + 5))
+    found = read_lines(join_lines(sentences, labels))
+    assert found.sentences == ("one two three", "b", "last")
+    assert found.labels == ("x/y", "a", "w" * LONGEST_LABEL)
 
 
 def test_another_set_is_a_mistake():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from bertviz_core.experiments.word_vector_results import WordAnalogy
+from bertviz_core.snippets import embeddings as programs
+from pages.ui.code import show_code
 from pages.ui.embeddings.answers import solve_analogy
 from pages.ui.embeddings.word_boxes import (
     choose_comparison,
@@ -48,6 +50,16 @@ def show_analogy(model: str, language: str) -> None:
     nearest = found.nearest.words[0] if found.nearest.words else ""
     if nearest in found.inputs:
         st.info(t("embeddings.input_is_nearest", word=nearest), icon=":material/info:")
+    show_code(
+        programs.ANALOGY,
+        name="embeddings_analogy",
+        model=model,
+        inputs=tuple(words[:3]),
+        expected=words[3],
+        count=count,
+        metric=metric,
+        without=without,
+    )
 
 
 def _show_ranks(found: WordAnalogy) -> None:

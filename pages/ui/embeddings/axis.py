@@ -9,6 +9,8 @@ import streamlit as st
 
 from bertviz_core.experiments.word_vector_results import WordAxis
 from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.snippets import embeddings as programs
+from pages.ui.code import show_code
 from pages.ui.embeddings.answers import project_words
 from pages.ui.embeddings.choosing import choose_left_out
 from pages.ui.embeddings.word_boxes import type_word
@@ -53,6 +55,15 @@ def show_axis(model: str, language: str) -> None:
             if end.words
             else t("embeddings.nothing_left")
         )
+    show_code(
+        programs.AXIS,
+        name="embeddings_axis",
+        model=model,
+        first=first,
+        second=second,
+        words=words,
+        without=without,
+    )
 
 
 def _type_words(language: str) -> tuple[str, ...]:

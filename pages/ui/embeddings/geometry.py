@@ -8,6 +8,8 @@ import streamlit as st
 from bertviz_core.experiments.map_results import LayerFacts
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.snippets import embeddings as programs
+from pages.ui.code import show_code
 from pages.ui.embeddings.sentence_box import edit_sentences
 from pages.ui.embeddings.sentences import layer_name
 from pages.ui.embeddings.settings import choose_seed
@@ -29,20 +31,7 @@ def explore_geometry(model: str) -> None:
     st.markdown(t("embeddings.geometry_intro"))
     with shown_to_user():
         lines = edit_sentences(model, "topics")
-        boxes = st.columns(2)
-        num_deviations = boxes[0].slider(
-            t("embeddings.deviations"),
-            2.0,
-            6.0,
-            3.0,
-            0.5,
-            key="embeddings_deviations",
-            help=t("embeddings.deviations_help"),
-            bind="query-params",
-            persist_state="session",
-        )
-        with boxes[1]:
-            seed = choose_seed("embeddings_geometry")
+        num_deviations, seed = _choose()
         if lines is None:
             return
         found: LayerFacts | None = ask_job(
@@ -60,6 +49,33 @@ def explore_geometry(model: str) -> None:
         _show_anisotropy(found)
         _show_lengths(found)
         _show_outliers(found)
+        show_code(
+            programs.GEOMETRY,
+            name="embeddings_geometry",
+            model=model,
+            sentences=lines.sentences,
+            num_deviations=num_deviations,
+            seed=seed,
+        )
+
+
+def _choose() -> tuple[float, int]:
+    """The rule for outliers, and the seed."""
+    boxes = st.columns(2)
+    num_deviations = boxes[0].slider(
+        t("embeddings.deviations"),
+        2.0,
+        6.0,
+        3.0,
+        0.5,
+        key="embeddings_deviations",
+        help=t("embeddings.deviations_help"),
+        bind="query-params",
+        persist_state="session",
+    )
+    with boxes[1]:
+        seed = choose_seed("embeddings_geometry")
+    return float(num_deviations), seed
 
 
 def _show_anisotropy(found: LayerFacts) -> None:

@@ -8,6 +8,8 @@ import streamlit as st
 from bertviz_core.experiments.embedding_results import PARTS, InputSum
 from bertviz_core.figures.embedding_input import strips_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.snippets import embeddings as programs
+from pages.ui.code import show_code
 from pages.ui.embeddings.answers import take_input_apart
 from pages.ui.embeddings.choosing import choose_number, choose_token
 from pages.ui.errors import shown_to_user
@@ -59,6 +61,15 @@ def explore_input(model: str) -> None:
         _show_strips(found, token, dimension)
         _show_shares(found, token)
         _show_arithmetic(found, token, dimension)
+        show_code(
+            programs.INPUT_SUM,
+            name="embeddings_input",
+            model=model,
+            text=text,
+            pair=pair,
+            token=token,
+            dimension=dimension,
+        )
 
 
 def _edit(model: str) -> tuple[str, str | None]:

@@ -11,7 +11,9 @@ from bertviz_core.figures.embedding_positions import (
     curves_by_place_figure,
     matrix_figure,
 )
+from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
+from pages.ui.code import show_code
 from pages.ui.embeddings.answers import position_geometry
 from pages.ui.embeddings.choosing import choose_number
 from pages.ui.errors import shown_to_user
@@ -49,6 +51,7 @@ def explore_positions(model: str) -> None:
         else:
             _show_curve(found)
         _show_apart(found)
+        show_code(programs.POSITIONS, name="embeddings_positions", model=model)
 
 
 def _show_matrix(found: PositionGeometry) -> None:

@@ -11,6 +11,8 @@ from bertviz_core.experiments.embedding_results import WordSenses
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.point_map import FirstChoice, PointMap, category_colour
 from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.snippets import embeddings as programs
+from pages.ui.code import show_code
 from pages.ui.embeddings.points import map_words, point_map
 from pages.ui.embeddings.sentence_box import edit_sentences
 from pages.ui.embeddings.sentences import layer_name
@@ -58,6 +60,14 @@ def explore_senses(model: str) -> None:
         _show_curves(found)
         state = _show_map(lines, found)
         _show_cosines(found, state)
+        show_code(
+            programs.SENSES,
+            name="embeddings_senses",
+            model=model,
+            sentences=lines.sentences,
+            word=word,
+            senses=lines.labels,
+        )
 
 
 def _show_curves(found: WordSenses) -> None:

@@ -9,6 +9,7 @@ from bertviz_core.analysis.labelled_lines import (
     bundled_lines,
     read_lines,
 )
+from pages.ui.embeddings.sentence_file import offer_file
 from pages.ui.language import t
 from pages.ui.models import language_of
 
@@ -54,6 +55,7 @@ def edit_sentences(model: str, name: str) -> LabelledLines | None:
             args=(key, name, language),
             type="tertiary",
         )
+        offer_file(key, MAX_SENTENCES)
     if not lines.sentences:
         st.info(t("embeddings.no_sentences"), icon=":material/edit:")
         return None

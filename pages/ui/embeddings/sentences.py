@@ -11,14 +11,17 @@ from bertviz_core.analysis.labelled_lines import LabelledLines
 from bertviz_core.experiments.map_results import SentenceMap
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.point_map import Colour, PointMap, category_colour
+from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
+from pages.ui.code import show_code
 from pages.ui.embeddings.answers import sentence_vectors
 from pages.ui.embeddings.files import axis_columns, offer_tsv
 from pages.ui.embeddings.points import map_words, point_map
 from pages.ui.embeddings.quality import quality_sentence
 from pages.ui.embeddings.sentence_box import edit_sentences
 from pages.ui.embeddings.settings import choose_axes, choose_seed, choose_tsne
+from pages.ui.embeddings.similarity import show_similarity
 from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv, show_figure
 from pages.ui.jobs import ask_job
@@ -58,7 +61,9 @@ def explore_sentences(model: str) -> None:
             return
         state = _show_map(lines, found)
         _show_quality(found)
+        show_similarity(model, lines, found, state, layer_name(state))
         _offer_files(model, lines, found, state)
+        _show_program(model, lines, settings)
 
 
 def _choose() -> _Settings:
@@ -200,6 +205,22 @@ def _show_quality(found: SentenceMap) -> None:
             **{name: values.tolist() for name, values in named.items()},
         },
     )
+
+
+def _show_program(model: str, lines: LabelledLines, chosen: _Settings) -> None:
+    places = {
+        "model": model,
+        "sentences": lines.sentences,
+        "reading": chosen.reading,
+        "num_axes": chosen.num_axes,
+        "seed": chosen.seed,
+    }
+    if chosen.method == "pca":
+        places["alignment"] = chosen.alignment
+        show_code(programs.SENTENCES_PCA, name=KEY, **places)
+    else:
+        places["perplexity"] = chosen.perplexity
+        show_code(programs.SENTENCES_TSNE, name=KEY, **places)
 
 
 def _offer_files(

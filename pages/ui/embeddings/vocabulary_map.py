@@ -8,8 +8,10 @@ import streamlit as st
 from bertviz_core.analysis.wordlists import MAIN_KINDS, main_kinds
 from bertviz_core.experiments.map_results import VocabularyMap
 from bertviz_core.figures.point_map import Colour, PointMap
+from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, vocabulary
+from pages.ui.code import show_code
 from pages.ui.embeddings.answers import (
     exported_vectors,
     nearest_words,
@@ -67,6 +69,7 @@ def explore_vocabulary(model: str) -> None:
         if chosen.selected is not None:
             _show_nearest(model, tokens, chosen.selected)
         _offer_files(model, tokens, norms, found, chosen)
+        _show_program(model, num_axes, found)
 
 
 def _tsne(model: str, num_axes: int) -> VocabularyMap | None:
@@ -142,6 +145,20 @@ def _show_nearest(model: str, tokens: tuple[str, ...], selected: int) -> None:
     st.caption(t("embeddings.nearest_explained"))
     found = nearest_words(model, word, _NUM_NEIGHBOURS, "cosine", ())
     show_neighbours(found.neighbours, "cosine", "embeddings_map_neighbours")
+
+
+def _show_program(model: str, num_axes: int, found: VocabularyMap) -> None:
+    if found.method == "pca":
+        show_code(programs.VOCABULARY_PCA, name=KEY, model=model, num_axes=num_axes)
+        return
+    show_code(
+        programs.VOCABULARY_TSNE,
+        name=KEY,
+        model=model,
+        num_axes=num_axes,
+        seed=found.seed,
+        perplexity=found.perplexity,
+    )
 
 
 def _offer_files(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
+from pages.ui.code import show_code
 from pages.ui.embeddings.analogy import show_analogy
 from pages.ui.embeddings.answers import nearest_words
 from pages.ui.embeddings.axis import show_axis
@@ -69,3 +71,12 @@ def _neighbours(model: str, language: str) -> None:
     )
     show_neighbours(found.neighbours, metric, "embeddings_neighbours")
     st.caption(t("embeddings.compared", count=found.num_compared))
+    show_code(
+        programs.NEIGHBOURS,
+        name="embeddings_neighbours",
+        model=model,
+        word=word,
+        count=count,
+        metric=metric,
+        without=without,
+    )

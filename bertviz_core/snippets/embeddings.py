@@ -1,0 +1,137 @@
+"""The numbers of the embeddings page, part by part; see `writing`."""
+
+from __future__ import annotations
+
+INPUT_SUM = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.embedding_tables import take_input_apart
+
+explorer = Explorer.open({model})
+found = take_input_apart(explorer, {text}, {pair}, cut=True)
+print(found.tokenized.tokens[{token}], found.largest_difference)
+for name, part, length, share in zip(
+    ("word", "position", "segment"), found.parts, found.part_norms, found.shares
+):
+    print(name, part[{token}, {dimension}], length[{token}], share[{token}])
+print(found.summed[{token}, {dimension}], found.normed[{token}, {dimension}])
+"""
+
+POSITIONS = """
+from bertviz_core import Explorer
+from bertviz_core.analysis.position_geometry import position_geometry
+from bertviz_core.experiments.embedding_tables import position_table
+
+explorer = Explorer.open({model})
+found = position_geometry(position_table(explorer))
+print(found.explained, found.by_distance[:8])
+for position in found.standing_apart:
+    print(position, found.norms[position], found.near_cosines[position])
+"""
+
+NEIGHBOURS = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.word_vectors import nearest_words, word_vectors
+
+explorer = Explorer.open({model})
+vectors = word_vectors(explorer)
+found = nearest_words(explorer, vectors, {word}, {count}, {metric}, {without})
+for word, score in zip(found.neighbours.words, found.neighbours.found.scores):
+    print(word, score)
+"""
+
+ANALOGY = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.word_vectors import solve_analogy, word_vectors
+
+explorer = Explorer.open({model})
+vectors = word_vectors(explorer)
+found = solve_analogy(
+    explorer, vectors, {inputs}, {expected}, {count}, {metric}, {without}
+)
+print(found.answer.rank, found.answer.rank_without_inputs)
+for word, score in zip(found.nearest.words, found.nearest.found.scores):
+    print(word, score)
+"""
+
+AXIS = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.word_vectors import project_words, word_vectors
+
+explorer = Explorer.open({model})
+vectors = word_vectors(explorer)
+found = project_words(
+    explorer, vectors, {first}, {second}, {words}, without={without}
+)
+for word, cosine, share in zip(found.words, found.cosines, found.percentiles):
+    print(word, cosine, share)
+"""
+
+SENTENCES_PCA = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.sentence_maps import map_by_pca
+from bertviz_core.experiments.sentence_states import sentence_states
+
+explorer = Explorer.open({model})
+states = sentence_states(explorer, {sentences}, {reading}, cut=True)
+found = map_by_pca(states, {num_axes}, {alignment}, {seed})
+for explained, quality in zip(found.explained, found.qualities):
+    print(explained, quality)
+"""
+
+SENTENCES_TSNE = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.sentence_maps import map_by_tsne
+from bertviz_core.experiments.sentence_states import sentence_states
+
+explorer = Explorer.open({model})
+states = sentence_states(explorer, {sentences}, {reading}, cut=True)
+found = map_by_tsne(states, {num_axes}, {seed}, {perplexity})
+for quality in found.qualities:
+    print(quality)
+"""
+
+VOCABULARY_PCA = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.vocabulary_maps import map_by_pca
+from bertviz_core.experiments.word_vectors import word_vectors
+
+explorer = Explorer.open({model})
+vectors = word_vectors(explorer).table.vectors
+found = map_by_pca(vectors, {num_axes})
+print(found.explained, found.quality)
+"""
+
+VOCABULARY_TSNE = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.vocabulary_maps import map_by_tsne
+from bertviz_core.experiments.word_vectors import word_vectors
+
+# For a whole vocabulary this takes minutes.
+explorer = Explorer.open({model})
+vectors = word_vectors(explorer).table.vectors
+found = map_by_tsne(vectors, {num_axes}, {seed}, perplexity={perplexity})
+print(found.divergence, found.quality)
+"""
+
+SENSES = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.sentence_states import word_senses
+
+explorer = Explorer.open({model})
+found = word_senses(explorer, {sentences}, {word}, {senses}, cut=True)
+for layer, at in enumerate(found.separations):
+    print(layer, at.score, at.within_cosine, at.between_cosine)
+"""
+
+GEOMETRY = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.sentence_maps import layer_facts
+from bertviz_core.experiments.sentence_states import sentence_states
+
+explorer = Explorer.open({model})
+states = sentence_states(explorer, {sentences}, "token", cut=True)
+found = layer_facts(states, {num_deviations}, {seed})
+for layer, dimensions in enumerate(found.outliers):
+    print(layer, dimensions, found.mean_cosines[layer])
+    print(found.mean_cosines_without[layer], found.neighbours_kept[layer])
+"""

@@ -1,0 +1,156 @@
+"""The programs of the embeddings page run, and print the numbers that it shows."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core import Explorer
+from pages.ui.embeddings.sentence_file import sentences_of
+from pages.ui.engine import DEFAULT_MODEL, client
+
+ROOT = Path(__file__).parents[2]
+DEADLINE_SECONDS = 90.0
+SENTENCES = "a | one small lamp\nb | two large lamps\na | a bank\nb | the bank"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def opened():
+    """Opens each model once for all programs."""
+    explorers = {}
+    original = Explorer.open
+
+    def open_once(model_id, progress=None):
+        if model_id not in explorers:
+            explorers[model_id] = original(model_id, progress)
+        return explorers[model_id]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Explorer, "open", open_once)
+        yield
+
+
+def printed(code: str, **params: str) -> str:
+    """Opens a panel with its program unfolded, and runs that."""
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    app.query_params["lang"] = "English"
+    for name, value in params.items():
+        app.query_params[name] = value
+    app.session_state[f"{code}_code"] = True
+    app.switch_page("pages/views/embeddings.py").run()
+    end = time.monotonic() + DEADLINE_SECONDS
+    while app.get("progress"):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+        app.run()
+    assert not app.exception
+    (program,) = [element.value for element in app.code]
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(program, "program", "exec"), {"__name__": "__main__"})
+    return output.getvalue()
+
+
+def test_the_input_sum():
+    output = printed("embeddings_input", embeddings_token="1 · she")
+    found = client().take_input_apart(
+        DEFAULT_MODEL, "She sat down on the bank of the river."
+    )
+    assert output.startswith("she ")
+    assert str(found.normed[1, 0])[:6] in output
+
+
+def test_positions():
+    output = printed("embeddings_positions", embeddings_panel="positions")
+    apart = client().position_geometry(DEFAULT_MODEL).standing_apart
+    lines = output.splitlines()[-len(apart) :] if len(apart) else []
+    assert [int(line.split()[0]) for line in lines] == apart.tolist()
+
+
+def test_neighbours_analogy_and_axis():
+    words = {"embeddings_panel": "words"}
+    output = printed("embeddings_neighbours", **words)
+    found = client().nearest_words(
+        DEFAULT_MODEL, "river", 10, "cosine", ("piece", "unused", "special")
+    )
+    shown = [line.split()[0] for line in output.splitlines()]
+    assert shown == list(found.neighbours.words)
+    output = printed("embeddings_analogy", embeddings_words_view="analogy", **words)
+    assert output.splitlines()[0].split()[1].isdecimal()
+    assert len(output.splitlines()) == 11
+    output = printed("embeddings_axis", embeddings_words_view="axis", **words)
+    assert output.splitlines()[0].startswith("nurse ")
+
+
+def test_the_vocabulary_map():
+    output = printed(
+        "embeddings_map", embeddings_panel="map", embeddings_map_method="pca"
+    )
+    found = client().vocabulary_map(DEFAULT_MODEL, 2, "pca")
+    assert float(output.split()[0]) == pytest.approx(found.explained, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["pca", "tsne"])
+def test_sentences(method):
+    if method == "tsne":  # its program runs without the map
+        from bertviz_core.snippets import embeddings as programs
+        from bertviz_core.snippets.writing import write_snippet
+
+        program = write_snippet(
+            programs.SENTENCES_TSNE,
+            model=DEFAULT_MODEL,
+            sentences=("one small lamp", "two large lamps"),
+            reading="token",
+            num_axes=2,
+            seed=1,
+            perplexity=5.0,
+        )
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec(compile(program, "program", "exec"), {"__name__": "__main__"})
+        shown = output.getvalue()
+    else:
+        shown = printed(
+            "embeddings_points",
+            embeddings_panel="sentences",
+            embeddings_topics=SENTENCES,
+        )
+    layers = client().describe_model(DEFAULT_MODEL).config["num_hidden_layers"]
+    assert shown.count("MapQuality(") == layers + 1
+
+
+def test_senses_and_geometry():
+    output = printed(
+        "embeddings_senses",
+        embeddings_panel="senses",
+        embeddings_senses="a | a bank\nb | the bank\na | one bank\nb | his bank",
+    )
+    layers = client().describe_model(DEFAULT_MODEL).config["num_hidden_layers"]
+    assert len(output.splitlines()) == layers + 1
+    output = printed(
+        "embeddings_geometry",
+        embeddings_panel="geometry",
+        embeddings_topics=SENTENCES,
+    )
+    assert len(output.splitlines()) == 2 * (layers + 1)
+
+
+def test_a_table_gives_texts_with_their_labels():
+    data = b'text,topic\nOne lamp here,x\n"Two, in all",y | z\nThree lamps,x\n'
+    text, count = sentences_of("a.csv", data, 2)
+    assert count == 3
+    assert text.splitlines() == ["x | One lamp here", "y / z | Two, in all"]
+
+
+def test_a_column_alone_and_plain_lines_are_sentences():
+    assert sentences_of("a.csv", b"text\nfirst one\nsecond one\n", 9) == (
+        "first one\nsecond one",
+        2,
+    )
+    text, count = sentences_of("a.TXT", "天气 | 下雨了。\n很好。\n".encode(), 9)
+    assert (text, count) == ("天气 | 下雨了。\n很好。", 2)
