@@ -18,8 +18,8 @@ _LONGEST_IN_CELL = 8  # characters; the whole word is under the pointer
 _ROW_HEIGHT = 26  # pixels; a line of text fits
 _FRAME_HEIGHT = 110  # pixels
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
-# The end of PuOr's two hues, see `value_map`.
-_AGAINST, _FOR = "#b35806", "#542788"
+# Orange and purple like the ends of PuOr, light enough for a dark page as well.
+_AGAINST, _FOR = "#b35806", "#7a5fb0"
 # Light enough at both ends for black letters, and lightness alone tells it.
 _PAPER = [[0.0, "#ffffff"], [1.0, "#7fb3d5"]]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import streamlit as st
 
 from bertviz_core.chinese_words import as_one_mask, neighbouring_masks
 from bertviz_core.experiments.word_results import WholeWords
-from bertviz_core.figures.masked_panels import signed_bars_figure
-from bertviz_core.figures.masked_word import percent
+from bertviz_core.figures.masked_word import candidates_figure, percent
 from bertviz_core.mask_text import MASK
 from bertviz_core.snippets import masked_words
 from pages.ui.code import show_code
@@ -20,6 +21,7 @@ from pages.ui.masked_word import state
 from pages.ui.masked_word.answers import find_whole_words, score_words
 from pages.ui.masked_word.asking import Question
 from pages.ui.masked_word.linked import follow_default, write_linked
+from pages.ui.masked_word.wording import figure_words
 from pages.ui.models import language_of
 
 _SIZES = ("1", "2", "3", "4")
@@ -93,8 +95,11 @@ def _show(found: WholeWords) -> None:
         plain("masked_panels.probability"): probs.tolist(),
     }
     show_figure(
-        signed_bars_figure(
-            words, found.log_prob[:_MOST_SHOWN], plain("masked_panels.log_prob")
+        candidates_figure(
+            words,
+            probs,
+            found.log_prob[:_MOST_SHOWN],
+            dataclasses.replace(figure_words(), logit=plain("masked_panels.log_prob")),
         ),
         name="masked_whole_words",
         description=t(
