@@ -31,8 +31,6 @@ SHOWN: dict[str, tuple[Callable[[FineTuneState], None], ...]] = {
     "try": (trying.show, comparing.show),
     "take": (taking.show,),
 }
-# The others ask about the run alone.
-NEEDS_DATA = ("data", "check", "train")
 
 page_head(
     t("fine_tune.title"),
@@ -45,7 +43,8 @@ state = look_at_run(read_state(model_picker()))
 if state.status is not None and not state.table:
     take_over(state.status.request)
     st.rerun()
-if peek_step() in NEEDS_DATA:
+# Once there is a run, the other steps ask about it alone.
+if peek_step() in ("data", "check") or not state.run_id:
     state = look(state)
 step = choose_step(state)
 if step not in state.open_steps:

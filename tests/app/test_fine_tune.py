@@ -556,3 +556,12 @@ def test_a_model_that_cannot_read_the_texts_is_exchanged_by_a_click(open_step, t
     assert app.session_state["model"] == "small-zh"
     last = [call for call in tuner.calls if call[0] == "check_data"][-1]
     assert last[1] == "small-zh"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_process_that_died_and_came_back_is_not_kept_secret(
+    open_step, tuner, language
+):
+    tuner.statuses[RUN] = status_of(finished_request(), "running", num_restarts=2)
+    app = open_step("train", language, ft_run_id=RUN, ft_table=SAMPLES["zh"])
+    assert "2" in app.info[0].value

@@ -131,6 +131,11 @@ def _explain(error: BertVizError | None) -> None:
 
 
 def _show_numbers(status: TrainingStatus) -> None:
+    if status.num_restarts:
+        st.info(
+            t("fine_tune.restarted", count=status.num_restarts),
+            icon=":material/restart_alt:",
+        )
     boxes = st.columns(4)
     boxes[0].metric(
         t("fine_tune.epoch"),

@@ -37,8 +37,8 @@ def duration(seconds: float) -> str:
     Args:
         seconds: at least 0.
     """
-    if seconds < 1:
-        return t("fine_tune.under_a_second")
+    if seconds < 1.5:
+        return t("fine_tune.one_second")
     if seconds < 100:
         return t("fine_tune.seconds", count=round(seconds))
     if seconds < 100 * 60:
