@@ -21,6 +21,7 @@ from bertviz_core.figures.activations import GREY, figure, layout, line, upright
 MAX_POINTS = 600
 # More borders than these would be a fence.
 _MAX_BORDERS = 12
+_MAX_MARKERS = 60
 _HEIGHT = 320  # pixels
 
 
@@ -104,7 +105,7 @@ def loss_figure(
         {
             **line(epoch_steps, validation_losses, "dash"),
             "name": words.validation,
-            "mode": "lines+markers",
+            "mode": _mode(len(epoch_steps)),
             "marker": {"size": 8, "symbol": "square"},
         },
     ]
@@ -129,7 +130,7 @@ def metric_figure(
     curve = {
         **line(epochs, values),
         "name": name,
-        "mode": "lines+markers",
+        "mode": _mode(len(values)),
         "marker": {"size": 7},
     }
     best = _mark(best_epoch, float(values[best_epoch - 1]), words.best, "star")
@@ -142,6 +143,11 @@ def metric_figure(
     if len(values) <= _MAX_BORDERS:
         made["xaxis"] |= {"dtick": 1}
     return figure([curve, best], made)
+
+
+def _mode(num_epochs: int) -> str:
+    """Points where they are few; where they are many they would hide the line."""
+    return "lines+markers" if num_epochs <= _MAX_MARKERS else "lines"
 
 
 def _mark(x: int, y: float, name: str, symbol: str) -> dict[str, Any]:

@@ -182,3 +182,11 @@ def test_points_are_spread_without_repeats_from_the_first_to_the_last(num_values
     assert chosen[0] == 0
     assert chosen[-1] == num_values - 1
     assert (np.diff(chosen) > 0).all()
+
+
+@pytest.mark.parametrize(("num_epochs", "mode"), [(3, "lines+markers"), (99, "lines")])
+def test_many_epochs_are_a_line_that_their_points_do_not_hide(num_epochs, mode):
+    values = np.linspace(0.5, 0.75, num_epochs)
+    assert metric_figure(values, 1, "accuracy").data[0].mode == mode
+    steps = np.arange(num_epochs)
+    assert loss_figure(steps, values, steps, values).data[2].mode == mode
