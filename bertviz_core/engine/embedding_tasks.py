@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bertviz_core.analysis import position_geometry as positions
+from bertviz_core.analysis.geometry import fit_pca
 from bertviz_core.analysis.position_geometry import PositionGeometry
 from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import ANSWERS, explorer, words_of
@@ -23,6 +24,9 @@ from bertviz_core.experiments.word_vector_results import (
     WordAnalogy,
     WordAxis,
 )
+
+
+_MOST_AXES = 3
 
 
 def take_input_apart(
@@ -121,9 +125,14 @@ def vocabulary_map(
     if method == "tsne":
         digest = stored_maps.digest_of(vectors)
         return stored_maps.find_map(model, digest, num_axes, len(vectors))
+    # The widest axes take most of the time, and serve both maps.
+    pca = ANSWERS.get(
+        ("vocabulary_pca", model),
+        lambda: fit_pca(vectors, min(_MOST_AXES, *vectors.shape)),
+    )
     return ANSWERS.get(
         ("vocabulary_map", model, num_axes),
-        lambda: vocabulary_maps.map_by_pca(vectors, num_axes),
+        lambda: vocabulary_maps.map_by_pca(vectors, num_axes, pca=pca),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bertviz_core.analysis.geometry import fit_pca
+from bertviz_core.analysis.geometry import Pca, fit_pca
 from bertviz_core.analysis.map_quality import map_quality
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.map_results import VocabularyMap
@@ -21,23 +21,26 @@ CHECKED_AT_ONCE, CHECKED_AHEAD = 128, 1000
 MAX_EXPORTED_NUMBERS = 5_000_000
 
 
-def map_by_pca(vectors: np.ndarray, num_axes: int = 2, seed: int = 0) -> VocabularyMap:
+def map_by_pca(
+    vectors: np.ndarray, num_axes: int = 2, seed: int = 0, pca: Pca | None = None
+) -> VocabularyMap:
     """Draws all entries on their widest axes.
 
     Args:
         vectors: float `[V, H]`.
         num_axes: 2 or 3.
         seed: of the entries whose neighbours are checked.
+        pca: of the same vectors with as many axes or more; `None` finds them.
     """
-    pca = fit_pca(vectors, num_axes)
-    positions = pca.project(vectors)
+    pca = pca or fit_pca(vectors, num_axes)
+    positions = pca.project(vectors)[:, :num_axes]
     rows = checked_rows(len(vectors), seed, CHECKED_AT_ONCE)
     quality = map_quality(vectors, positions, _num_neighbours(vectors), rows)
     return VocabularyMap(
         method="pca",
         coordinates=positions.astype(np.float32),
         quality=quality,
-        explained=float(pca.explained.sum()),
+        explained=float(pca.explained[:num_axes].sum()),
         seed=seed,
     )
 

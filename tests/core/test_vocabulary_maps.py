@@ -46,6 +46,14 @@ def test_pca_places_every_entry_on_the_widest_axes(vectors, num_axes):
     assert not found.is_stored
 
 
+def test_axes_that_are_known_already_give_the_same_map(vectors):
+    known = map_by_pca(vectors, 2, pca=fit_pca(vectors, 3))
+    found = map_by_pca(vectors, 2)
+    np.testing.assert_allclose(known.coordinates, found.coordinates, atol=1e-6)
+    assert known.explained == pytest.approx(found.explained)
+    assert known.quality == found.quality
+
+
 def test_a_large_vocabulary_has_some_entries_checked(vectors, monkeypatch):
     monkeypatch.setattr(vocabulary_maps, "CHECKED_AT_ONCE", 17)
     quality = map_by_pca(vectors, seed=3).quality

@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.position_geometry import PositionGeometry
+from bertviz_core.analysis.wordlists import main_kinds
 from bertviz_core.experiments.embedding_results import InputSum
 from bertviz_core.experiments.map_results import VocabularyMap
 from bertviz_core.experiments.word_vector_results import (
@@ -13,6 +14,7 @@ from bertviz_core.experiments.word_vector_results import (
     WordAnalogy,
     WordAxis,
 )
+from pages.ui.answers import vocabulary
 from pages.ui.engine import client
 
 
@@ -68,6 +70,15 @@ def project_words(
 def word_norms(model: str) -> np.ndarray:
     """The length of every word vector, float32 `[V]`."""
     return client().word_norms(model)
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def entries(model: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """Every row of the embeddings: its word, "" for none, and its main kind."""
+    known = vocabulary(model)
+    missing = len(word_norms(model)) - len(known)
+    tokens = (*known, *([""] * missing))
+    return tokens, main_kinds(tokens)
 
 
 def exported_vectors(model: str, rows: tuple[int, ...]) -> np.ndarray:

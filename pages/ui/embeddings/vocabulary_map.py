@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.wordlists import MAIN_KINDS, main_kinds
+from bertviz_core.analysis.wordlists import MAIN_KINDS
 from bertviz_core.experiments.map_results import VocabularyMap
 from bertviz_core.figures.point_map import Colour, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
-from pages.ui.answers import describe_model, vocabulary
+from pages.ui.answers import describe_model
 from pages.ui.code import show_code
 from pages.ui.embeddings.answers import (
+    entries,
     exported_vectors,
     nearest_words,
     vocabulary_map,
@@ -57,7 +58,7 @@ def explore_vocabulary(model: str) -> None:
         with boxes[1]:
             num_axes = choose_axes("embeddings_map_axes")
         with model_at_work():
-            tokens = _tokens(model)
+            tokens, kinds = entries(model)
             norms = word_norms(model)
         found = _tsne(model, num_axes) if method == "tsne" else None
         if found is None:
@@ -65,10 +66,10 @@ def explore_vocabulary(model: str) -> None:
                 found = vocabulary_map(model, num_axes, "pca")
         if found is None:
             return
-        chosen = _show(tokens, norms, found)
+        chosen = _show(tokens, kinds, norms, found)
         if chosen.selected is not None:
             _show_nearest(model, tokens, chosen.selected)
-        _offer_files(model, tokens, norms, found, chosen)
+        _offer_files(model, norms, found, chosen)
         _show_program(model, num_axes, found)
 
 
@@ -104,15 +105,12 @@ def _draw(
     return found
 
 
-def _tokens(model: str) -> tuple[str, ...]:
-    """Entries as they are shown; a row without a word has a sign of its own."""
-    known = vocabulary(model)
-    missing = len(word_norms(model)) - len(known)
-    return (*known, *([""] * missing))
-
-
-def _show(tokens: tuple[str, ...], norms: np.ndarray, found: VocabularyMap) -> Choice:
-    kinds = main_kinds(tokens)
+def _show(
+    tokens: tuple[str, ...],
+    kinds: np.ndarray,
+    norms: np.ndarray,
+    found: VocabularyMap,
+) -> Choice:
     present = np.unique(kinds)
     place = np.searchsorted(present, kinds)
     colours = (
@@ -141,6 +139,9 @@ def _show(tokens: tuple[str, ...], norms: np.ndarray, found: VocabularyMap) -> C
 
 def _show_nearest(model: str, tokens: tuple[str, ...], selected: int) -> None:
     word = tokens[selected]
+    if not word:
+        st.info(t("embeddings.row_without_word"), icon=":material/info:")
+        return
     st.subheader(t("embeddings.nearest_to", word=word), anchor=False)
     st.caption(t("embeddings.nearest_explained"))
     found = nearest_words(model, word, _NUM_NEIGHBOURS, "cosine", ())
@@ -162,14 +163,8 @@ def _show_program(model: str, num_axes: int, found: VocabularyMap) -> None:
 
 
 def _offer_files(
-    model: str,
-    tokens: tuple[str, ...],
-    norms: np.ndarray,
-    found: VocabularyMap,
-    chosen: Choice,
+    model: str, norms: np.ndarray, found: VocabularyMap, chosen: Choice
 ) -> None:
-    wanted = chosen.search.strip().lower()
-    rows = tuple(index for index, token in enumerate(tokens) if wanted in token.lower())
     files = st.popover(
         t("embeddings.files"), icon=":material/download:", key=f"{KEY}_files",
         on_change="rerun",
@@ -177,10 +172,12 @@ def _offer_files(
     if not files.open:
         return
     with files:
-        kinds = main_kinds([tokens[i] for i in rows])
+        tokens, kinds = entries(model)
+        wanted = chosen.search.strip().lower()
+        rows = tuple(i for i, token in enumerate(tokens) if wanted in token.lower())
         metadata = {
             "word": [tokens[i] for i in rows],
-            "kind": [MAIN_KINDS[kind] for kind in kinds],
+            "kind": [MAIN_KINDS[kinds[i]] for i in rows],
             "length": norms[list(rows)].tolist(),
         }
         st.caption(t("embeddings.files_explained", count=len(rows)))
