@@ -25,7 +25,6 @@ from bertviz_core.experiments.word_vector_results import (
     WordAxis,
 )
 
-
 _MOST_AXES = 3
 
 
