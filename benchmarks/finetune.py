@@ -77,12 +77,12 @@ def measure() -> Table:
 
 def _compare(case: Case, folder: Path) -> list[tuple[str, ...]]:
     speeds, others = _speeds(case, folder)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name in NAMES:
         pairs = zip(speeds[OURS], speeds[name], strict=True)
         ratio = statistics.median(ours / theirs for ours, theirs in pairs)
         target = case.target if name == TRAINER else 1.0
-        judged = ("", "", "") if name == OURS else (
+        judged: tuple[str, ...] = ("", "", "") if name == OURS else (
             f"{ratio:.2f}", f">= {target:g}", "yes" if ratio >= target else "**no**",
         )  # fmt: skip
         speed = f"{statistics.median(speeds[name]):.0f}"

@@ -125,6 +125,7 @@ class ClusterEngine(Engine):
             promise.set_exception(dispatch.unexpected("connect", error))
         else:
             promise.set_result(connection)
+            self.trainings.open()
 
     def _on_report(self, event: tuple[float, dict[str, Any]]) -> None:
         _, report = event

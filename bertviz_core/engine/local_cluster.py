@@ -207,39 +207,49 @@ def _watch_input(
 
 
 class _WorkerOnDemand:
-    """A worker that runs only while it is wanted."""
+    """A worker that runs only while it is wanted, and comes back whatever happens."""
 
     def __init__(self, scheduler_address: str, spec: WorkerSpec) -> None:
         self._address = scheduler_address
         self._spec = spec
         self._nanny: Any = None
+        self._is_wanted = False
+        self._seconds_away = RESTART_SECONDS
 
     async def obey(self, lines: asyncio.Queue[bytes]) -> None:
-        """Does what each line says, one after the other."""
+        """Does what each line says, and looks after the worker in between."""
         while True:
-            line = await lines.get()
+            line = b""
+            with contextlib.suppress(TimeoutError):
+                line = await asyncio.wait_for(lines.get(), 1.0)
+            if line in (START_TRAINING, STOP_TRAINING):
+                self._is_wanted = line == START_TRAINING
             try:
-                if line == START_TRAINING:
-                    await self.start()
-                elif line == STOP_TRAINING:
-                    await self.stop()
+                await self._follow()
             except Exception:
-                LOGGER.exception("The worker %s: %r failed.", self._spec.name, line)
-
-    async def start(self) -> None:
-        """Starts the worker unless it is there; its nanny keeps it there."""
-        if self._nanny is not None and not self._nanny.is_alive():
-            await asyncio.sleep(RESTART_SECONDS)
-        if self._nanny is not None and not self._nanny.is_alive():
-            await self.stop()
-        if self._nanny is None:
-            self._nanny = await _nanny(self._address, self._spec)
+                LOGGER.exception("The worker %s is out of order.", self._spec.name)
+                self._nanny = None
 
     async def stop(self) -> None:
         """Ends the worker, if it is there."""
         nanny, self._nanny = self._nanny, None
         if nanny is not None:
             await nanny.close()
+
+    async def _follow(self) -> None:
+        if not self._is_wanted:
+            self._seconds_away = RESTART_SECONDS  # the next start need not wait
+            return await self.stop()
+        if self._nanny is not None and self._nanny.is_alive():
+            self._seconds_away = 0.0
+            return None
+        # A nanny restarts a worker that dies, but not one that dies as it starts.
+        self._seconds_away += 1.0
+        if self._seconds_away > RESTART_SECONDS:
+            self._seconds_away = 0.0
+            await self.stop()
+            self._nanny = await _nanny(self._address, self._spec)
+        return None
 
 
 def _announce(address: str) -> None:

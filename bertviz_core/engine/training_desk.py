@@ -123,6 +123,10 @@ class TrainingDesk:
         """
         folder = self._folder(run_id)
         workplace.renew(folder)
+        with self._lock:
+            is_ours = run_id in self._running or run_id in self._waiting
+        if is_ours:  # though the keeper may be late, after a laptop slept
+            run_files.take_care(folder)
         return run_files.status_of(folder, self._place(run_id))
 
     def stop(self, run_id: str) -> None:

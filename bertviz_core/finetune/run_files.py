@@ -35,6 +35,7 @@ LOG_FOLDER, LOG_BUNDLE = "log", "tensorboard.zip"
 OUTPUTS = "outputs.npz"
 # Why a run is to stop: someone asked, or nobody looked at it any more.
 ASKED, ABANDONED = "asked", "abandoned"
+_MAX_TITLE_CHARS = 80
 # The process that takes care of a run says so more often than this.
 OWNER_SECONDS = 30.0
 
@@ -208,7 +209,10 @@ def _entry(folder: Path, request: TrainingRequest) -> ModelEntry | None:
     weights = folder / MODEL / "model.safetensors"
     if not weights.is_file():
         return None
-    title = request.title or f"{Path(request.model.split('@')[0]).name}-fine-tuned"
+    title = (
+        request.title[:_MAX_TITLE_CHARS]
+        or f"{Path(request.model.split('@')[0]).name}-fine-tuned"
+    )
     size = weights.stat().st_size
     return ModelEntry(f"{RUN_PREFIX}{folder.name}", title, "trained", size_bytes=size)
 

@@ -83,7 +83,9 @@ class RunHistory:
         if event.kind in ("tokenize", "cache"):
             return
         self.step, self.num_steps = event.step, event.num_steps
-        self.epoch, self.seconds_left = event.epoch, event.seconds_left
+        self.epoch = event.epoch
+        if event.seconds_left is not None:
+            self.seconds_left = event.seconds_left
         if event.kind == "resumed":
             self._forget_after(event.step, event.epoch)
             self._say_restart(event.epoch)

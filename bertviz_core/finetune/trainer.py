@@ -168,7 +168,7 @@ class Trainer:
         settings = self.settings
         order = epoch_order(train.lengths, settings.batch_size, settings.seed, epoch)
         losses: list[float] = []
-        began_at = time.monotonic()
+        began_at: float | None = None
         for chosen in order:
             rate = float(self.rates[self.step])
             loss = self.learner.step(train.batch(chosen), train.targets[chosen], rate)
@@ -176,20 +176,29 @@ class Trainer:
             losses.append(loss)
             if not math.isfinite(loss):
                 break
-            seconds = (time.monotonic() - began_at) / len(losses)
+            seconds = None
+            if began_at is None:  # the first step may compile, and tells nothing
+                began_at = time.monotonic()
+            else:
+                seconds = (time.monotonic() - began_at) / (len(losses) - 1)
             self._tell_step(loss, rate, seconds)
             if self.should_stop():
                 return losses, True
         return losses, False
 
-    def _tell_step(self, loss: float, rate: float, seconds_per_step: float) -> None:
+    def _tell_step(
+        self, loss: float, rate: float, seconds_per_step: float | None
+    ) -> None:
+        num_left = len(self.rates) - self.step
         self.tell(
             self._event(
                 "step",
                 loss=loss,
                 learning_rate=rate,
                 fraction=self.step / len(self.rates),
-                seconds_left=seconds_per_step * (len(self.rates) - self.step),
+                seconds_left=None
+                if seconds_per_step is None
+                else seconds_per_step * num_left,
             )
         )
 
@@ -238,8 +247,8 @@ class Trainer:
             learning_rate=self.settings.learning_rate,
         )
 
-    def _event(self, kind: str, **fields: float | bool | str) -> TrainingEvent:
-        base: dict[str, float | bool | str] = {
+    def _event(self, kind: str, **fields: float | bool | str | None) -> TrainingEvent:
+        base: dict[str, float | bool | str | None] = {
             "epoch": min(len(self.points) + 1, self.settings.epochs),
             "step": self.step,
             "num_steps": len(self.rates),

@@ -26,6 +26,7 @@ LEASE_VARIABLE = "BERTVIZ_LEASE_MINUTES"
 DEFAULT_LEASE_MINUTES = 60
 RUN_PREFIX = "run:"
 
+_FOLDER = "fine-tuning"
 _SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "datasets"
 _SAMPLE = re.compile(r"sample:([a-z_]{1,40})")
 _TABLE = re.compile(r"file:([0-9a-f]{32})")
@@ -33,6 +34,11 @@ _RUN = re.compile(r"[0-9a-f]{32}")
 _RUN_TABLE = re.compile(r"run:([0-9a-f]{32})/(table|validation)")
 _TABLE_FILE, _LEASE_FILE = "table", "lease"
 _CHUNK_BYTES = 1 << 20
+# Tables of all visitors together; beyond that the ones that were not used for the
+# longest time go.
+MAX_TABLES_BYTES = 2_000_000_000
+# No training begins with less room on the disk.
+MIN_FREE_BYTES = 500_000_000
 
 
 def keep_table(file: BinaryIO | bytes) -> str:
@@ -63,6 +69,7 @@ def keep_table(file: BinaryIO | bytes) -> str:
             "may be full; try a smaller file.",
             reason=error.strerror or type(error).__name__,
         ) from error
+    _make_room()
     return f"file:{digest}"
 
 
@@ -125,7 +132,18 @@ def lend_table(table: str, run: Path, name: str) -> str:
 
 
 def new_run_folder() -> Path:
-    """Makes the folder of a new run; its name is the run's id."""
+    """Makes the folder of a new run; its name is the run's id.
+
+    Raises:
+        TrainingError: no room on the disk.
+    """
+    free = shutil.disk_usage(runs_folder()).free
+    if free < MIN_FREE_BYTES:
+        raise TrainingError(
+            "There is too little room on the disk of the server for a training. "
+            "Received: {free} MB free. Try again later, when others have ended.",
+            free=free // 1_000_000,
+        )
     folder = runs_folder() / uuid.uuid4().hex
     folder.mkdir(mode=0o700)
     renew(folder)
@@ -210,10 +228,24 @@ def remove_run(run_id: str) -> None:
 
 
 def _private(name: str) -> Path:
-    folder = cache_folder() / "fine-tuning"
+    folder = cache_folder() / _FOLDER
     for made in (folder, folder / name):
         made.mkdir(mode=0o700, exist_ok=True)
     return folder / name
+
+
+def _make_room() -> None:
+    """Removes the tables that were not used for the longest time."""
+    found = []
+    for folder in tables_folder().iterdir():
+        with contextlib.suppress(OSError):  # removed meanwhile
+            used_at = (folder / _LEASE_FILE).stat().st_mtime
+            found.append((used_at, (folder / _TABLE_FILE).stat().st_size, folder))
+    total = 0
+    for _, size, folder in sorted(found, reverse=True):
+        total += size
+        if total > MAX_TABLES_BYTES:
+            _remove(folder)
 
 
 def _store(file: BinaryIO | bytes, path: Path) -> None:
@@ -246,6 +278,8 @@ def sweep(is_in_use: Callable[[Path], bool]) -> None:
         is_in_use: whether a process takes care of the run in this folder; it ends
             the run first.
     """
+    if not (cache_folder() / _FOLDER).is_dir():
+        return
     for folder in tables_folder().iterdir():
         if is_abandoned(folder):
             _remove(folder)

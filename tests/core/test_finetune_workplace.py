@@ -171,3 +171,29 @@ def test_a_run_without_a_model_opens_none():
         workplace.open_model_folder(f"run:{run.name}")
     (run / "model").mkdir()
     assert workplace.open_model_folder(f"run:{run.name}") == run / "model"
+
+
+def test_beyond_a_limit_the_tables_go_that_were_not_used_for_the_longest_time(
+    monkeypatch,
+):
+    monkeypatch.setattr(workplace, "MAX_TABLES_BYTES", 25)
+    first, second = workplace.keep_table(b"x" * 10), workplace.keep_table(b"y" * 10)
+    grow_old(workplace.table_path(first).parent, 500)
+    grow_old(workplace.table_path(second).parent, 900)
+    third = workplace.keep_table(b"z" * 15)
+    assert workplace.table_path(first)
+    assert workplace.table_path(third)
+    with pytest.raises(DatasetError, match="no longer here"):
+        workplace.table_path(second)
+
+
+def test_no_run_begins_without_room_on_the_disk(monkeypatch):
+    monkeypatch.setattr(workplace, "MIN_FREE_BYTES", 2**62)
+    with pytest.raises(TrainingError, match="too little room"):
+        workplace.new_run_folder()
+    assert list(workplace.runs_folder().iterdir()) == []
+
+
+def test_a_sweep_makes_no_folder_where_nobody_ever_trained(cache):
+    workplace.sweep(lambda _: False)
+    assert list(cache.iterdir()) == []

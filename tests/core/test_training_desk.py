@@ -205,6 +205,12 @@ def test_a_run_that_is_looked_after_is_never_swept_and_one_that_ended_is(
     assert not desk.renew(run)
 
 
+def test_a_run_of_a_late_keeper_is_not_taken_for_interrupted(desk, trainings):
+    run = desk.start(REQUEST)
+    os.utime(workplace.run_folder(run) / run_files.OWNER, (1.0, 1.0))
+    assert state(desk, run) == "running"
+
+
 def test_asking_and_renewing_keep_a_run(desk, trainings):
     run = desk.start(REQUEST)
     folder = workplace.run_folder(run)

@@ -1,0 +1,18 @@
+"""A training that kills its process, in place of the one on models."""
+
+import os
+import signal
+
+from bertviz_core.finetune import workplace
+
+
+def train(run_id):
+    """Dies as long as the run's folder lacks a file."""
+    folder = workplace.run_folder(run_id)
+    with (folder / "deaths").open("a") as deaths:
+        deaths.write("x")
+    if not (folder / "enough").exists():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+TASKS = {"train": train}
