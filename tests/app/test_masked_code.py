@@ -340,7 +340,7 @@ def test_a_shuffled_test_comes_out_of_the_program():
         masked_text="ab [MASK]",
         masked_next_first="ab",
         masked_next_second="ba",
-        masked_next_passages="ab. cab. ba.\nda. fo.",
+        masked_next_passages="Ab. Cab. Ba.\nDa. Fo.",
         masked_next_seed="4",
     )
     names, _ = run_code(app)

@@ -500,3 +500,63 @@ def test_earlier_texts_are_listed_and_undo_leads_back():
     assert checked(app).text_area(key="masked_text").value == first
     app.button(key="masked_undo").click().run()
     assert app.text_area(key="masked_text").value == "One [MASK]."
+
+
+HF = str(ROOT / "tests" / "data" / "checkpoints" / "hf_tiny")
+PASSAGES = "Ab. Cab. Ba.\nDa. Fo. Ab."
+
+
+def open_next_sentence(**params: str) -> AppTest:
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    asked = {
+        "lang": "English",
+        "model": HF,
+        "masked_text": "ab [MASK]",
+        "masked_panel": "next",
+        "masked_next_first": "ab",
+        "masked_next_second": "ba",
+        "masked_next_passages": PASSAGES,
+    }
+    for name, value in (asked | params).items():
+        app.query_params[name] = value
+    app.switch_page("pages/views/masked_word.py").run()
+    return finished(checked(app))
+
+
+def test_swapped_texts_change_places_with_their_numbers():
+    app = open_next_sentence()
+    first, swapped = app.metric[3].value, app.metric[4].value
+    assert first != swapped
+    app.button(key="masked_next_swap").click().run()
+    assert checked(app).text_area(key="masked_next_first").value == "ba"
+    assert (app.metric[3].value, app.metric[4].value) == (swapped, first)
+
+
+def test_shuffled_pairs_are_asked_of_the_model_and_of_random_weights():
+    app = open_next_sentence(masked_next_random="true")
+    pairs = (("Ab.", "Cab."), ("Cab.", "Ba."), ("Da.", "Fo."), ("Fo.", "Ab."))
+    engine = client()
+
+    def ask(**more):
+        job_id = engine.start(
+            "run_shuffled_test", model=HF, pairs=pairs, seed=1, **more
+        )
+        end = time.monotonic() + DEADLINE_SECONDS
+        while not (status := engine.job(job_id)).is_finished:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        return status.result
+
+    own = ask()
+    assert app.metric[5].value == percent(own.accuracy)
+    assert f"{own.num_right} of 8 answers" in app.metric[5].delta
+    assert len(table(app)) == 8
+    app.button(key="job_masked_shuffled_random_start").click().run()
+    finished(checked(app))
+    random = ask(random_weights=True)
+    assert app.metric[6].value == percent(random.accuracy)
+
+
+def test_too_few_sentences_are_said():
+    app = open_next_sentence(masked_next_passages="Only one.")
+    assert "too few sentences" in said(app)

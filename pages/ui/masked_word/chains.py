@@ -122,7 +122,8 @@ def _choose_settings(question: Question) -> tuple[GibbsSettings, int]:
     first = st.columns(3)
     temperature = first[0].slider(
         t("masked_word.temperature"), 0.0, 3.0, 1.0, 0.05,
-        key="masked_gibbs_temperature", bind="query-params",
+        key="masked_gibbs_temperature", help=t("masked_word.help_temperature"),
+        bind="query-params",
     )  # fmt: skip
     top_k = first[1].number_input(
         t("masked_word.top_k"), 0, 1000, 0,
@@ -131,7 +132,8 @@ def _choose_settings(question: Question) -> tuple[GibbsSettings, int]:
     )  # fmt: skip
     top_p = first[2].slider(
         t("masked_word.top_p"), 0.01, 1.0, 1.0, 0.01,
-        key="masked_gibbs_top_p", bind="query-params",
+        key="masked_gibbs_top_p", help=t("masked_word.help_top_p"),
+        bind="query-params",
     )  # fmt: skip
     order = choose_linked(
         st.segmented_control,
