@@ -1,0 +1,135 @@
+"""Which level of training is recommended, and what is not even tried."""
+
+import dataclasses
+
+import numpy as np
+import psutil
+import pytest
+
+from bertviz_core.finetune import level_estimates
+from bertviz_core.finetune.free_memory import free_memory
+from bertviz_core.finetune.level_estimates import (
+    PATIENCE_SECONDS,
+    estimate_levels,
+    memory_before,
+    of_level,
+)
+from bertviz_core.finetune.run_estimate import RunEstimate
+from bertviz_core.finetune.settings import FinetuneSettings
+from tests.core.finetune_samples import random_data, tiny_loaded, weights_of
+
+SETTINGS = FinetuneSettings(
+    level="top", num_top_layers=2, epochs=7, batch_size=5, max_tokens=9
+)
+MANY_BYTES = 10**12
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Settings that were timed; a level takes as long as `seconds` says."""
+    seconds, seen = {"head": 10.0, "top": 20.0, "full": 30.0}, []
+
+    def estimate(loaded, data, settings):
+        seen.append(settings)
+        return RunEstimate(seconds[settings.level], 0.5, 3, 1000)
+
+    monkeypatch.setattr(level_estimates, "estimate_run", estimate)
+    return seconds, seen
+
+
+def estimated(**options):
+    options = {"free_bytes": MANY_BYTES} | options
+    return estimate_levels(tiny_loaded(), random_data(), SETTINGS, **options)
+
+
+def test_each_level_is_timed_and_only_the_named_one_with_the_settings_as_given(asked):
+    _, seen = asked
+    found = estimated()
+    assert [settings.level for settings in seen] == ["head", "top", "full"]
+    assert seen[1] == SETTINGS
+    for settings in (seen[0], seen[2]):
+        assert settings.epochs == FinetuneSettings(level=settings.level).epochs
+        assert settings.batch_size == 5
+    assert [level.memory_bytes for level in found.levels] == [1000] * 3
+    assert found.level("full").run.seconds == 30.0
+    with pytest.raises(ValueError, match="level"):
+        found.level("none")
+
+
+@pytest.mark.parametrize(
+    ("slow", "expected"),
+    [((), "full"), (("full",), "top"), (("full", "top"), "head"),
+     (("head", "top", "full"), "head"), (("top",), "full")],
+)  # fmt: skip
+def test_the_most_that_is_done_in_time_is_recommended(asked, slow, expected):
+    seconds, _ = asked
+    for level in slow:
+        seconds[level] = PATIENCE_SECONDS + 1
+    assert estimated().recommended == expected
+
+
+def test_a_level_that_does_not_fit_is_not_tried(asked):
+    _, seen = asked
+    full = memory_before(tiny_loaded(), of_level(SETTINGS, "full"))
+    top = memory_before(tiny_loaded(), SETTINGS)
+    free = level_estimates._MARGIN_BYTES + (full + top) // 2
+    found = estimated(free_bytes=free)
+    assert [settings.level for settings in seen] == ["head", "top"]
+    last = found.level("full")
+    assert (last.run, last.fits, last.memory_bytes) == (None, False, full)
+    assert found.recommended == "top"
+    assert found.free_bytes == free
+    nothing = estimated(free_bytes=0)
+    assert nothing.recommended == "head"
+    assert not any(level.fits for level in nothing.levels)
+
+
+def test_memory_by_arithmetic_counts_the_weights_that_learn_five_times():
+    loaded = tiny_loaded()
+    weights = weights_of(loaded.model)
+    total = sum(array.size for array in weights.values())
+    block = next(name.split("/")[1] for name in weights if "query" in name)
+    layer = sum(a.size for name, a in weights.items() if name.split("/")[1] == block)
+    tiny = dataclasses.replace(SETTINGS, batch_size=1, max_tokens=3)
+    found = {
+        level: memory_before(loaded, of_level(tiny, level))
+        for level in ("head", "top", "full")
+    }
+    config = loaded.model.config
+    size = config.hidden_size
+    share = 34 + 5 * config.num_attention_heads * 3 / size
+    passing = 2 * 3 * size * share  # activations of one layer
+    assert found["head"] == int(4 * total + passing)
+    assert found["top"] == int(4 * (total + 4 * 2 * layer) + 3 * passing)
+    layers = config.num_hidden_layers
+    assert found["full"] == int(4 * 5 * total + (layers + 1) * passing)
+
+
+def test_progress_names_the_levels_and_may_end_it(asked):
+    told = []
+    estimated(progress=lambda fraction, level: told.append((fraction, level)))
+    assert told == [(0.0, "head"), (1 / 3, "top"), (2 / 3, "full")]
+
+    class Enough(BaseException):
+        pass
+
+    def refuse(fraction, level):
+        raise Enough
+
+    with pytest.raises(Enough):
+        estimated(progress=refuse)
+
+
+def test_free_memory_is_that_of_the_container_where_it_is_less(tmp_path):
+    available = psutil.virtual_memory().available
+    limit, used = tmp_path / "memory.max", tmp_path / "memory.current"
+    groups = ((str(limit), str(used)),)
+    assert free_memory(groups) == pytest.approx(available, rel=0.5)
+    limit.write_text("5000\n")
+    used.write_text("1200\n")
+    assert free_memory(groups) == 3800
+    used.write_text("6000\n")
+    assert free_memory(groups) == 0
+    limit.write_text("max\n")
+    assert np.isfinite(free_memory(groups))
+    assert free_memory(groups) > 10**6
