@@ -1,0 +1,90 @@
+"""What a trained model is good for, in a real browser: clicks, files, phones."""
+
+import json
+import re
+
+import pytest
+
+from tests.browser.conftest import ROOT, settle
+
+TRAINING_SECONDS = 240
+FILE = b"id,message\r\n1,When does the choir meet?\r\n2,=1+1 books\r\n3,\r\n"
+
+
+def words(page):
+    path = ROOT / "assets" / "locales" / "en" / f"{page}.json"
+    return json.loads(path.read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def run(server_url, browser):
+    """The id of a training of the sample that has ended."""
+    context = browser.new_context(locale="en-US")
+    context.set_default_timeout(TRAINING_SECONDS * 1000)
+    page = context.new_page()
+    address = "/fine_tune?ft_step=train&ft_table=sample%3Alibrary_en&ft_level=head"
+    page.goto(f"{server_url}{address}&ft_options=epochs%3A4")
+    page.locator(".st-key-ft_start button").click()
+    page.locator(".st-key-ft_go_train button").wait_for()
+    found = re.search(r"ft_run_id=([0-9a-f]{32})", page.url)[1]
+    context.close()
+    return found
+
+
+def test_a_click_anywhere_in_a_cell_shows_its_rows(visit, run):
+    panel = "ft_step=evaluate&ft_eval_panel=confusion"
+    page = visit(f"/fine_tune?ft_run_id={run}&{panel}")
+    matrix = page.locator(".js-plotly-plot .nsewdrag")
+    matrix.wait_for()
+    matrix.scroll_into_view_if_needed()
+    box = matrix.bounding_box()
+    # Away from the middle of the cell in the last row and the second column of four.
+    x, y = box["x"] + box["width"] * 1.2 / 4, box["y"] + box["height"] * 3.8 / 4
+    page.mouse.move(x, y)
+    page.locator(".hoverlayer .hovertext").wait_for()
+    page.mouse.click(x, y)
+    page.wait_for_url("**ft_eval_true=3*")
+    assert "ft_eval_said=1" in page.url
+    said = words("fine_tune_results")["cell_wrong"].split("{")[0].strip("*")
+    page.get_by_text(said).first.wait_for()
+    assert page.get_by_text(re.compile("“rooms” taken for “loans”")).is_visible()
+
+
+def test_a_file_is_predicted_and_taken_away_without_formulas(visit, run):
+    page = visit(f"/fine_tune?ft_run_id={run}&ft_step=try")
+    file = {"name": "new.csv", "mimeType": "text/csv", "buffer": FILE}
+    page.locator("[class*='st-key-ft_try_table_'] input[type=file]").set_input_files(
+        file
+    )
+    page.locator(".st-key-job_ft_try_table_start button").click()
+    button = page.locator(".st-key-ft_try_table_download button").first
+    button.wait_for()
+    with page.expect_download() as download:
+        button.click()
+    assert download.value.suggested_filename == "new-predictions.csv"
+    lines = download.value.path().read_text("utf-8-sig").splitlines()
+    assert lines[0].startswith("id,message,predicted,p(events)")
+    assert len(lines) == 4
+    assert lines[2].startswith("2,'=1+1 books,")
+    assert lines[3] == "3,,,,,,"
+
+
+def test_the_trained_model_opens_on_another_page(visit, run):
+    page = visit(f"/fine_tune?ft_run_id={run}&ft_step=take")
+    link = page.get_by_test_id("stMain").get_by_role("link", name="Attention")
+    link.click()
+    page.wait_for_url(f"**/attention*model=run%3A{run}*")
+    settle(page)
+    page.locator("canvas").first.wait_for()
+    assert page.get_by_test_id("stAlertContentError").count() == 0
+
+
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+def test_no_step_scrolls_sideways_on_a_phone(visit, run, locale):
+    for step in ("evaluate", "try", "take"):
+        address = f"/fine_tune?ft_run_id={run}&ft_step={step}"
+        page = visit(address, width=390, locale=locale)
+        page.get_by_role("heading", level=2).first.wait_for()
+        settle(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.get_by_test_id("stAlertContentError").count() == 0
