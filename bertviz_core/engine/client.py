@@ -177,6 +177,11 @@ class Client(
                 `top_k=10`), an `EveryPosition`;
                 `"attribute"` (`model`, `text`, `target`, `contrast=None`,
                 `baseline="mask"`), an `Attribution`;
+                `"check_with_random_weights"` (`model`, `text`, `target`,
+                `contrast=None`, `baseline="mask"`, `seed=0`), a
+                `RandomWeightsCheck`;
+                `"run_shuffled_test"` (`model`, `pairs`, `seed=0`,
+                `random_weights=False`), a `ShuffledTest`;
                 `"attribute_class"` (`model`, `text`, `index`, `pair=None`,
                 `baseline="mask"`), an `Attribution`;
                 `"nearest_training_rows"` (`run`, `text`, `pair=None`, `count=5`), a
