@@ -305,6 +305,7 @@ def test_senses_are_scored_and_mapped_at_the_last_layer():
     header = sent(app)
     assert header["first"]["state"] == num_states() - 1
     assert sorted(header["colors"][0]["names"]) == ["money", "river"]
+    assert all("Trustworthiness" in note for note in header["notes"])
     assert "always naming the commonest sense would score 50%" in said(app)
     assert len(specs(app)) == 2
 

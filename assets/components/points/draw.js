@@ -178,7 +178,14 @@ function* inOrderOfInterest(app) {
     yield* rankedMatches(data, matches, state.search, LABELS_AT_MOST).filter((p) => seen[p])
     return
   }
-  for (let point = 0; point < data.numPoints; point++) if (seen[point]) yield point
+  // The largest category first: in a vocabulary, words before single characters.
+  const { members, isNamed } = app.groups
+  const groups = isNamed ? [...members].sort((a, b) => b.length - a.length) : [everyPoint(data)]
+  for (const points of groups) for (const point of points) if (seen[point]) yield point
+}
+
+function everyPoint({ numPoints }) {
+  return Array.from({ length: numPoints }, (_, point) => point)
 }
 
 function shortened(text) {

@@ -7,6 +7,7 @@ import streamlit as st
 
 from bertviz_core.analysis.labelled_lines import LabelledLines
 from bertviz_core.analysis.layer_maps import layer_maps
+from bertviz_core.analysis.map_quality import MapQuality, map_quality
 from bertviz_core.experiments.embedding_results import WordSenses
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.point_map import FirstChoice, PointMap, category_colour
@@ -14,6 +15,7 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.code import show_code
 from pages.ui.embeddings.points import map_words, point_map
+from pages.ui.embeddings.quality import quality_sentence
 from pages.ui.embeddings.sentence_box import edit_sentences
 from pages.ui.embeddings.sentences import layer_name
 from pages.ui.embeddings.word_boxes import type_word
@@ -27,6 +29,7 @@ KEY = "embeddings_senses_map"
 _WORD = {"en": "bank", "zh": "苹果"}
 _FEWEST_ON_MAP = 3
 _MOST_IN_MATRIX = 40
+_MOST_NEIGHBOURS = 10
 
 
 @st.fragment
@@ -141,11 +144,18 @@ def _show_map(lines: LabelledLines, found: WordSenses) -> int:
         first=FirstChoice(state=len(found.states) - 1),
         state_names=tuple(layer_name(i) for i in range(len(maps.explained))),
         notes=tuple(
-            plain("embeddings.note_explained", share=float(share))
-            for share in maps.explained
+            quality_sentence(_quality(vectors, places), float(share), seed=0)
+            for vectors, places, share in zip(
+                found.states, maps.coordinates, maps.explained, strict=True
+            )
         ),
     )
     return point_map(points, KEY).state
+
+
+def _quality(vectors: np.ndarray, places: np.ndarray) -> MapQuality:
+    neighbours = min(_MOST_NEIGHBOURS, (len(vectors) - 1) // 2)
+    return map_quality(vectors, places, neighbours)
 
 
 def _show_cosines(found: WordSenses, state: int) -> None:
