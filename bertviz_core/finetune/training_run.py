@@ -124,7 +124,9 @@ class TrainingRun:
         self.history.take(event)
         for log in self._logs:
             log.take(event)
-        if event.kind in ("tokenize", "cache") and self._should_stop():
+        is_before = event.kind in ("tokenize", "cache")
+        # After an accident there may be an epoch to keep, which the trainer takes up.
+        if is_before and self._should_stop() and not self._has_epoch():
             raise _StoppedEarlyError
         is_due = self._clock() - self._written_at >= WRITE_SECONDS
         if is_due or event.kind in ("epoch", "ended", "resumed"):
@@ -132,6 +134,9 @@ class TrainingRun:
 
     def _should_stop(self) -> bool:
         return run_files.reason_to_stop(self.folder) is not None
+
+    def _has_epoch(self) -> bool:
+        return any((self.folder / run_files.WORK).glob("checkpoints/step-*"))
 
     def _tell_stop(self) -> None:
         if run_files.reason_to_stop(self.folder) == run_files.ABANDONED:

@@ -17,6 +17,7 @@ from bertviz_core.finetune import run_files, workplace
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.finetune.run import weights_hash
 from bertviz_core.finetune.settings import FinetuneSettings
+from tests.core import engine_waiting
 from tests.core.checkpoint_copies import HF
 from tests.core.engine_waiting import ended, wait_until
 
@@ -35,6 +36,12 @@ def table_bytes(num_rows=42):
         words = [("cab", "ba")[index % 2], *rng.choice(["ab", "a", "b"], 3)]
         rows.append(f"{' '.join(words)} {index},{('yes', 'no')[index % 2]}\n")
     return b"text,label\n" + "".join(rows).encode()
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """Networks are compiled here, which a busy machine takes its time for."""
+    monkeypatch.setattr(engine_waiting, "DEADLINE_SECONDS", 300.0)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -247,10 +254,10 @@ def test_a_killed_training_goes_on_and_the_pages_worker_never_notices(cluster):
     wait_until(lambda: _epochs(cluster, run_id) > 2, "an epoch that is kept")
     assert cluster.training(waits).place == 1
     assert cluster.forward_count() == reading + 1
-    before = _epochs(cluster, run_id)
     process = training_process(cluster)
     process.send_signal(signal.SIGKILL)
     wait_until(lambda: cluster.training(run_id).num_restarts == 1, "another process")
+    before = _epochs(cluster, run_id)  # of the process that is gone
     wait_until(lambda: _epochs(cluster, run_id) > before, "another epoch")
     assert cluster.forward_count() == reading + 1  # the same process as before
     cluster.stop_training(run_id)

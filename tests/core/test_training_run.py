@@ -189,6 +189,20 @@ def test_a_run_that_was_killed_goes_on_from_its_last_epoch_to_the_same_model():
         np.testing.assert_allclose(a["model"], b["model"], atol=1e-6)
 
 
+def test_a_stop_that_comes_after_an_accident_keeps_the_best_of_before():
+    folder = new_run(SETTINGS)
+    kill_at(folder, step=13)
+    with pytest.raises(Killed):
+        run(folder)
+    before = run_files.status_of(folder)
+    run_files.ask_to_stop(folder)
+    status = run(folder)
+    assert (status.state, status.ending) == ("stopped", "asked")
+    assert status.has_model
+    assert status.best_epoch == before.best_epoch
+    assert len(status.metrics) == 2
+
+
 def test_a_run_whose_owner_is_gone_is_interrupted(monkeypatch):
     folder = new_run()
     assert run_files.status_of(folder).state == "running"
