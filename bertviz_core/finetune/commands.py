@@ -96,7 +96,12 @@ def _run(
     loaded = open_model(model_id or DEFAULT_MODEL)
     positions = loaded.model.config.max_position_embeddings
     lengths = measure_lengths(dataset, loaded.tokenizer)
-    settings = _settings(options, lengths.default_max_tokens(positions))
+    settings = _settings(
+        options,
+        lengths.default_max_tokens(positions),
+        loaded.model.config.hidden_size,
+        len(data.train.targets),
+    )
     work = out / ".work"
     tell = (lambda event: None) if is_quiet else _say
     with stop_on_signal() as should_stop:
@@ -155,10 +160,14 @@ def _choice(table: Table, options: dict[str, Any]) -> ColumnChoice:
     )
 
 
-def _settings(options: dict[str, Any], default_max_tokens: int) -> FinetuneSettings:
+def _settings(
+    options: dict[str, Any], default_max_tokens: int, hidden_size: int, num_rows: int
+) -> FinetuneSettings:
     from bertviz_core.finetune.settings import FinetuneSettings
 
-    return FinetuneSettings(
+    return FinetuneSettings.proposed(
+        hidden_size,
+        num_rows,
         level=options["level"],
         num_top_layers=options["top_layers"],
         epochs=options["epochs"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -50,9 +49,12 @@ def estimate_levels(
     """
     free = free_memory() if free_bytes is None else free_bytes
     found = []
+    hidden_size, num_rows = loaded.model.config.hidden_size, len(data.train.targets)
     for index, level in enumerate(LEVELS):
         progress(index / len(LEVELS), level)
-        chosen = settings if level == settings.level else of_level(settings, level)
+        chosen = settings
+        if level != settings.level:
+            chosen = of_level(settings, level, hidden_size, num_rows)
         needed = memory_before(loaded, chosen)
         run = None
         if needed + _MARGIN_BYTES <= free:
@@ -70,11 +72,14 @@ def estimate_levels(
     )
 
 
-def of_level(settings: FinetuneSettings, level: str) -> FinetuneSettings:
-    """The same settings for another level, with that level's defaults."""
-    return dataclasses.replace(
-        settings, level=level, epochs=0, learning_rate=0.0, patience=-1
-    )
+def of_level(
+    settings: FinetuneSettings, level: str, hidden_size: int, num_rows: int
+) -> FinetuneSettings:
+    """The same settings for another level, with what is proposed for that level."""
+    chosen = settings.to_dict() | {
+        "level": level, "epochs": 0, "learning_rate": 0.0, "patience": -1
+    }  # fmt: skip
+    return FinetuneSettings.proposed(hidden_size, num_rows, **chosen)
 
 
 def recommended(levels: list[LevelEstimate]) -> str:

@@ -163,7 +163,7 @@ def test_an_address_that_means_nothing_is_passed_over(open_step, step):
     )
     assert not app.error
     if step == "train":
-        assert app.number_input(key="ft_option_epochs").value == 4
+        assert app.number_input(key="ft_option_epochs").value == 15  # 21 steps each
         assert app.number_input(key="ft_option_patience").value == 3
 
 
@@ -435,7 +435,8 @@ def test_another_level_takes_its_own_defaults(open_step):
 def test_the_curve_before_the_start_is_the_one_that_is_used(open_step):
     app = open_step("train", ft_level="full", ft_options=["epochs:2"])
     (curve,) = traces_of(app, "fine_tune_schedule")
-    rates = learning_rates(FinetuneSettings(level="full", epochs=2), 324)
+    settings = FinetuneSettings.proposed(12, 324, level="full", epochs=2)
+    rates = learning_rates(settings, 324)
     np.testing.assert_allclose(curve["y"], rates, rtol=1e-6)
 
 

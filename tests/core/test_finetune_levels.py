@@ -47,8 +47,13 @@ def test_each_level_is_timed_and_only_the_named_one_with_the_settings_as_given(a
     found = estimated()
     assert [settings.level for settings in seen] == ["head", "top", "full"]
     assert seen[1] == SETTINGS
+    config, num_rows = tiny_loaded().model.config, len(random_data().train.targets)
     for settings in (seen[0], seen[2]):
-        assert settings.epochs == FinetuneSettings(level=settings.level).epochs
+        usual = FinetuneSettings.proposed(
+            config.hidden_size, num_rows, level=settings.level, batch_size=5
+        )
+        assert settings.epochs == usual.epochs
+        assert settings.learning_rate == usual.learning_rate
         assert settings.batch_size == 5
     assert [level.memory_bytes for level in found.levels] == [1000] * 3
     assert found.level("full").run.seconds == 30.0
@@ -70,7 +75,7 @@ def test_the_most_that_is_done_in_time_is_recommended(asked, slow, expected):
 
 def test_a_level_that_does_not_fit_is_not_tried(asked):
     _, seen = asked
-    full = memory_before(tiny_loaded(), of_level(SETTINGS, "full"))
+    full = memory_before(tiny_loaded(), of_level(SETTINGS, "full", 8, 5))
     top = memory_before(tiny_loaded(), SETTINGS)
     free = level_estimates._MARGIN_BYTES + (full + top) // 2
     found = estimated(free_bytes=free)
@@ -92,7 +97,7 @@ def test_memory_by_arithmetic_counts_the_weights_that_learn_five_times():
     layer = sum(a.size for name, a in weights.items() if name.split("/")[1] == block)
     tiny = dataclasses.replace(SETTINGS, batch_size=1, max_tokens=3)
     found = {
-        level: memory_before(loaded, of_level(tiny, level))
+        level: memory_before(loaded, of_level(tiny, level, 8, 5))
         for level in ("head", "top", "full")
     }
     config = loaded.model.config

@@ -29,6 +29,32 @@ def test_what_is_not_chosen_is_written_down_by_level(level):
 
 
 @pytest.mark.parametrize(
+    ("level", "hidden_size", "num_rows", "rate", "epochs"),
+    [
+        ("full", 768, 10_000, 3e-5, 3),  # what the paper has
+        ("top", 768, 10_000, 5e-5, 4),
+        ("full", 1024, 10_000, 1.7e-5, 3),  # 3e-5 · (768/1024)² = 1.69e-5
+        ("full", 256, 324, 2.7e-4, 15),  # · 9; 21 steps an epoch, 300 in 15
+        ("top", 128, 10_000, 1e-3, 4),  # no more than that
+        ("full", 768, 12, 3e-5, 20),
+        ("head", 256, 12, 1e-3, 30),
+    ],
+)
+def test_narrow_models_take_larger_steps_and_few_rows_are_seen_more_often(
+    level, hidden_size, num_rows, rate, epochs
+):
+    settings = FinetuneSettings.proposed(hidden_size, num_rows, level=level)
+    assert settings.learning_rate == pytest.approx(rate)
+    assert settings.epochs == epochs
+
+
+def test_what_was_chosen_is_not_proposed_otherwise():
+    chosen = {"level": "full", "epochs": 2, "learning_rate": 4e-5, "batch_size": 8}
+    settings = FinetuneSettings.proposed(128, 9, **chosen)
+    assert settings == FinetuneSettings(**chosen)
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("level", "half"),

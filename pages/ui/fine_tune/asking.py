@@ -6,7 +6,9 @@ import dataclasses
 
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.run_estimate import RunEstimate
-from bertviz_core.finetune.settings import DEFAULT_EPOCHS, FinetuneSettings
+from bertviz_core.finetune.schedule import steps_per_epoch
+from bertviz_core.finetune.settings import FinetuneSettings
+from pages.ui.answers import describe_model
 from pages.ui.fine_tune.balance import balance_of
 from pages.ui.fine_tune.lengths import max_tokens_of
 from pages.ui.fine_tune.state import FineTuneState
@@ -33,7 +35,10 @@ def settings_of(
     """
     balance = balance_of(state, check)
     options = {key: value for key, value in state.options if key not in _ELSEWHERE}
-    return FinetuneSettings(
+    size = int(str(describe_model(state.model).config["hidden_size"]))
+    return FinetuneSettings.proposed(
+        size,
+        num_rows_seen(check, balance == "oversample"),
         level=state.level or recommended,
         max_tokens=max_tokens_of(state, check),
         class_weights=balance == "weights",
@@ -57,29 +62,32 @@ def timed_settings(state: FineTuneState, check: DataCheck) -> FinetuneSettings:
     return settings_of(plain_state, check)
 
 
-def expected_seconds(estimate: RunEstimate, settings: FinetuneSettings) -> float:
+def expected_seconds(
+    estimate: RunEstimate, settings: FinetuneSettings, num_rows: int
+) -> float:
     """How long a run may take with as many epochs as were chosen.
 
     Args:
         estimate: of the level, with its own number of epochs.
         settings: of the run.
+        num_rows: of an epoch.
     """
-    usual = DEFAULT_EPOCHS[settings.level]
+    num_steps = settings.epochs * steps_per_epoch(num_rows, settings.batch_size)
     if settings.level != "head":
-        return estimate.seconds * settings.epochs / usual
+        return estimate.seconds * num_steps / estimate.num_steps
     # The frozen layers run once, however many epochs follow.
-    more = estimate.num_steps * (settings.epochs / usual - 1)
+    more = num_steps - estimate.num_steps
     return max(0.0, estimate.seconds + more * estimate.seconds_per_step)
 
 
-def num_rows_seen(check: DataCheck, settings: FinetuneSettings) -> int:
+def num_rows_seen(check: DataCheck, oversample: bool) -> int:
     """Rows of an epoch: with oversampling, each class has as many as the largest.
 
     Args:
         check: of the rows.
-        settings: of the run.
+        oversample: whether that is done.
     """
-    if not settings.oversample:
+    if not oversample:
         return check.num_train
     counts = check.train_counts
     return int(counts.max() * (counts > 0).sum())

@@ -212,11 +212,13 @@ def _balance(settings: FinetuneSettings) -> str:
 def _changed(settings: FinetuneSettings) -> tuple[tuple[str, Any], ...]:
     """Settings that are not those of the level; some are chosen in other fields."""
     usual = FinetuneSettings(level=settings.level).to_dict()
+    # These are proposed anew for another model or table.
+    del usual["epochs"], usual["learning_rate"]
     elsewhere = ("level", "max_tokens", "class_weights", "oversample")
     return tuple(
         (name, value)
         for name, value in settings.to_dict().items()
-        if name not in elsewhere and value != usual[name]
+        if name not in elsewhere and value != usual.get(name)
     )
 
 

@@ -45,7 +45,7 @@ def show(state: FineTuneState) -> None:
     st.subheader(t("fine_tune.settings_title"), anchor=False)
     choose_options(state, settings, check)
     st.subheader(t("fine_tune.schedule_title"), anchor=False)
-    show_schedule(settings, num_rows_seen(check, settings))
+    show_schedule(settings, num_rows_seen(check, settings.oversample))
     st.subheader(t("fine_tune.start_title"), anchor=False)
     _expect(estimate, settings, check)
     _offer_start(state, settings)
@@ -56,11 +56,12 @@ def _expect(
     estimate: TrainingEstimate | None, settings: FinetuneSettings, check: DataCheck
 ) -> None:
     """Says what the run will see, and how long it may take."""
+    num_rows = num_rows_seen(check, settings.oversample)
     said = [
         t(
             "fine_tune.about_to_train",
             level=plain(f"fine_tune.level_{settings.level}"),
-            count=num_rows_seen(check, settings),
+            count=num_rows,
             epochs=settings.epochs,
             max_tokens=settings.max_tokens,
         )
@@ -68,7 +69,7 @@ def _expect(
     if estimate is not None:
         one = estimate.level(settings.level)
         if one.run is not None:
-            seconds = expected_seconds(one.run, settings)
+            seconds = expected_seconds(one.run, settings, num_rows)
             said.append(t("fine_tune.may_take", time=duration(seconds)))
         if not one.fits:
             st.warning(t("fine_tune.may_not_fit"), icon=":material/memory:")
