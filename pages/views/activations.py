@@ -8,7 +8,7 @@ from pages.ui.activations.weaknesses import explore_weaknesses
 from pages.ui.activations.wording import explain_terms
 from pages.ui.head import page_head
 from pages.ui.language import t
-from pages.ui.masked_word.panels import choose_panel
+from pages.ui.masked_word.panels import PANEL, choose_panel
 
 page_head(
     t("activations.title"),
@@ -40,4 +40,5 @@ if st.button(
     t("activations.gelu_on_model"), icon=":material/edit_note:", key="act_to_masked"
 ):
     choose_panel("gelu")
-    st.switch_page("pages/views/masked_word.py")
+    # Without parameters, Streamlit refuses to leave an address with a choice in it.
+    st.switch_page("pages/views/masked_word.py", query_params={PANEL: "gelu"})

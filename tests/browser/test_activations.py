@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import ANSWER_SECONDS, settle
 
 PARTS = ["vanishing", "centre", "dead", "collapse"]
 NUM_FIGURES = {"vanishing": 5, "centre": 6, "dead": 6, "collapse": 5}
@@ -109,3 +109,12 @@ def test_the_page_fits_a_phone(visit, part):
         box = drawn.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 390
+
+
+def test_the_way_to_the_model_is_open_with_choices_in_the_address(visit):
+    page = visit("/activations?act_weakness=dead&lang=中文")
+    page.locator(".st-key-act_to_masked button").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("猜被遮住的词")
+    answer = page.get_by_text("精确的 GELU（erf）").first
+    expect(answer).to_be_visible(timeout=1000 * ANSWER_SECONDS)
+    expect(page.locator("[data-testid=stException]")).to_have_count(0)

@@ -22,7 +22,7 @@ from pages.ui.masked_word.two_sentences import explore_comparison
 from pages.ui.masked_word.whole_words import explore_whole_words
 from pages.ui.masked_word.why import explore_reasons
 
-_PANEL = "masked_panel"
+PANEL = "masked_panel"
 PANELS: dict[str, Callable[[Question], None]] = {
     "fill": explore_filling,
     "gibbs": explore_chains,
@@ -44,7 +44,7 @@ def choose_panel(name: str) -> None:
     Args:
         name: of `PANELS`.
     """
-    st.session_state[_PANEL] = name
+    st.session_state[PANEL] = name
 
 
 def ask_further(model: str, tokenized: TokenizedText, mask: Mask | None) -> None:
@@ -60,7 +60,7 @@ def ask_further(model: str, tokenized: TokenizedText, mask: Mask | None) -> None
         st.pills,
         t("masked_panels.panel"),
         list(PANELS),
-        key=_PANEL,
+        key=PANEL,
         label_visibility="collapsed",
         format_func=lambda name: plain(f"masked_panels.panel_{name}"),
     )
