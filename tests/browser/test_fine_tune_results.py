@@ -71,6 +71,7 @@ def test_a_file_is_predicted_and_taken_away_without_formulas(visit, run):
 
 def test_the_trained_model_opens_on_another_page(visit, run):
     page = visit(f"/fine_tune?ft_run_id={run}&ft_step=take")
+    settle(page)
     link = page.get_by_test_id("stMain").get_by_role("link", name="Attention")
     link.click()
     page.wait_for_url(f"**/attention*model=run%3A{run}*")

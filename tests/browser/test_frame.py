@@ -2,6 +2,7 @@
 
 import psutil
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import running_server, settle
 
@@ -58,7 +59,7 @@ def test_a_reload_keeps_language_and_sentence(home):
     home.reload()
     settle(home)
     home.get_by_role("heading", name="试一试").wait_for()
-    assert home.locator(".st-key-home_text_en input").input_value() == SENTENCE
+    expect(home.locator(".st-key-home_text_en input")).to_have_value(SENTENCE)
     assert first_guess(home) == guess
 
 
