@@ -17,8 +17,7 @@ from bertviz_core.finetune.examples import Examples, TrainingData
 from bertviz_core.finetune.learner import Learner
 from bertviz_core.finetune.remedies import oversampled
 from bertviz_core.finetune.run_estimate import RunEstimate
-from bertviz_core.finetune.schedule import steps_per_epoch
-from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.settings import FinetuneSettings, steps_per_epoch
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel

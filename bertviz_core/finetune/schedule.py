@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.settings import FinetuneSettings, steps_per_epoch
 from bertviz_core.pretrain.schedule import learning_rate
 from bertviz_core.pretrain.settings import OptimizerSettings
-
-
-def steps_per_epoch(num_rows: int, batch_size: int) -> int:
-    """Optimiser steps in which every row is seen once."""
-    return math.ceil(num_rows / batch_size)
 
 
 def learning_rates(settings: FinetuneSettings, num_rows: int) -> np.ndarray:

@@ -116,8 +116,8 @@ class FinetuneSettings:
             rate = min(settings.learning_rate * narrow, _LARGEST_RATE)
             proposed["learning_rate"] = float(f"{rate:.1e}")
         if not chosen.get("epochs"):
-            steps = math.ceil(num_rows / settings.batch_size)
-            enough = min(math.ceil(_FEWEST_STEPS / max(steps, 1)), _MOST_EPOCHS)
+            in_epoch = max(steps_per_epoch(num_rows, settings.batch_size), 1)
+            enough = min(math.ceil(_FEWEST_STEPS / in_epoch), _MOST_EPOCHS)
             proposed["epochs"] = max(settings.epochs, enough)
         return dataclasses.replace(settings, **proposed)
 
@@ -167,3 +167,8 @@ class FinetuneSettings:
                 expected=expected,
                 received=str(getattr(self, name))[:60],
             )
+
+
+def steps_per_epoch(num_rows: int, batch_size: int) -> int:
+    """Optimiser steps in which every row is seen once."""
+    return math.ceil(num_rows / batch_size)

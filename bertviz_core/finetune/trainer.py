@@ -19,9 +19,9 @@ from bertviz_core.finetune.fitting import require_fit
 from bertviz_core.finetune.inputs import RowInputs, prepare_inputs
 from bertviz_core.finetune.learner import Learner
 from bertviz_core.finetune.remedies import oversampled
-from bertviz_core.finetune.schedule import learning_rates, steps_per_epoch
+from bertviz_core.finetune.schedule import learning_rates
 from bertviz_core.finetune.selection import EpochScore, metric_name, metric_of
-from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.settings import FinetuneSettings, steps_per_epoch
 from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_checkpoint
 from bertviz_core.pretrain.run_folder import require_same_run
 

@@ -28,6 +28,24 @@ def without_keras_in_the_way():
         gc.unfreeze()
 
 
+@pytest.fixture(scope="module")
+def opened():
+    """Opens each model once for all programs."""
+    from bertviz_core import Explorer
+
+    explorers = {}
+    original = Explorer.open
+
+    def open_once(model_id, progress=None):
+        if model_id not in explorers:
+            explorers[model_id] = original(model_id, progress)
+        return explorers[model_id]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Explorer, "open", open_once)
+        yield
+
+
 @pytest.fixture
 def client(monkeypatch):
     """The fake that the app talks to; a test may change what it answers."""

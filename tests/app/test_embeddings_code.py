@@ -10,29 +10,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core import Explorer
 from pages.ui.embeddings.sentence_file import sentences_of
 from pages.ui.engine import DEFAULT_MODEL, client
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_SECONDS = 90.0
+# Opens each model once for all programs.
+pytestmark = pytest.mark.usefixtures("opened")
 SENTENCES = "a | one small lamp\nb | two large lamps\na | a bank\nb | the bank"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def opened():
-    """Opens each model once for all programs."""
-    explorers = {}
-    original = Explorer.open
-
-    def open_once(model_id, progress=None):
-        if model_id not in explorers:
-            explorers[model_id] = original(model_id, progress)
-        return explorers[model_id]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Explorer, "open", open_once)
-        yield
 
 
 def printed(code: str, **params: str) -> str:

@@ -12,29 +12,12 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core import Explorer
 from bertviz_core.figures.masked_word import percent
 
 ROOT = Path(__file__).parents[2]
 TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
 HF = str(ROOT / "tests" / "data" / "checkpoints" / "hf_tiny")
 DEADLINE_SECONDS = 60.0
-
-
-@pytest.fixture(scope="module")
-def opened():
-    """Opens each model once for all programs."""
-    explorers = {}
-    original = Explorer.open
-
-    def open_once(model_id, progress=None):
-        if model_id not in explorers:
-            explorers[model_id] = original(model_id, progress)
-        return explorers[model_id]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Explorer, "open", open_once)
-        yield
 
 
 def open_page(code: str, **params: str) -> AppTest:

@@ -6,8 +6,7 @@ import dataclasses
 
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.run_estimate import RunEstimate
-from bertviz_core.finetune.schedule import steps_per_epoch
-from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.settings import FinetuneSettings, steps_per_epoch
 from pages.ui.answers import describe_model
 from pages.ui.fine_tune.balance import balance_of
 from pages.ui.fine_tune.lengths import max_tokens_of

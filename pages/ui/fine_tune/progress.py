@@ -12,8 +12,8 @@ from bertviz_core.figures.finetune_progress import (
     metric_figure,
     schedule_figure,
 )
-from bertviz_core.finetune.schedule import learning_rates, steps_per_epoch
-from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.schedule import learning_rates
+from bertviz_core.finetune.settings import FinetuneSettings, steps_per_epoch
 from bertviz_core.finetune.training_status import TrainingStatus
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t

@@ -10,19 +10,12 @@ from bertviz_core.experiments.finetuned_results import ReadText
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from pages.ui.address import choose_linked
+from pages.ui.attribution import BASELINES, METHODS, show_completeness
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.masked_word.asking import is_short
 
-METHODS = (
-    "integrated_gradients",
-    "occlusion_mask",
-    "occlusion_delete",
-    "gradient_x_input",
-    "gradient_norm",
-)
-_BASELINES = ("mask", "pad")
 _CLASS = "ft_try_class"
 _BACKWARD = 3  # a step forward and back costs about three forward passes
 _NUM_POINTS = 32
@@ -82,12 +75,12 @@ def _choose_method() -> tuple[str, str]:
         format_func=lambda name: plain(f"fine_tune_results.why_{name}"),
     )
     st.caption(t(f"fine_tune_results.why_{method}_help"))
-    baseline = _BASELINES[0]
+    baseline = BASELINES[0]
     if method == "integrated_gradients":
         baseline = choose_linked(
             st.segmented_control,
             t("fine_tune_results.why_baseline"),
-            _BASELINES,
+            BASELINES,
             key="ft_try_baseline",
             required=True,
             help=t("fine_tune_results.why_baseline_help"),
@@ -109,16 +102,7 @@ def _show_numbers(found: Attribution, read: ReadText, index: int) -> None:
         plain("fine_tune_results.three_digits", value=found.baseline_value),
         help=t("fine_tune_results.why_start_value_help"),
     )
-    error = found.completeness_error
-    if error is not None:
-        boxes[2].metric(
-            t("fine_tune_results.completeness"),
-            plain("fine_tune_results.share", share=error),
-            plain("fine_tune_results.why_points", count=found.num_steps),
-            delta_color="off",
-            delta_arrow="off",
-            help=t("fine_tune_results.completeness_help"),
-        )
+    show_completeness(boxes[2], found)
 
 
 def _draw(words: WordScores, found: Attribution, read: ReadText, index: int) -> None:

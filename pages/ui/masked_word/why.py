@@ -13,6 +13,7 @@ from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import masked_words
 from pages.ui.address import choose_linked
 from pages.ui.answers import vocabulary
+from pages.ui.attribution import BASELINES, METHODS, show_completeness
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv, show_figure
@@ -21,15 +22,6 @@ from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.asking import Question, choose_word
 from pages.ui.masked_word.reasons import Reason, show_check, show_heads, show_layers
-
-METHODS = (
-    "integrated_gradients",
-    "occlusion_mask",
-    "occlusion_delete",
-    "gradient_x_input",
-    "gradient_norm",
-)
-_BASELINES = ("mask", "pad")
 
 
 @st.fragment
@@ -105,7 +97,7 @@ def _ask(question: Question) -> Reason | None:
     baseline = choose_linked(
         st.segmented_control,
         t("masked_panels.why_baseline"),
-        _BASELINES,
+        BASELINES,
         key="masked_why_baseline",
         required=True,
         help=t("masked_panels.why_baseline_help"),
@@ -129,16 +121,7 @@ def _show_numbers(found: Attribution) -> None:
         t("masked_panels.log_value", value=found.baseline_value),
         help=t("masked_panels.why_baseline_value_help"),
     )
-    error = found.completeness_error
-    if error is not None:
-        boxes[2].metric(
-            t("masked_panels.completeness"),
-            t("masked_panels.share", value=error),
-            t("masked_panels.why_points", count=found.num_steps),
-            delta_color="off",
-            delta_arrow="off",
-            help=t("masked_panels.completeness_help"),
-        )
+    show_completeness(boxes[2], found)
 
 
 def _show_scores(found: Attribution, method: str, question: Question) -> None:
