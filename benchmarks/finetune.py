@@ -68,8 +68,7 @@ def measure() -> Table:
         rows,
         (
             f"Median of {ROUNDS} turns; the ratio is the median over rounds. Ours is "
-            "in bfloat16 where the processor multiplies it in tiles (AMX), else in "
-            "float32.",
+            "in bfloat16 where the processor multiplies it, else in float32.",
             "'others': cores busy with other work, most in any round.",
         ),
     )

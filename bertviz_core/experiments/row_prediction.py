@@ -118,7 +118,7 @@ def predict_rows(
         outputs[chosen] = _outputs(logits)
         done += len(chosen)
         if progress is not None:
-            share = _TOKENIZING + (1 - _TOKENIZING) * done / len(texts)
+            share = _TOKENIZING + (1 - _TOKENIZING) * (done / len(texts))
             progress(share, "predict")
     limit = _limit(explorer, max_tokens)
     return RowPredictions(

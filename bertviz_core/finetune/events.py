@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 # What an event is about, in the order of a run: texts become tokens, frozen layers
-# are computed once, a step was taken, an epoch ended, and why the run ended.
-KINDS = ("tokenize", "cache", "resumed", "step", "epoch", "ended")
+# are computed once, a step was taken, an epoch ended, why the run ended, and the
+# finished model reads the validation rows.
+KINDS = ("tokenize", "cache", "resumed", "step", "epoch", "ended", "judge")
 
 # Why a run ended: all epochs done; no better epoch for `patience` epochs; someone
 # asked; the loss was no number any more, and an epoch before it was kept.

@@ -8,14 +8,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from bertviz_core.checkpoints.library import LoadedModel
+from bertviz_core.experiments.row_prediction import predict_rows
+from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.baselines import Baseline, run_baselines
 from bertviz_core.finetune.evaluation import (
     Report,
     evaluate_classes,
     evaluate_numbers,
 )
-from bertviz_core.finetune.events import Tell
+from bertviz_core.finetune.events import Tell, TrainingEvent
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.network import finished_copy
 from bertviz_core.finetune.scores import probabilities_of
@@ -95,12 +99,13 @@ def finetune(
         loaded, data, settings, progress, should_stop, work_folder, fingerprint
     )
     trained = trainer.run()
+    finished = _as_loaded(loaded, trained, data)
     return FinetuneResult(
-        loaded=_as_loaded(loaded, trained, data),
+        loaded=finished,
         base_model_id=loaded.model_id,
         settings=settings,
         data=data,
-        report=judge(data, trained),
+        report=judge(data, _answers(trained, finished, data, settings, progress)),
         baselines=run_baselines(data),
         points=trained.points,
         best_epoch=trained.best_epoch,
@@ -113,14 +118,17 @@ def finetune(
     )
 
 
-def judge(data: TrainingData, trained: TrainedModel) -> Report:
-    """The report of a trained model on the validation rows."""
+def judge(data: TrainingData, outputs: np.ndarray) -> Report:
+    """The report of what a model says of the validation rows.
+
+    Args:
+        data: the rows.
+        outputs: float `[R, C]`, probabilities, or `[R, 1]`, numbers.
+    """
     part = data.validation
     if data.is_regression:
-        predicted = trained.outputs[:, 0]
-        return evaluate_numbers(data.labels[0], part.targets, predicted, part.rows)
-    probabilities = probabilities_of(trained.outputs)
-    return evaluate_classes(data.labels, part.targets, probabilities, part.rows)
+        return evaluate_numbers(data.labels[0], part.targets, outputs[:, 0], part.rows)
+    return evaluate_classes(data.labels, part.targets, outputs, part.rows)
 
 
 def weights_hash(loaded: LoadedModel) -> str:
@@ -130,6 +138,30 @@ def weights_hash(loaded: LoadedModel) -> str:
         digest.update(weight.path.encode())
         digest.update(as_numpy(weight).tobytes())
     return digest.hexdigest()
+
+
+def _answers(
+    trained: TrainedModel,
+    finished: LoadedModel,
+    data: TrainingData,
+    settings: FinetuneSettings,
+    tell: Tell,
+) -> np.ndarray:
+    """What the finished model says of the validation rows, see `judge`.
+
+    The network that learned says the same, unless it computed in bfloat16.
+    """
+    if trained.precision == "float32":
+        outputs = trained.outputs
+        return outputs if data.is_regression else probabilities_of(outputs)
+    part = data.validation
+    return predict_rows(
+        Explorer(finished),
+        part.texts,
+        part.pairs,
+        settings.max_tokens,
+        lambda share, _: tell(TrainingEvent("judge", fraction=share)),
+    ).outputs
 
 
 def _as_loaded(

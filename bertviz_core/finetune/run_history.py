@@ -16,7 +16,14 @@ from bertviz_core.finetune.run_sentences import (
 )
 from bertviz_core.finetune.training_status import MAX_POINTS
 
-_PHASE_OF_KIND = {"tokenize": "tokenize", "cache": "cache", "ended": "evaluate"}
+_PHASE_OF_KIND = {
+    "tokenize": "tokenize",
+    "cache": "cache",
+    "ended": "evaluate",
+    "judge": "evaluate",
+}
+# Events that are no part of the training itself.
+_AROUND = ("tokenize", "cache", "judge")
 
 
 @dataclass
@@ -80,7 +87,7 @@ class RunHistory:
                 self.say(sentence)
         self.fraction = event.fraction
         self.metric_name = event.metric_name or self.metric_name
-        if event.kind in ("tokenize", "cache"):
+        if event.kind in _AROUND:
             return
         self.step, self.num_steps = event.step, event.num_steps
         self.epoch = event.epoch

@@ -1,0 +1,90 @@
+"""Half precision while learning, whole precision in what is said of the result."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from bertviz_core.explorer import Explorer
+from bertviz_core.finetune import precision
+from bertviz_core.finetune.run import finetune
+from bertviz_core.finetune.scores import probabilities_of
+from bertviz_core.finetune.settings import FinetuneSettings
+from tests.core.finetune_samples import number_data, random_data, tiny_loaded
+
+SETTINGS = FinetuneSettings(
+    level="full", epochs=2, batch_size=5, learning_rate=0.01, max_tokens=11, seed=3,
+    precision="bfloat16",
+)  # fmt: skip
+
+
+def answers_of(result):
+    """Outputs `[R, C]` of the finished model, a row at a time."""
+    explorer, part = Explorer(result.loaded), result.data.validation
+    pairs = part.pairs or [None] * len(part)
+    limit = SETTINGS.max_tokens
+    rows = []
+    for text, pair in zip(part.texts, pairs, strict=True):
+        kept = explorer.tokenizer.encode(text, pair, limit, cut=True)
+        inputs = {
+            "input_ids": kept.input_ids[None],
+            "token_type_ids": kept.token_type_ids[None],
+        }
+        rows.append(explorer.forward(inputs, ("class_logits",))["class_logits"][0])
+    return np.stack(rows)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_classes_are_judged_by_the_finished_model(pairs):
+    result = finetune(tiny_loaded(), random_data(pairs=pairs), SETTINGS)
+    assert result.precision == "bfloat16"
+    expected = probabilities_of(answers_of(result))
+    np.testing.assert_allclose(result.report.probabilities, expected, atol=1e-6)
+
+
+def test_numbers_are_judged_by_the_finished_model():
+    result = finetune(tiny_loaded(), number_data(), SETTINGS)
+    expected = answers_of(result)[:, 0]
+    np.testing.assert_allclose(result.report.predicted, expected, rtol=1e-6)
+
+
+def test_whole_precision_is_judged_alike():
+    settings = dataclasses.replace(SETTINGS, precision="float32")
+    result = finetune(tiny_loaded(), random_data(), settings)
+    expected = probabilities_of(answers_of(result))
+    np.testing.assert_allclose(result.report.probabilities, expected, atol=1e-5)
+
+
+def test_the_judgement_tells_how_far_it_is():
+    told = []
+    finetune(tiny_loaded(), random_data(), SETTINGS, told.append)
+    kinds = [event.kind for event in told]
+    assert kinds.index("ended") < kinds.index("judge")
+    shares = [event.fraction for event in told if event.kind == "judge"]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("flags\t\t: fpu amx_bf16 sse\n", "bfloat16"),
+        ("flags\t\t: fpu avx512f avx512_bf16\n", "bfloat16"),
+        ("flags\t\t: fpu avx512f\nbugs: amx_bf16\n", "float32"),
+        ("", "float32"),
+    ],
+)
+def test_auto_follows_the_processor(monkeypatch, text, expected):
+    monkeypatch.setattr(precision, "_has_gpu", lambda: False)
+    monkeypatch.setattr(precision.Path, "read_text", lambda *_, **__: text)
+    assert precision.chosen_precision("auto") == expected
+    assert precision.chosen_precision("float32") == "float32"
+
+
+def test_a_machine_that_tells_nothing_computes_in_whole_precision(monkeypatch):
+    def refuse(*_, **__):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(precision, "_has_gpu", lambda: False)
+    monkeypatch.setattr(precision.Path, "read_text", refuse)
+    assert precision.chosen_precision("auto") == "float32"
