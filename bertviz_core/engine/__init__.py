@@ -7,13 +7,16 @@ chosen engine needs.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-from bertviz_core.engine.client import Client
 from bertviz_core.engine.engine import Engine
 from bertviz_core.engine.jobs import JobStatus
 from bertviz_core.errors import EngineError
 
-__all__ = ["Client", "Engine", "JobStatus", "connect"]
+if TYPE_CHECKING:
+    from bertviz_core.engine.client import Client
+
+__all__ = ["Engine", "JobStatus", "connect"]
 
 ENGINE_VARIABLE = "BERTVIZ_ENGINE"
 SCHEDULER_VARIABLE = "BERTVIZ_SCHEDULER"
@@ -30,8 +33,12 @@ def connect() -> Client:
     names a running Dask cluster to use instead.
 
     Raises:
-        EngineError: `BERTVIZ_ENGINE` has another value.
+        EngineError: `BERTVIZ_ENGINE` or a limit has a value that cannot be.
     """
+    # Stores read their limits from the environment, and a sentence about a wrong
+    # one belongs on the page.
+    from bertviz_core.engine.client import Client
+
     scheduler = os.environ.get(SCHEDULER_VARIABLE, "").strip()
     kind = os.environ.get(ENGINE_VARIABLE, "").strip().lower() or "cluster"
     if kind == "inline":

@@ -41,25 +41,23 @@ def attention_matrix(
     cut: bool = False,
     heads: tuple[tuple[int, int], ...] = (),
 ) -> np.ndarray:
-    """One matrix of a text's attention.
+    """One matrix of a text's attention, float32 `[T, T]`; rows look.
 
     Args:
         model: its id.
         text: the first text.
-        method: one of `METHODS`: a head alone; the mean of a layer's heads or of
-            chosen heads; mean or maximum of all heads; rollout up to a layer; the
-            length of what a layer's heads bring from each token; value zeroing in a
-            layer.
+        method: one of `METHODS`: "head", one head; "layer", the mean of a layer's
+            heads; "chosen", the mean of `heads`; "mean" or "max" of all heads;
+            "rollout" up to a layer; "norms", the length of what a layer brings from
+            each token; "value_zeroing" in a layer.
         layer: from 0; not read by "mean" and "max".
         head: from 0; read by "head" alone.
         pair: the second text.
         cut: leaves out what is beyond the last position.
-        heads: (layer, head) pairs from 0; read by "chosen" alone, at least one.
-
-    Returns:
-        float32 `[T, T]`, rows look.
+        heads: (layer, head) pairs from 0, for "chosen".
 
     Raises:
+        TextError: empty, or too long while `cut` is false.
         ValueError: no such method.
     """
     if method not in METHODS:
@@ -75,21 +73,53 @@ def attention_matrix(
 def attention_thumbnails(
     model: str, text: str, pair: str | None = None, cut: bool = False
 ) -> np.ndarray:
-    """A small picture of every head, see `grid_thumbnails`."""
+    """A small picture of every head, uint8 `[L, N, h, w]`.
+
+    Args:
+        model: its id.
+        text: the first text.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
     return grid_thumbnails(_attention(whole_trace(model, text, pair, cut)))
 
 
 def attention_links(
     model: str, text: str, layer: int, pair: str | None = None, cut: bool = False
 ) -> StrongestLinks:
-    """The strongest links of every row of a layer's heads."""
+    """The strongest links of every row of a layer's heads.
+
+    Args:
+        model: its id.
+        text: the first text.
+        layer: from 0.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
     return strongest_links(_attention(whole_trace(model, text, pair, cut))[layer])
 
 
 def attention_mass(
     model: str, text: str, position: int, pair: str | None = None, cut: bool = False
 ) -> np.ndarray:
-    """Float `[L, N]`: what each head gives to real words from one token."""
+    """What each head gives to real words from one token, float `[L, N]`.
+
+    Args:
+        model: its id.
+        text: the first text.
+        position: index of the token that looks.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
     trace = whole_trace(model, text, pair, cut)
     special = trace.tokenized.is_special
     return mass_of_heads(_attention(trace), special, position)
@@ -105,7 +135,21 @@ def pair_arithmetic(
     pair: str | None = None,
     cut: bool = False,
 ) -> PairArithmetic:
-    """Shows how one attention probability comes about."""
+    """How one attention probability comes about, number by number.
+
+    Args:
+        model: its id.
+        text: the first text.
+        layer: from 0.
+        head: from 0.
+        query_token: index of the token that looks.
+        key_token: index of the token that is looked at.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
     from bertviz_core.experiments import attention_parts
 
     trace = whole_trace(model, text, pair, cut)
@@ -117,7 +161,17 @@ def pair_arithmetic(
 def profile_heads(
     model: str, text: str, pair: str | None = None, cut: bool = False
 ) -> CorpusProfile:
-    """Measures all heads on one text."""
+    """Measures all heads on one text; `language` of the result is empty.
+
+    Args:
+        model: its id.
+        text: the first text.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
     from bertviz_core.experiments.attention_parts import visible_edges
 
     trace = whole_trace(model, text, pair, cut)
@@ -178,12 +232,4 @@ def _attention(trace: Trace) -> np.ndarray:
     return trace.attention_probs
 
 
-TASKS = (
-    attention_matrix,
-    attention_thumbnails,
-    attention_links,
-    attention_mass,
-    pair_arithmetic,
-    profile_heads,
-)
 JOB_TASKS = (profile_corpus,)

@@ -25,7 +25,20 @@ def switch_off(
     pair: str | None = None,
     cut: bool = False,
 ) -> SwitchedPrediction:
-    """Predicts with parts of the model switched off."""
+    """Predicts with parts of the model switched off.
+
+    Args:
+        model: its id.
+        text: the first text.
+        target: the answer that is watched.
+        switches: what to switch off.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        CheckpointError: the model lacks the target's head.
+        TextError: empty, too long, or a row would be left without an edge.
+    """
     from bertviz_core.experiments import switching
 
     return switching.switch_off(explorer(model), text, target, switches, pair, cut)
@@ -34,7 +47,19 @@ def switch_off(
 def estimate_heads(
     model: str, text: str, target: Target, pair: str | None = None, cut: bool = False
 ) -> GradientMap:
-    """Estimates from gradients what each head does for the target."""
+    """Estimates what each head does for the target; one backward pass.
+
+    Args:
+        model: its id.
+        text: the first text.
+        target: the answer that is watched.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        CheckpointError: the model lacks the target's head.
+        TextError: empty or too long.
+    """
     from bertviz_core.experiments import gradients
 
     return gradients.estimate_heads(explorer(model), text, target, pair, cut)
@@ -48,7 +73,20 @@ def predict_sparsely(
     pair: str | None = None,
     cut: bool = False,
 ) -> SparsePrediction:
-    """Predicts under a sparse attention pattern."""
+    """Predicts under a sparse attention pattern.
+
+    Args:
+        model: its id.
+        text: the first text.
+        target: the answer that is watched.
+        pattern: which tokens may look at which.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        CheckpointError: the model lacks the target's head.
+        TextError: empty or too long.
+    """
     from bertviz_core.experiments import sparsity
 
     opened = explorer(model)
@@ -120,5 +158,4 @@ def patch_hidden_states(
     )
 
 
-TASKS = (switch_off, estimate_heads, predict_sparsely)
 JOB_TASKS = (ablate_heads, ablate_parts, patch_hidden_states)

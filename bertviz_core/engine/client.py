@@ -1,40 +1,31 @@
 """What pages see of the engine: a typed method for each task, plain values.
 
-Importing this module loads no framework. Names and arguments are those of
-`engine/tasks.py`, which runs elsewhere; a test holds the two together.
+Importing this module loads no framework: tasks import theirs when they run, which is
+in another process.
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-from bertviz_core.engine.attention_client import AttentionClient
-from bertviz_core.engine.cause_client import CauseClient
-from bertviz_core.engine.embedding_client import EmbeddingClient
+from bertviz_core.engine import (
+    attention_tasks,
+    cause_tasks,
+    embedding_tasks,
+    finetuned_tasks,
+    layer_tasks,
+    model_tasks,
+    scoring_tasks,
+    sentence_tasks,
+    word_tasks,
+)
+from bertviz_core.engine.asking import Asks
 from bertviz_core.engine.engine import Engine
 from bertviz_core.engine.finetune_client import FinetuneClient
-from bertviz_core.engine.finetuned_client import FinetunedClient
 from bertviz_core.engine.jobs import JobStatus
-from bertviz_core.engine.layer_client import LayerClient
-from bertviz_core.engine.word_client import WordClient
-from bertviz_core.trace import (
-    MaskPredictions,
-    ModelEntry,
-    ModelInfo,
-    TokenizedText,
-    Trace,
-)
 
 
-class Client(
-    AttentionClient,
-    CauseClient,
-    EmbeddingClient,
-    FinetuneClient,
-    FinetunedClient,
-    LayerClient,
-    WordClient,
-):
+class Client(FinetuneClient):
     """Asks an engine. Safe to share between threads and sessions.
 
     Every method raises the `BertVizError` that the task raised, or an
@@ -44,110 +35,59 @@ class Client(
         engine: runs the tasks; belongs to this client, which closes it.
     """
 
+    models = Asks(model_tasks.models)
+    describe_model = Asks(model_tasks.describe_model)
+    vocabulary = Asks(model_tasks.vocabulary)
+    tokenize = Asks(model_tasks.tokenize)
+    predict_masks = Asks(model_tasks.predict_masks)
+    trace = Asks(model_tasks.trace)
+    add_upload = Asks(model_tasks.add_upload)
+    forward_count = Asks(model_tasks.forward_count)
+
+    attention_matrix = Asks(attention_tasks.attention_matrix)
+    attention_thumbnails = Asks(attention_tasks.attention_thumbnails)
+    attention_links = Asks(attention_tasks.attention_links)
+    attention_mass = Asks(attention_tasks.attention_mass)
+    pair_arithmetic = Asks(attention_tasks.pair_arithmetic)
+    profile_heads = Asks(attention_tasks.profile_heads)
+
+    switch_off = Asks(cause_tasks.switch_off)
+    estimate_heads = Asks(cause_tasks.estimate_heads)
+    predict_sparsely = Asks(cause_tasks.predict_sparsely)
+
+    take_input_apart = Asks(embedding_tasks.take_input_apart)
+    position_geometry = Asks(embedding_tasks.position_geometry)
+    nearest_words = Asks(embedding_tasks.nearest_words)
+    solve_analogy = Asks(embedding_tasks.solve_analogy)
+    project_words = Asks(embedding_tasks.project_words)
+    word_norms = Asks(embedding_tasks.word_norms)
+    exported_vectors = Asks(embedding_tasks.exported_vectors)
+    vocabulary_map = Asks(embedding_tasks.vocabulary_map)
+    sentence_vectors = Asks(sentence_tasks.sentence_vectors)
+
+    layer_steps = Asks(layer_tasks.layer_steps)
+    part_numbers = Asks(layer_tasks.part_numbers)
+    step_table = Asks(layer_tasks.step_table)
+    norm_input = Asks(layer_tasks.norm_input)
+    residual_stream = Asks(layer_tasks.residual_stream)
+    strongest_neurons = Asks(layer_tasks.strongest_neurons)
+    neuron_activations = Asks(layer_tasks.neuron_activations)
+    neuron_words = Asks(layer_tasks.neuron_words)
+
+    fill_masks = Asks(word_tasks.fill_masks)
+    score_words = Asks(word_tasks.score_words)
+    find_whole_words = Asks(word_tasks.find_whole_words)
+    start_chain = Asks(word_tasks.start_chain)
+    read_layers = Asks(word_tasks.read_layers)
+    switch_gelu = Asks(word_tasks.switch_gelu)
+    predict_next_sentence = Asks(scoring_tasks.predict_next_sentence)
+
+    read_class = Asks(finetuned_tasks.read_class)
+    weight_change = Asks(finetuned_tasks.weight_change)
+    head_change = Asks(finetuned_tasks.head_change)
+
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-
-    def models(self) -> tuple[ModelEntry, ...]:
-        """The models at hand: bundled ones, then downloaded ones."""
-        return cast("tuple[ModelEntry, ...]", self._engine.call("models"))
-
-    def describe_model(self, model: str) -> ModelInfo:
-        """Loads a model if need be, and describes it.
-
-        Raises:
-            CheckpointError: it cannot be opened.
-        """
-        return cast(ModelInfo, self._engine.call("describe_model", model=model))
-
-    def vocabulary(self, model: str) -> tuple[str, ...]:
-        """The word pieces of a model, by id."""
-        pieces = self._engine.call("vocabulary", model=model)
-        return cast("tuple[str, ...]", pieces)
-
-    def tokenize(
-        self, model: str, text: str, pair: str | None = None, cut: bool = False
-    ) -> TokenizedText:
-        """Splits a text as the model reads it.
-
-        Args:
-            model: its id.
-            text: the first text.
-            pair: the second text.
-            cut: leaves out what is beyond the last position.
-
-        Raises:
-            TextError: empty, or too long while `cut` is false.
-        """
-        answer = self._engine.call(
-            "tokenize", model=model, text=text, pair=pair, cut=cut
-        )
-        return cast(TokenizedText, answer)
-
-    def predict_masks(
-        self, model: str, text: str, pair: str | None = None, cut: bool = False
-    ) -> MaskPredictions:
-        """Scores every word of the vocabulary at each `[MASK]`.
-
-        Args:
-            model: its id.
-            text: the first text.
-            pair: the second text.
-            cut: leaves out what is beyond the last position.
-
-        Raises:
-            CheckpointError: the model has no masked-word head.
-            TextError: no mask, empty, or too long while `cut` is false.
-        """
-        answer = self._engine.call(
-            "predict_masks", model=model, text=text, pair=pair, cut=cut
-        )
-        return cast(MaskPredictions, answer)
-
-    def trace(
-        self,
-        model: str,
-        text: str,
-        pair: str | None = None,
-        cut: bool = False,
-        parts: tuple[str, ...] = ("pooled_output", "nsp_logits"),
-    ) -> Trace:
-        """Sends a text through the network once and fetches some of the arrays.
-
-        The worker keeps the whole trace for a while: other parts of the same
-        text cost no second forward pass.
-
-        Args:
-            model: its id.
-            text: the first text.
-            pair: the second text.
-            cut: leaves out what is beyond the last position.
-            parts: arrays of `Trace` to fetch. All attention of a long text is
-                large: 151 MB for BERT-base and 512 tokens.
-
-        Raises:
-            TextError: empty, or too long while `cut` is false.
-        """
-        answer = self._engine.call(
-            "trace", model=model, text=text, pair=pair, cut=cut, parts=parts
-        )
-        return cast(Trace, answer)
-
-    def add_upload(self, path: str, name: str) -> ModelEntry:
-        """Takes a zip file with a checkpoint into the cache.
-
-        Args:
-            path: of the file, where the worker can read it.
-            name: what to call the model.
-
-        Raises:
-            CheckpointError: damaged, hostile, or no checkpoint.
-        """
-        entry = self._engine.call("add_upload", path=path, name=name)
-        return cast(ModelEntry, entry)
-
-    def forward_count(self) -> int:
-        """How many forward passes the worker has run since it started."""
-        return cast(int, self._engine.call("forward_count"))
 
     def warm_up(self, model: str) -> None:
         """Has a model loaded and run once, without waiting for it."""
@@ -157,57 +97,9 @@ class Client(
         """Starts a job and returns its id.
 
         Args:
-            task: one of
-                `"download_model"` (`name`, `revision=None`), a `ModelEntry`;
-                `"convert"` (`source`, `destination`), the folder;
-                `"profile_corpus"` (`model`, `language`), a `CorpusProfile`;
-                `"ablate_heads"` and `"ablate_parts"` (`model`, `text`, `target`,
-                `pair=None`, `cut=False`), an `AblationMap` and a `PartAblation`;
-                `"patch_hidden_states"` (`model`, `clean`, `corrupted`, `target`,
-                `minus=None`, `clean_pair=None`, `corrupted_pair=None`), a
-                `PatchingMap`;
-                `"run_chain"` (`model`, `state`, `num_steps`), a `GibbsRun`;
-                `"best_pairs"` (`model`, `text`, `top_k=20`, `num_pairs=20`), a
-                `PairFilling`;
-                `"score_sentence"` (`model`, `text`, `variant="within_word"`), a
-                `SentenceScore`;
-                `"score_minimal_pair"` (`model`, `first`, `second`,
-                `variant="within_word"`), a `MinimalPair`;
-                `"predict_every_position"` (`model`, `text`, `masked=True`,
-                `top_k=10`), an `EveryPosition`;
-                `"attribute"` (`model`, `text`, `target`, `contrast=None`,
-                `baseline="mask"`), an `Attribution`;
-                `"check_with_random_weights"` (`model`, `text`, `target`,
-                `contrast=None`, `baseline="mask"`, `seed=0`), a
-                `RandomWeightsCheck`;
-                `"run_shuffled_test"` (`model`, `pairs`, `seed=0`,
-                `random_weights=False`), a `ShuffledTest`;
-                `"attribute_class"` (`model`, `text`, `index`, `pair=None`,
-                `baseline="mask"`), an `Attribution`;
-                `"nearest_training_rows"` (`run`, `text`, `pair=None`, `count=5`), a
-                `NearTrainingRows`;
-                `"compare_layers"` (`run`, `reading`), a `LayerComparison`;
-                `"predict_table"` (`model`, `source`, `text_column`,
-                `pair_column=None`, `max_tokens=0`), a `TablePredictions`;
-                `"pretrain_tiny"` (`text`, `sentence`, `num_steps=400`, `seed=1`), a
-                `TinyRun`, which it also shows as `so_far` on its way;
-                `"estimate_training"` (`model`, `data`, `settings`), a
-                `TrainingEstimate`;
-                `"measure_residual_stream"` (`model`, `text`, `cut=False`), a
-                `ResidualStream`;
-                `"neuron_factors"` (`model`, `text`, `num_factors`, `seed`,
-                `layers=None`, `cut=False`), a `NeuronFactors`;
-                `"draw_vocabulary_map"` (`model`, `num_axes=2`, `seed=0`,
-                `perplexity=30.0`), a `VocabularyMap`;
-                `"map_sentences"` (`model`, `sentences`, `reading="mean"`,
-                `num_axes=2`, `alignment="shared"`, `seed=0`) and
-                `"draw_sentences"` (`model`, `sentences`, `reading="mean"`,
-                `num_axes=2`, `seed=0`, `perplexity=30.0`), a `SentenceMap`;
-                `"follow_word"` (`model`, `sentences`, `word`, `senses`), a
-                `WordSenses`;
-                `"measure_layers"` (`model`, `sentences`, `num_deviations=3.0`,
-                `seed=0`), a `LayerFacts`.
-            arguments: of the task.
+            task: a name in `tasks.JOB_TASKS`; the docstring there says what becomes
+                of it.
+            arguments: of the task, without its `progress`.
 
         Raises:
             EngineError: too many jobs wait already.

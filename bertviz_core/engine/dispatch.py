@@ -1,7 +1,7 @@
 """Runs a task by name, where the caller is: in a worker or in this process.
 
-The module that defines the tasks is imported here, at the first task, and nowhere
-else, so a process that only asks never imports it.
+The module that names the tasks is imported here, at the first task, so that an engine
+can be given another.
 """
 
 from __future__ import annotations

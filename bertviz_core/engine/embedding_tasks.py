@@ -11,12 +11,8 @@ from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import ANSWERS, explorer, words_of
 from bertviz_core.experiments.embedding_results import (
     InputSum,
-    SentenceStates,
-    WordSenses,
 )
 from bertviz_core.experiments.map_results import (
-    LayerFacts,
-    SentenceMap,
     VocabularyMap,
 )
 from bertviz_core.experiments.word_vector_results import (
@@ -31,14 +27,24 @@ _MOST_AXES = 3
 def take_input_apart(
     model: str, text: str, pair: str | None = None, cut: bool = False
 ) -> InputSum:
-    """Splits what enters the first block into word, position and segment."""
+    """Splits what enters the first block into word, position and segment.
+
+    Args:
+        model: its id.
+        text: the first text.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
     from bertviz_core.experiments import embedding_tables
 
     return embedding_tables.take_input_apart(explorer(model), text, pair, cut)
 
 
 def position_geometry(model: str) -> PositionGeometry:
-    """Measures the position embeddings."""
+    """Measures the position embeddings of a model."""
     from bertviz_core.experiments import embedding_tables
 
     return ANSWERS.get(
@@ -56,7 +62,18 @@ def nearest_words(
     metric: str = "cosine",
     without: tuple[str, ...] = (),
 ) -> NearestWords:
-    """Finds the entries of the vocabulary nearest to one of them."""
+    """Finds the entries of the vocabulary nearest to one of them.
+
+    Args:
+        model: its id.
+        word: one entry; capitals as the model reads them.
+        num_neighbours: how many to name.
+        metric: "cosine" or "euclidean".
+        without: kinds of `wordlists.KINDS` that are no answer.
+
+    Raises:
+        TextError: the word is no entry of the vocabulary.
+    """
     from bertviz_core.experiments import word_vectors
 
     return word_vectors.nearest_words(
@@ -72,7 +89,19 @@ def solve_analogy(
     metric: str = "cosine",
     without: tuple[str, ...] = (),
 ) -> WordAnalogy:
-    """Looks at a - b + c, and how far down the expected word is."""
+    """Looks at a - b + c, and how far down the expected word is.
+
+    Args:
+        model: its id.
+        inputs: the words a, b, c, as king, man, woman.
+        expected: the word that is hoped for; "" for none.
+        num_neighbours: how many to name.
+        metric: "cosine" or "euclidean".
+        without: kinds of `wordlists.KINDS` that are no answer.
+
+    Raises:
+        TextError: a word is no entry of the vocabulary.
+    """
     from bertviz_core.experiments import word_vectors
 
     return word_vectors.solve_analogy(
@@ -94,7 +123,19 @@ def project_words(
     num_ends: int = 8,
     without: tuple[str, ...] = (),
 ) -> WordAxis:
-    """Lays words on the line between two words."""
+    """Lays words on the line between two words.
+
+    Args:
+        model: its id.
+        first: the word at 0.
+        second: the word at 1.
+        words: to lay out.
+        num_ends: entries of the vocabulary to name at each end.
+        without: kinds of `wordlists.KINDS` that are not named.
+
+    Raises:
+        TextError: a word is no entry of the vocabulary, or both ends are one.
+    """
     from bertviz_core.experiments import word_vectors
 
     return word_vectors.project_words(
@@ -108,7 +149,15 @@ def word_norms(model: str) -> np.ndarray:
 
 
 def exported_vectors(model: str, rows: tuple[int, ...]) -> np.ndarray:
-    """The vectors of some entries, to write into a file."""
+    """The vectors of some entries, float32 `[M, H]`, to write into a file.
+
+    Args:
+        model: its id.
+        rows: entries of the vocabulary.
+
+    Raises:
+        TextError: too many for a file.
+    """
     from bertviz_core.experiments import vocabulary_maps
 
     return vocabulary_maps.exported_vectors(words_of(model).table.vectors, rows)
@@ -117,7 +166,14 @@ def exported_vectors(model: str, rows: tuple[int, ...]) -> np.ndarray:
 def vocabulary_map(
     model: str, num_axes: int = 2, method: str = "pca"
 ) -> VocabularyMap | None:
-    """The map of the vocabulary by PCA, or the stored one by t-SNE, if any."""
+    """Every entry of the vocabulary on a map.
+
+    Args:
+        model: its id.
+        num_axes: 2 or 3.
+        method: "pca", drawn at once; "tsne", a map that was computed before, or
+            `None` where there is none.
+    """
     from bertviz_core.experiments import stored_maps, vocabulary_maps
 
     vectors = words_of(model).table.vectors
@@ -154,111 +210,4 @@ def draw_vocabulary_map(
     return found
 
 
-def sentence_vectors(
-    model: str, sentences: tuple[str, ...], reading: str, layer: int
-) -> np.ndarray:
-    """The vectors of sentences at one layer, to write into a file."""
-    states = _states(lambda *_: None, model, sentences, reading)
-    return states.states[layer]
-
-
-def map_sentences(
-    progress: Progress,
-    model: str,
-    sentences: tuple[str, ...],
-    reading: str = "mean",
-    num_axes: int = 2,
-    alignment: str = "shared",
-    seed: int = 0,
-) -> SentenceMap:
-    """Draws sentences at every layer by PCA."""
-    from bertviz_core.experiments import sentence_maps
-
-    states = _states(progress, model, sentences, reading)
-    return sentence_maps.map_by_pca(states, num_axes, alignment, seed)
-
-
-def draw_sentences(
-    progress: Progress,
-    model: str,
-    sentences: tuple[str, ...],
-    reading: str = "mean",
-    num_axes: int = 2,
-    seed: int = 0,
-    perplexity: float = 30.0,
-) -> SentenceMap:
-    """Draws sentences at every layer by t-SNE."""
-    from bertviz_core.experiments import sentence_maps
-
-    states = _states(progress, model, sentences, reading)
-    return sentence_maps.map_by_tsne(
-        states, num_axes, seed, perplexity, progress=progress
-    )
-
-
-def follow_word(
-    progress: Progress,
-    model: str,
-    sentences: tuple[str, ...],
-    word: str,
-    senses: tuple[str, ...],
-) -> WordSenses:
-    """Follows one word through the layers in several sentences."""
-    from bertviz_core.experiments import sentence_states
-
-    key = ("follow_word", model, sentences, word, senses)
-    opened = explorer(model)
-    return ANSWERS.get(
-        key,
-        lambda: sentence_states.word_senses(
-            opened, sentences, word, senses, cut=True, progress=progress
-        ),
-    )
-
-
-def measure_layers(
-    progress: Progress,
-    model: str,
-    sentences: tuple[str, ...],
-    num_deviations: float = 3.0,
-    seed: int = 0,
-) -> LayerFacts:
-    """Measures the geometry of every layer on some sentences."""
-    from bertviz_core.experiments import sentence_maps
-
-    states = _states(progress, model, sentences, "token")
-    return sentence_maps.layer_facts(states, num_deviations, seed, progress)
-
-
-def _states(
-    progress: Progress, model: str, sentences: tuple[str, ...], reading: str
-) -> SentenceStates:
-    from bertviz_core.experiments import sentence_states
-
-    opened = explorer(model)
-    return ANSWERS.get(
-        ("sentence_states", model, sentences, reading),
-        lambda: sentence_states.sentence_states(
-            opened, sentences, reading, cut=True, progress=progress
-        ),
-    )
-
-
-TASKS = (
-    take_input_apart,
-    position_geometry,
-    nearest_words,
-    solve_analogy,
-    project_words,
-    word_norms,
-    exported_vectors,
-    vocabulary_map,
-    sentence_vectors,
-)
-JOB_TASKS = (
-    draw_vocabulary_map,
-    map_sentences,
-    draw_sentences,
-    follow_word,
-    measure_layers,
-)
+JOB_TASKS = (draw_vocabulary_map,)

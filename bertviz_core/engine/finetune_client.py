@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
+from bertviz_core.engine import finetune_tasks
+from bertviz_core.engine.asking import Asks
 from bertviz_core.engine.engine import Engine
 from bertviz_core.errors import TrainingError
 from bertviz_core.finetune import run_files, workplace
-from bertviz_core.finetune.data_check import DataCheck, DataRow
-from bertviz_core.finetune.outcome import RunOutcome
-from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
-from bertviz_core.finetune.table_view import TableView
+from bertviz_core.finetune.request import TrainingRequest
 from bertviz_core.finetune.training_status import TrainingStatus
 
 
@@ -18,6 +17,12 @@ class FinetuneClient:
     """Methods of `Client`; see there for what all of them raise."""
 
     _engine: Engine
+
+    read_table = Asks(finetune_tasks.read_table)
+    check_data = Asks(finetune_tasks.check_data)
+    data_rows = Asks(finetune_tasks.data_rows)
+    training_outcome = Asks(finetune_tasks.training_outcome)
+    validation_rows = Asks(finetune_tasks.validation_rows)
 
     def keep_table(self, file: BinaryIO | bytes) -> str:
         """Stores a visitor's file, unread, in a private folder.
@@ -44,42 +49,6 @@ class FinetuneClient:
             table: what `keep_table` returned.
         """
         self._engine.trainings.forget(table)
-
-    def read_table(self, source: TableSource) -> TableView:
-        """Reads a table and describes it.
-
-        Args:
-            source: the table, and its layout where no guess is wanted.
-
-        Raises:
-            DatasetError: it is gone, or no table; the sentence says where.
-        """
-        return cast(TableView, self._engine.call("read_table", source=source))
-
-    def check_data(self, model: str, data: DataChoice) -> DataCheck:
-        """Runs all checks of the rows that were chosen.
-
-        Args:
-            model: id of the model that would be trained; its vocabulary counts
-                the tokens.
-            data: the rows.
-
-        Raises:
-            DatasetError: these columns cannot be trained on; the sentence says
-                why and where.
-        """
-        answer = self._engine.call("check_data", model=model, data=data)
-        return cast(DataCheck, answer)
-
-    def data_rows(self, data: DataChoice, rows: tuple[int, ...]) -> tuple[DataRow, ...]:
-        """Shows rows of the table, such as those of a finding.
-
-        Args:
-            data: the rows.
-            rows: row numbers of the file; one that was left out is passed over.
-        """
-        answer = self._engine.call("data_rows", data=data, rows=rows)
-        return cast("tuple[DataRow, ...]", answer)
 
     def start_training(self, request: TrainingRequest) -> str:
         """Takes a training into the queue; it runs on while nobody looks.
@@ -155,33 +124,6 @@ class FinetuneClient:
             run_id: what `start_training` returned; nothing happens where it is gone.
         """
         self._engine.trainings.remove(run_id)
-
-    def training_outcome(self, run_id: str) -> RunOutcome:
-        """How good the trained model is, and what it was made of.
-
-        Args:
-            run_id: of a run that has left a model.
-
-        Raises:
-            TrainingError: no such training, or it has no model.
-        """
-        answer = self._engine.call("training_outcome", run_id=run_id)
-        return cast(RunOutcome, answer)
-
-    def validation_rows(
-        self, run_id: str, indices: tuple[int, ...]
-    ) -> tuple[DataRow, ...]:
-        """Shows rows that a training was judged by.
-
-        Args:
-            run_id: what `start_training` returned.
-            indices: of rows of the report, from 0; one that is none is passed over.
-
-        Raises:
-            TrainingError: no such training, or it was removed.
-        """
-        answer = self._engine.call("validation_rows", run_id=run_id, indices=indices)
-        return cast("tuple[DataRow, ...]", answer)
 
     def training_bundle(self, run_id: str) -> str:
         """Path of the zip file to take away; `add_upload` takes it back.

@@ -22,14 +22,31 @@ from bertviz_core.finetune.workplace import RUN_PREFIX
 
 
 def read_table(source: TableSource) -> TableView:
-    """Reads a table and describes it."""
+    """Reads a table and describes it.
+
+    Args:
+        source: the table, and its layout where no guess is wanted.
+
+    Raises:
+        DatasetError: it is gone, or no table; the sentence says where.
+    """
     from bertviz_core.finetune.table_view import view_table
 
     return view_table(table_store.table(source))
 
 
 def check_data(model: str, data: DataChoice) -> DataCheck:
-    """Runs all checks of the rows that were chosen."""
+    """Runs all checks of the rows that were chosen.
+
+    Args:
+        model: id of the model that would be trained; its vocabulary counts
+            the tokens.
+        data: the rows.
+
+    Raises:
+        DatasetError: these columns cannot be trained on; the sentence says
+            why and where.
+    """
     from bertviz_core.finetune import data_check
     from bertviz_core.finetune.lengths import measure_lengths
 
@@ -48,7 +65,12 @@ def check_data(model: str, data: DataChoice) -> DataCheck:
 
 
 def data_rows(data: DataChoice, rows: tuple[int, ...]) -> tuple[DataRow, ...]:
-    """Shows rows of the table by their numbers."""
+    """Shows rows of the table, such as those of a finding.
+
+    Args:
+        data: the rows.
+        rows: row numbers of the file; one that was left out is passed over.
+    """
     from bertviz_core.finetune.data_check import rows_of
 
     dataset = table_store.prepared(data).dataset
@@ -77,7 +99,14 @@ def estimate_training(
 
 
 def training_outcome(run_id: str) -> RunOutcome:
-    """How good a run's model is."""
+    """How good the trained model is, and what it was made of.
+
+    Args:
+        run_id: of a run that has left a model.
+
+    Raises:
+        TrainingError: no such training, or it has no model.
+    """
     key = ("training_outcome", f"{RUN_PREFIX}{run_id}")
     found = ANSWERS.get(key, lambda: run_store.run_outcome(run_id))
     run_store.run_request(run_id)  # renews the lease; an answer of a gone run is none
@@ -85,12 +114,19 @@ def training_outcome(run_id: str) -> RunOutcome:
 
 
 def validation_rows(run_id: str, indices: tuple[int, ...]) -> tuple[DataRow, ...]:
-    """Shows rows that a run was judged by."""
+    """Shows rows that a training was judged by.
+
+    Args:
+        run_id: what `start_training` returned.
+        indices: of rows of the report, from 0; one that is none is passed over.
+
+    Raises:
+        TrainingError: no such training, or it was removed.
+    """
     from bertviz_core.finetune.data_check import rows_of
 
     data = run_store.run_data(run_id)
     return rows_of(data.validation, data.labels, indices)
 
 
-TASKS = (read_table, check_data, data_rows, training_outcome, validation_rows)
 JOB_TASKS = (estimate_training,)

@@ -29,14 +29,33 @@ if TYPE_CHECKING:
 def read_class(
     model: str, text: str, pair: str | None = None, max_tokens: int = 0
 ) -> ReadText:
-    """Asks a classifier about one text."""
+    """Asks a classifier about one text.
+
+    Args:
+        model: its id.
+        text: the first text.
+        pair: the second text.
+        max_tokens: what is beyond is cut; 0 for the positions of the model.
+
+    Raises:
+        CheckpointError: the model has no classifier.
+        TextError: empty.
+    """
     from bertviz_core.experiments import row_prediction
 
     return row_prediction.read_text(explorer(model), text, pair, max_tokens)
 
 
 def weight_change(run: str) -> WeightChange:
-    """Measures how far a training has moved the weights of each layer."""
+    """Measures how far a training has moved the weights of each layer.
+
+    Args:
+        run: its id.
+
+    Raises:
+        CheckpointError: the model that it began with is gone.
+        TrainingError: the run is gone, or has no model.
+    """
     from bertviz_core.experiments import weight_change as experiment
 
     return ANSWERS.get(
@@ -49,7 +68,18 @@ def weight_change(run: str) -> WeightChange:
 
 
 def head_change(run: str, text: str, pair: str | None = None) -> HeadChange:
-    """Measures how much of each head's attention went elsewhere."""
+    """Measures how much of each head's attention went elsewhere.
+
+    Args:
+        run: its id.
+        text: the first text; what is beyond the last position is left out.
+        pair: the second text.
+
+    Raises:
+        CheckpointError: the model that it began with is gone.
+        TextError: empty.
+        TrainingError: the run is gone, or has no model.
+    """
     from bertviz_core.analysis import attention_change
 
     before, after = (
@@ -195,5 +225,4 @@ def _data(run: str) -> TrainingData:
     return run_data(run)
 
 
-TASKS = (read_class, weight_change, head_change)
 JOB_TASKS = (attribute_class, nearest_training_rows, compare_layers, predict_table)

@@ -18,7 +18,16 @@ from bertviz_core.experiments.step_results import (
 
 
 def layer_steps(model: str, text: str, cut: bool = False) -> tuple[LayerStep, ...]:
-    """Lists every operation, the masked-word head asked at one position."""
+    """Every operation in its order, the masked-word head asked at one token.
+
+    Args:
+        model: its id.
+        text: the text.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
     from bertviz_core.experiments import token_numbers
 
     trace = whole_trace(model, text, None, cut)
@@ -28,7 +37,18 @@ def layer_steps(model: str, text: str, cut: bool = False) -> tuple[LayerStep, ..
 def part_numbers(
     model: str, text: str, part: str, token: int, cut: bool = False
 ) -> PartNumbers:
-    """What every step of a part of the network computed for one token."""
+    """What every step of a part of the network computed for one token.
+
+    Args:
+        model: its id.
+        text: the text.
+        part: "embeddings", "layer_2" (from 0) or "heads", see `LayerStep.part`.
+        token: index of the token.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
     from bertviz_core.experiments import token_numbers
 
     trace = whole_trace(model, text, None, cut)
@@ -38,7 +58,19 @@ def part_numbers(
 def step_table(
     model: str, text: str, step: str, token: int, head: int = 0, cut: bool = False
 ) -> StepTable:
-    """What a step computed for the tokens around one."""
+    """What a step computed for 64 tokens around one.
+
+    Args:
+        model: its id.
+        text: the text.
+        step: name of a step with an axis of tokens.
+        token: index of the token.
+        head: from 0; not read for a step without heads.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
     from bertviz_core.experiments import token_numbers
 
     trace = whole_trace(model, text, None, cut)
@@ -48,7 +80,18 @@ def step_table(
 def norm_input(
     model: str, text: str, step: str, token: int, cut: bool = False
 ) -> NormInput:
-    """What a layer norm got for one token, and its weights."""
+    """What a layer norm got for one token, and its weights.
+
+    Args:
+        model: its id.
+        text: the text.
+        step: name of a step whose operation ends in "_norm".
+        token: index of the token.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
     from bertviz_core.experiments import token_numbers
 
     trace = whole_trace(model, text, None, cut)
@@ -56,7 +99,18 @@ def norm_input(
 
 
 def residual_stream(model: str, text: str, cut: bool = False) -> ResidualStream:
-    """Measures the residual and both updates at every layer and token."""
+    """Lengths of the residual and of both updates, at every layer and token.
+
+    For large models and long texts there is the job `measure_residual_stream`.
+
+    Args:
+        model: its id.
+        text: the text.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
     from bertviz_core.experiments import residual_stream as stream
 
     trace = whole_trace(model, text, None, cut)
@@ -86,7 +140,20 @@ def strongest_neurons(
     order: str = "activation",
     cut: bool = False,
 ) -> StrongNeurons:
-    """Finds the neurons that are strongest at a token."""
+    """The feed-forward neurons that are strongest at a token.
+
+    Args:
+        model: its id.
+        text: the text.
+        layer: from 0.
+        token: index of the token.
+        num_neurons: how many.
+        order: "activation" or "contribution", see `neurons.strongest_neurons`.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
     from bertviz_core.experiments import neurons
 
     trace = whole_trace(model, text, None, cut)
@@ -98,7 +165,18 @@ def strongest_neurons(
 def neuron_activations(
     model: str, text: str, layer: int, neuron: int, cut: bool = False
 ) -> NeuronActivations:
-    """One neuron at every token."""
+    """One neuron at every token.
+
+    Args:
+        model: its id.
+        text: the text.
+        layer: from 0.
+        neuron: from 0.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
     from bertviz_core.experiments import neurons
 
     trace = whole_trace(model, text, None, cut)
@@ -114,7 +192,22 @@ def neuron_words(
     top_k: int = 10,
     cut: bool = False,
 ) -> NeuronWords:
-    """Words that a neuron speaks for, by its weights alone or at a token."""
+    """Words that a neuron speaks for and against.
+
+    Args:
+        model: its id.
+        text: the text; not read without `token`.
+        layer: from 0.
+        neuron: from 0.
+        token: index of the token for the reading "head"; `None` for "embedding",
+            see `NeuronWords`.
+        top_k: words on each side.
+        cut: leaves out what is beyond the last position.
+
+    Raises:
+        CheckpointError: the reading "head" of a model without masked-word head.
+        TextError: empty, or too long while `cut` is false.
+    """
     from bertviz_core.experiments import neurons
 
     opened = explorer(model)
@@ -146,14 +239,4 @@ def neuron_factors(
     )
 
 
-TASKS = (
-    layer_steps,
-    part_numbers,
-    step_table,
-    norm_input,
-    residual_stream,
-    strongest_neurons,
-    neuron_activations,
-    neuron_words,
-)
 JOB_TASKS = (measure_residual_stream, neuron_factors)

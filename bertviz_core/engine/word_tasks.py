@@ -4,33 +4,36 @@ from __future__ import annotations
 
 from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import ANSWERS, explorer
-from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.chain_results import (
     GibbsRun,
     GibbsSettings,
     GibbsState,
 )
 from bertviz_core.experiments.layer_results import (
-    Attribution,
     GeluSwitch,
     LogitLens,
-    RandomWeightsCheck,
 )
 from bertviz_core.experiments.word_results import (
-    EveryPosition,
     JointFilling,
-    MinimalPair,
-    NextSentence,
     PairFilling,
-    SentenceScore,
-    ShuffledTest,
     WholeWords,
     WordScore,
 )
 
 
 def fill_masks(model: str, text: str, mode: str, top_k: int = 10) -> JointFilling:
-    """Fills every mask, in an order."""
+    """Fills every mask with its best word, in an order.
+
+    Args:
+        model: its id.
+        text: with at least one mask.
+        mode: "independent", "left_to_right" or "most_confident_first".
+        top_k: candidates kept of each step.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        TextError: no mask, empty or too long.
+    """
     from bertviz_core.experiments import joint_filling
 
     return joint_filling.fill_masks(explorer(model), text, mode, top_k=top_k)
@@ -39,7 +42,18 @@ def fill_masks(model: str, text: str, mode: str, top_k: int = 10) -> JointFillin
 def score_words(
     model: str, text: str, words: tuple[str, ...], mask_index: int = 0
 ) -> tuple[WordScore, ...]:
-    """Scores words that the user names at a mask."""
+    """Scores words that the user names at a mask, in their order.
+
+    Args:
+        model: its id.
+        text: with at least one mask.
+        words: of one piece or several.
+        mask_index: which mask, left to right.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        TextError: a word without pieces, no mask, or a text too long.
+    """
     from bertviz_core.experiments import scoring
 
     return scoring.score_words(explorer(model), text, words, mask_index)
@@ -48,21 +62,36 @@ def score_words(
 def read_layers(
     model: str, text: str, word_ids: tuple[int, ...] = (), top_k: int = 5
 ) -> LogitLens:
-    """Reads every layer with the masked-word head."""
+    """Reads every layer with the masked-word head, at every place.
+
+    Args:
+        model: its id.
+        text: what the model reads.
+        word_ids: words whose probability and rank to follow.
+        top_k: best words to keep.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        TextError: empty or too long.
+    """
     from bertviz_core.experiments import lens
 
     return lens.read_layers(explorer(model), text, word_ids=word_ids, top_k=top_k)
 
 
-def predict_next_sentence(model: str, first: str, second: str) -> NextSentence:
-    """P(is next) of two texts, and of the two swapped."""
-    from bertviz_core.experiments import next_sentence
-
-    return next_sentence.predict_next_sentence(explorer(model), first, second)
-
-
 def switch_gelu(model: str, text: str, top_k: int = 10) -> GeluSwitch:
-    """Predicts the masks with both curves that are called GELU."""
+    """Predicts the masks with the erf and with the tanh GELU.
+
+    Args:
+        model: its id.
+        text: with at least one mask.
+        top_k: best words to keep of each prediction.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        ConfigError: the model's activation is no GELU.
+        TextError: no mask, empty or too long.
+    """
     from bertviz_core.experiments import gelu_switch
 
     return gelu_switch.switch_gelu(explorer(model), text, top_k=top_k)
@@ -75,7 +104,19 @@ def find_whole_words(
     kind: str = "characters",
     mask_index: int = 0,
 ) -> WholeWords:
-    """Finds the likeliest words of several pieces for one mask."""
+    """Finds the likeliest words of several pieces for one mask.
+
+    Args:
+        model: its id.
+        text: with at least one mask.
+        num_pieces: of the word, 1 to 8.
+        kind: "characters" or "pieces".
+        mask_index: which mask, left to right.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        TextError: no mask, too long, or a vocabulary without such pieces.
+    """
     from bertviz_core.experiments import whole_word
 
     return whole_word.find_whole_words(
@@ -86,7 +127,18 @@ def find_whole_words(
 def start_chain(
     model: str, text: str, settings: GibbsSettings, num_masks: int = 0
 ) -> GibbsState:
-    """Where a Gibbs chain begins: at a text, or at `num_masks` masks if not 0."""
+    """Where a Gibbs chain begins; the job `run_chain` goes on from there.
+
+    Args:
+        model: its id.
+        text: what to begin with; not read if `num_masks` is not 0.
+        settings: how to draw.
+        num_masks: begins with so many masks; 0 begins with the text.
+
+    Raises:
+        CheckpointError: the model has no masked-word head.
+        TextError: empty or too long.
+    """
     from bertviz_core.experiments import gibbs
 
     if num_masks:
@@ -118,134 +170,7 @@ def best_pairs(
     )
 
 
-def score_sentence(
-    progress: Progress, model: str, text: str, variant: str = "within_word"
-) -> SentenceScore:
-    """Pseudo-log-likelihood of a text."""
-    from bertviz_core.experiments import scoring
-
-    key = ("score_sentence", model, text, variant)
-    return ANSWERS.get(
-        key,
-        lambda: scoring.score_sentence(explorer(model), text, None, variant, progress),
-    )
-
-
-def score_minimal_pair(
-    progress: Progress,
-    model: str,
-    first: str,
-    second: str,
-    variant: str = "within_word",
-) -> MinimalPair:
-    """Scores two sentences that differ little."""
-    from bertviz_core.experiments import scoring
-
-    key = ("score_minimal_pair", model, first, second, variant)
-    return ANSWERS.get(
-        key,
-        lambda: scoring.score_minimal_pair(
-            explorer(model), first, second, variant, progress
-        ),
-    )
-
-
-def predict_every_position(
-    progress: Progress, model: str, text: str, masked: bool = True, top_k: int = 10
-) -> EveryPosition:
-    """Predicts a word at every place."""
-    from bertviz_core.experiments import every_position
-
-    key = ("predict_every_position", model, text, masked, top_k)
-    return ANSWERS.get(
-        key,
-        lambda: every_position.predict_every_position(
-            explorer(model), text, None, masked, top_k, progress=progress
-        ),
-    )
-
-
-def attribute(
-    progress: Progress,
-    model: str,
-    text: str,
-    target: Target,
-    contrast: int | None = None,
-    baseline: str = "mask",
-) -> Attribution:
-    """Says how much each token speaks for an answer."""
-    from bertviz_core.experiments import attribution
-
-    key = ("attribute", model, text, target, contrast, baseline)
-    settings = attribution.AttributionSettings(baseline=baseline)
-    return ANSWERS.get(
-        key,
-        lambda: attribution.attribute(
-            explorer(model), text, target, contrast, None, settings, progress=progress
-        ),
-    )
-
-
-def check_with_random_weights(
-    progress: Progress,
-    model: str,
-    text: str,
-    target: Target,
-    contrast: int | None = None,
-    baseline: str = "mask",
-    seed: int = 0,
-) -> RandomWeightsCheck:
-    """Says how much each token speaks for an answer of a model that knows nothing."""
-    from bertviz_core.experiments import attribution, random_weights
-
-    key = ("random_weights", model, text, target, contrast, baseline, seed)
-    settings = attribution.AttributionSettings(baseline=baseline)
-    return ANSWERS.get(
-        key,
-        lambda: random_weights.check_with_random_weights(
-            explorer(model), text, target, contrast, None, settings, seed, progress
-        ),
-    )
-
-
-def run_shuffled_test(
-    progress: Progress,
-    model: str,
-    pairs: tuple[tuple[str, str], ...],
-    seed: int = 0,
-    random_weights: bool = False,
-) -> ShuffledTest:
-    """Asks which texts follow each other, about true pairs and shuffled ones."""
-    from bertviz_core.experiments import next_sentence
-    from bertviz_core.experiments.random_weights import shuffled_explorer
-
-    def run() -> ShuffledTest:
-        asked = explorer(model)
-        if random_weights:
-            asked.require_head("nsp")
-            asked = shuffled_explorer(asked, seed)
-        return next_sentence.run_shuffled_test(asked, pairs, seed, progress)
-
-    key = ("run_shuffled_test", model, pairs, seed, random_weights)
-    return ANSWERS.get(key, run)
-
-
-TASKS = (
-    fill_masks,
-    score_words,
-    read_layers,
-    predict_next_sentence,
-    switch_gelu,
-    find_whole_words,
-    start_chain,
-)
 JOB_TASKS = (
     run_chain,
     best_pairs,
-    score_sentence,
-    score_minimal_pair,
-    predict_every_position,
-    attribute,
-    check_with_random_weights,
-    run_shuffled_test,
 )

@@ -69,7 +69,7 @@ def ask_job(
     Args:
         place: on the page; unique.
         label: on the button that starts it.
-        task: see `Client.start`.
+        task: a name in `engine.tasks.JOB_TASKS`.
         at_once: starts without the button: the work is short.
         wording: what it says on the way.
         show: draws what the task has shown of its work so far, see `JobStatus`.

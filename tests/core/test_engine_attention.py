@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis.aggregation import rollout
-from bertviz_core.engine import Client
+from bertviz_core.engine.client import Client
 from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.experiments.cause_results import SparsePattern, Switches, Target
 from bertviz_core.figures.attention_view import grid_thumbnails, strongest_links

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis.position_geometry import position_geometry
-from bertviz_core.engine import Client
+from bertviz_core.engine.client import Client
 from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.engine.jobs import JobCancelled
 from bertviz_core.engine.memory import WORDS, forget

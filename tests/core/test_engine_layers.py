@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertviz_core.engine import Client
+from bertviz_core.engine.client import Client
 from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.experiments.cause_results import Switches, Target
 from bertviz_core.experiments.step_table import layer_operations

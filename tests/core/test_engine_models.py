@@ -1,13 +1,17 @@
 """The real tasks on a small model of random weights, inline and in a worker."""
 
+import importlib
 import inspect
+import pkgutil
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bertviz_core.engine import Client, connect
+from bertviz_core import engine
+from bertviz_core.engine import connect
+from bertviz_core.engine.client import Client
 from bertviz_core.engine.cluster import ClusterEngine
 from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.errors import CheckpointError, EngineError, TextError
@@ -16,13 +20,13 @@ from tests.core.engine_waiting import ended
 
 MODEL = str(HF)
 TEXT = "ab cab [MASK] ba"
-# Methods that only the caller's side has.
-CALLER_ONLY = {
-    *("start", "job", "cancel", "close"),
-    *("keep_table", "forget_table", "start_training", "training", "stop_training"),
-    *("resume_training", "renew_training", "forget_training"),
-    *("training_bundle", "training_log"),
-}
+
+
+class RememberingEngine(InlineEngine):
+    """Answers with the question."""
+
+    def call(self, task, **arguments):
+        return {"task": task, **arguments}
 
 
 @pytest.fixture(scope="module")
@@ -44,29 +48,40 @@ def client(request):
     return request.getfixturevalue(request.param)
 
 
-def test_client_and_tasks_have_the_same_names_and_arguments():
+def test_every_task_can_be_asked():
     from bertviz_core.engine import tasks
 
-    methods = {
-        name: method
-        for name, method in inspect.getmembers(Client, inspect.isfunction)
-        if not name.startswith("_") and name not in CALLER_ONLY
+    modules = [
+        importlib.import_module(f"{engine.__name__}.{info.name}")
+        for info in pkgutil.iter_modules(engine.__path__)
+        if info.name.endswith("_tasks") and info.name != "training_tasks"
+    ]
+    public = {
+        name: task
+        for module in modules
+        for name, task in inspect.getmembers(module, inspect.isfunction)
+        if task.__module__ == module.__name__ and not name.startswith("_")
     }
-    assert methods.keys() == tasks.TASKS.keys()
-    for name, task in tasks.TASKS.items():
-        asked = inspect.signature(methods[name])
-        parameters = list(asked.parameters.values())[1:]
-        assert asked.replace(parameters=parameters) == inspect.signature(task), name
+    assert len(public) > 60
+    assert public == tasks.TASKS | tasks.JOB_TASKS
+    assert not tasks.TASKS.keys() & tasks.JOB_TASKS.keys()
+    for name, task in public.items():
+        is_job = next(iter(inspect.signature(task).parameters), "") == "progress"
+        assert is_job == (name in tasks.JOB_TASKS), name
 
 
-def test_the_client_names_the_jobs_and_their_arguments():
+def test_a_method_of_the_client_is_called_like_its_task():
     from bertviz_core.engine import tasks
 
-    for name, task in tasks.JOB_TASKS.items():
-        first, *rest = inspect.signature(task).parameters
-        assert first == "progress"
-        assert f'"{name}"' in Client.start.__doc__
-        assert all(f"`{argument}" in Client.start.__doc__ for argument in rest)
+    for name, task in tasks.TASKS.items():
+        if name != "warm_up":
+            assert getattr(Client, name) is task
+    client = Client(RememberingEngine())
+    assert client.tokenize("m", "a text", cut=True) == {
+        "task": "tokenize", "model": "m", "text": "a text", "cut": True
+    }  # fmt: skip
+    with pytest.raises(TypeError, match="no_such"):
+        client.tokenize("m", "a text", no_such=1)
 
 
 def test_a_worker_answers_as_this_process_does(inline, cluster):

@@ -8,7 +8,8 @@ import numpy as np
 import psutil
 import pytest
 
-from bertviz_core.engine import Client, memory, training_desk
+from bertviz_core.engine import memory, training_desk
+from bertviz_core.engine.client import Client
 from bertviz_core.engine.cluster import ClusterEngine
 from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.engine.worker_specs import TRAIN_RESOURCE

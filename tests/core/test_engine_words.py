@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis.logit_rows import log_softmax
-from bertviz_core.engine import Client
+from bertviz_core.engine.client import Client
 from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.experiments import every_position, gibbs, next_sentence, scoring
 from bertviz_core.experiments.cause_results import Target
