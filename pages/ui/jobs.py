@@ -94,8 +94,8 @@ def ask_job(
     if job is not None and job.ended is not None:
         _explain(job.ended, wording)
     wording.before()
-    if st.button(label, key=f"{key}_start", icon=":material/play_arrow:"):
-        _start(key, question, task, arguments)
+    is_asked = st.button(label, key=f"{key}_start", icon=":material/play_arrow:")
+    if is_asked and _start(key, question, task, arguments) is not None:
         st.rerun()
     return None
 
@@ -115,10 +115,12 @@ def _key(place: str) -> str:
 
 def _start(
     key: str, question: Hashable, task: str, arguments: dict[str, Hashable]
-) -> _Job:
-    with shown_to_user():
+) -> _Job | None:
+    """Starts a job; `None`, and the reason on the page, where too many wait."""
+    job = None
+    with shown_to_user(stop=False):
         job = _Job(question, client().start(task, **arguments))
-    st.session_state[key] = job
+        st.session_state[key] = job
     return job
 
 

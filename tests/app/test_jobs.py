@@ -1,0 +1,81 @@
+"""Long work on a page, whatever stage it is at."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.engine import JobStatus
+from bertviz_core.errors import EngineError
+
+FULL = EngineError("The engine did not answer. Try again.")
+REASON = "The engine did not answer"
+
+
+def with_button():
+    import streamlit as st
+
+    from pages.ui.jobs import ask_job
+
+    st.session_state["answer"] = ask_job("place", "Begin", "convert", source="a")
+    st.write("the rest of the page")
+
+
+def at_once():
+    import streamlit as st
+
+    from pages.ui.jobs import ask_job
+
+    st.session_state["answer"] = ask_job(
+        "place", "Begin", "convert", at_once=True, source="a"
+    )
+    st.write("the rest of the page")
+
+
+@pytest.fixture
+def page(client):
+    def run(script):
+        app = AppTest.from_function(script, default_timeout=20).run()
+        assert not app.exception
+        return app
+
+    return run
+
+
+def starts(client):
+    return [call for call in client.calls if call[0] == "start"]
+
+
+def rest_is_there(app):
+    return "the rest of the page" in [text.value for text in app.markdown]
+
+
+def test_a_button_starts_the_work(client, page):
+    app = page(with_button)
+    assert not starts(client)
+    app.button(key="job_place_start").click().run()
+    assert starts(client) == [("start", "convert", "a")]
+    assert app.button(key="job_place_cancel").label == "Cancel"
+    assert rest_is_there(app)
+
+
+@pytest.mark.parametrize("script", [with_button, at_once])
+def test_where_too_many_wait_the_page_says_so_and_goes_on(client, page, script):
+    client.broken["start"] = FULL
+    app = page(script)
+    if script is with_button:
+        app.button(key="job_place_start").click().run()
+    assert [REASON in error.value for error in app.error] == [True]
+    assert rest_is_there(app)
+    del client.broken["start"]
+    app.button(key="job_place_start").click().run()
+    assert not app.error
+    assert app.button(key="job_place_cancel")
+
+
+def test_the_answer_stays_until_the_question_changes(client, page):
+    app = page(at_once)
+    client.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result="a folder")
+    app.run()
+    assert app.session_state["answer"] == "a folder"
+    app.run()
+    assert app.session_state["answer"] == "a folder"
+    assert len(starts(client)) == 1
