@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.table import Table, met
-from bertviz_core.figures.attention_files import component_script, component_style
 from bertviz_core.figures.attention_view import (
     AttentionView,
     grid_thumbnails,
@@ -24,6 +23,7 @@ from bertviz_core.figures.attention_view import (
     token_kinds,
     view_payload,
 )
+from bertviz_core.figures.component_files import component_script, component_style
 
 NUM_LAYERS, NUM_HEADS = 12, 12
 TARGET_BYTES = {16: None, 128: 500_000, 512: 4_000_000}
@@ -75,7 +75,9 @@ def _row(num_tokens: int, has_peer: bool) -> tuple[str, ...]:
     began = time.perf_counter()
     payload = len(_our_payload(tokens, probs))
     seconds = time.perf_counter() - began
-    total = payload + len((component_script() + component_style()).encode())
+    total = payload + len(
+        (component_script("attention") + component_style("attention")).encode()
+    )
     target = TARGET_BYTES[num_tokens]
     ours = (
         str(num_tokens),

@@ -13,8 +13,8 @@ import unicodedata
 
 import numpy as np
 
-from bertviz_core.figures.attention_files import component_script, component_style
 from bertviz_core.figures.attention_view import AttentionView, view_payload
+from bertviz_core.figures.component_files import component_script, component_style
 
 # Twelve hues as on the screen (colors.js), and the maps of the light theme.
 HUES = (
@@ -78,10 +78,10 @@ def attention_html(
         '<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{name}</title><style>{_THEME}{component_style()}</style></head>",
+        f"<title>{name}</title><style>{_THEME}{component_style('attention')}</style></head>",
         f'<body><h1 style="font-size:1.25rem">{name}</h1><main id="view"></main>',
         f'<script type="text/plain" id="payload">{payload.decode("ascii")}</script>',
-        f"<script>{component_script()}{_START}</script></body></html>",
+        f"<script>{component_script('attention')}{_START}</script></body></html>",
     )
     return "\n".join(parts).encode("utf-8")
 

@@ -6,14 +6,13 @@ take 0.3 MB, 512 tokens 1.5 MB; all of its attention would be 9 and 151 MB.
 
 from __future__ import annotations
 
-import json
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from bertviz_core.figures.payload import pack
 from bertviz_core.trace import FrozenArrays
 
 THUMBNAIL_SIZE = 32  # pixels each way; 144 heads take 147 kB
@@ -21,7 +20,6 @@ LINKS_PER_ROW = 8
 SCALES = ("linear", "log", "row")
 # Signs that name what is no word of the text: a mask to fill, an added token.
 SIGNS = {"mask": "▢", "special": "◆", "word": ""}
-_DTYPES = ("float32", "uint8", "uint16")
 
 
 @dataclass(frozen=True)
@@ -234,41 +232,6 @@ def map_payload(head_map: HeadMap, turn: int = 0) -> bytes:
         **_common(head_map, head_map.values.shape, turn),
     }
     return pack(header, {"values": head_map.values.astype(np.float32)})
-
-
-def pack(header: Mapping[str, Any], parts: Mapping[str, np.ndarray]) -> bytes:
-    """Joins a header and arrays into one string of bytes.
-
-    Length of the header (uint32, little-endian), header (JSON, UTF-8), arrays
-    (little-endian), each from a multiple of four bytes. The header says where.
-    """
-    table: dict[str, Any] = {}
-    blob = b""
-    for name, part in parts.items():
-        if part.dtype.name not in _DTYPES:
-            raise ValueError(f"`{name}` must be among {_DTYPES}: {part.dtype}.")
-        table[name] = {
-            "dtype": part.dtype.name,
-            "offset": len(blob),
-            "length": int(part.size),
-        }
-        raw = np.ascontiguousarray(part, part.dtype.newbyteorder("<")).tobytes()
-        blob += raw + b"\0" * (-len(raw) % 4)
-    # Offsets count from the start of the whole, which their own digits push back.
-    text = _header_text(header, table, 0)
-    start = 4 + len(text) + 10 * len(table)
-    start += -start % 4
-    text = _header_text(header, table, start)
-    return struct.pack("<I", start - 4) + text.ljust(start - 4) + blob
-
-
-def _header_text(
-    header: Mapping[str, Any], table: Mapping[str, Any], start: int
-) -> bytes:
-    parts = {
-        name: {**part, "offset": part["offset"] + start} for name, part in table.items()
-    }
-    return json.dumps({**header, "parts": parts}, ensure_ascii=False).encode()
 
 
 def _common(

@@ -6,20 +6,16 @@ numbers of 16 bits: 30,522 points on 2 axes take 122 kB, on 3 axes 183 kB.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bertviz_core.figures.attention_view import pack
+from bertviz_core.figures.payload import pack
 from bertviz_core.trace import FrozenArrays
 
-_FOLDER = Path(__file__).parents[2] / "assets" / "components" / "points"
-PARTS = ("data", "theme", "draw", "build", "files", "points")
 _STEPS = 65_535  # of a coordinate
 _SHADES = 255  # of a colour
 _MOST_CATEGORIES = 256
@@ -169,20 +165,6 @@ def point_payload(points: PointMap) -> bytes:
         },
     }
     return pack(header, parts)
-
-
-@functools.cache
-def component_script() -> str:
-    """All parts of the script; `showPoints` is what it is used by."""
-    return "\n".join(
-        (_FOLDER / f"{part}.js").read_text(encoding="utf-8") for part in PARTS
-    )
-
-
-@functools.cache
-def component_style() -> str:
-    """The style sheet; colours and fonts come from Streamlit's `--st-…` variables."""
-    return (_FOLDER / "points.css").read_text(encoding="utf-8")
 
 
 def category_colour(title: str, names: Sequence[str]) -> Colour:

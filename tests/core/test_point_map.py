@@ -6,14 +6,16 @@ import struct
 import numpy as np
 import pytest
 
-from bertviz_core.figures.point_map import (
+from bertviz_core.figures.component_files import (
     PARTS,
+    component_script,
+    component_style,
+)
+from bertviz_core.figures.point_map import (
     Colour,
     FirstChoice,
     PointMap,
     category_colour,
-    component_script,
-    component_style,
     point_payload,
 )
 
@@ -173,10 +175,10 @@ def test_a_vocabulary_of_bert_fits_into_a_megabyte():
 
 
 def test_the_script_has_every_part_and_needs_no_network():
-    script = component_script()
+    script = component_script("points")
     assert "function showPoints" in script
-    assert len(PARTS) == 6
-    for text in (script, component_style()):
+    assert len(PARTS["points"]) == 6
+    for text in (script, component_style("points")):
         assert "import " not in text
         assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "eval(" not in script

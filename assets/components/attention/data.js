@@ -1,24 +1,6 @@
-// Part 1 of the attention component: what arrives, and the numbers in it.
-// The parts are joined in the order of `PARTS` (bertviz_core/figures/attention_files.py)
+// Part 1 of the attention component: the numbers in what arrives.
+// The parts are joined in the order of `PARTS` (bertviz_core/figures/component_files.py)
 // and share one scope.
-
-/**
- * Reads a payload: length of the header, header (JSON), then arrays, each starting at
- * a multiple of four bytes. See `pack` in bertviz_core/figures/attention_view.py.
- * @param {Uint8Array} bytes
- * @returns {object} the header with its arrays in `arrays`.
- */
-function readPayload(bytes) {
-  const buffer = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength)
-  const length = new DataView(buffer).getUint32(0, true)
-  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)))
-  const types = { float32: Float32Array, uint8: Uint8Array, uint16: Uint16Array }
-  header.arrays = {}
-  for (const [name, part] of Object.entries(header.parts)) {
-    header.arrays[name] = new types[part.dtype](buffer, part.offset, part.length)
-  }
-  return header
-}
 
 /** One weight of the shown head. */
 function weightAt(data, from, to) {
@@ -117,11 +99,6 @@ function linksOfHead(data, head, focus, threshold) {
     }
   }
   return cells
-}
-
-/** A template of the interface with its {places} filled. */
-function say(data, key, places = {}) {
-  return data.words[key].replace(/\{(\w+)\}/g, (whole, name) => places[name] ?? whole)
 }
 
 /** A token as it is named in a sentence, with the sign of its kind. */

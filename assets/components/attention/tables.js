@@ -107,14 +107,3 @@ function rowOf(cells, scope) {
     return cell
   }))
 }
-
-/** Makes an element with properties, attributes (`aria-…`, `role`) and children. */
-function element(tag, properties = {}, children = []) {
-  const made = document.createElement(tag)
-  for (const [name, value] of Object.entries(properties)) {
-    if (name in made) made[name] = value
-    else made.setAttribute(name, value)
-  }
-  made.append(...children)
-  return made
-}

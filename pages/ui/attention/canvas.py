@@ -13,13 +13,13 @@ from typing import Any
 
 import streamlit as st
 
-from bertviz_core.figures.attention_files import component_script, component_style
 from bertviz_core.figures.attention_view import (
     AttentionView,
     HeadMap,
     map_payload,
     view_payload,
 )
+from bertviz_core.figures.component_files import component_script, component_style
 from pages.ui.language import plain
 
 # The bytes of the payload are all of the component's data.
@@ -34,8 +34,8 @@ export default function ({ data, parentElement, setStateValue }) {
 _component = st.components.v2.component(
     "bert_explorer_attention",
     html='<div\n class="attention-host"></div>',
-    css=component_style(),
-    js=component_script() + _MOUNT,
+    css=component_style("attention"),
+    js=component_script("attention") + _MOUNT,
 )
 
 _WORDS = (

@@ -13,11 +13,10 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.figures.component_files import component_script, component_style
 from bertviz_core.figures.point_map import (
     FirstChoice,
     PointMap,
-    component_script,
-    component_style,
     point_payload,
 )
 from pages.ui.language import plain
@@ -33,8 +32,8 @@ export default function ({ data, parentElement, setStateValue }) {
 _component = st.components.v2.component(
     "bert_explorer_points",
     html='<div\n class="points-host"></div>',
-    css=component_style(),
-    js=component_script() + _MOUNT,
+    css=component_style("points"),
+    js=component_script("points") + _MOUNT,
 )
 
 _WORDS = (

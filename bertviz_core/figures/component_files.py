@@ -1,0 +1,38 @@
+"""The scripts and styles of the canvas components, as text.
+
+Plain files without a build step: the parts of a script share one scope and are joined
+in the order of `PARTS`.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+_FOLDER = Path(__file__).parents[2] / "assets" / "components"
+_SHARED = "payload"  # comes first in each script
+PARTS = {
+    "attention": (
+        "data", "colors", "canvas", "grid", "heatmap", "lines", "tables", "build",
+        "keys", "attention",
+    ),
+    "points": ("data", "theme", "draw", "build", "files", "points"),
+}  # fmt: skip
+
+
+@functools.cache
+def component_script(name: str) -> str:
+    """All parts of a component's script.
+
+    Args:
+        name: one of `PARTS`; "attention" defines `showAttention`, "points"
+            `showPoints`.
+    """
+    files = (f"{_SHARED}.js", *(f"{name}/{part}.js" for part in PARTS[name]))
+    return "\n".join((_FOLDER / file).read_text(encoding="utf-8") for file in files)
+
+
+@functools.cache
+def component_style(name: str) -> str:
+    """The style sheet; colours and fonts come from Streamlit's `--st-…` variables."""
+    return (_FOLDER / name / f"{name}.css").read_text(encoding="utf-8")
