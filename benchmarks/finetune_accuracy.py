@@ -1,0 +1,181 @@
+"""How well fine-tuning learns, beside the `Trainer` of `transformers`.
+
+    python -m benchmarks.finetune_accuracy table.csv --text-column T --label-column L
+
+Both begin with the same weights, the fresh head among them, and take as many steps on
+the same rows with the same rates; the order of rows and dropout differ. Compared is the
+accuracy after the last epoch on rows that neither saw, over several seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.machine import describe_machine
+from benchmarks.table import Table
+from bertviz_core.checkpoints.export import save_huggingface
+from bertviz_core.checkpoints.library import LoadedModel, open_model
+from bertviz_core.finetune.examples import Examples, TrainingData
+from bertviz_core.finetune.network import copy_to_train
+from bertviz_core.finetune.run import finetune
+from bertviz_core.finetune.settings import FinetuneSettings
+
+TARGET_POINTS = 1.0
+_HELD_OUT = 0.2
+
+
+def main() -> None:
+    """Reads the command line and prints a table."""
+    options = _options()
+    data = _data(options)
+    loaded = open_model(options.model)
+    chosen = {"level": "full", "max_tokens": options.max_tokens, "patience": 0}
+    if options.epochs:
+        chosen["epochs"] = options.epochs
+    hidden_size = loaded.model.config.hidden_size
+    settings = FinetuneSettings.proposed(hidden_size, len(data.train), **chosen)
+    print(f"{describe_machine()}\n")
+    print(_compare(loaded, data, settings, options).markdown())
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("table", type=Path)
+    parser.add_argument("--validation", type=Path, help="else a fifth is held out")
+    parser.add_argument("--text-column", default="text")
+    parser.add_argument("--label-column", default="label")
+    parser.add_argument("--model", default="starter-en")
+    parser.add_argument("--rows", type=int, default=0, help="to learn from; 0: all")
+    parser.add_argument("--epochs", type=int, default=0)
+    parser.add_argument("--max-tokens", type=int, default=128)
+    parser.add_argument("--seeds", type=int, default=3)
+    return parser.parse_args()
+
+
+def _data(options: argparse.Namespace) -> TrainingData:
+    table = pd.read_csv(options.table).dropna()
+    table = table.sample(frac=1.0, random_state=0)  # the same for every run
+    if options.validation:
+        held_out = pd.read_csv(options.validation).dropna()
+    else:
+        size = round(len(table) * _HELD_OUT)
+        held_out, table = table[:size], table[size:]
+    if options.rows:
+        table = table[: options.rows]
+    names = tuple(sorted({str(label) for label in table[options.label_column]}))
+    return TrainingData(
+        _examples(table, options, names), _examples(held_out, options, names), names
+    )
+
+
+def _examples(
+    table: pd.DataFrame, options: argparse.Namespace, names: tuple[str, ...]
+) -> Examples:
+    texts = tuple(table[options.text_column].astype(str))
+    targets = [names.index(str(label)) for label in table[options.label_column]]
+    return Examples(texts, None, np.array(targets, "int32"), np.arange(len(texts)))
+
+
+def _compare(
+    loaded: LoadedModel,
+    data: TrainingData,
+    settings: FinetuneSettings,
+    options: argparse.Namespace,
+) -> Table:
+    ours, theirs = [], []
+    for seed in range(1, options.seeds + 1):
+        seeded = FinetuneSettings.from_dict(settings.to_dict() | {"seed": seed})
+        ours.append(finetune(loaded, data, seeded).points[-1].metric)
+        theirs.append(_trainer_accuracy(loaded, data, seeded))
+    apart = 100 * (statistics.mean(ours) - statistics.mean(theirs))
+    found = {"ours": ours, "Trainer": theirs}
+    rows = [
+        (
+            name,
+            " ".join(f"{accuracy:.4f}" for accuracy in found[name]),
+            f"{statistics.mean(found[name]):.4f}",
+            f"{apart:+.2f}" if name == "ours" else "",
+        )
+        for name in found
+    ]
+    return Table(
+        f"Accuracy on {options.table.stem}, {loaded.model_id}",
+        ("peer", "seeds", "mean", "points apart"),
+        rows,
+        (
+            f"{len(data.train)} rows to learn from, {len(data.validation)} held out, "
+            f"{settings.epochs} epochs, learning rate {settings.learning_rate:g}, "
+            f"batches of {settings.batch_size}. Target: no more than "
+            f"{TARGET_POINTS:g} point behind.",
+        ),
+    )
+
+
+def _trainer_accuracy(
+    loaded: LoadedModel, data: TrainingData, settings: FinetuneSettings
+) -> float:
+    from transformers import (
+        AutoTokenizer,
+        BertForSequenceClassification,
+        Trainer,
+        TrainingArguments,
+    )
+
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "start"
+        bert, _ = copy_to_train(loaded, len(data.labels), settings.seed, "float32")
+        start = LoadedModel("start", bert, loaded.tokenizer, data.labels, loaded.report)
+        save_huggingface(start, folder)
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        train, held_out = (
+            list(_encoded(tokenizer, part, settings))
+            for part in (data.train, data.validation)
+        )
+        arguments = TrainingArguments(
+            scratch,
+            per_device_train_batch_size=settings.batch_size,
+            per_device_eval_batch_size=2 * settings.batch_size,
+            num_train_epochs=settings.epochs,
+            learning_rate=settings.learning_rate,
+            warmup_steps=settings.warmup_rate,  # a share where below 1
+            weight_decay=settings.weight_decay,
+            max_grad_norm=settings.clip_norm,
+            seed=settings.seed,
+            use_cpu=True,
+            report_to="none",
+            save_strategy="no",
+            logging_strategy="no",
+            disable_tqdm=True,
+        )
+        trainer = Trainer(
+            BertForSequenceClassification.from_pretrained(folder),
+            arguments,
+            train_dataset=train,
+            processing_class=tokenizer,
+        )
+        trainer.train()
+        logits = trainer.predict(held_out).predictions
+    return float((logits.argmax(axis=1) == data.validation.targets).mean())
+
+
+def _encoded(
+    tokenizer: Any, part: Examples, settings: FinetuneSettings
+) -> Iterator[dict[str, Any]]:
+    encoded = tokenizer(
+        list(part.texts), truncation=True, max_length=settings.max_tokens
+    )
+    for index, target in enumerate(part.targets.tolist()):
+        row = {name: values[index] for name, values in encoded.items()}
+        yield row | {"labels": target}
+
+
+if __name__ == "__main__":
+    main()
