@@ -119,6 +119,18 @@ class Session:
         del self._states[ids[0]]
         return answer
 
+    async def rerun(self) -> Answer:
+        """Has the whole page drawn again."""
+        return await self._run("")
+
+    def offers(self, key: str) -> bool:
+        """Whether a button was on the page at any time.
+
+        Args:
+            key: of the button, as the page's script names it.
+        """
+        return any(name.endswith(f"-{key}") for name in self._buttons)
+
     async def _run(self, fragment_id: str) -> Answer:
         began = time.perf_counter()
         await self._socket.send(self._request(fragment_id).SerializeToString())

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Error as PlaywrightError
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -35,6 +35,7 @@ FLAGS = [
 START_SECONDS = 60
 # A click that waits for an answer of the engine on a busy machine.
 ANSWER_SECONDS = 60
+expect.set_options(timeout=ANSWER_SECONDS * 1000)
 
 # On a deep link, Streamlit first looks for itself below the page's own address.
 PROBE = re.compile(r"/[a-z_]+/_stcore/(health|host-config)$")

@@ -1,9 +1,11 @@
 """A tiny model and rows that it can learn."""
 
+import dataclasses
+
 import numpy as np
 
 from bertviz_core.finetune.examples import Examples, TrainingData
-from tests.core.random_models import VOCABULARY, explorer_of, random_model
+from tests.core.random_models import CONFIG, VOCABULARY, explorer_of, random_model
 
 NAMES = ("cats", "mats", "rest")
 # Which word gives a row its class; the last class has neither.
@@ -42,9 +44,13 @@ def number_data(num_train=23, num_validation=13):
     return TrainingData(parts[0], parts[1], ("price",), is_regression=True)
 
 
-def tiny_loaded(heads=("pooler", "mlm", "nsp")):
-    """A loaded model of three layers; a new one each time, as a test may spoil it."""
-    model, _ = random_model(heads=heads)
+def tiny_loaded(heads=("pooler", "mlm", "nsp"), num_layers=2):
+    """A loaded model; a new one each time, as a test may spoil it.
+
+    Each layer costs a second or two wherever a training is compiled.
+    """
+    config = dataclasses.replace(CONFIG, num_hidden_layers=num_layers)
+    model, _ = random_model(config, heads=heads)
     assert model.config.vocab_size == len(VOCABULARY) + 2
     return explorer_of(model).loaded
 

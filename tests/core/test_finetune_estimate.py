@@ -16,7 +16,7 @@ FULL = FinetuneSettings(
 
 @pytest.mark.parametrize("level", ["head", "top", "full"])
 def test_the_model_stays_as_it_is_and_the_steps_are_counted(level):
-    loaded = tiny_loaded()
+    loaded = tiny_loaded(num_layers=3)
     before = weights_of(loaded.model)
     settings = dataclasses.replace(FULL, level=level)
     found = estimate.estimate_run(loaded, random_data(), settings)
@@ -33,9 +33,9 @@ def test_the_model_stays_as_it_is_and_the_steps_are_counted(level):
 def test_time_grows_with_epochs_and_rows(monkeypatch):
     monkeypatch.setattr(estimate, "_seconds_of_steps", lambda *_: 2.0)
     monkeypatch.setattr(estimate, "_seconds_of_frozen", lambda *_: 0.5)
-    short = estimate.estimate_run(tiny_loaded(), random_data(), FULL)
+    short = estimate.estimate_run(tiny_loaded(num_layers=3), random_data(), FULL)
     longer = dataclasses.replace(FULL, epochs=6)
-    twice = estimate.estimate_run(tiny_loaded(), random_data(), longer)
+    twice = estimate.estimate_run(tiny_loaded(num_layers=3), random_data(), longer)
     assert twice.seconds == pytest.approx(2 * short.seconds)
     # 5 steps of 2 seconds each, and validation rows at a quarter of the price.
     assert 3 * 5 * 2.0 * 0.7 < short.seconds < 3 * 5 * 2.0 * 1.6

@@ -39,7 +39,9 @@ def asked(monkeypatch):
 
 def estimated(**options):
     options = {"free_bytes": MANY_BYTES} | options
-    return estimate_levels(tiny_loaded(), random_data(), SETTINGS, **options)
+    return estimate_levels(
+        tiny_loaded(num_layers=3), random_data(), SETTINGS, **options
+    )
 
 
 def test_each_level_is_timed_and_only_the_named_one_with_the_settings_as_given(asked):
@@ -47,7 +49,10 @@ def test_each_level_is_timed_and_only_the_named_one_with_the_settings_as_given(a
     found = estimated()
     assert [settings.level for settings in seen] == ["head", "top", "full"]
     assert seen[1] == SETTINGS
-    config, num_rows = tiny_loaded().model.config, len(random_data().train.targets)
+    config, num_rows = (
+        tiny_loaded(num_layers=3).model.config,
+        len(random_data().train.targets),
+    )
     for settings in (seen[0], seen[2]):
         usual = FinetuneSettings.proposed(
             config.hidden_size, num_rows, level=settings.level, batch_size=5
@@ -75,8 +80,8 @@ def test_the_most_that_is_done_in_time_is_recommended(asked, slow, expected):
 
 def test_a_level_that_does_not_fit_is_not_tried(asked):
     _, seen = asked
-    full = memory_before(tiny_loaded(), of_level(SETTINGS, "full", 8, 5))
-    top = memory_before(tiny_loaded(), SETTINGS)
+    full = memory_before(tiny_loaded(num_layers=3), of_level(SETTINGS, "full", 8, 5))
+    top = memory_before(tiny_loaded(num_layers=3), SETTINGS)
     free = level_estimates._MARGIN_BYTES + (full + top) // 2
     found = estimated(free_bytes=free)
     assert [settings.level for settings in seen] == ["head", "top"]
@@ -90,7 +95,7 @@ def test_a_level_that_does_not_fit_is_not_tried(asked):
 
 
 def test_memory_by_arithmetic_counts_the_weights_that_learn_five_times():
-    loaded = tiny_loaded()
+    loaded = tiny_loaded(num_layers=3)
     weights = weights_of(loaded.model)
     total = sum(array.size for array in weights.values())
     block = next(name.split("/")[1] for name in weights if "query" in name)

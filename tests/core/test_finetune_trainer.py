@@ -63,10 +63,10 @@ def test_the_served_model_stays_as_it_is():
     ("settings", "learning"),
     [
         (HEAD, {"classifier"}),
-        (TOP, {"layer_2", "pooler", "classifier"}),
+        (TOP, {"layer_1", "pooler", "classifier"}),
         (
             SETTINGS,
-            {"embeddings", "layer_0", "layer_1", "layer_2", "pooler", "classifier"},
+            {"embeddings", "layer_0", "layer_1", "pooler", "classifier"},
         ),
     ],
     ids=["head", "top", "full"],
