@@ -19,6 +19,7 @@ from bertviz_core.figures.masked_word import label
 _ROW_HEIGHT = 30  # pixels
 _FRAME_HEIGHT = 96  # pixels; title and the labels below
 _BAR_HEIGHT = 24  # pixels
+_SHORTEST_BAR = 120  # pixels of a scale with all its numbers
 _WIDEST_ROW = 512  # numbers; in a longer row a cell would be thinner than a pixel
 _FOLDED = 256  # numbers in a row of a folded vector
 # Beyond this share of all numbers the colours end: a few of a BERT's dimensions are
@@ -124,7 +125,7 @@ def strip_figure(
         "x": np.arange(num_columns) + 1,
         "y": _row_labels(rows),
         "hoverongaps": False,
-        "colorbar": {"thickness": 12, "title": {"text": title, "side": "right"}},
+        "colorbar": _color_bar(title, len(rows) * _ROW_HEIGHT),
         **_hover(rows, columns, column_title, starts, num_columns),
         **_colours(values, is_signed, limit),
     }
@@ -233,6 +234,16 @@ def _colours(
         return {"colorscale": _DIVERGING, "zmin": -end, "zmax": end}
     top = float(known.max(initial=0.0)) or 1.0
     return {"colorscale": _SEQUENTIAL, "zmin": 0.0, "zmax": top}
+
+
+def _color_bar(title: str, height: int) -> dict[str, Any]:
+    """The scale; beside few rows it reaches down to the labels, to be readable."""
+    made = {"thickness": 12, "title": {"text": title, "side": "right"}}
+    if height >= _SHORTEST_BAR:
+        return made
+    length = height + _FRAME_HEIGHT - 16
+    place = {"lenmode": "pixels", "len": length, "y": 1, "yanchor": "top", "ypad": 0}
+    return {**made, **place, "nticks": 5}
 
 
 def _layout(height: int) -> dict[str, Any]:
