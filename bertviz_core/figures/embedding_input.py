@@ -68,6 +68,9 @@ def _strip(
     values: np.ndarray, names: Sequence[str], index: int, middle: float, size: float
 ) -> dict[str, Any]:
     top = float(np.abs(values).max()) or 1.0
+    ticks = {-top: f"{-top:.2g}", 0.0: "0", top: f"{top:.2g}"}
+    if len(values) == 1:  # beside one row there is room for one line
+        ticks = {0.0: f"±{top:.2g}"}
     return {
         "type": "heatmap",
         "z": np.asarray(values, np.float32),
@@ -81,8 +84,8 @@ def _strip(
             "thickness": 10,
             "len": size,
             "y": middle,
-            "tickvals": [-top, 0.0, top],
-            "ticktext": [f"{-top:.2g}", "0", f"{top:.2g}"],
+            "tickvals": list(ticks),
+            "ticktext": list(ticks.values()),
         },
         "customdata": [[label(name)] * values.shape[1] for name in names],
         "hovertemplate": "%{customdata} · %{x}<br>%{z:.5f}<extra></extra>",
