@@ -24,6 +24,7 @@ OPEN = "open_model"
 _KEY = "model"
 _NEXT = "next_model"
 _UPLOADS = "uploaded_models"
+_DEFAULT_BEFORE = "default_model_before"
 
 # The id of an upload, or of a training, opens it, so whoever has the address may.
 _OWN_ID = re.compile(r"upload:[0-9a-f]{16,64}|run:(?P<run>[0-9a-f]{32})")
@@ -50,14 +51,16 @@ _LANGUAGES = {
 def model_picker() -> str:
     """Draws the choice in the sidebar and makes sure that it can be opened.
 
-    The choice is part of the address. One that cannot be opened ends in a
-    sentence and an offer of the default; the page stops there.
+    Who has chosen none gets one that reads the language of the interface. The choice
+    is part of the address. One that cannot be opened ends in a sentence and an offer of
+    the default; the page stops there.
 
     Returns:
         The id of a model that is open.
     """
     with shown_to_user(), model_at_work(at_start_only=True):
         entries = known_models()
+    _follow_language()
     if _NEXT in st.session_state:
         choose(st.session_state.pop(_NEXT))
     if OPEN in st.query_params:
@@ -71,10 +74,10 @@ def model_picker() -> str:
         placeholder=t("app.model_placeholder"),
         help=t("app.model_help") if may_bring_any_model() else t("app.model_help_host"),
     )
-    model = (chosen or DEFAULT_MODEL).strip()
+    model = (chosen or default_model()).strip()
     if model in entries:
         st.sidebar.caption(summary(entries[model]))
-    offer = None if model == DEFAULT_MODEL else _offer_default
+    offer = None if model == default_model() else _offer_default
     with shown_to_user(offer=offer), model_at_work():
         _require_allowed(model, entries)
         if not _must_be_downloaded(model, entries):
@@ -90,8 +93,17 @@ def known_models() -> dict[str, ModelEntry]:
     """Models that can be chosen without typing, the default first, by id."""
     uploaded = st.session_state.get(_UPLOADS, ())
     entries = {entry.model_id: entry for entry in (*installed_models(), *uploaded)}
-    first = {key: entries[key] for key in (DEFAULT_MODEL,) if key in entries}
+    first = {key: entries[key] for key in (default_model(),) if key in entries}
     return first | entries
+
+
+def default_model() -> str:
+    """A bundled model that reads the language of the interface, where there is one."""
+    bundled = [entry for entry in installed_models() if entry.origin == "bundled"]
+    fitting = [e.model_id for e in bundled if e.language == current_language()]
+    if not fitting or DEFAULT_MODEL in fitting:
+        return DEFAULT_MODEL
+    return fitting[0]
 
 
 def add_uploaded(entry: ModelEntry) -> None:
@@ -140,6 +152,14 @@ def summary(entry: ModelEntry) -> str:
     return " · ".join(parts)
 
 
+def _follow_language() -> None:
+    """Takes the default along when the language changes, unless there was a choice."""
+    before, default = st.session_state.get(_DEFAULT_BEFORE), default_model()
+    st.session_state[_DEFAULT_BEFORE] = default
+    if before not in (None, default) and st.session_state.get(_KEY) == before:
+        choose(default)
+
+
 def _options(entries: dict[str, ModelEntry]) -> list[str]:
     """The known models, and the one that was typed or came with the address."""
     typed = st.session_state.get(_KEY) or st.query_params.get(_KEY)
@@ -171,8 +191,5 @@ def _must_be_downloaded(model: str, entries: dict[str, ModelEntry]) -> bool:
 
 
 def _offer_default() -> None:
-    st.button(
-        t("app.use_default", model=DEFAULT_MODEL),
-        on_click=choose,
-        args=(DEFAULT_MODEL,),
-    )
+    default = default_model()
+    st.button(t("app.use_default", model=default), on_click=choose, args=(default,))

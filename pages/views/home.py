@@ -3,13 +3,12 @@
 import streamlit as st
 
 from pages.ui.answers import describe_model, predict_masks, vocabulary
-from pages.ui.engine import DEFAULT_MODEL
 from pages.ui.errors import shown_to_user
 from pages.ui.guesses import best_guesses
 from pages.ui.head import model_at_work, page_head
 from pages.ui.language import t
 from pages.ui.masked_word.state import TEXT
-from pages.ui.models import language_of, model_picker
+from pages.ui.models import default_model, language_of, model_picker
 from pages.ui.navigation import FIRST, ICONS
 
 NUM_GUESSES = 5
@@ -54,7 +53,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 
 info = describe_model(model)
 if "mlm" not in info.heads:
-    st.info(t("home.no_head", model=model, default=DEFAULT_MODEL))
+    st.info(t("home.no_head", model=model, default=default_model()))
 else:
     with shown_to_user(stop=False), model_at_work():
         predictions = predict_masks(model, sentence or "")

@@ -4,6 +4,7 @@ import pytest
 
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import CheckpointError
+from bertviz_core.trace import ModelEntry
 
 UNKNOWN = "someone/unknown-bert"
 
@@ -17,6 +18,48 @@ def test_the_default_comes_first(open_app, client):
     picker = open_app().selectbox(key="model")
     assert picker.options == ["starter-en", "small-zh"]
     assert picker.value == "starter-en"
+
+
+@pytest.fixture
+def with_chinese(client):
+    """A bundled model for each language, and one that was downloaded."""
+    client.entries.append(
+        ModelEntry("bundled-zh", "bundled-zh", "bundled", "zh", 7_000_000)
+    )
+    return client
+
+
+@pytest.mark.parametrize(
+    ("locale", "expected"), [("en-GB", "starter-en"), ("zh-CN", "bundled-zh")]
+)
+def test_the_default_reads_the_language_of_the_interface(
+    open_app, with_chinese, locale, expected
+):
+    picker = open_app(locale=locale).selectbox(key="model")
+    assert picker.value == picker.options[0] == expected
+
+
+def test_the_default_follows_the_language_until_there_is_a_choice(
+    open_app, with_chinese
+):
+    app = open_app()
+    app.get_by_key("lang").set_value("中文").run()
+    assert app.selectbox(key="model").value == "bundled-zh"
+    app.get_by_key("lang").set_value("English").run()
+    assert app.selectbox(key="model").value == "starter-en"
+    app.selectbox(key="model").set_value("small-zh").run()
+    app.get_by_key("lang").set_value("中文").run()
+    assert app.selectbox(key="model").value == "small-zh"
+    assert not app.exception
+
+
+def test_a_link_keeps_its_model_whatever_the_language(open_app, with_chinese):
+    app = open_app(locale="zh-CN", model="starter-en")
+    assert app.selectbox(key="model").value == "starter-en"
+
+
+def test_where_no_bundled_model_reads_the_language_there_is_still_one(open_app):
+    assert open_app(locale="zh-CN").selectbox(key="model").value == "starter-en"
 
 
 def test_the_address_chooses_the_model(open_app):
