@@ -77,6 +77,8 @@ def recipe(result: FinetuneResult) -> dict[str, Any]:
         "base_weights_sha256": result.base_hash,
         "settings": result.settings.to_dict(),
         "precision": result.precision,
+        "epochs_run": len(result.points),
+        "best_epoch": result.best_epoch,
         "data_sha256": result.data_hash,
         "training_rows": len(result.data.train),
         "validation_rows": len(result.data.validation),

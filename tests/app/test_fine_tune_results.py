@@ -64,6 +64,8 @@ def test_every_panel_of_a_classifier_opens_from_a_link(open_step, panel, languag
     assert not app.error
     assert app.get_by_key("ft_eval_panel").value == panel
     assert app.metric[0].value == "81.8%"  # 9 of 11
+    epochs = {"en": "epoch 4 of 7", "zh": "第 4 轮之后的权重：一共跑了 7 轮"}
+    assert any(epochs[language] in caption.value for caption in app.caption)
 
 
 @pytest.mark.parametrize("language", LOCALES)

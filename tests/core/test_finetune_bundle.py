@@ -116,6 +116,8 @@ def test_the_recipe_says_what_is_needed_to_do_it_again(bundle, base, result):
     assert recipe["base_weights_sha256"] == weights_hash(base)
     assert recipe["versions"]["keras"]
     assert recipe["labels"] == list(NAMES)
+    assert recipe["epochs_run"] == len(result.points) == SETTINGS.epochs
+    assert recipe["best_epoch"] == result.best_epoch
 
 
 def test_the_hash_of_the_rows_sees_every_part():

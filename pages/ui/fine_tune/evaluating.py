@@ -48,8 +48,15 @@ def show(state: FineTuneState) -> None:
     else:
         _show_number_numbers(outcome.report)
         panels = NUMBER_PANELS
+    _say_epoch(outcome)
     _explore(outcome, panels)
     offer_step("try", "evaluated")
+
+
+def _say_epoch(outcome: RunOutcome) -> None:
+    best, count = (outcome.recipe.get(name) for name in ("best_epoch", "epochs_run"))
+    if best and count:
+        st.caption(t("fine_tune_results.evaluate_epoch", best=best, count=count))
 
 
 @st.fragment
