@@ -40,7 +40,8 @@ def measure() -> Table:
         rows,
         (
             "Megabytes of 10⁶ bytes. Tables on the other pages bring pandas and "
-            "pyarrow. A training leaves the process of the pages as it was, 5 % at most.",
+            "pyarrow. A training leaves the process of the pages as it was, 5 % at "
+            "most.",
         ),
     )
 
