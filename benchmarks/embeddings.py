@@ -18,6 +18,7 @@ from benchmarks.machine import OtherWork, wait_until_quiet
 from benchmarks.table import Table, met
 from bertviz_core.analysis.nearest_words import METRICS, WordTable
 from bertviz_core.analysis.wordlists import MAIN_KINDS, main_kinds
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments import sentence_maps, stored_maps, vocabulary_maps
 from bertviz_core.experiments.map_results import VocabularyMap
 from bertviz_core.experiments.sentence_states import sentence_states
@@ -25,7 +26,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.point_map import Colour, PointMap, point_payload
 from bertviz_core.sentences import bundled_sentences
 
-MODEL = "starter-en"
+MODEL = DEFAULT_MODEL
 NUM_WORDS, HIDDEN_SIZE = 30_522, 768
 NUM_SENTENCES = 200
 ROUNDS = 15

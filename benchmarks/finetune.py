@@ -19,10 +19,10 @@ from benchmarks.peers import write_checkpoint
 from benchmarks.table import Table
 from benchmarks.trainers import NAMES, OURS, TRAINER, TrainingPeer
 from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 
 NUM_TOKENS = 128
 ROUNDS = 3
-BUNDLED = "starter-en"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Case:
     target: float
 
 
-CASES = (Case(BUNDLED, 16, 6, 1.5), Case("BERT-base, random weights", 16, 2, 1.8))
+CASES = (Case(DEFAULT_MODEL, 16, 6, 1.5), Case("BERT-base, random weights", 16, 2, 1.8))
 
 
 def measure() -> Table:
@@ -58,7 +58,7 @@ def measure() -> Table:
     for case in CASES:
         with tempfile.TemporaryDirectory() as scratch:
             folder = BUNDLED_FOLDER / case.name
-            if case.name != BUNDLED:
+            if case.name != DEFAULT_MODEL:
                 folder = Path(scratch) / "model"
                 write_checkpoint(folder)
             rows += _compare(case, folder)

@@ -21,6 +21,7 @@ import pandas as pd
 
 from benchmarks.machine import describe_machine
 from benchmarks.table import Table
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.checkpoints.export import save_huggingface
 from bertviz_core.checkpoints.library import LoadedModel, open_model
 from bertviz_core.finetune.examples import Examples, TrainingData
@@ -52,7 +53,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--validation", type=Path, help="else a fifth is held out")
     parser.add_argument("--text-column", default="text")
     parser.add_argument("--label-column", default="label")
-    parser.add_argument("--model", default="starter-en")
+    parser.add_argument("--model", default=DEFAULT_MODEL)
     parser.add_argument("--rows", type=int, default=0, help="to learn from; 0: all")
     parser.add_argument("--epochs", type=int, default=0)
     parser.add_argument("--max-tokens", type=int, default=128)

@@ -6,11 +6,12 @@ import time
 
 from benchmarks.machine import OtherWork, wait_until_quiet
 from benchmarks.table import Table, met
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.chain_results import GibbsSettings
 from bertviz_core.experiments.gibbs import run_chain, start_from_masks
 from bertviz_core.explorer import Explorer
 
-MODEL = "starter-en"
+MODEL = DEFAULT_MODEL
 NUM_TOKENS = 16  # [CLS] and [SEP] among them
 NUM_STEPS = 1000
 TARGET_SECONDS = 10.0

@@ -158,7 +158,7 @@ def convert(source: str, destination: Path) -> None:
 
 
 def _open(model_id: str | None) -> Explorer:
-    from bertviz_core.checkpoints.library import DEFAULT_MODEL
+    from bertviz_core.checkpoints.default import DEFAULT_MODEL
     from bertviz_core.quiet import import_keras
 
     import_keras()

@@ -25,7 +25,7 @@ class Explorer:
         loaded: model, tokenizer and load report.
 
     Example:
-        >>> explorer = Explorer.open("starter-en")
+        >>> explorer = Explorer.open(DEFAULT_MODEL)
         >>> explorer.predict_masks("Paris is the capital of [MASK].").logits.shape
         (1, 16384)
     """

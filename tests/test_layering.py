@@ -18,6 +18,8 @@ LIGHT = (
     "bertviz_core.errors",
     "bertviz_core.config",
     "bertviz_core.trace",
+    "bertviz_core.checkpoints",
+    "bertviz_core.checkpoints.default",
     "bertviz_core.mask_text",
     "bertviz_core.chinese_words",
     "bertviz_core.analysis.",

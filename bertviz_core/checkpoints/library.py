@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from bertviz_core.model.bert import Bert
     from bertviz_core.tokenizer import BertTokenizer
 
-DEFAULT_MODEL = "starter-en"
-
 # Told how far a load or download is: one of `STEPS`, and the fraction 0..1 of that
 # step which is done. It may raise to cancel.
 Progress = Callable[[float, str], None]

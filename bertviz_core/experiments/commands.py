@@ -43,7 +43,7 @@ def map_vocabulary(
     The maps, vocabulary_map_2d.npz and vocabulary_map_3d.npz, are written beside a
     bundled model or a folder, else into the cache. Minutes for 30,000 words.
     """
-    from bertviz_core.checkpoints.library import DEFAULT_MODEL
+    from bertviz_core.checkpoints.default import DEFAULT_MODEL
     from bertviz_core.quiet import import_keras
 
     import_keras()

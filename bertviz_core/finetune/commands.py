@@ -86,7 +86,8 @@ def _run(
     out: Path,
     is_quiet: bool,
 ) -> dict[str, Any]:
-    from bertviz_core.checkpoints.library import DEFAULT_MODEL, open_model
+    from bertviz_core.checkpoints.default import DEFAULT_MODEL
+    from bertviz_core.checkpoints.library import open_model
     from bertviz_core.finetune.bundle import write_bundle
     from bertviz_core.finetune.card import metrics
     from bertviz_core.finetune.lengths import measure_lengths

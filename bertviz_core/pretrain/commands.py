@@ -115,7 +115,7 @@ def evaluate_mlm(
     if text_path is None and cloze_path is None:
         raise click.UsageError("Give --text or --cloze.")
     _import_keras()
-    from bertviz_core.checkpoints.library import DEFAULT_MODEL
+    from bertviz_core.checkpoints.default import DEFAULT_MODEL
     from bertviz_core.pretrain.report import evaluate_model
 
     scores = evaluate_model(model_id or DEFAULT_MODEL, text_path, cloze_path, window)

@@ -11,13 +11,11 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import BertVizError
 
 if TYPE_CHECKING:
     from bertviz_core.engine.client import Client
-
-# What a first visitor sees, and what a link that cannot be opened falls back to.
-DEFAULT_MODEL = "starter-en"
 
 logger = logging.getLogger(__name__)
 _LOCK = threading.Lock()

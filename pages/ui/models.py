@@ -8,11 +8,12 @@ from pathlib import Path
 
 import streamlit as st
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import CheckpointError
 from bertviz_core.trace import ModelEntry
 from pages.ui.answers import describe_model, installed_models
 from pages.ui.downloads import offer_download
-from pages.ui.engine import DEFAULT_MODEL, client
+from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.language import current_language, t

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.trace import (
@@ -48,7 +49,7 @@ class FakeClient:
     def __init__(self):
         self.calls = []
         self.entries = [
-            ModelEntry("starter-en", "starter-en", "bundled", "en", 18_000_000),
+            ModelEntry(DEFAULT_MODEL, DEFAULT_MODEL, "bundled", "en", 18_000_000),
             ModelEntry("small-zh", "small-zh", "cached", "zh", 5_000_000),
         ]
         self.heads = ("mlm",)

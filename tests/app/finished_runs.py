@@ -5,6 +5,7 @@ import zipfile
 
 import numpy as np
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import TrainingError
 from bertviz_core.experiments.cause_results import Target
@@ -84,7 +85,7 @@ class RunClient(FakeClient):
         return TrainingStatus(
             RUN,
             "done",
-            TrainingRequest("starter-en", data, settings, "my books"),
+            TrainingRequest(DEFAULT_MODEL, data, settings, "my books"),
             model=ModelEntry(MODEL, "my books", "trained"),
             has_log=True,
         )

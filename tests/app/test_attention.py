@@ -10,10 +10,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.sampling import softmax
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.cause_results import Edge, Switches, Target
 from bertviz_core.figures.masked_word import percent
 from pages.ui.attention.panels import PANELS
-from pages.ui.engine import DEFAULT_MODEL, client
+from pages.ui.engine import client
 
 ROOT = Path(__file__).parents[2]
 TITLES = {"en": "Attention", "zh": "注意力"}

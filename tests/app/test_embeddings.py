@@ -12,8 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.labelled_lines import bundled_lines, read_lines
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from pages.ui.embeddings.panels import PANELS
-from pages.ui.engine import DEFAULT_MODEL, client
+from pages.ui.engine import client
 
 ROOT = Path(__file__).parents[2]
 TITLES = {"en": "Embeddings", "zh": "嵌入向量"}

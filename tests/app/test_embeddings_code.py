@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from pages.ui.embeddings.sentence_file import sentences_of
-from pages.ui.engine import DEFAULT_MODEL, client
+from pages.ui.engine import client
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_SECONDS = 90.0

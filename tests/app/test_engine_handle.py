@@ -6,6 +6,7 @@ import time
 import pytest
 
 import bertviz_core.engine
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import EngineError
 from pages.ui import engine
 
@@ -57,7 +58,7 @@ def test_visitors_who_come_together_share_one_engine(made):
 def test_the_warm_up_loads_the_default_model_once(made):
     for _ in range(3):
         engine.warm_up().join()
-    assert made[0].happened == [("warm_up", "starter-en")]
+    assert made[0].happened == [("warm_up", DEFAULT_MODEL)]
 
 
 def test_an_engine_that_cannot_start_does_not_stop_the_server(made, monkeypatch):

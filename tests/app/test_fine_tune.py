@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import EngineError, TrainingError
 from bertviz_core.finetune import workplace
 from bertviz_core.finetune.request import SAMPLES, TrainingRequest
@@ -71,7 +72,7 @@ def address(app):
 def finished_request(**settings):
     choice = TrainingRequest.from_dict(
         {
-            "model": "starter-en",
+            "model": DEFAULT_MODEL,
             "data": {
                 "source": {
                     "table": SAMPLES["zh"],
@@ -417,7 +418,7 @@ def test_settings_are_in_the_link_and_in_the_request(open_step, tuner):
         max_tokens=request.settings.max_tokens,
     )
     assert (request.title, request.tensorboard) == ("my letters", True)
-    assert request.model == "starter-en"
+    assert request.model == DEFAULT_MODEL
     assert request.data.source.table == SAMPLES["en"]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import streamlit as st
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import EngineError
 from pages.ui import engine
 from pages.ui.fine_tune.comparing import PANELS as COMPARE_PANELS
@@ -218,7 +219,7 @@ def test_weights_are_drawn_as_shares(open_step, shown):
 def test_the_most_changed_head_is_opened_first(open_step, client):
     open_step("try", ft_compare_panel="heads")
     asked = {call[1:] for call in client.calls if call[0] == "attention_matrix"}
-    assert asked == {("starter-en", 1, 1), (MODEL, 1, 1)}
+    assert asked == {(DEFAULT_MODEL, 1, 1), (MODEL, 1, 1)}
 
 
 def test_points_before_and_after_share_their_axes(open_step):
@@ -266,8 +267,8 @@ def test_a_link_chooses_the_model_once(open_app, client):
     app = open_app("masked_word", open_model=MODEL)
     assert app.get_by_key("model").value == MODEL
     assert "open_model" not in app.query_params
-    app.get_by_key("model").set_value("starter-en").run()
-    assert app.get_by_key("model").value == "starter-en"
+    app.get_by_key("model").set_value(DEFAULT_MODEL).run()
+    assert app.get_by_key("model").value == DEFAULT_MODEL
     assert not app.error
 
 

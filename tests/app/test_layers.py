@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.step_table import OPERATIONS
-from pages.ui.engine import DEFAULT_MODEL, client
+from pages.ui.engine import client
 from pages.ui.layers import residual, texts
 from pages.ui.layers.panels import PANELS
 from pages.ui.layers.texts import EXAMPLES

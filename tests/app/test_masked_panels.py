@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.analysis.two_sentences import compare_predictions
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import TokenizedText
@@ -21,7 +22,7 @@ from pages.ui.masked_word.filling import filled_sentence
 from pages.ui.masked_word.panels import PANELS
 
 ROOT = Path(__file__).parents[2]
-MODEL = "starter-en"
+MODEL = DEFAULT_MODEL
 TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
 TITLES = {"en": "Ask further", "zh": "继续提问"}
 DEADLINE_SECONDS = 60.0

@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.sampling import rank_order, sampling_distribution, softmax
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.figures.masked_word import percent
 from pages.ui import answers
 from pages.ui.engine import client
@@ -19,7 +20,7 @@ from pages.ui.masked_word.state import EXAMPLES, LONGEST_IN_ADDRESS
 
 ROOT = Path(__file__).parents[2]
 PAGE = "pages/views/masked_word.py"
-MODEL = "starter-en"
+MODEL = DEFAULT_MODEL
 DEFAULT = EXAMPLES["en"][0]
 CHARTS = "plotly_chart"
 

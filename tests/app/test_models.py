@@ -2,6 +2,7 @@
 
 import pytest
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import CheckpointError
 from bertviz_core.trace import ModelEntry
@@ -16,8 +17,8 @@ def flat(text):
 def test_the_default_comes_first(open_app, client):
     client.entries.reverse()
     picker = open_app().selectbox(key="model")
-    assert picker.options == ["starter-en", "small-zh"]
-    assert picker.value == "starter-en"
+    assert picker.options == [DEFAULT_MODEL, "small-zh"]
+    assert picker.value == DEFAULT_MODEL
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def with_chinese(client):
 
 
 @pytest.mark.parametrize(
-    ("locale", "expected"), [("en-GB", "starter-en"), ("zh-CN", "bundled-zh")]
+    ("locale", "expected"), [("en-GB", DEFAULT_MODEL), ("zh-CN", "bundled-zh")]
 )
 def test_the_default_reads_the_language_of_the_interface(
     open_app, with_chinese, locale, expected
@@ -46,7 +47,7 @@ def test_the_default_follows_the_language_until_there_is_a_choice(
     app.get_by_key("lang").set_value("中文").run()
     assert app.selectbox(key="model").value == "bundled-zh"
     app.get_by_key("lang").set_value("English").run()
-    assert app.selectbox(key="model").value == "starter-en"
+    assert app.selectbox(key="model").value == DEFAULT_MODEL
     app.selectbox(key="model").set_value("small-zh").run()
     app.get_by_key("lang").set_value("中文").run()
     assert app.selectbox(key="model").value == "small-zh"
@@ -54,12 +55,12 @@ def test_the_default_follows_the_language_until_there_is_a_choice(
 
 
 def test_a_link_keeps_its_model_whatever_the_language(open_app, with_chinese):
-    app = open_app(locale="zh-CN", model="starter-en")
-    assert app.selectbox(key="model").value == "starter-en"
+    app = open_app(locale="zh-CN", model=DEFAULT_MODEL)
+    assert app.selectbox(key="model").value == DEFAULT_MODEL
 
 
 def test_where_no_bundled_model_reads_the_language_there_is_still_one(open_app):
-    assert open_app(locale="zh-CN").selectbox(key="model").value == "starter-en"
+    assert open_app(locale="zh-CN").selectbox(key="model").value == DEFAULT_MODEL
 
 
 def test_the_address_chooses_the_model(open_app):
@@ -74,7 +75,7 @@ def test_a_model_that_cannot_be_opened_is_a_sentence_and_a_way_out(open_app):
     assert app.title[0].value == "Models"
     app.button[0].click().run()
     assert not app.error
-    assert app.selectbox(key="model").value == "starter-en"
+    assert app.selectbox(key="model").value == DEFAULT_MODEL
 
 
 def test_a_server_for_strangers_opens_no_path(open_app, client, monkeypatch):
@@ -184,7 +185,7 @@ def test_a_bad_upload_is_a_sentence_and_the_model_stays(open_app, client):
     app.file_uploader[0].upload("my.zip", b"nonsense").run()
     app.button(key="add_upload").click().run()
     assert "damaged" in app.error[0].value
-    assert app.selectbox(key="model").value == "starter-en"
+    assert app.selectbox(key="model").value == DEFAULT_MODEL
 
 
 def test_a_typed_path_becomes_the_chosen_model(open_app, client):

@@ -3,6 +3,7 @@
 import io
 import zipfile
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from tests.browser.conftest import ROOT, settle
 
 TINY = ROOT / "tests" / "data" / "checkpoints" / "hf_tiny"
@@ -38,7 +39,9 @@ def test_a_hostile_zip_is_a_sentence_and_the_model_stays(visit):
     alert = page.get_by_test_id("stAlertContentError")
     alert.wait_for()
     assert "outside its folder" in alert.inner_text()
-    assert page.get_by_role("heading", name="The chosen model: starter-en").is_visible()
+    assert page.get_by_role(
+        "heading", name=f"The chosen model: {DEFAULT_MODEL}"
+    ).is_visible()
 
 
 def test_a_path_is_opened_and_a_wrong_one_offers_the_default(visit):
@@ -51,6 +54,6 @@ def test_a_path_is_opened_and_a_wrong_one_offers_the_default(visit):
     page.goto(page.url.replace("hf_tiny", "nowhere"))
     settle(page)
     page.get_by_test_id("stAlertContentError").wait_for()
-    page.get_by_role("button", name="Use starter-en instead").click()
-    page.get_by_role("heading", name="The chosen model: starter-en").wait_for()
+    page.get_by_role("button", name=f"Use {DEFAULT_MODEL} instead").click()
+    page.get_by_role("heading", name=f"The chosen model: {DEFAULT_MODEL}").wait_for()
     assert "model=" not in page.url

@@ -10,6 +10,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from bertviz_core.checkpoints import export
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.checkpoints.export import save_huggingface, save_model
 from bertviz_core.checkpoints.library import LoadedModel, open_model
 from bertviz_core.errors import CheckpointError
@@ -232,7 +233,7 @@ def test_transformers_computes_the_same_classes(tmp_path):
 @pytest.mark.peer
 def test_transformers_reads_the_tokenizer_that_we_save(tmp_path):
     transformers = pytest.importorskip("transformers")
-    loaded = open_model("starter-en")
+    loaded = open_model(DEFAULT_MODEL)
     save_huggingface(loaded, tmp_path / "saved")
     peer = transformers.BertTokenizer.from_pretrained(tmp_path / "saved")
     text = "Café in 北京, isn't it [MASK]?"

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.checkpoints import catalogue, library
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.checkpoints.library import (
-    DEFAULT_MODEL,
     add_upload,
     list_models,
     list_uploads,
@@ -220,7 +220,7 @@ def test_a_bundled_name_is_no_path(tmp_path, monkeypatch):
     assert open_model(DEFAULT_MODEL).model.config.vocab_size == 16384
 
 
-@pytest.mark.parametrize("name", [".", "..", "../models", "starter-en/"])
+@pytest.mark.parametrize("name", [".", "..", "../models", f"{DEFAULT_MODEL}/"])
 def test_tricks_do_not_pass_for_bundled_names(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CheckpointError):

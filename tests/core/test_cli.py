@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.cli import main
 from bertviz_core.explorer import Explorer
 
@@ -17,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def explorer():
-    return Explorer.open("starter-en")
+    return Explorer.open(DEFAULT_MODEL)
 
 
 def run(*arguments, stdin=None):
@@ -26,15 +27,15 @@ def run(*arguments, stdin=None):
 
 def test_models_lists_the_bundled_model():
     entries = json.loads(run("models", "--json").stdout)
-    assert ("starter-en", "bundled") in {(e["model_id"], e["origin"]) for e in entries}
-    assert "starter-en" in run("models").stdout
+    assert (DEFAULT_MODEL, "bundled") in {(e["model_id"], e["origin"]) for e in entries}
+    assert DEFAULT_MODEL in run("models").stdout
 
 
 def test_predict_prints_what_the_explorer_computes(explorer):
     result = run("predict", "Rain [MASK] and wind [MASK].", "--top-k", "3", "--json")
     printed = json.loads(result.stdout)
     expected = explorer.predict_masks("Rain [MASK] and wind [MASK].")
-    assert printed["model"] == "starter-en"
+    assert printed["model"] == DEFAULT_MODEL
     assert printed["tokens"] == list(expected.tokenized.tokens)
     positions = [mask["position"] for mask in printed["masks"]]
     assert positions == expected.positions.tolist()
@@ -128,7 +129,7 @@ def test_bad_arrays_end_in_a_sentence(tmp_path, arrays, said):
 
 def test_convert_makes_a_model_that_predicts_the_same(tmp_path):
     folder = tmp_path / "copy"
-    assert run("convert", "starter-en", str(folder)).exit_code == 0
+    assert run("convert", DEFAULT_MODEL, str(folder)).exit_code == 0
     text = ("predict", "The [MASK] barked.", "--json")
     original, copy = (
         json.loads(run(*text, *model).stdout)

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.explorer import Explorer
 from tests.core import oracle
@@ -207,7 +208,7 @@ def test_threads_share_an_explorer_and_every_pass_is_counted(explorer):
 
 
 def test_the_bundled_model_opens_by_its_name():
-    explorer = Explorer.open("starter-en")
+    explorer = Explorer.open(DEFAULT_MODEL)
     predictions = explorer.predict_masks("Paris is the capital of [MASK].")
     assert predictions.logits.shape == (1, explorer.tokenizer.vocab_size)
     assert explorer.tokenizer.vocabulary[predictions.logits[0].argmax()] == "france"

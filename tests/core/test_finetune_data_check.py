@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import TrainingError
 from bertviz_core.finetune import data_check, remedies
 from bertviz_core.finetune.columns import ColumnChoice
@@ -172,7 +173,7 @@ def test_a_request_survives_the_way_through_a_file():
         validation_rate=0.3, seed=4,
     )  # fmt: skip
     settings = FinetuneSettings(level="top", decay="exponential", oversample=True)
-    request = TrainingRequest("starter-en", data, settings, "标题", True)
+    request = TrainingRequest(DEFAULT_MODEL, data, settings, "标题", True)
     assert TrainingRequest.from_dict(request.to_dict()) == request
     assert hash(data) == hash(dataclasses.replace(data))
     alone = dataclasses.replace(request, data=DataChoice(data.source, choice))

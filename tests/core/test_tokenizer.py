@@ -5,17 +5,18 @@ import itertools
 import pickle
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 import transformers
 
+from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import TextError
 from bertviz_core.tokenizer import BertTokenizer
 from tests.core.nasty_texts import NASTY_TEXTS, random_texts
 
-STARTER = Path(__file__).parents[2] / "assets" / "models" / "starter-en"
+BUNDLED = BUNDLED_FOLDER / DEFAULT_MODEL
 RANDOM_TEXTS = random_texts(400, seed=20)
 OPTIONS = [
     pytest.param(
@@ -54,13 +55,13 @@ def character_vocabulary():
 
 
 @functools.cache
-def starter_vocabulary():
-    return BertTokenizer.from_folder(STARTER).vocabulary
+def bundled_vocabulary():
+    return BertTokenizer.from_folder(BUNDLED).vocabulary
 
 
 VOCABULARIES = [
     pytest.param(character_vocabulary, id="characters"),
-    pytest.param(starter_vocabulary, id="starter-en"),
+    pytest.param(bundled_vocabulary, id="bundled"),
 ]
 
 
@@ -116,7 +117,7 @@ def test_pairs_are_joined_as_hugging_face_does(vocabulary, options):
 
 def test_the_texts_exercise_pieces_and_unknown_words():
     """Else the comparisons above could all be of [UNK]."""
-    for vocabulary in (character_vocabulary(), starter_vocabulary()):
+    for vocabulary in (character_vocabulary(), bundled_vocabulary()):
         encoded = [BertTokenizer(vocabulary).encode(text) for text in NASTY_TEXTS]
         unknown = sum(one.is_unknown.sum() for one in encoded)
         pieces = sum(t.startswith("##") for one in encoded for t in one.tokens)

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from bertviz_core.analysis.geometry import fit_pca
 from bertviz_core.analysis.map_quality import map_quality
 from bertviz_core.analysis.wordlists import KINDS, MAIN_KINDS, main_kinds
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.cli import main
 from bertviz_core.errors import TextError
 from bertviz_core.experiments import stored_maps, vocabulary_maps
@@ -183,9 +184,9 @@ def test_the_first_kind_that_fits_is_the_main_one():
 
 
 def test_the_bundled_maps_are_of_the_bundled_weights():
-    explorer = Explorer.open("starter-en")
+    explorer = Explorer.open(DEFAULT_MODEL)
     table = explorer.loaded.model.embeddings.word_embeddings.numpy()
-    found = find_map("starter-en", digest_of(table), 2, len(table))
+    found = find_map(DEFAULT_MODEL, digest_of(table), 2, len(table))
     assert found.method == "tsne"
     assert found.quality.num_points == len(table)
-    assert stored_maps.find_map("starter-en", "0", 2, len(table)) is None
+    assert stored_maps.find_map(DEFAULT_MODEL, "0", 2, len(table)) is None
