@@ -7,7 +7,7 @@ from typing import BinaryIO
 from bertviz_core.engine import finetune_tasks
 from bertviz_core.engine.asking import Asks
 from bertviz_core.engine.engine import Engine
-from bertviz_core.errors import TrainingError
+from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.finetune import run_files, workplace
 from bertviz_core.finetune.request import TrainingRequest
 from bertviz_core.finetune.training_status import TrainingStatus
@@ -49,6 +49,21 @@ class FinetuneClient:
             table: what `keep_table` returned.
         """
         self._engine.trainings.forget(table)
+
+    def renew_table(self, table: str) -> bool:
+        """Keeps a visitor's file for another hour.
+
+        Args:
+            table: what `keep_table` returned; a sample is always kept.
+
+        Returns:
+            Whether it is still there.
+        """
+        try:
+            workplace.table_path(table)
+        except DatasetError:
+            return False
+        return True
 
     def start_training(self, request: TrainingRequest) -> str:
         """Takes a training into the queue; it runs on while nobody looks.

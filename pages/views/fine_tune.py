@@ -16,7 +16,7 @@ from pages.ui.fine_tune import (
     training,
     trying,
 )
-from pages.ui.fine_tune.answers import keep_run, look, look_at_run
+from pages.ui.fine_tune.answers import keep_all, look, look_at_run
 from pages.ui.fine_tune.state import FineTuneState, read_state, take_over
 from pages.ui.fine_tune.steps import choose_step, explain_closed, peek_step
 from pages.ui.head import page_head
@@ -46,12 +46,11 @@ if state.status is not None and not state.table:
 # Once there is a run, the other steps ask about it alone.
 if peek_step() in ("data", "check") or not state.run_id:
     state = look(state)
+keep_all(state.run_id if state.is_trained else "", state.tables)
 step = choose_step(state)
 if step not in state.open_steps:
     explain_closed(step, state)
     st.stop()
-if state.is_trained:
-    keep_run(state.run_id)
 for show in SHOWN[step]:
     with shown_to_user(stop=False):
         show(state)

@@ -111,6 +111,10 @@ class FineTuneClient(FakeClient):
             self.statuses[run_id], state="running", error=None
         )
 
+    def renew_table(self, table):
+        self._asked("renew_table", table)
+        return True
+
     def renew_training(self, run_id):
         self._asked("renew_training", run_id)
         return True

@@ -90,6 +90,10 @@ class RunClient(FakeClient):
             has_log=True,
         )
 
+    def renew_table(self, table):
+        self._asked("renew_table", table)
+        return True
+
     def renew_training(self, run_id):
         self._asked("renew_training", run_id)
         return True

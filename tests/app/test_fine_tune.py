@@ -58,6 +58,19 @@ def traces_of(app, key):
     return [{axis: values_of(trace[axis]) for axis in "xy"} for trace in spec["data"]]
 
 
+@pytest.mark.parametrize("step", ["data", "check", "train"])
+def test_an_open_page_keeps_its_tables(open_step, tuner, step):
+    first, second = table_of(tuner, "a,b\n1,2\n"), table_of(tuner, "a,b\n3,4\n")
+    open_step(step, ft_table=first, ft_validation=second)
+    renewed = [call[1] for call in tuner.calls if call[0] == "renew_table"]
+    assert renewed == [first, second]
+
+
+def test_a_page_without_a_table_keeps_none(open_step, tuner):
+    open_step(ft_table="")
+    assert "renew_table" not in {call[0] for call in tuner.calls}
+
+
 def values_of(axis):
     """Numbers of plotly, which writes arrays in base 64."""
     if not isinstance(axis, dict):
@@ -315,7 +328,7 @@ def test_the_share_that_is_cut_follows_the_slider_without_a_question(open_step, 
         share = (lengths > max_tokens).mean()
         assert app.metric[4].value == f"{share:.1%}"
     assert len(tuner.calls[asked:]) == sum(
-        call[0] in ("models", "training") for call in tuner.calls[asked:]
+        call[0] in ("models", "training", "renew_table") for call in tuner.calls[asked:]
     )
     assert address(app)["ft_max_tokens"] == "16"
 

@@ -200,6 +200,18 @@ def test_the_log_for_tensorboard_can_be_taken_away(inline, done):
         inline.training_log(other.run_id)
 
 
+def test_a_page_that_is_open_keeps_its_table(inline):
+    table = inline.keep_table(table_bytes())
+    folder = workplace.table_path(table).parent
+    for path in (folder, *folder.iterdir()):
+        os.utime(path, (0, 0))
+    assert workplace.is_abandoned(folder)
+    assert inline.renew_table(table)
+    assert not workplace.is_abandoned(folder)
+    inline.forget_table(table)
+    assert not inline.renew_table(table)
+
+
 def test_what_is_forgotten_is_gone(inline):
     status = finished(inline, inline.start_training(request_of(inline)))
     inline.training_outcome(status.run_id)

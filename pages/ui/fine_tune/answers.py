@@ -104,13 +104,19 @@ def look_at_run(state: FineTuneState) -> FineTuneState:
 
 
 @st.fragment(run_every=_RENEW_SECONDS)
-def keep_run(run_id: str) -> None:
+def keep_all(run_id: str, tables: tuple[str, ...]) -> None:
     """Tells the engine now and then that somebody still has the page open.
 
+    What it is not told of is removed after an hour.
+
     Args:
-        run_id: of a run that has left a model, which would be removed otherwise.
+        run_id: of a run that has left a model, or "".
+        tables: what `keep_table` returned.
     """
-    client().renew_training(run_id)
+    if run_id:
+        client().renew_training(run_id)
+    for table in tables:
+        client().renew_table(table)
 
 
 def choose_columns(view: TableView, state: FineTuneState) -> ColumnChoice:

@@ -85,6 +85,11 @@ class FineTuneState:
     run_problem: BertVizError | None = None
 
     @property
+    def tables(self) -> tuple[str, ...]:
+        """The files that were chosen, in the engine."""
+        return tuple(filter(None, (self.table, self.validation)))
+
+    @property
     def source(self) -> TableSource | None:
         """The table with its layout; `None` before one is chosen."""
         if not self.table:
