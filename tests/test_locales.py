@@ -210,6 +210,15 @@ def test_chinese_texts_are_chinese():
                 assert set(words) <= SAME_IN_BOTH, f"{page}.{name}"
 
 
+def test_chinese_texts_speak_to_the_reader_in_one_way():
+    polite = [
+        str(path.relative_to(LOCALES))
+        for path in (LOCALES / "zh").rglob("*.json")
+        if "您" in path.read_text("utf-8")
+    ]
+    assert not polite, "the others say 你"
+
+
 def test_every_key_in_the_code_exists():
     keys, patterns = all_written_keys()
     existing = existing_keys()
