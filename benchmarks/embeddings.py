@@ -26,7 +26,6 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.point_map import Colour, PointMap, point_payload
 from bertviz_core.sentences import bundled_sentences
 
-MODEL = DEFAULT_MODEL
 NUM_WORDS, HIDDEN_SIZE = 30_522, 768
 NUM_SENTENCES = 200
 ROUNDS = 15
@@ -53,8 +52,8 @@ def measure() -> Table:
             f"{ROUNDS} questions. A map by PCA is fitted, its quality measured on "
             f"{vocabulary_maps.CHECKED_AT_ONCE} words, and packed for the browser; one "
             "from a file is held against the SHA-256 of the vectors instead.",
-            f"Sentences are read by {MODEL}, all layers, then drawn by PCA with the "
-            "quality of every layer; nothing is kept from before.",
+            f"Sentences are read by {DEFAULT_MODEL}, all layers, then drawn by PCA "
+            "with the quality of every layer; nothing is kept from before.",
         ),
     )
 
@@ -108,7 +107,7 @@ def _payload(found: VocabularyMap) -> bytes:
 
 
 def _sentences(reading: str) -> Row:
-    explorer = Explorer.open(MODEL)
+    explorer = Explorer.open(DEFAULT_MODEL)
     known = [sentence.text for sentence in bundled_sentences("en")]
     texts = (known * 2)[:NUM_SENTENCES]
     sentence_states(explorer, texts[:8], reading)  # compiled and warm

@@ -10,17 +10,17 @@ accuracy after the last epoch on rows that neither saw, over several seeds.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import statistics
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.machine import describe_machine
 from benchmarks.table import Table
+from benchmarks.trainers import encoded_rows
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.checkpoints.export import save_huggingface
 from bertviz_core.checkpoints.library import LoadedModel, open_model
@@ -93,7 +93,7 @@ def _compare(
 ) -> Table:
     ours, theirs = [], []
     for seed in range(1, options.seeds + 1):
-        seeded = FinetuneSettings.from_dict(settings.to_dict() | {"seed": seed})
+        seeded = dataclasses.replace(settings, seed=seed)
         ours.append(finetune(loaded, data, seeded).points[-1].metric)
         theirs.append(_trainer_accuracy(loaded, data, seeded))
     apart = 100 * (statistics.mean(ours) - statistics.mean(theirs))
@@ -137,7 +137,7 @@ def _trainer_accuracy(
         save_huggingface(start, folder)
         tokenizer = AutoTokenizer.from_pretrained(folder)
         train, held_out = (
-            list(_encoded(tokenizer, part, settings))
+            encoded_rows(tokenizer, part.texts, part.targets, settings.max_tokens)
             for part in (data.train, data.validation)
         )
         arguments = TrainingArguments(
@@ -165,17 +165,6 @@ def _trainer_accuracy(
         trainer.train()
         logits = trainer.predict(held_out).predictions
     return float((logits.argmax(axis=1) == data.validation.targets).mean())
-
-
-def _encoded(
-    tokenizer: Any, part: Examples, settings: FinetuneSettings
-) -> Iterator[dict[str, Any]]:
-    encoded = tokenizer(
-        list(part.texts), truncation=True, max_length=settings.max_tokens
-    )
-    for index, target in enumerate(part.targets.tolist()):
-        row = {name: values[index] for name, values in encoded.items()}
-        yield row | {"labels": target}
 
 
 if __name__ == "__main__":

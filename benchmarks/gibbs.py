@@ -11,7 +11,6 @@ from bertviz_core.experiments.chain_results import GibbsSettings
 from bertviz_core.experiments.gibbs import run_chain, start_from_masks
 from bertviz_core.explorer import Explorer
 
-MODEL = DEFAULT_MODEL
 NUM_TOKENS = 16  # [CLS] and [SEP] among them
 NUM_STEPS = 1000
 TARGET_SECONDS = 10.0
@@ -25,7 +24,7 @@ SETTINGS = {
 
 def measure() -> Table:
     """Runs a chain from nothing but masks, with each of some settings."""
-    explorer = Explorer.open(MODEL)
+    explorer = Explorer.open(DEFAULT_MODEL)
     rows = []
     for name, settings in SETTINGS.items():
         start = start_from_masks(explorer, NUM_TOKENS - 2, settings)
@@ -37,7 +36,7 @@ def measure() -> Table:
         is_met = met(seconds, TARGET_SECONDS) if settings.num_chains == 1 else ""
         rows.append((name, f"{seconds:.1f} s", is_met, f"{work.cores():.2f}"))
     return Table(
-        f"{NUM_STEPS} steps of Gibbs sampling, {NUM_TOKENS} tokens, {MODEL}",
+        f"{NUM_STEPS} steps of Gibbs sampling, {NUM_TOKENS} tokens, {DEFAULT_MODEL}",
         ("draws", "time", "<= 10 s", "others"),
         rows,
         ("Every step reads the whole text again; eight chains step together.",),

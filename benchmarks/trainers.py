@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -97,6 +97,24 @@ def texts_of(vocabulary: tuple[str, ...], num_rows: int, num_tokens: int) -> lis
     return [" ".join(rng.choice(words, num_tokens - 2)) for _ in range(num_rows)]
 
 
+def encoded_rows(
+    tokenizer: Any, texts: Sequence[str], labels: np.ndarray, num_tokens: int
+) -> list[dict[str, Any]]:
+    """Rows as the `Trainer` of `transformers` takes them.
+
+    Args:
+        tokenizer: of `transformers`.
+        texts: R texts.
+        labels: int `[R]`.
+        num_tokens: at most, special tokens counted.
+    """
+    encoded = tokenizer(list(texts), truncation=True, max_length=num_tokens)
+    return [
+        {name: values[index] for name, values in encoded.items()} | {"labels": label}
+        for index, label in enumerate(labels.tolist())
+    ]
+
+
 def _serve(
     name: str, folder: Path, batch_size: int, num_tokens: int, pipe: Connection
 ) -> None:
@@ -152,12 +170,8 @@ def _transformers(
     tokenizer = AutoTokenizer.from_pretrained(folder)
     vocabulary = tuple(tokenizer.get_vocab())
     texts = texts_of(vocabulary, batch_size * _MANY_STEPS, num_tokens)
-    encoded = tokenizer(texts, truncation=True, max_length=num_tokens)
-    rows = [
-        {name: values[index] for name, values in encoded.items()}
-        | {"labels": index % NUM_LABELS}
-        for index in range(len(texts))
-    ]
+    labels = np.arange(len(texts)) % NUM_LABELS
+    rows = encoded_rows(tokenizer, texts, labels, num_tokens)
 
     class Waits(TrainerCallback):
         """Waits for its turn after every step."""

@@ -101,7 +101,7 @@ def _run(
         options,
         lengths.default_max_tokens(positions),
         loaded.model.config.hidden_size,
-        len(data.train.targets),
+        len(data.train),
     )
     work = out / ".work"
     tell = (lambda event: None) if is_quiet else _say

@@ -49,7 +49,7 @@ def estimate_levels(
     """
     free = free_memory() if free_bytes is None else free_bytes
     found = []
-    hidden_size, num_rows = loaded.model.config.hidden_size, len(data.train.targets)
+    hidden_size, num_rows = loaded.model.config.hidden_size, len(data.train)
     for index, level in enumerate(LEVELS):
         progress(index / len(LEVELS), level)
         chosen = settings

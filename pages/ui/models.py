@@ -61,7 +61,8 @@ def model_picker() -> str:
     """
     with shown_to_user(), model_at_work(at_start_only=True):
         entries = known_models()
-    _follow_language()
+        default = default_model()
+    _follow_language(default)
     if _NEXT in st.session_state:
         choose(st.session_state.pop(_NEXT))
     if OPEN in st.query_params:
@@ -75,10 +76,10 @@ def model_picker() -> str:
         placeholder=t("app.model_placeholder"),
         help=t("app.model_help") if may_bring_any_model() else t("app.model_help_host"),
     )
-    model = (chosen or default_model()).strip()
+    model = (chosen or default).strip()
     if model in entries:
         st.sidebar.caption(summary(entries[model]))
-    offer = None if model == default_model() else _offer_default
+    offer = None if model == default else _offer_default
     with shown_to_user(offer=offer), model_at_work():
         _require_allowed(model, entries)
         if not _must_be_downloaded(model, entries):
@@ -153,9 +154,9 @@ def summary(entry: ModelEntry) -> str:
     return " · ".join(parts)
 
 
-def _follow_language() -> None:
+def _follow_language(default: str) -> None:
     """Takes the default along when the language changes, unless there was a choice."""
-    before, default = st.session_state.get(_DEFAULT_BEFORE), default_model()
+    before = st.session_state.get(_DEFAULT_BEFORE)
     st.session_state[_DEFAULT_BEFORE] = default
     if before not in (None, default) and st.session_state.get(_KEY) == before:
         choose(default)

@@ -22,7 +22,6 @@ from pages.ui.masked_word.filling import filled_sentence
 from pages.ui.masked_word.panels import PANELS
 
 ROOT = Path(__file__).parents[2]
-MODEL = DEFAULT_MODEL
 TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
 TITLES = {"en": "Ask further", "zh": "继续提问"}
 DEADLINE_SECONDS = 60.0
@@ -69,12 +68,12 @@ def table(app: AppTest):
 
 
 def logits(text: str) -> np.ndarray:
-    return client().predict_masks(MODEL, text).logits
+    return client().predict_masks(DEFAULT_MODEL, text).logits
 
 
 def result(task: str, **arguments):
     engine = client()
-    job_id = engine.start(task, model=MODEL, **arguments)
+    job_id = engine.start(task, model=DEFAULT_MODEL, **arguments)
     end = time.monotonic() + DEADLINE_SECONDS
     while not (status := engine.job(job_id)).is_finished:
         assert time.monotonic() < end
@@ -109,7 +108,7 @@ def test_no_question_is_asked_at_first_and_nothing_is_computed():
 
 def test_filling_shows_the_sentence_after_each_step():
     app = open_page(masked_panel="fill", masked_text=TWO_MASKS)
-    filling = client().fill_masks(MODEL, TWO_MASKS, "most_confident_first")
+    filling = client().fill_masks(DEFAULT_MODEL, TWO_MASKS, "most_confident_first")
     last = filling.steps[-1].token
     assert any(f":green-badge[{last}]" in text.value for text in app.markdown)
     app.slider(key="masked_fill_step").set_value(1).run()
@@ -218,7 +217,7 @@ def test_other_settings_begin_another_chain():
 def test_a_named_word_is_scored_with_its_pieces():
     app = open_page(masked_panel="score", masked_score_words="france, unbelievable")
     scores = client().score_words(
-        MODEL, "Paris is the capital of [MASK].", ("france", "unbelievable")
+        DEFAULT_MODEL, "Paris is the capital of [MASK].", ("france", "unbelievable")
     )
     shown = table(app)
     found = dict(zip(shown["Word"], shown["Log-probability"], strict=True))
@@ -253,7 +252,7 @@ def test_two_sentences_are_compared_over_the_whole_vocabulary():
     assert f"{expected.divergence_bits:.3f} of at most 1 bit" in said(app)
     app.text_input(key="masked_compare_search").set_value("she").run()
     shown = table(checked(app))
-    she = client().vocabulary(MODEL).index("she")
+    she = client().vocabulary(DEFAULT_MODEL).index("she")
     assert shown["Word"][0] == "she"
     assert shown["In B"][0] == percent(float(np.exp(expected.log_probs_b[she])))
 
@@ -265,7 +264,7 @@ def test_the_top_of_the_lens_is_the_prediction_and_its_candidates_cost_nothing()
     assert np.array(lens["data"][0]["z"])[0, 5] == pytest.approx(probs.max(), abs=1e-5)
     assert len(lens["data"][0]["z"]) == 7
     assert "caution" in said(app).lower()
-    best = client().vocabulary(MODEL)[int(probs.argmax())]
+    best = client().vocabulary(DEFAULT_MODEL)[int(probs.argmax())]
     assert best in rank["data"][0]["name"]
     before = client().forward_count()
     options = app.selectbox(key="masked_lens_word").options
@@ -308,7 +307,7 @@ def test_a_model_without_the_next_sentence_head_says_so():
 
 def test_both_gelus_are_told_apart_in_numbers():
     app = open_page(masked_panel="gelu")
-    found = client().switch_gelu(MODEL, "Paris is the capital of [MASK].")
+    found = client().switch_gelu(DEFAULT_MODEL, "Paris is the capital of [MASK].")
     assert app.metric[4].value == f"{found.largest_differences[0]:.2g}"
     assert found.largest_differences[0] > 0
 
@@ -316,7 +315,7 @@ def test_both_gelus_are_told_apart_in_numbers():
 def test_whole_words_are_those_of_the_engine():
     app = open_page(masked_panel="whole")
     text = "Paris is the capital of [MASK]."
-    found = client().find_whole_words(MODEL, text, 2, "pieces", 0)
+    found = client().find_whole_words(DEFAULT_MODEL, text, 2, "pieces", 0)
     assert list(table(app)["Word"]) == list(found.words[:20])
 
 
@@ -481,7 +480,7 @@ def test_the_words_of_a_reason_rise_through_the_layers_side_by_side():
 def test_the_head_that_helps_most_is_named_with_what_its_loss_costs():
     app = finished(open_page(masked_panel="why", masked_why_look="heads"))
     text = "Paris is the capital of [MASK]."
-    position = int(client().tokenize(MODEL, text).mask_positions[0])
+    position = int(client().tokenize(DEFAULT_MODEL, text).mask_positions[0])
     target = Target("mlm", int(logits(text)[0].argmax()), position)
     found = result("ablate_heads", text=text, target=target)
     worst = found.delta_probabilities.min()

@@ -20,7 +20,6 @@ from pages.ui.masked_word.state import EXAMPLES, LONGEST_IN_ADDRESS
 
 ROOT = Path(__file__).parents[2]
 PAGE = "pages/views/masked_word.py"
-MODEL = DEFAULT_MODEL
 DEFAULT = EXAMPLES["en"][0]
 CHARTS = "plotly_chart"
 
@@ -93,7 +92,7 @@ def said(app: AppTest) -> str:
 
 
 def expected_logits(text: str, mask_index: int = 0) -> np.ndarray:
-    return client().predict_masks(MODEL, text).logits[mask_index]
+    return client().predict_masks(DEFAULT_MODEL, text).logits[mask_index]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -205,7 +204,7 @@ def test_many_masks_are_all_offered():
 
 def test_a_candidate_is_inserted_and_undone():
     app = open_page()
-    best = client().vocabulary(MODEL)[int(np.argmax(expected_logits(DEFAULT)))]
+    best = client().vocabulary(DEFAULT_MODEL)[int(np.argmax(expected_logits(DEFAULT)))]
     insert(app, 0)
     assert text_of(app) == f"Paris is the capital of {best}."
     assert "No word is hidden" in said(app)
@@ -238,7 +237,7 @@ def test_the_hidden_word_is_ranked():
     app = type_text(open_page(), "Paris is the capital of France.")
     click_word(app, 5)
     logits = expected_logits(DEFAULT)
-    token_id = client().vocabulary(MODEL).index("france")
+    token_id = client().vocabulary(DEFAULT_MODEL).index("france")
     rank = int(np.flatnonzero(rank_order(logits) == token_id)[0]) + 1
     share = percent(float(softmax(logits)[token_id]))
     assert f"You hid **France**: for the model it is number {rank:,}" in said(app)
@@ -389,7 +388,7 @@ def test_a_text_too_long_for_a_link_is_kept_and_said():
 def test_a_text_too_long_for_the_model_is_refused_with_both_numbers(language):
     text = "[MASK] " + "cat and dog " * 50 + "[MASK] at the end"
     app = type_text(open_page(language), text)
-    count = client().tokenize(MODEL, text, cut=True).num_tokens_uncut
+    count = client().tokenize(DEFAULT_MODEL, text, cut=True).num_tokens_uncut
     assert str(count) in app.error[0].value
     assert "128" in app.error[0].value
     assert not figures(app)
@@ -502,7 +501,7 @@ def test_known_words_are_not_called_unknown():
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_model_without_the_head_is_not_asked(language, monkeypatch):
-    described = answers.describe_model(MODEL)
+    described = answers.describe_model(DEFAULT_MODEL)
 
     def without_head(model):
         import dataclasses
@@ -511,7 +510,7 @@ def test_a_model_without_the_head_is_not_asked(language, monkeypatch):
 
     monkeypatch.setattr(answers, "describe_model", without_head)
     app = open_page(language)
-    assert any(MODEL in info.value.replace("\\", "") for info in app.info)
+    assert any(DEFAULT_MODEL in info.value.replace("\\", "") for info in app.info)
     assert not figures(app)
     assert text_of(app) == DEFAULT
 
