@@ -150,12 +150,6 @@ class Learner:
             return targets.astype("int32")
         return ((targets - self.mean) / self.spread).astype("float32")
 
-    def in_unit(self, outputs: np.ndarray) -> np.ndarray:
-        """Outputs in the unit of the targets, float32 `[R, C]`."""
-        if not self.network.is_regression:
-            return outputs
-        return (outputs * self.spread + self.mean).astype("float32")
-
     def restore_unit(self) -> None:
         """Lets the head answer in the unit of the targets from now on."""
         dense = self.bert.classifier.dense

@@ -22,7 +22,6 @@ from bertviz_core.finetune.evaluation import (
 from bertviz_core.finetune.events import Tell, TrainingEvent
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.network import finished_copy
-from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.trainer import EpochPoint, TrainedModel, Trainer
 from bertviz_core.model.weights import as_numpy
@@ -105,7 +104,7 @@ def finetune(
         base_model_id=loaded.model_id,
         settings=settings,
         data=data,
-        report=judge(data, _answers(trained, finished, data, settings, progress)),
+        report=judge(data, _answers(finished, data, settings, progress)),
         baselines=run_baselines(data),
         points=trained.points,
         best_epoch=trained.best_epoch,
@@ -141,19 +140,13 @@ def weights_hash(loaded: LoadedModel) -> str:
 
 
 def _answers(
-    trained: TrainedModel,
-    finished: LoadedModel,
-    data: TrainingData,
-    settings: FinetuneSettings,
-    tell: Tell,
+    finished: LoadedModel, data: TrainingData, settings: FinetuneSettings, tell: Tell
 ) -> np.ndarray:
     """What the finished model says of the validation rows, see `judge`.
 
-    The network that learned says the same, unless it computed in bfloat16.
+    The network that learned may have computed in bfloat16: what is reported is
+    what the model that is handed out says.
     """
-    if trained.precision == "float32":
-        outputs = trained.outputs
-        return outputs if data.is_regression else probabilities_of(outputs)
     part = data.validation
     return predict_rows(
         Explorer(finished),

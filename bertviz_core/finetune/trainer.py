@@ -54,8 +54,6 @@ class TrainedModel:
 
     Args:
         bert: with the weights of the best epoch.
-        outputs: float32 `[R, C]` of that epoch on the validation rows: logits, or
-            numbers in the unit of the targets.
         points: of all epochs.
         best_epoch: from 1.
         ending: one of `events.ENDINGS`.
@@ -64,7 +62,6 @@ class TrainedModel:
     """
 
     bert: Bert
-    outputs: np.ndarray
     points: tuple[EpochPoint, ...]
     best_epoch: int
     ending: str
@@ -129,12 +126,10 @@ class Trainer:
         self._go_on()
         ending = self._epochs(train, validation)
         self.learner.set_weights(self.best_weights)
-        outputs = self.learner.outputs(validation)
         self.learner.restore_unit()
         self.tell(self._event("ended", fraction=1.0, ending=ending))
         return TrainedModel(
             bert=self.learner.bert,
-            outputs=self.learner.in_unit(outputs),
             points=tuple(self.points),
             best_epoch=self.best_epoch,
             ending=ending,

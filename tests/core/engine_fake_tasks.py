@@ -36,8 +36,10 @@ def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def wait_for(path):
-    """Ends as soon as the file is there."""
+def wait_for(path, started=None):
+    """Ends as soon as the file is there; the file `started` says that it waits."""
+    if started is not None:
+        Path(started).touch()
     while not Path(path).exists():
         time.sleep(0.01)
     return path

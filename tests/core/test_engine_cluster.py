@@ -143,11 +143,16 @@ def test_a_cluster_that_is_killed_is_noticed_and_replaced(engine, tmp_path):
     )
     wait_until(started.exists)
     with ThreadPoolExecutor() as pool:
-        never = pool.submit(engine.call, "wait_for", path=str(tmp_path / "never"))
+        waits = tmp_path / "waits"
+        never = pool.submit(
+            engine.call, "wait_for", path=str(tmp_path / "never"), started=str(waits)
+        )
+        # A call that comes after the kill would be the new cluster's, and wait there.
+        wait_until(waits.exists)
         assert engine.call("echo", value=3) == 3
         os.kill(cluster_of(engine).pid, signal.SIGKILL)
         with pytest.raises(EngineError, match="connection"):
-            never.result()
+            never.result(timeout=60)
     status = ended(engine, job_id)
     assert status.state == "failed"
     assert "connection" in str(status.error)
