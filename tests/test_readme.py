@@ -1,0 +1,47 @@
+"""The two READMEs say the same: same commands, same pages, by their names in the app."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ENGLISH = (ROOT / "README.md").read_text("utf-8")
+CHINESE = (ROOT / "README.zh.md").read_text("utf-8")
+
+
+def blocks(text):
+    """What stands between fences, without comments."""
+    found = re.findall(r"```\w*\n(.*?)```", text, re.DOTALL)
+    return [re.sub(r" *#.*", "", block) for block in found]
+
+
+def rows(text):
+    """First cells of the table of pages."""
+    heading, *_ = [r for r in ("| page |", "| 页面 |") if r in text]
+    table = text[text.index(heading) :].split("\n\n")[0]
+    return [line.split("|")[1].strip() for line in table.splitlines()[2:]]
+
+
+def test_every_command_of_the_chinese_readme_stands_in_the_english_one():
+    assert len(blocks(CHINESE)) >= 4
+    assert [b for b in blocks(CHINESE) if b not in blocks(ENGLISH)] == []
+
+
+@pytest.mark.parametrize(("language", "text"), [("en", ENGLISH), ("zh", CHINESE)])
+def test_the_pages_are_those_of_the_app_by_their_names(language, text):
+    words = json.loads((ROOT / f"assets/locales/{language}/app.json").read_text("utf-8"))
+    names = [
+        value
+        for key, value in words.items()
+        if key.startswith("page_") and not key.endswith("_help")
+    ]
+    assert sorted(rows(text)) == sorted(names)
+
+
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["en", "zh"])
+def test_what_it_links_to_exists(text):
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+    assert len(links) >= 4
+    assert [link for link in links if not (ROOT / link).exists()] == []
