@@ -1,4 +1,4 @@
-"""The two READMEs say the same: same commands, same pages, by their names in the app."""
+"""Both READMEs: the same commands, and the pages by their names in the app."""
 
 import json
 import re
@@ -31,7 +31,9 @@ def test_every_command_of_the_chinese_readme_stands_in_the_english_one():
 
 @pytest.mark.parametrize(("language", "text"), [("en", ENGLISH), ("zh", CHINESE)])
 def test_the_pages_are_those_of_the_app_by_their_names(language, text):
-    words = json.loads((ROOT / f"assets/locales/{language}/app.json").read_text("utf-8"))
+    words = json.loads(
+        (ROOT / f"assets/locales/{language}/app.json").read_text("utf-8")
+    )
     names = [
         value
         for key, value in words.items()
