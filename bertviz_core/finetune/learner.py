@@ -12,8 +12,8 @@ from bertviz_core.finetune.balance import class_weights
 from bertviz_core.finetune.batches import Arrays, by_length
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.network import FrozenPart, Network, copy_to_train
-from bertviz_core.finetune.precision import chosen_precision
 from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.model.precision import chosen_precision
 from bertviz_core.model.training_state import (
     named_variables,
     read_state,

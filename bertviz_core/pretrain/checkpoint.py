@@ -70,7 +70,8 @@ def save_checkpoint(checkpoint: Checkpoint, root: Path) -> Path:
             step=checkpoint.step,
             reason=getattr(error, "strerror", None) or str(error)[:120],
         ) from error
-    for old in _folders(root)[:-_NUM_KEPT]:
+    # With what a process left that was killed while it wrote.
+    for old in [*_folders(root)[:-_NUM_KEPT], *root.glob(".step-*")]:
         shutil.rmtree(old, ignore_errors=True)
     return folder
 

@@ -96,7 +96,8 @@ def _units(
         documents = np.flatnonzero(times > reading)
         joins = rng.random(len(documents)) < join_rate
         joins &= np.diff(documents, prepend=-2) == 1
-        same_file = np.diff(corpus.document_files[documents], prepend=255) == 0
+        files = corpus.document_files[documents]
+        same_file = np.append(False, files[1:] == files[:-1])[: len(files)]
         is_first = ~(joins & same_file)
         is_last = np.append(is_first[1:], True)
         begins.append(token_starts[documents[is_first]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,10 +49,9 @@ def read_cloze(path: Path) -> tuple[ClozeItem, ...]:
         DatasetError: not such a file, or a sentence without exactly one `[MASK]`.
     """
     try:
-        items = tuple(
-            ClozeItem(str(row["text"]), tuple(map(str, row["answers"])))
-            for row in json.loads(path.read_text(encoding="utf-8"))
-        )
+        items = tuple(map(_item, json.loads(path.read_text(encoding="utf-8"))))
+        if not items:
+            raise ValueError("an empty list")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DatasetError(
             "The file {name} does not hold cloze sentences. Write a JSON list of "
@@ -66,6 +66,13 @@ def read_cloze(path: Path) -> tuple[ClozeItem, ...]:
                 text=item.text[:80],
             )
     return items
+
+
+def _item(row: dict[str, Any]) -> ClozeItem:
+    answers = row["answers"]
+    if not isinstance(answers, list):  # a string would be read letter by letter
+        raise TypeError("answers")
+    return ClozeItem(str(row["text"]), tuple(map(str, answers)))
 
 
 def score_cloze(

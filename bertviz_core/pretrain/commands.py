@@ -26,8 +26,11 @@ import click
     required=True,
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A text file, plain or .xz; repeat it for more. "
+    help="A text file, plain or .xz; more may follow. "
     "Or the folder of an encoded corpus.",
+)
+@click.argument(
+    "more_text", metavar="[TEXT]...", nargs=-1, type=click.Path(path_type=Path)
 )
 @click.option(
     "--out",
@@ -50,6 +53,7 @@ import click
 def pretrain(
     config_path: Path,
     corpus: tuple[Path, ...],
+    more_text: tuple[Path, ...],
     out: Path,
     cache: Path | None,
     devices: int,
@@ -63,18 +67,17 @@ def pretrain(
     from bertviz_core.pretrain.settings import PretrainSettings
 
     settings = PretrainSettings.from_json_file(config_path)
+    paths = (*corpus, *more_text)  # as a shell writes out `--corpus texts/*.txt`
     if prepare_only:
         from bertviz_core.pretrain.prepare import prepare_corpus
 
-        click.echo(
-            prepare_corpus(corpus, settings, cache or out / "corpus", click.echo)
-        )
+        click.echo(prepare_corpus(paths, settings, cache or out / "corpus", click.echo))
         return
     _import_keras()
     from bertviz_core.pretrain import run
 
     seconds = None if stop_after_minutes is None else stop_after_minutes * 60
-    plan = run.RunPlan(settings, corpus, out, cache, devices, seconds)
+    plan = run.RunPlan(settings, paths, out, cache, devices, seconds)
     with stop_on_signal() as should_stop:
         run.pretrain(plan, click.echo, should_stop)
 
@@ -85,7 +88,14 @@ def pretrain(
     "--text",
     "text_path",
     type=click.Path(path_type=Path),
-    help="Text that the model never saw, plain or .xz; a blank line between documents.",
+    help="Text that the model never saw, plain or .xz; a blank line between documents. "
+    "Or the folder of an encoded corpus: what was kept apart of it.",
+)
+@click.option(
+    "--file",
+    "file_name",
+    metavar="NAME",
+    help="Of an encoded corpus, the documents of this text file alone.",
 )
 @click.option(
     "--cloze",
@@ -104,6 +114,7 @@ def pretrain(
 def evaluate_mlm(
     model_id: str | None,
     text_path: Path | None,
+    file_name: str | None,
     cloze_path: Path | None,
     window: int,
     as_json: bool,
@@ -118,16 +129,19 @@ def evaluate_mlm(
     from bertviz_core.checkpoints.default import DEFAULT_MODEL
     from bertviz_core.pretrain.report import evaluate_model
 
-    scores = evaluate_model(model_id or DEFAULT_MODEL, text_path, cloze_path, window)
+    scores = evaluate_model(
+        model_id or DEFAULT_MODEL, text_path, cloze_path, window, file_name
+    )
     if as_json:
         click.echo(json.dumps(scores, ensure_ascii=False))
         return
-    for name, value in scores.items():
-        click.echo(
-            f"{name:>16}  {value:.4f}"
-            if isinstance(value, float)
-            else f"{name:>16}  {value}"
-        )
+    by_position = scores.pop("by_position", [])
+    rows = scores | {
+        f"top1, {part['first']}–{part['last']}": part["top1"] for part in by_position
+    }
+    for name, value in rows.items():
+        shown = f"{value:.4f}" if isinstance(value, float) else value
+        click.echo(f"{name:>16}  {shown}")
 
 
 def _import_keras() -> None:

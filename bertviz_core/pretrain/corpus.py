@@ -22,7 +22,7 @@ LAYOUT = 1
 _ARRAYS = {
     "sentence_starts": "int64",
     "document_starts": "int64",
-    "document_files": "uint8",
+    "document_files": "uint16",
     "is_held_out": "bool",
 }
 
@@ -36,7 +36,7 @@ class EncodedCorpus:
         sentence_starts: int64 `[num_sentences + 1]`, index into `tokens`.
         document_starts: int64 `[num_documents + 1]`, index into
             `sentence_starts`.
-        document_files: uint8 `[num_documents]`, index into `file_names`.
+        document_files: uint16 `[num_documents]`, index into `file_names`.
         is_held_out: bool `[num_documents]`, kept for evaluation.
         file_names: the text files, without folders.
     """

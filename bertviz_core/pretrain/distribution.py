@@ -49,6 +49,20 @@ def on_devices(num_devices: int) -> Iterator[None]:
         )
 
 
+@contextmanager
+def running_on(num_devices: int) -> Iterator[None]:
+    """Holds while steps run of what was built `on_devices`.
+
+    JAX cuts a batch up as Keras is set at that moment; TensorFlow's model knows its
+    strategy.
+    """
+    if keras.backend.backend() == "jax":
+        with on_devices(num_devices):
+            yield
+    else:
+        yield
+
+
 def num_replicas() -> int:
     """Copies of the model whose losses are summed, seen from inside one of them.
 

@@ -24,6 +24,25 @@ _SEED = 0
 _BATCH_TOKENS = 4096  # in one forward pass; the scores of words take the room
 
 
+_PLACES_AT_ONCE = 128  # positions that share a score
+
+
+@dataclass(frozen=True)
+class PositionScore:
+    """How well the words at some positions of their windows are guessed.
+
+    Args:
+        first, last: the positions, from 0.
+        top1: share of the words that come first.
+        num_words: how many were hidden there.
+    """
+
+    first: int
+    last: int
+    top1: float
+    num_words: int
+
+
 @dataclass(frozen=True)
 class MlmScores:
     """How well hidden words are guessed.
@@ -32,12 +51,15 @@ class MlmScores:
         loss: mean of -ln p(word).
         top1, top5: share of the words that come first, or among the first five.
         num_words: how many were hidden.
+        by_position: the same for each 128 positions with hidden words, so that
+            positions that were never trained cannot hide in the mean.
     """
 
     loss: float
     top1: float
     top5: float
     num_words: int
+    by_position: tuple[PositionScore, ...]
 
 
 @dataclass(frozen=True)
@@ -144,6 +166,7 @@ def evaluate_mlm(
         top1=float((rank < 1).mean()),
         top5=float((rank < 5).mean()),
         num_words=len(rank),
+        by_position=_by_position(rank, np.nonzero(is_hidden)[1]),
     )
 
 
@@ -189,6 +212,19 @@ def evaluate_nsp(
         logits = forward(inputs, ("nsp_logits",))["nsp_logits"][: len(chosen)]
         is_right.append(logits.argmax(axis=1) == sequences.nsp_labels[chosen])
     return NspScores(float(np.concatenate(is_right).mean()), len(asked))
+
+
+def _by_position(ranks: np.ndarray, positions: np.ndarray) -> tuple[PositionScore, ...]:
+    parts = positions // _PLACES_AT_ONCE
+    return tuple(
+        PositionScore(
+            first=int(part) * _PLACES_AT_ONCE,
+            last=(int(part) + 1) * _PLACES_AT_ONCE - 1,
+            top1=float((ranks[parts == part] < 1).mean()),
+            num_words=int((parts == part).sum()),
+        )
+        for part in np.unique(parts)
+    )
 
 
 def _guesses(

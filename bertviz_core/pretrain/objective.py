@@ -155,10 +155,14 @@ class PretrainingModel(keras.Model):
         def through(states: Tensor) -> Tensor:
             return block(states, mask, update_scale=scale, training=training)[0]
 
-        run = keras.remat(through) if self.remat and training else through
-        if scale is None:
-            return run(states)
-        return ops.cond(scale > 0, lambda: run(states), lambda: states)
+        def kept_or_not(states: Tensor) -> Tensor:
+            if scale is None:
+                return through(states)
+            return ops.cond(scale > 0, lambda: through(states), lambda: states)
+
+        # Around the choice: inside one, TensorFlow finds no gradient of it.
+        run = keras.remat(kept_or_not) if self.remat and training else kept_or_not
+        return run(states)
 
 
 def _same_sequence(sequence_ids: Tensor) -> Tensor:

@@ -20,10 +20,19 @@ from bertviz_core.sentence_splitting import sentences_of
 from bertviz_core.tokenizer import BertTokenizer
 
 Say = Callable[[str], None]  # told in a line what is being done
+ShouldStop = Callable[[], bool]
+
+
+class Stopped(Exception):
+    """Somebody asked for an end while the text was being encoded."""
 
 
 def prepare_corpus(
-    paths: Sequence[Path], settings: PretrainSettings, cache: Path, say: Say
+    paths: Sequence[Path],
+    settings: PretrainSettings,
+    cache: Path,
+    say: Say,
+    should_stop: ShouldStop = lambda: False,
 ) -> Path:
     """Encodes text files, or finds what an earlier call encoded.
 
@@ -32,24 +41,29 @@ def prepare_corpus(
         settings: reads `corpus` and `model.vocab_size`.
         cache: folder for encoded corpora, each under a name made of its content.
         say: told what is being done.
+        should_stop: asked before each document.
 
     Returns:
         The folder of the encoded corpus, its `vocab.txt` inside.
 
     Raises:
+        Stopped: `should_stop` said so; nothing is left behind.
         TrainingError: a file is absent, no text, empty; a single document; the
-            vocabulary does not fit the config; no room on the disk.
+            vocabulary does not fit the config; a file has a weight but is not
+            there; no room on the disk.
         TokenizerError: a vocabulary file that is none.
     """
     if len(paths) == 1 and (paths[0] / INDEX_FILE).is_file():
         return paths[0]
+    # Before the minutes that encoding takes.
+    _require_weighed([path.name for path in paths], settings)
     key = corpus_key(paths, settings.corpus, settings.model.vocab_size)
     folder = cache / key
     if not (folder / INDEX_FILE).is_file():
-        tokenizer = _tokenizer(paths, settings, say)
+        tokenizer = _tokenizer(paths, settings, say, should_stop)
         say(f"Encoding with {tokenizer.vocab_size} word pieces")
         write_corpus(
-            _documents(paths, say),
+            _documents(paths, say, should_stop),
             [path.name for path in paths],
             tokenizer,
             settings.corpus.held_out_rate,
@@ -71,19 +85,15 @@ def open_prepared(
     tokenizer = BertTokenizer.from_folder(folder)
     if tokenizer.vocab_size > settings.model.vocab_size:
         raise _vocabulary_misfit(tokenizer, settings)
-    for name in settings.corpus.weights:
-        if name not in corpus.file_names:
-            raise TrainingError(
-                "The settings weigh a text file that is not in the corpus. Received: "
-                "{name}. In the corpus: {known}.",
-                name=name[:60],
-                known=", ".join(corpus.file_names),
-            )
+    _require_weighed(corpus.file_names, settings)
     return corpus, tokenizer
 
 
 def _tokenizer(
-    paths: Sequence[Path], settings: PretrainSettings, say: Say
+    paths: Sequence[Path],
+    settings: PretrainSettings,
+    say: Say,
+    should_stop: ShouldStop,
 ) -> BertTokenizer:
     asked = settings.corpus
     if asked.vocabulary_file:
@@ -95,7 +105,7 @@ def _tokenizer(
         return tokenizer
     say("Learning word pieces")
     paragraphs = (
-        p for path in paths for document in read_documents(path) for p in document
+        p for path in paths for document in _read(path, should_stop) for p in document
     )
     vocabulary = train_vocabulary(
         paragraphs, settings.model.vocab_size, asked.lower_case, asked.max_characters
@@ -103,12 +113,32 @@ def _tokenizer(
     return BertTokenizer(vocabulary, lower_case=asked.lower_case)
 
 
-def _documents(paths: Sequence[Path], say: Say) -> Iterator[tuple[int, list[str]]]:
+def _read(path: Path, should_stop: ShouldStop) -> Iterator[list[str]]:
+    for document in read_documents(path):
+        if should_stop():
+            raise Stopped
+        yield document
+
+
+def _documents(
+    paths: Sequence[Path], say: Say, should_stop: ShouldStop
+) -> Iterator[tuple[int, list[str]]]:
     for index, path in enumerate(paths):
         say(f"Reading {path.name}")
-        for paragraphs in read_documents(path):
+        for paragraphs in _read(path, should_stop):
             sentences = [s for p in paragraphs for s in sentences_of(p)]
             yield index, sentences
+
+
+def _require_weighed(file_names: Sequence[str], settings: PretrainSettings) -> None:
+    for name in settings.corpus.weights:
+        if name not in file_names:
+            raise TrainingError(
+                "The settings weigh a text file that is not in the corpus. Received: "
+                "{name}. In the corpus: {known}.",
+                name=name[:60],
+                known=", ".join(file_names),
+            )
 
 
 def _vocabulary_misfit(

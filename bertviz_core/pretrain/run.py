@@ -7,6 +7,7 @@ same folder goes on where the last one stopped.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -28,8 +29,12 @@ from bertviz_core.pretrain.distribution import writes_files
 from bertviz_core.pretrain.finish import save_model_of
 from bertviz_core.pretrain.held_out import HeldOut
 from bertviz_core.pretrain.masking import TokenKinds
-from bertviz_core.pretrain.prepare import open_prepared, prepare_corpus
-from bertviz_core.pretrain.run_folder import claim_folder, require_same_run
+from bertviz_core.pretrain.prepare import Stopped, open_prepared, prepare_corpus
+from bertviz_core.pretrain.run_folder import (
+    claim_folder,
+    require_same_run,
+    with_precision,
+)
 from bertviz_core.pretrain.schedule import learning_rate
 from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.pretrain.trainer import StretchReport, Trainer
@@ -84,10 +89,16 @@ def pretrain(
         def is_over() -> bool:
             return should_stop() or time.monotonic() > deadline
 
-    claim_folder(plan.out, plan.settings)
-    folder = prepare_corpus(
-        plan.corpus, plan.settings, plan.cache or plan.out / "corpus", say
-    )
+    settings = with_precision(plan.settings, plan.out)
+    plan = dataclasses.replace(plan, settings=settings)
+    claim_folder(plan.out, settings)
+    cache = plan.cache or plan.out / "corpus"
+    try:
+        # Not at the deadline: text that takes longer would be encoded for ever.
+        folder = prepare_corpus(plan.corpus, settings, cache, say, should_stop)
+    except Stopped:
+        say("Stopped while the text was being encoded; nothing has been trained")
+        return None
     return _Run(plan, folder, say, is_over).finish()
 
 
@@ -130,12 +141,12 @@ class _Run:
         while self.step < settings.num_steps and not self.is_over():
             point = self._stretch()
             at_end = self.step == settings.num_steps
+            if at_end or self.step % settings.checkpoint_steps == 0:
+                self._save()
             if at_end or self.step % settings.evaluation_steps == 0:
                 point = self._evaluated(point)
             self.points.append(point)
             self._draw()
-            if at_end or self.step % settings.checkpoint_steps == 0:
-                self._save()
         if self.step > self.saved_step:
             self._save()
         if self.step < settings.num_steps:
@@ -162,14 +173,7 @@ class _Run:
             self.batches, phase_index, in_phase, count, self.is_over
         )
         if not math.isfinite(report.means["loss"]):
-            raise TrainingError(
-                "The loss is no longer a number, so the run has stopped between steps "
-                "{first} and {last}. The checkpoint of step {saved} is good. Lower the "
-                "learning rate or lengthen the warm-up, and start a new run.",
-                first=self.step,
-                last=self.step + report.num_steps,
-                saved=self.saved_step,
-            )
+            raise self._no_number(self.step, self.step + report.num_steps)
         self.step += report.num_steps
         point = self._point(report)
         self._tell(point, report)
@@ -207,7 +211,11 @@ class _Run:
     def _evaluated(self, point: CurvePoint) -> CurvePoint:
         if self._held_out is None:
             self._held_out = HeldOut(self.trainer.bert, self.corpus, self.kinds)
-        mlm, nsp = self._held_out.scores()
+        try:
+            mlm, nsp = self._held_out.scores()
+        except TrainingError as error:  # too little text: no reason to end a run
+            self.say(f"held out: {error}")
+            return point
         accuracy = None if nsp is None else nsp.accuracy
         pairs = "" if accuracy is None else f"  pairs {accuracy:.3f}"
         self.say(
@@ -226,9 +234,23 @@ class _Run:
 
     def _save(self) -> None:
         if self.is_writer:
-            checkpoint = Checkpoint(self.step, self.fingerprint, self.trainer.state())
+            state = self.trainer.state()
+            # The loss is that before the last step, which may have broken a weight.
+            if not all(np.isfinite(values).all() for values in state.values()):
+                raise self._no_number(self.saved_step, self.step)
+            checkpoint = Checkpoint(self.step, self.fingerprint, state)
             save_checkpoint(checkpoint, self.plan.out / "checkpoints")
         self.saved_step = self.step
+
+    def _no_number(self, first: int, last: int) -> TrainingError:
+        return TrainingError(
+            "The loss is no longer a number, so the run has stopped between steps "
+            "{first} and {last}. The checkpoint of step {saved} is good. Lower the "
+            "learning rate or lengthen the warm-up, and start a new run.",
+            first=first,
+            last=last,
+            saved=self.saved_step,
+        )
 
     def _export(self) -> Path:
         folder = self.plan.out / "model"

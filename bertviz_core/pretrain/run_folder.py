@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from pathlib import Path
 
 from bertviz_core.errors import TrainingError
+from bertviz_core.model.precision import chosen_precision
 from bertviz_core.pretrain.checkpoint import Checkpoint
 from bertviz_core.pretrain.settings import MAY_CHANGE, PretrainSettings
+
+
+def with_precision(settings: PretrainSettings, out: Path) -> PretrainSettings:
+    """Settles the precision "auto": that of the run in a folder, or this machine's."""
+    if settings.precision != "auto":
+        return settings
+    path = out / "settings.json"
+    precision = (
+        PretrainSettings.from_json_file(path).precision
+        if path.is_file()
+        else chosen_precision("auto")
+    )
+    return dataclasses.replace(settings, precision=precision)
 
 
 def claim_folder(out: Path, settings: PretrainSettings) -> None:

@@ -111,10 +111,13 @@ class PretrainSettings(Checked):
         corpus, masking, sequences, optimizer: see there.
         dropout: rate while pre-training, in place of the model's two rates,
             which stay in its config for those who fine-tune it.
-        precision: "float32", or "bfloat16" for products and activations.
+        precision: "float32", or "bfloat16" for products and activations; "auto" is
+            what the machine multiplies in hardware, settled when a run begins.
         remat: computes each block anew for its gradient instead of keeping it.
         layer_keep_rate: share of the steps that keep the last block in the end;
             1 drops none.
+        continue_positions: where a phase is longer than those before, its new
+            positions begin as `positions.continued_positions` says, not at random.
         seed: of the weights, the order of the text and the masks.
         model_name: what the finished model is called.
         report_steps, evaluation_steps, checkpoint_steps: how often.
@@ -130,9 +133,10 @@ class PretrainSettings(Checked):
     sequences: SequenceSettings = field(default_factory=SequenceSettings)
     optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
     dropout: float = 0.0
-    precision: str = "bfloat16"
+    precision: str = "auto"
     remat: bool = False
     layer_keep_rate: float = 1.0
+    continue_positions: bool = True
     seed: int = 0
     model_name: str = "bert"
     report_steps: int = 50
@@ -142,7 +146,7 @@ class PretrainSettings(Checked):
     def __post_init__(self) -> None:
         self.require("phases", len(self.phases) > 0, "≠ []")
         self.require("dropout", 0 <= self.dropout < 1, "≥ 0, < 1")
-        known = ("float32", "bfloat16")
+        known = ("auto", "float32", "bfloat16")
         self.require("precision", self.precision in known, " | ".join(known))
         self.require("layer_keep_rate", 0 < self.layer_keep_rate <= 1, "> 0, ≤ 1")
         for name in ("report_steps", "evaluation_steps", "checkpoint_steps"):

@@ -9,7 +9,7 @@ from typing import Any
 
 # How the same is done at full size, on one's own text.
 COMMAND = r"""python -m bertviz_core pretrain \
-    --config bertviz_core/pretrain/configs/bert-mini-en.json \
+    --config bertviz_core/pretrain/configs/my-text.json \
     --corpus my_text.txt --out runs/mine"""
 
 MAX_TINY_CHARACTERS = 6000

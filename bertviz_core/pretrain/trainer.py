@@ -12,17 +12,24 @@ import keras
 import numpy as np
 
 from bertviz_core.config import BertConfig
+from bertviz_core.errors import TrainingError
 from bertviz_core.model.bert import PRETRAINING_HEADS, Bert
+from bertviz_core.model.precision import chosen_precision
 from bertviz_core.model.training_state import (
     named_variables,
     read_state,
     write_state,
 )
-from bertviz_core.model.weights import truncated_normal
+from bertviz_core.model.weights import as_numpy, truncated_normal
 from bertviz_core.pretrain.batches import Batch, Batches
-from bertviz_core.pretrain.distribution import on_devices
+from bertviz_core.pretrain.distribution import (
+    num_replicas,
+    on_devices,
+    running_on,
+)
 from bertviz_core.pretrain.objective import PretrainingModel
 from bertviz_core.pretrain.optimizer import make_optimizer
+from bertviz_core.pretrain.positions import continued_positions
 from bertviz_core.pretrain.settings import PretrainSettings
 
 Arrays = dict[str, np.ndarray]
@@ -55,7 +62,8 @@ class Trainer:
         num_devices: of this machine to use.
 
     Raises:
-        TrainingError: there are fewer devices.
+        TrainingError: there are fewer devices, or a batch cannot be shared out
+            equally among them.
     """
 
     def __init__(
@@ -64,9 +72,11 @@ class Trainer:
         self.settings = settings
         self.config = training_config(settings, vocab_size)
         policy = "float32"
-        if settings.precision == "bfloat16":
+        if chosen_precision(settings.precision) == "bfloat16":
             policy = "mixed_bfloat16"
+        self.num_devices = num_devices
         with on_devices(num_devices):
+            _require_equal_parts(settings, max(num_devices, num_replicas()))
             self.bert = Bert(self.config, PRETRAINING_HEADS, dtype=policy)
             self.model = PretrainingModel(self.bert, settings.remat, dtype=policy)
             _initialise(self.model, self.config, settings.seed)
@@ -96,18 +106,28 @@ class Trainer:
             should_stop: asked after each step; true ends the stretch there.
         """
         if phase_index != self._phase_index:
+            if first_step == 0 and self.settings.continue_positions:
+                self._continue_positions(phase_index)
             # Another length: compile for it, rather than for any length.
             self.model.make_train_function(force=True)
             self._phase_index = phase_index
         data = StepBatches(batches, phase_index, first_step, num_steps)
         watch = _Watch(data, should_stop)
-        history = self.model.fit(
-            data, epochs=1, shuffle=False, verbose=0, callbacks=[watch]
-        )
+        with running_on(self.num_devices):
+            history = self.model.fit(
+                data, epochs=1, shuffle=False, verbose=0, callbacks=[watch]
+            )
         means = {name: float(values[-1]) for name, values in history.history.items()}
         return StretchReport(
             watch.num_steps, means, watch.seconds, watch.waiting_seconds
         )
+
+    def _continue_positions(self, phase_index: int) -> None:
+        before = [phase.max_tokens for phase in self.settings.phases[:phase_index]]
+        longest = self.settings.phases[phase_index].max_tokens
+        if before and longest > max(before):
+            table = self.bert.embeddings.position_embeddings
+            table.assign(continued_positions(as_numpy(table), max(before)))
 
     def state(self) -> Arrays:
         """All that the next step depends on, by names that no backend changes."""
@@ -197,6 +217,21 @@ def training_config(settings: PretrainSettings, vocab_size: int) -> BertConfig:
         hidden_dropout_prob=settings.dropout,
         attention_probs_dropout_prob=settings.dropout,
     )
+
+
+def _require_equal_parts(settings: PretrainSettings, num_replicas: int) -> None:
+    """Unequal parts would weigh the same in the sum."""
+    for phase in settings.phases:
+        if phase.num_rows // settings.optimizer.accumulation % num_replicas:
+            raise TrainingError(
+                "A batch cannot be shared out equally. Received: {rows} rows of "
+                "{max_tokens} tokens, {devices} devices, accumulation={parts}. Choose "
+                "batch_tokens so that the rows are a multiple of both.",
+                rows=phase.num_rows,
+                max_tokens=phase.max_tokens,
+                devices=num_replicas,
+                parts=settings.optimizer.accumulation,
+            )
 
 
 def _initialise(model: keras.Model, config: BertConfig, seed: int) -> None:

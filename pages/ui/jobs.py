@@ -142,7 +142,9 @@ def _watch(
         if status.is_finished:
             st.session_state[key] = _Job(job.question, job.job_id, status)
             st.rerun()
-        st.progress(status.fraction, wording.working(status.fraction))
+        is_waiting = status.state == "waiting"
+        words = t("app.in_line") if is_waiting else wording.working(status.fraction)
+        st.progress(status.fraction, words)
         if st.button(t("app.cancel"), key=f"{key}_cancel"):
             client().cancel(job.job_id)
         if status.so_far is not None:

@@ -34,6 +34,10 @@ FIELDS = {
     "initializer_range": "models.field_initializer_range",
     "layer_norm_eps": "models.field_layer_norm_eps",
     "pre_norm": "models.field_pre_norm",
+    "sparse_block": "models.field_sparse_block",
+    "sparse_window": "models.field_sparse_window",
+    "sparse_stride": "models.field_sparse_stride",
+    "sparse_global": "models.field_sparse_global",
 }
 KINDS = {"google": "models.kind_google", "huggingface": "models.kind_huggingface"}
 

@@ -6,7 +6,7 @@ import pytest
 
 from bertviz_core.errors import EngineError
 
-VIEWS = ["home", "masked_word", "activations", "models"]
+VIEWS = ["home", "masked_word", "activations", "pretraining", "models"]
 
 
 @pytest.mark.parametrize("page", VIEWS)

@@ -57,6 +57,17 @@ def test_a_button_starts_the_work(client, page):
     assert rest_is_there(app)
 
 
+def test_whoever_waits_for_others_is_told_so(client, page):
+    app = page(with_button)
+    app.button(key="job_place_start").click().run()
+    client.jobs["job-1"] = JobStatus("job-1", "waiting")
+    app.run()
+    assert "Waiting for its turn" in app.get("progress")[0].proto.text
+    client.jobs["job-1"] = JobStatus("job-1", "running", 0.25)
+    app.run()
+    assert app.get("progress")[0].proto.text == "Working: 25%"
+
+
 @pytest.mark.parametrize("script", [with_button, at_once])
 def test_where_too_many_wait_the_page_says_so_and_goes_on(client, page, script):
     client.broken["start"] = FULL

@@ -76,7 +76,7 @@ def test_the_language_goes_along_to_the_next_page(home):
     home.get_by_role("heading", name="模型", exact=True).wait_for()
 
 
-@pytest.mark.parametrize("address", ["/", "/masked_word", "/models"])
+@pytest.mark.parametrize("address", ["/", "/masked_word", "/pretraining", "/models"])
 def test_no_page_scrolls_sideways_on_a_phone(visit, address):
     page = visit(address, width=390)
     width = page.evaluate("document.scrollingElement.scrollWidth")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune import precision
 from bertviz_core.finetune.run import finetune
 from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.model import precision
 from tests.core.finetune_samples import number_data, random_data, tiny_loaded
 
 SETTINGS = FinetuneSettings(

@@ -10,14 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bertviz_core.checkpoints.library import open_model
 from bertviz_core.errors import TrainingError
-from bertviz_core.pretrain.trainer import Trainer
+from bertviz_core.pretrain.trainer import Trainer, _require_equal_parts
 from tests.core import pretrain_samples as samples
 
 ROOT = Path(__file__).parents[2]
 # Devices are counted once for a process, so each backend gets one of its own.
 SCRIPT = """
 import json
+import keras
 if {backend!r} == "tensorflow":
     import tensorflow as tf
     cpu = tf.config.list_physical_devices("CPU")[0]
@@ -31,24 +33,28 @@ batches = samples.batches(settings)
 losses = []
 for devices in (1, 2):
     trainer = Trainer(settings, len(samples.VOCABULARY), devices)
-    losses.append([trainer.run(batches, 0, s, 1).means for s in range(4)])
+    sharing = []
+    def look():
+        sharing.append(keras.distribution.distribution() is not None)
+        return False
+    losses.append([trainer.run(batches, 0, s, 1, look).means for s in range(4)])
+    # Keras on JAX cuts a batch up only while a distribution is set.
+    assert sharing == [{backend!r} == "jax" and devices == 2] * 4, sharing
     assert losses[-1][0]["mlm_loss"] > losses[-1][-1]["mlm_loss"]
 print(json.dumps(losses))
 """
 
 
-@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
-def test_two_workers_have_the_losses_of_one(backend):
+def run_script(backend, script, *arguments):
     if importlib.util.find_spec(backend) is None:
-        pytest.skip(f"{backend} is not installed")
+        pytest.skip(f"{backend} is not installed; `make peers` brings it")
     environment = os.environ | {
         "KERAS_BACKEND": backend,
         "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
         "TF_CPP_MIN_LOG_LEVEL": "3",
     }
-    script = SCRIPT.format(backend=backend)
     done = subprocess.run(
-        [sys.executable, "-c", script],
+        [sys.executable, "-c", script, *map(str, arguments)],
         env=environment,
         cwd=ROOT,
         capture_output=True,
@@ -57,11 +63,58 @@ def test_two_workers_have_the_losses_of_one(backend):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    one, two = json.loads(done.stdout.splitlines()[-1])
+    return done.stdout
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_two_workers_have_the_losses_of_one(backend):
+    done = run_script(backend, SCRIPT.format(backend=backend))
+    one, two = json.loads(done.splitlines()[-1])
     for first, second in zip(one, two, strict=True):
         assert set(first) == set(second)
         for name, value in first.items():
             assert np.isclose(value, second[name], rtol=0, atol=1e-4), name
+
+
+# As on an accelerator, where nobody installs TensorFlow.
+WITHOUT_TENSORFLOW = """
+import sys
+sys.modules["tensorflow"] = None
+from bertviz_core.cli import main
+main(["pretrain", *sys.argv[1:]])
+"""
+
+
+def test_the_command_runs_where_there_is_only_jax(tmp_path):
+    text = samples.write_text(tmp_path / "text.txt")
+    words = tmp_path / "vocab.txt"
+    words.write_text("\n".join(samples.VOCABULARY))
+    corpus = {"vocabulary_file": str(words), "held_out_rate": 0.2}
+    settings = samples.settings(samples.ONE_LAYER, corpus=corpus)
+    (tmp_path / "settings.json").write_text(json.dumps(settings.to_dict()))
+    arguments = ["--config", tmp_path / "settings.json", "--out", tmp_path / "run"]
+    arguments += ["--corpus", text]
+    # Two goes: the first saves and stops, the second goes on to the end.
+    stopped = run_script(
+        "jax", WITHOUT_TENSORFLOW, *arguments, "--stop-after-minutes", 0
+    )
+    assert stopped.splitlines()[-1] == "Stopped after step 0 of 13; saved"
+    finished = run_script("jax", WITHOUT_TENSORFLOW, *arguments)
+    assert finished.splitlines()[-1] == f"Finished: {tmp_path / 'run' / 'model'}"
+    curve = (tmp_path / "run" / "curve.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in curve[1:]] == ["4", "6", "8", "12", "13"]
+    # What JAX has trained opens here.
+    config = open_model(str(tmp_path / "run" / "model")).model.config
+    assert config == settings.model
+
+
+def test_a_batch_that_cannot_be_shared_out_equally_is_refused():
+    with pytest.raises(TrainingError, match=r"6 rows of 16 tokens, 4 devices"):
+        _require_equal_parts(samples.settings(), 4)
+    parts = samples.settings(optimizer={"accumulation": 2})
+    with pytest.raises(TrainingError, match=r"2 devices, accumulation=2"):
+        _require_equal_parts(parts, 2)
+    _require_equal_parts(parts, 1)
 
 
 def test_more_devices_than_there_are_are_refused():

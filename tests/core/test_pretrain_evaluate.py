@@ -8,16 +8,20 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.cli import main
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.pretrain.chunks import IS_NEXT, IS_RANDOM
 from bertviz_core.pretrain.cloze import ClozeItem, read_cloze, score_cloze
+from bertviz_core.pretrain.corpus import open_corpus, write_corpus
 from bertviz_core.pretrain.evaluate import (
     evaluate_mlm,
     evaluate_nsp,
     make_windows,
     read_text,
 )
+from bertviz_core.tokenizer import BertTokenizer
 from tests.core import pretrain_samples as samples
 
 KINDS = samples.kinds()
@@ -102,6 +106,33 @@ def test_words_are_counted_right_by_their_rank(windows):
     assert abs(scores.loss - (total + (0 + 3 + 7) / 3)) < 0.1
 
 
+def test_words_are_counted_by_their_position_in_the_window():
+    """The right word comes first at the first 128 positions, last behind them."""
+    rng = np.random.default_rng(0)
+    windows = rng.integers(5, SIZE, (5, 200)).astype("int32")
+    windows[:, 0], windows[:, 199] = KINDS.cls_token_id, KINDS.sep_token_id
+    windows[4, 100:] = KINDS.pad_token_id
+
+    def answer(inputs):
+        # `[MASK]` at a place of the first row in the batch is that of the same row.
+        places = inputs["mlm_positions"]
+        batch = answer.rows[answer.done : answer.done + len(inputs["input_ids"])]
+        answer.done += len(batch)
+        padded = np.resize(batch, inputs["input_ids"].shape)
+        right = padded.reshape(-1)[places]
+        logits = np.zeros((len(places), SIZE))
+        logits[np.arange(len(places)), right] = np.where(places % 200 < 128, 9.0, -9.0)
+        return logits
+
+    answer.rows, answer.done = windows, 0
+    scores = evaluate_mlm(KnownModel(answer), windows, KINDS)
+    near, far = scores.by_position
+    assert (near.first, near.last, near.top1) == (0, 127, 1.0)
+    assert (far.first, far.last, far.top1) == (128, 255, 0.0)
+    assert near.num_words + far.num_words == scores.num_words
+    assert np.isclose(scores.top1, near.num_words / scores.num_words)
+
+
 def test_unknown_words_are_not_asked_for(windows):
     unknown = np.where(windows == 5, 1, windows)
     model = KnownModel(lambda i: np.zeros((len(i["mlm_positions"]), SIZE)))
@@ -182,6 +213,8 @@ def test_the_cloze_sentences_of_the_project_can_be_read(language):
     [
         ("{", "does not hold cloze"),
         ('[{"text": "no answers [MASK]"}]', "does not hold cloze"),
+        ("[]", "does not hold cloze"),
+        ('[{"text": "a [MASK]", "answers": "word"}]', "does not hold cloze"),
         ('[{"text": "no gap", "answers": ["a"]}]', "Received: no gap"),
         ('[{"text": "[MASK] [MASK]", "answers": ["a"]}]', "one \\[MASK\\]"),
     ],
@@ -218,6 +251,42 @@ def test_the_command_measures_the_bundled_model(tmp_path):
     assert scores["num_words"] >= 5
     assert set(scores) >= {"model", "nsp_accuracy", "num_pairs"}
     assert (scores["num_cloze"], scores["cloze_top5"]) == (1, 1.0)
+
+
+@pytest.fixture(scope="module")
+def encoded(tmp_path_factory):
+    """Two texts encoded with the words of the bundled model, a fifth kept apart."""
+    tokenizer = BertTokenizer.from_folder(BUNDLED_FOLDER / DEFAULT_MODEL)
+    texts = ("Paris is the capital of France.", "The cat sat on the mat.")
+    documents = [(i % 2, [texts[i % 2], "It is a large city."]) for i in range(40)]
+    folder = tmp_path_factory.mktemp("encoded") / "corpus"
+    write_corpus(iter(documents), ["city.txt", "cat.txt"], tokenizer, 0.2, folder)
+    return folder
+
+
+def test_what_was_kept_apart_of_a_corpus_can_be_measured(encoded):
+    both, one = (
+        json.loads(evaluate("--text", encoded, "--json", *more).stdout)
+        for more in ([], ["--file", "cat.txt"])
+    )
+    corpus = open_corpus(encoded)
+    kept = corpus.is_held_out
+    assert both["num_words"] >= kept.sum() == 8
+    cats = (kept & (corpus.document_files == 1)).sum()
+    assert one["num_words"] / both["num_words"] == pytest.approx(cats / 8, abs=0.1)
+    assert [part["first"] for part in both["by_position"]] == [0]
+
+
+def test_a_corpus_of_other_words_or_without_the_file_is_refused(encoded, tmp_path):
+    result = evaluate("--text", encoded, "--file", "dog.txt")
+    assert result.exit_code == 2
+    assert "no such text file. Received: dog.txt" in result.stderr
+    other = tmp_path / "other"
+    documents = iter([(0, ["the cat purrs."]), (0, ["a dog barks."])])
+    write_corpus(documents, ["a.txt"], samples.tokenizer(), 0.5, other)
+    result = evaluate("--text", other)
+    assert result.exit_code == 2
+    assert "another vocabulary" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A run in one go and in several: the same steps, and nothing lost on the way."""
 
 import csv
+import dataclasses
 import json
 import os
 import signal
@@ -15,8 +16,9 @@ from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
 from bertviz_core.model.weights import as_numpy
 from bertviz_core.pretrain import checkpoint as checkpoints
-from bertviz_core.pretrain import commands, run
+from bertviz_core.pretrain import commands, run, run_folder
 from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_checkpoint
+from bertviz_core.pretrain.corpus import open_corpus
 from bertviz_core.pretrain.curve import CurvePoint, draw_curve, read_curve, write_curve
 from tests.core import pretrain_samples as samples
 
@@ -113,6 +115,46 @@ def test_a_run_stopped_by_a_signal_goes_on_to_the_same_weights(world):
     assert np.isclose(float(last[0]["mlm_loss"]), float(last[1]["mlm_loss"]), atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"precision": "bfloat16", "optimizer": {"name": "muon", "accumulation": 2}},
+        {
+            "layer_keep_rate": 0.5,
+            "remat": True,
+            "model": {"pre_norm": True, "sparse_window": 4, "sparse_global": 1},
+        },
+        {"dropout": 0.1},
+    ],
+    ids=["muon in bfloat16, in parts", "pre-norm, sparse, remat, drop", "dropout"],
+)
+def test_every_kind_of_run_goes_on_to_the_same_weights(world, tmp_path, changes):
+    folder, plain, _, _ = world
+    raw = plain.to_dict()
+    changes = {
+        name: raw[name] | value if isinstance(value, dict) else value
+        for name, value in changes.items()
+    }
+    asked = run.PretrainSettings.from_dict(raw | changes)
+    text, words = [folder / "text.txt"], folder / "whole" / "corpus"
+    whole, parts = (
+        run.RunPlan(asked, text, tmp_path / name, words) for name in ("whole", "parts")
+    )
+    assert run.pretrain(whole, str) is not None
+    said = []
+    stop_at = lambda: any(line.startswith("step 4/") for line in said)  # noqa: E731
+    assert run.pretrain(parts, said.append, stop_at) is None
+    assert run.pretrain(parts, str) is not None
+    whole_state, parts_state = (
+        read_latest(p.out / "checkpoints").state for p in (whole, parts)
+    )
+    assert set(whole_state) == set(parts_state)
+    for name, values in whole_state.items():
+        np.testing.assert_allclose(parts_state[name], values, atol=1e-5, err_msg=name)
+    model = open_model(str(parts.out / "model")).model
+    assert model.config == asked.model
+
+
 def test_a_finished_run_has_nothing_to_do_but_to_save_its_model(world):
     folder, asked, model, _ = world
     said = []
@@ -141,6 +183,63 @@ def test_a_loss_that_is_no_number_stops_and_the_last_good_state_stays(world):
     kept = read_latest(folder / "wild" / "checkpoints")
     assert kept.step == 0
     assert all(np.isfinite(values).all() for values in kept.state.values())
+
+
+def test_a_weight_that_is_no_number_is_never_saved(world, tmp_path, monkeypatch):
+    """The loss of a step is known before the step moves the weights."""
+    folder, asked, _, _ = world
+    state = run.Trainer.state
+
+    def broken(trainer):
+        values = state(trainer)
+        if len(saved) > 1:
+            values = values | {"weights/broken": np.array([1.0, np.nan])}
+        return values
+
+    saved = []
+    save = run.save_checkpoint
+    monkeypatch.setattr(run.Trainer, "state", broken)
+    monkeypatch.setattr(
+        run, "save_checkpoint", lambda *a: (saved.append(a[0].step), save(*a))
+    )
+    broken_run = run.RunPlan(
+        asked, [folder / "text.txt"], tmp_path, folder / "whole" / "corpus"
+    )
+    with pytest.raises(TrainingError, match="checkpoint of step 6 is good"):
+        run.pretrain(broken_run, str)
+    assert saved == [0, 6]
+    assert read_latest(tmp_path / "checkpoints").step == 6
+
+
+def test_text_that_cannot_be_measured_ends_no_run(world, tmp_path, monkeypatch):
+    folder, asked, _, _ = world
+
+    def refuse(_):
+        raise TrainingError("There is no word to hide.")
+
+    monkeypatch.setattr(run.HeldOut, "scores", refuse)
+    said = []
+    there = run.RunPlan(
+        asked, [folder / "text.txt"], tmp_path, folder / "whole" / "corpus"
+    )
+    assert run.pretrain(there, said.append) is not None
+    assert said[-2] == "held out: There is no word to hide."
+    assert rows_of(tmp_path)[-1]["held_out_loss"] == ""
+
+
+def test_the_precision_is_settled_when_a_run_begins(world, tmp_path, monkeypatch):
+    folder, plain, _, _ = world
+    asked = dataclasses.replace(plain, precision="auto")
+    there = run.RunPlan(
+        asked, [folder / "text.txt"], tmp_path, folder / "whole" / "corpus"
+    )
+    monkeypatch.setattr(run_folder, "chosen_precision", lambda _: "bfloat16")
+    assert run.pretrain(there, str, lambda: True) is None
+    settled = json.loads((tmp_path / "settings.json").read_text())
+    assert settled["precision"] == "bfloat16"
+    # On another machine the same run goes on as it began.
+    monkeypatch.setattr(run_folder, "chosen_precision", lambda _: "float32")
+    assert run.pretrain(there, str, lambda: True) is None
 
 
 def test_a_run_with_other_settings_is_refused_by_their_names(world):
@@ -198,13 +297,29 @@ def test_the_command_can_stop_after_encoding(world):
         main,
         [
             *("pretrain", "--config", f"{folder}/settings.json", "--prepare-only"),
-            *("--corpus", f"{folder}/text.txt", "--out", f"{folder}/new"),
-            *("--cache", f"{folder}/whole/corpus"),
+            *("--out", f"{folder}/new", "--cache", f"{folder}/whole/corpus"),
+            *("--corpus", f"{folder}/text.txt"),
         ],
     )
     assert Path(result.stdout.strip()).parent == folder / "whole" / "corpus"
     assert result.exit_code == 0
     assert not (folder / "new").exists()
+
+
+def test_the_command_takes_several_text_files_after_one_option(world):
+    folder, asked, _, _ = world
+    (folder / "settings.json").write_text(json.dumps(asked.to_dict()))
+    files = [folder / "text.txt", samples.write_text(folder / "second.txt", seed=2)]
+    result = CliRunner().invoke(
+        main,
+        [
+            *("pretrain", "--config", f"{folder}/settings.json", "--prepare-only"),
+            *("--out", f"{folder}/two", "--corpus", *map(str, files)),
+        ],
+    )
+    assert result.exit_code == 0
+    encoded = Path(result.stdout.splitlines()[-1])
+    assert open_corpus(encoded).file_names == ("text.txt", "second.txt")
 
 
 def checkpoint(step):
@@ -221,6 +336,12 @@ def test_a_checkpoint_is_read_as_it_was_saved(tmp_path):
     for name, values in checkpoint(7).state.items():
         assert (read.state[name] == values).all()
         assert read.state[name].shape == values.shape
+
+
+def test_what_a_killed_process_left_half_written_is_cleared_away(tmp_path):
+    (tmp_path / ".step-x7").mkdir()
+    save_checkpoint(checkpoint(5), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-000000005"]
 
 
 def test_a_full_disk_leaves_the_checkpoints_before(tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from bertviz_core.pretrain.settings import (
     Phase,
     PretrainSettings,
 )
+from bertviz_core.pretrain.tiny_results import COMMAND
 from tests.core.pretrain_samples import settings
 
 CONFIGS = sorted((Path(pretrain.__file__).parent / "configs").glob("*.json"))
@@ -35,7 +36,14 @@ def test_a_bundled_configuration_can_be_run_and_trains_every_position(path):
     assert asked.model_name == path.stem
     lengths = [phase.max_tokens for phase in asked.phases]
     assert lengths == sorted(lengths)
-    assert lengths[-1] == asked.model.max_position_embeddings == 512
+    assert lengths[-1] == asked.model.max_position_embeddings
+
+
+def test_the_command_that_the_page_shows_takes_any_text():
+    words = COMMAND.replace("\\\n", " ").split()
+    path = Path(__file__).parents[2] / words[words.index("--config") + 1]
+    assert path in CONFIGS
+    assert PretrainSettings.from_json_file(path).corpus.weights == {}
 
 
 def test_steps_follow_from_the_tokens_of_each_phase():
@@ -76,7 +84,7 @@ def test_whole_numbers_may_be_written_with_an_exponent():
         ({"remat": True, "dropout": 0.1}, "Dropout does not go together"),
         ({"layer_keep_rate": 0.5, "dropout": 0.1}, "Dropout does not go together"),
         ({"layer_keep_rate": 0}, "layer_keep_rate=0"),
-        ({"precision": "float16"}, "float32 | bfloat16"),
+        ({"precision": "float16"}, "auto | float32 | bfloat16"),
         ({"corpus": {"weights": {"a": -1}}}, "Expected: ≥ 0"),
         ({"corpus": {"weights": {"a": "much"}}}, "corpus.weights.a is of"),
         ({"corpus": {"vocabulary_file": 3}}, "Expected: string"),

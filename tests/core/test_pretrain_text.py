@@ -9,7 +9,7 @@ import pytest
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain import corpus as corpora
 from bertviz_core.pretrain.corpus import open_corpus, write_corpus
-from bertviz_core.pretrain.prepare import open_prepared, prepare_corpus
+from bertviz_core.pretrain.prepare import Stopped, open_prepared, prepare_corpus
 from bertviz_core.pretrain.text_files import read_documents
 from bertviz_core.pretrain.vocabulary import train_vocabulary
 from bertviz_core.tokenizer import SPECIAL_TOKENS
@@ -201,6 +201,42 @@ def test_a_weight_of_a_file_that_is_not_there_is_refused(tmp_path):
         corpus={"weights": {"b.txt": 2}},
         model=samples.settings().model.to_dict() | {"vocab_size": 99},
     )
-    folder = prepare_corpus([path], asked, tmp_path / "cache", str)
+    said = []
+    with pytest.raises(TrainingError, match=r"b\.txt\. In the corpus: a\.txt"):
+        prepare_corpus([path], asked, tmp_path / "cache", said.append)
+    assert said == []  # before the minutes that encoding takes
+    even = samples.settings(model=asked.model.to_dict())
+    folder = prepare_corpus([path], even, tmp_path / "cache", str)
     with pytest.raises(TrainingError, match=r"b\.txt\. In the corpus: a\.txt"):
         open_prepared(folder, asked)
+
+
+@pytest.mark.parametrize("num_asked", [1, 90])
+def test_a_stop_while_text_is_encoded_leaves_nothing(tmp_path, num_asked):
+    """In the first reading, which learns the pieces, and in the second."""
+    path = samples.write_text(tmp_path / "a.txt")
+    model = samples.settings().model.to_dict() | {"vocab_size": 99}
+    asked = []
+
+    def should_stop():
+        asked.append(True)
+        return len(asked) == num_asked
+
+    with pytest.raises(Stopped):
+        prepare_corpus(
+            [path],
+            samples.settings(model=model),
+            tmp_path / "cache",
+            str,
+            should_stop,
+        )
+    assert len(asked) == num_asked
+    assert [*tmp_path.rglob("*")] in ([path], [tmp_path / "cache", path])
+
+
+def test_more_than_256_text_files_stay_apart(tmp_path):
+    documents = [(i, ["the cat purrs."]) for i in range(300)]
+    names = [f"{i}.txt" for i in range(300)]
+    folder = tmp_path / "corpus"
+    corpus = write_corpus(iter(documents), names, samples.tokenizer(), 0.1, folder)
+    assert corpus.document_files.tolist() == list(range(300))

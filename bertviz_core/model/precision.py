@@ -14,7 +14,7 @@ def chosen_precision(asked: str) -> str:
     """Settles "auto": "bfloat16" where there is hardware for it, else "float32".
 
     Args:
-        asked: see `FinetuneSettings.precision`.
+        asked: "auto", "bfloat16" or "float32".
     """
     if asked != "auto":
         return asked

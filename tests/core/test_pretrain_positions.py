@@ -1,0 +1,86 @@
+"""Positions that were never trained go on as those that were."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.model.weights import as_numpy
+from bertviz_core.pretrain.positions import continued_positions
+from bertviz_core.pretrain.trainer import Trainer
+from tests.core import pretrain_samples as samples
+
+
+def circles(num_positions, noise=0.0):
+    """Waves of four lengths in a space of 24 axes, and an offset."""
+    rng = np.random.default_rng(0)
+    steps = np.arange(num_positions)[:, None] * np.array([0.2, 0.45, 0.8, 1.3])
+    waves = np.concatenate([np.cos(steps), np.sin(steps)], axis=1)
+    axes = np.linalg.qr(rng.normal(size=(24, 24)))[0][:8]
+    table = waves @ axes + rng.normal(size=24)
+    return table + noise * rng.normal(size=table.shape)
+
+
+def similarity(one, other):
+    one, other = one - one.mean(axis=0), other - other.mean(axis=0)
+    product = (one * other).sum(axis=1)
+    return product / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
+
+
+def test_waves_go_on_as_waves():
+    whole = circles(160)
+    table = whole.copy()
+    table[96:] = np.random.default_rng(1).normal(size=(64, 24))
+    found = continued_positions(table, 96)
+    assert (found[:94] == whole[:94]).all()
+    assert similarity(found, whole)[94:].min() > 0.9
+
+
+def test_noise_on_the_trained_positions_hardly_matters():
+    whole = circles(160, noise=0.05)
+    found = continued_positions(whole.copy(), 96)
+    assert similarity(found, circles(160))[94:].mean() > 0.8
+
+
+@pytest.mark.parametrize(("num_trained", "why"), [(31, "too few"), (160, "all")])
+def test_without_anything_to_go_by_or_to_do_nothing_changes(num_trained, why):
+    table = circles(160)
+    assert continued_positions(table, num_trained) is table
+
+
+def settings(**changes):
+    sizes = {**samples.ONE_LAYER, "max_position_embeddings": 64}
+    phases = [
+        {"max_tokens": length, "num_tokens": length * 8, "batch_tokens": length * 4}
+        for length in (32, 64)
+    ]
+    return samples.settings(sizes, phases=phases, **changes)
+
+
+def positions_when_the_second_phase_begins(asked, first_step=0):
+    batches = samples.batches(asked)
+    trainer = Trainer(asked, len(samples.VOCABULARY))
+    trainer.run(batches, 0, 0, 2)
+    table = trainer.bert.embeddings.position_embeddings
+    before, seen = as_numpy(table).copy(), []
+    begin = trainer.model.make_train_function
+
+    def look(**options):
+        seen.append(as_numpy(table).copy())
+        return begin(**options)
+
+    trainer.model.make_train_function = look
+    trainer.run(batches, 1, first_step, 1)
+    return before, seen[0]
+
+
+def test_a_longer_phase_begins_with_continued_positions():
+    before, after = positions_when_the_second_phase_begins(settings())
+    np.testing.assert_array_equal(after, continued_positions(before, 32))
+    assert not np.array_equal(after, before)
+
+
+def test_a_run_that_goes_on_within_a_phase_and_one_that_does_not_want_it_keep_them():
+    before, after = positions_when_the_second_phase_begins(settings(), first_step=1)
+    np.testing.assert_array_equal(after, before)
+    plain = settings(continue_positions=False)
+    before, after = positions_when_the_second_phase_begins(plain)
+    np.testing.assert_array_equal(after, before)
