@@ -54,6 +54,18 @@ def test_a_widget_moves_the_pictures(visit):
     expect(view).to_have_attribute("data-layer", "4")
 
 
+def test_a_click_on_a_similar_head_moves_the_pictures(visit):
+    page, view = open_page(visit)
+    similar = page.locator("[class*=st-key-attention_near_]").first
+    wanted = re.search(r"(\d+)·(\d+)", similar.inner_text())
+    similar.get_by_role("button").click()
+    expect(view).to_have_attribute("data-layer", wanted[1])
+    expect(view).to_have_attribute("data-head", wanted[2])
+    expect(chosen(page, "head")).to_have_value(wanted[2])
+    title = f"Heads that look like {wanted[1]}·{wanted[2]}"
+    expect(page.get_by_text(title)).to_be_visible()
+
+
 def test_the_map_of_causes_is_computed_and_compared(visit):
     page, _ = open_page(visit, "?attention_panel=maps")
     title = page.get_by_text("What each head causes: exact")

@@ -143,7 +143,7 @@ def _show_near(found: CorpusProfile, layer: int, head: int) -> None:
     )
     with st.container(horizontal=True):
         for near in found.nearest(layer, head, _NUM_NEAR):
-            st.button(
+            is_chosen = st.button(
                 t(
                     "attention.near_head",
                     layer=near.layer + 1,
@@ -154,6 +154,8 @@ def _show_near(found: CorpusProfile, layer: int, head: int) -> None:
                 on_click=select_head,
                 args=(near.layer, near.head),
             )
+            if is_chosen:
+                st.rerun()  # a fragment runs alone: the pictures show another head now
 
 
 def _key(name: str) -> str:
