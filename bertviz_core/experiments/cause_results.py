@@ -102,6 +102,16 @@ class Prediction(FrozenArrays):
     top_ids: np.ndarray
     top_probabilities: np.ndarray
 
+    @property
+    def is_number(self) -> bool:
+        """Whether the head has one output: it says a number, not a class."""
+        return len(self.top_ids) == 1
+
+    @property
+    def value(self) -> float:
+        """What the model says: the number, or the target's probability."""
+        return self.logit if self.is_number else self.probability
+
 
 @dataclass(frozen=True)
 class SwitchedPrediction:
@@ -158,6 +168,12 @@ class AblationMap(FrozenArrays):
     def delta_logits(self) -> np.ndarray:
         """Float `[L, C]`: off less on."""
         return self.logits - self.before.logit
+
+    @property
+    def deltas(self) -> np.ndarray:
+        """Float `[L, C]`: off less on of `Prediction.value`."""
+        is_number = self.before.is_number
+        return self.delta_logits if is_number else self.delta_probabilities
 
 
 class PartAblation(AblationMap):

@@ -22,7 +22,7 @@ def estimate_heads(
     target: Target,
     pair: str | None = None,
     cut: bool = False,
-    quantity: str = "probability",
+    quantity: str | None = None,
 ) -> GradientMap:
     """The derivative of the target with respect to each head's mask, at 1.
 
@@ -35,7 +35,8 @@ def estimate_heads(
         target: what is watched.
         pair: the second text.
         cut: leaves out what is beyond the last position.
-        quantity: "probability" or "logit", what is derived.
+        quantity: "probability" or "logit", what is derived; `None` for what the
+            head says: the logit of a head with one output, else the probability.
 
     Raises:
         CheckpointError: the model lacks the target's head.
@@ -47,12 +48,13 @@ def estimate_heads(
         size of the loss's derivative over many texts; this is the derivative
         itself, with its sign, for one text.
     """
-    if quantity not in QUANTITIES:
+    if quantity not in (*QUANTITIES, None):
         raise ValueError(
             f"`quantity` must be one of {QUANTITIES}. Received: {quantity}."
         )
     question = ask(explorer, text, target, pair, cut)
     before, _ = question.run()
+    quantity = quantity or ("logit" if before.is_number else "probability")
     config = explorer.config
     shape = (1, config.num_hidden_layers, config.num_attention_heads)
     name = LOGITS[target.head]

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 from safetensors.numpy import load_file, save_file
 
 GOLDEN = Path(__file__).parents[1] / "data" / "checkpoints"
@@ -28,6 +29,20 @@ def hf_copy(folder, weights=None, config=None, without=(), name="copy"):
     for file in without:
         (target / file).unlink()
     return target
+
+
+def number_copy(folder, label="price", name="number"):
+    """A copy of `hf_tiny` that says one number, as a model trained on numbers does."""
+    rng = np.random.default_rng(5)
+    weights = without_part(weights_of_hf(), "cls.") | {
+        "classifier.weight": rng.normal(size=(1, 30)).astype("float32"),
+        "classifier.bias": rng.normal(size=1).astype("float32"),
+    }
+    config = {
+        "architectures": ["BertForSequenceClassification"],
+        "id2label": {"0": label},
+    }
+    return hf_copy(folder, weights, config, name=name)
 
 
 def google_copy(folder, config=None, without=(), name="copy"):

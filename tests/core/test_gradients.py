@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import CheckpointError
+from bertviz_core.experiments.ablation import ablate_heads
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.gradients import estimate_heads
 from tests.core import oracle
@@ -16,6 +17,7 @@ from tests.core.cause_models import (
     explorer_named,
     weights_named,
 )
+from tests.core.checkpoint_copies import number_copy
 from tests.core.random_models import agree
 
 STEP = 1e-4  # of a head's mask
@@ -82,3 +84,17 @@ def test_another_quantity_and_an_absent_head_are_refused():
         estimate_heads(explorer_named("post-norm"), TEXT, WORD, quantity="rank")
     with pytest.raises(CheckpointError, match="has no MLM head"):
         estimate_heads(explorer_named("headless"), TEXT, WORD)
+
+
+def test_of_one_output_the_number_is_derived(tmp_path):
+    from bertviz_core.explorer import Explorer
+
+    explorer = Explorer.open(str(number_copy(tmp_path)))
+    target = Target("classifier", 0)
+    found = estimate_heads(explorer, "ab cab", target)
+    assert found.quantity == "logit"
+    assert found.before.value == found.before.logit
+    assert np.abs(found.derivatives).max() > 1e-3
+    exact = ablate_heads(explorer, "ab cab", target)
+    np.testing.assert_array_equal(exact.deltas, exact.delta_logits)
+    assert np.abs(exact.deltas).max() > 1e-3

@@ -44,7 +44,7 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
         watched: the answer to watch.
         num_tokens: of the texts.
     """
-    st.markdown(t("attention.maps_intro", word=watched.name))
+    st.markdown(t(_of("attention.maps_intro", watched), word=watched.name))
     with shown_to_user():
         with model_at_work():
             mass = attention_mass(model, texts, watched.target.position)
@@ -66,11 +66,11 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
         if exact is None:
             _show_heads(estimate, watched, "estimate")
         else:
-            _show_heads(exact.delta_probabilities, watched, "exact")
+            _show_heads(exact.deltas, watched, "exact")
     with second:
         _show_mass(mass)
     if exact is not None:
-        _compare(exact.delta_probabilities, estimate, mass)
+        _compare(exact.deltas, estimate, mass)
 
 
 def _ask(
@@ -98,19 +98,27 @@ def _ask(
 
 
 def _show_heads(values: np.ndarray, watched: Watched, kind: str) -> None:
-    worst = np.unravel_index(np.argmin(values), values.shape)
+    # A number has no better side: there the largest change counts.
+    wanted = -np.abs(values) if watched.is_number else values
+    most = np.unravel_index(np.argmin(wanted), values.shape)
+    change = float(values[most])
     _show_clickable(
         values,
         kind,
-        plain("attention.delta_short"),
+        plain(_of("attention.delta_short", watched)),
         t(
-            f"attention.map_described_{kind}",
+            _of(f"attention.map_described_{kind}", watched),
             word=watched.name,
-            layer=int(worst[0]) + 1,
-            head=int(worst[1]) + 1,
-            points=100 * float(values[worst]),
+            layer=int(most[0]) + 1,
+            head=int(most[1]) + 1,
+            change=change if watched.is_number else 100 * change,
         ),
     )
+
+
+def _of(key: str, watched: Watched) -> str:
+    """The text for a number where the model says one, else for a probability."""
+    return f"{key}_number" if watched.is_number else key
 
 
 def _show_mass(mass: np.ndarray) -> None:
@@ -160,7 +168,7 @@ def _look_at(key: str, num_layers: int, num_heads: int) -> None:
 def _show_parts(parts: AblationMap | None, watched: Watched) -> None:
     if not isinstance(parts, PartAblation):
         return
-    values = parts.delta_probabilities
+    values = parts.deltas
     layers = [str(index + 1) for index in range(len(values))]
     names = [plain(f"attention.part_{name}") for name in ("attention", "ffn", "both")]
     show_figure(
@@ -168,13 +176,15 @@ def _show_parts(parts: AblationMap | None, watched: Watched) -> None:
             values,
             layers,
             names,
-            title=plain("attention.delta_short"),
+            title=plain(_of("attention.delta_short", watched)),
             row_title=plain("attention.layer"),
             column_title=plain("attention.part"),
             is_signed=True,
         ),
         name="attention_map_parts",
-        description=t("attention.map_described_parts", word=watched.name),
+        description=t(
+            _of("attention.map_described_parts", watched), word=watched.name
+        ),
         columns={
             plain("attention.layer"): layers,
             **{name: values[:, i].tolist() for i, name in enumerate(names)},

@@ -72,6 +72,9 @@ def show_before_and_after(
         names: of all answers, by index.
     """
     word = Markdown(escape(name, 40))
+    if before.is_number:
+        _show_numbers(before, after, word)
+        return
     boxes = st.columns(3)
     delta = after.probability - before.probability
     boxes[0].metric(t("attention.before", word=word), percent(before.probability))
@@ -98,6 +101,18 @@ def show_before_and_after(
                 min(float(probability), 1.0),
                 t("attention.guess", word=shown, share=share),
             )
+
+
+def _show_numbers(before: Prediction, after: Prediction, word: Markdown) -> None:
+    """The same for a model that says a number: in its own unit."""
+    boxes = st.columns(3)
+    for box, name, value in zip(
+        boxes, ("before", "after"), (before.value, after.value), strict=False
+    ):
+        text = t(f"attention.{name}", word=word)
+        box.metric(text, t("attention.number", value=value))
+    change = after.value - before.value
+    boxes[2].metric(t("attention.delta"), t("attention.number_change", value=change))
 
 
 def answer_names(model: str, watched: Watched) -> tuple[str, ...]:
@@ -175,6 +190,10 @@ def _choose_edges(tokenized: TokenizedText, layer: int, head: int) -> tuple[Edge
 def _say_what_it_means(result: SwitchedPrediction, switches: Switches) -> None:
     if switches == Switches():
         st.info(t("attention.nothing_off"), icon=":material/toggle_on:")
+        return
+    if result.before.is_number:
+        change = result.after.value - result.before.value
+        st.caption(t("attention.number_moved", change=change))
         return
     smallest = 0.005  # half a point: nobody would see it in the bars
     change = abs(result.delta_probability)

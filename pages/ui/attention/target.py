@@ -26,10 +26,12 @@ class Watched:
     Args:
         target: for the experiments.
         name: what it is called on the page, plain text.
+        is_number: whether the model says a number there and no probability.
     """
 
     target: Target
     name: str
+    is_number: bool = False
 
 
 def choose_target(model: str, texts: Texts, tokenized: TokenizedText) -> Watched | None:
@@ -81,7 +83,10 @@ def _choices(
         ]
     if "nsp" in heads and texts.pair:
         choices.append(Watched(Target("nsp", _IS_NEXT), plain("attention.target_nsp")))
-    if "classifier" in heads:
+    if "classifier" in heads and len(labels) == 1:
+        name = plain("attention.target_number", label=labels[0])
+        choices.append(Watched(Target("classifier", 0), name, is_number=True))
+    elif "classifier" in heads:
         choices += [
             Watched(
                 Target("classifier", index),
