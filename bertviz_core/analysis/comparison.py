@@ -45,6 +45,18 @@ class AttentionDifference(FrozenArrays):
     outside_first: np.ndarray
     outside_second: np.ndarray
 
+    @property
+    def distances(self) -> np.ndarray:
+        """Total variation of each two rows, mean over the rows, float64 `[...]`.
+
+        0 the same attention, 1 nothing in common. Tokens without a partner count as
+        one place, so that two rows that look at such tokens alone are alike.
+        """
+        moved = np.abs(self.values).sum(axis=-1)
+        moved += np.abs(self.outside_second - self.outside_first)
+        distances: np.ndarray = moved.mean(axis=-1) / 2
+        return distances
+
 
 def align_tokens(first: Sequence[str], second: Sequence[str]) -> Alignment:
     """Pairs the tokens of two texts.

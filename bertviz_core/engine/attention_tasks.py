@@ -6,6 +6,7 @@ import numpy as np
 
 from bertviz_core.analysis.aggregation import max_of_heads, mean_of_heads, rollout
 from bertviz_core.analysis.attention_mass import attention_mass as mass_of_heads
+from bertviz_core.analysis.comparison import align_tokens, attention_difference
 from bertviz_core.analysis.head_distances import divergence_sums
 from bertviz_core.analysis.head_profiles import profile_sums
 from bertviz_core.engine.jobs import Progress
@@ -123,6 +124,49 @@ def attention_mass(
     trace = whole_trace(model, text, pair, cut)
     special = trace.tokenized.is_special
     return mass_of_heads(_attention(trace), special, position)
+
+
+def compare_heads(
+    model: str,
+    text: str,
+    other_model: str,
+    other_text: str,
+    pair: str | None = None,
+    other_pair: str | None = None,
+    cut: bool = False,
+) -> np.ndarray:
+    """How much of each head's attention goes elsewhere on the other side.
+
+    Args:
+        model: its id.
+        text: the first text.
+        other_model: id of the model on the other side; it may be the same.
+        other_text: what that one reads; it may be the same.
+        pair: the second text.
+        other_pair: the second text on the other side.
+        cut: leaves out what is beyond the last position.
+
+    Returns:
+        float64 `[L, N]`, see `AttentionDifference.distances`, of the heads that both
+        models have; NaN where the texts have no token in common.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
+    traces = (
+        whole_trace(model, text, pair, cut),
+        whole_trace(other_model, other_text, other_pair, cut),
+    )
+    alignment = align_tokens(*(trace.tokenized.tokens for trace in traces))
+    first, second = (_attention(trace) for trace in traces)
+    num_heads = min(first.shape[1], second.shape[1])
+    found = np.full((min(len(first), len(second)), num_heads), np.nan)
+    if len(alignment.first):
+        # A layer at a time: in float64 all of them may be large.
+        for layer in range(len(found)):
+            sides = first[layer, :num_heads], second[layer, :num_heads]
+            found[layer] = attention_difference(*sides, alignment).distances
+    return found
 
 
 def pair_arithmetic(

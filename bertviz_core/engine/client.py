@@ -48,6 +48,7 @@ class Client(FinetuneClient):
     attention_thumbnails = Asks(attention_tasks.attention_thumbnails)
     attention_links = Asks(attention_tasks.attention_links)
     attention_mass = Asks(attention_tasks.attention_mass)
+    compare_heads = Asks(attention_tasks.compare_heads)
     pair_arithmetic = Asks(attention_tasks.pair_arithmetic)
     profile_heads = Asks(attention_tasks.profile_heads)
 

@@ -3,6 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
+from bertviz_core.analysis.attention_change import head_change
 from bertviz_core.analysis.comparison import align_tokens, attention_difference
 
 
@@ -98,3 +99,23 @@ def test_a_text_compared_with_itself_differs_in_nothing():
         attention, attention, align_tokens(list("abca"), list("abca"))
     )
     np.testing.assert_array_equal(result.values, np.zeros((4, 4)))
+
+
+def softmax_rows(shape, seed):
+    powers = np.exp(np.random.default_rng(seed).normal(size=shape))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def test_where_all_tokens_have_partners_the_distance_is_the_change_of_heads():
+    first, second = softmax_rows((2, 3, 5, 5), 1), softmax_rows((2, 3, 5, 5), 2)
+    alignment = align_tokens(list("abcde"), list("abxde"))
+    found = attention_difference(first, second, alignment).distances
+    np.testing.assert_allclose(found, head_change(first, second))
+
+
+def test_attention_to_tokens_without_a_partner_counts_as_one_place():
+    first = np.array([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5], [1.0, 0.0, 0.0]])
+    second = np.array([[1.0, 0.0], [0.5, 0.5]])
+    alignment = align_tokens(["a", "x", "b"], ["a", "b"])
+    # From a: 0.5, 0.5 outside, 0.0 against 1, 0, 0; from b: 1 against 0.5, 0.5.
+    assert attention_difference(first, second, alignment).distances == 0.5

@@ -51,6 +51,13 @@ def test_a_matrix_is_what_its_name_says(client, attention, method):
     np.testing.assert_allclose(found, EXPECTED[method](attention), rtol=1e-5)
 
 
+def test_heads_are_compared_with_those_of_another_text(client, attention):
+    found = client.compare_heads(MODEL, TEXT, MODEL, "ab cab [MASK] ab ab")
+    assert found.shape == attention.shape[:2]
+    assert ((found > 0) & (found < 1)).all()
+    assert not client.compare_heads(MODEL, TEXT, MODEL, TEXT).any()
+
+
 @pytest.mark.parametrize("method", ["norms", "value_zeroing"])
 def test_other_matrices_have_the_size_of_the_text(client, attention, method):
     found = client.attention_matrix(MODEL, TEXT, method, 1, 0)

@@ -15,8 +15,13 @@ from bertviz_core.experiments.cause_results import (
     Target,
 )
 from bertviz_core.figures.attention_view import StrongestLinks
+from bertviz_core.trace import TokenizedText
+from pages.ui.answers import describe_model
 from pages.ui.attention.texts import Texts
 from pages.ui.engine import client
+
+# Squares of tokens times hidden size: about five seconds on two cores.
+_MOST_ZEROED = 3e9
 
 
 # A matrix of 512 tokens takes 1 MB.
@@ -33,6 +38,12 @@ def attention_matrix(
     return client().attention_matrix(
         model, texts.text, method, layer, head, texts.pair, True, heads
     )
+
+
+def may_zero(model: str, tokenized: TokenizedText) -> bool:
+    """Whether every token's value can be taken away in a few seconds."""
+    hidden = int(str(describe_model(model).config["hidden_size"]))
+    return (tokenized.num_tokens * hidden) ** 2 <= _MOST_ZEROED
 
 
 def all_attention(model: str, texts: Texts) -> np.ndarray | None:
@@ -59,6 +70,22 @@ def attention_links(model: str, texts: Texts, layer: int) -> StrongestLinks:
 def attention_mass(model: str, texts: Texts, position: int) -> np.ndarray:
     """What each head gives to real words from one token, float `[L, N]`."""
     return client().attention_mass(model, texts.text, position, texts.pair, cut=True)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def compare_heads(
+    model: str, texts: Texts, other_model: str, other_texts: Texts
+) -> np.ndarray:
+    """How much of each head's attention goes elsewhere, float `[L, N]`."""
+    return client().compare_heads(
+        model,
+        texts.text,
+        other_model,
+        other_texts.text,
+        texts.pair,
+        other_texts.pair,
+        cut=True,
+    )
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

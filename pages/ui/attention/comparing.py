@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.comparison import (
     Alignment,
+    AttentionDifference,
     align_tokens,
     attention_difference,
 )
+from bertviz_core.analysis.shown_attention import ShownAttention, show_attention
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, tokenize
-from pages.ui.attention.answers import attention_matrix
-from pages.ui.attention.controls import View
+from pages.ui.attention.answers import attention_matrix, compare_heads, may_zero
+from pages.ui.attention.controls import METHODS, View
+from pages.ui.attention.maps import show_clickable
 from pages.ui.attention.texts import Texts
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
+from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.models import known_models
 
 _WITH = ("sentence", "model")
-_MOST_SHOWN = 64  # tokens on a side
+_MOST_SHOWN = 64  # words on a side of the picture
 _MOST_CHARACTERS = 1000
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What is compared: a model, and what it reads."""
+
+    model: str
+    texts: Texts
+    tokenized: TokenizedText
 
 
 @st.fragment
@@ -38,7 +53,7 @@ def explore_differences(
         model: its id.
         texts: what it reads.
         tokenized: the same, in tokens.
-        view: which attention is compared.
+        view: which attention is compared, and how it is shown.
     """
     st.markdown(t("attention.compare_intro"))
     kind = choose_linked(
@@ -54,22 +69,36 @@ def explore_differences(
         if other is None:
             return
         other_model, other_texts = other
-        _show_difference(model, texts, tokenized, other_model, other_texts, view)
+        with model_at_work():
+            read = tokenize(other_model, other_texts.text, other_texts.pair, cut=True)
+            sides = (
+                _Side(model, texts, tokenized),
+                _Side(other_model, other_texts, read),
+            )
+            _show_heads(*sides)
+            _show_matrix(*sides, view)
 
 
 def _other_text(model: str) -> tuple[str, Texts] | None:
-    typed = st.text_input(
-        t("attention.other_sentence"),
-        key="attention_compared_text",
-        max_chars=_MOST_CHARACTERS,
-        bind="query-params",
-        persist_state="session",
-    )
-    text = normalise_masks(typed or "")[0].strip()
+    boxes = st.columns(2)
+    typed = [
+        box.text_input(
+            t(f"attention.{label}"),
+            key=key,
+            max_chars=_MOST_CHARACTERS,
+            bind="query-params",
+            persist_state="session",
+        )
+        for box, label, key in (
+            (boxes[0], "other_sentence", "attention_compared_text"),
+            (boxes[1], "other_pair", "attention_compared_pair"),
+        )
+    ]
+    text, pair = (normalise_masks(one or "")[0].strip() for one in typed)
     if not text:
         st.info(t("attention.compare_empty"), icon=":material/edit:")
         return None
-    return model, Texts(text, None)
+    return model, Texts(text, pair or None)
 
 
 def _other_model(model: str, texts: Texts) -> tuple[str, Texts] | None:
@@ -83,57 +112,92 @@ def _other_model(model: str, texts: Texts) -> tuple[str, Texts] | None:
     return (chosen, texts) if chosen else None
 
 
-def _show_difference(
-    model: str,
-    texts: Texts,
-    tokenized: TokenizedText,
-    other_model: str,
-    other_texts: Texts,
-    view: View,
-) -> None:
-    config = describe_model(other_model).config
-    layers, heads = (
-        int(str(config[name])) for name in ("num_hidden_layers", "num_attention_heads")
+def _show_heads(first: _Side, second: _Side) -> None:
+    """Which head differs most; a click looks at it above."""
+    distances = compare_heads(first.model, first.texts, second.model, second.texts)
+    if np.isnan(distances).any():
+        return  # no token in common: said below
+    most = np.unravel_index(int(distances.argmax()), distances.shape)
+    show_clickable(
+        distances,
+        "differs",
+        plain("attention.share_elsewhere"),
+        t(
+            "attention.map_described_differs",
+            layer=int(most[0]) + 1,
+            head=int(most[1]) + 1,
+            share=float(distances[most]),
+        ),
     )
-    asked = [(view.layer, view.head), *view.heads]
-    if any(layer >= layers or head >= heads for layer, head in asked):
-        st.warning(
-            t("attention.no_such_head", model=other_model, layers=layers, heads=heads),
-            icon=":material/block:",
-        )
+
+
+def _show_matrix(first: _Side, second: _Side, view: View) -> None:
+    """The difference of the attention that is chosen above, word by word."""
+    if _lacks_heads(second.model, view):
         return
-    read = tokenize(other_model, other_texts.text, other_texts.pair, cut=True)
-    alignment = align_tokens(tokenized.tokens, read.tokens)
+    if view.method == "value_zeroing" and not all(
+        may_zero(side.model, side.tokenized) for side in (first, second)
+    ):
+        st.info(t("attention.too_long_to_zero"), icon=":material/timer:")
+        return
+    sides = [_shown(side, view) for side in (first, second)]
+    alignment = align_tokens(*(shown.places.labels for shown in sides))
     if not len(alignment.first):
         st.info(t("attention.nothing_in_common"), icon=":material/difference:")
         return
-    first, second = (
-        attention_matrix(name, words, view.method, view.layer, view.head, view.heads)
-        for name, words in ((model, texts), (other_model, other_texts))
+    found = attention_difference(*(shown.values for shown in sides), alignment)
+    names = _names(*(shown.places.labels for shown in sides), alignment)
+    _draw(found.values, names)
+    rows = sides[0].values[alignment.first], sides[1].values[alignment.second]
+    _say_what_is_outside(found, alignment, *(float(side.sum()) for side in rows))
+
+
+def _lacks_heads(model: str, view: View) -> bool:
+    """Says so if the other model has no such layer or head, where one is asked for."""
+    config = describe_model(model).config
+    layers, heads = (
+        int(str(config[name])) for name in ("num_hidden_layers", "num_attention_heads")
     )
-    found = attention_difference(first, second, alignment)
-    _draw(found.values, _names(tokenized, read, alignment), alignment)
+    asks_layer, asks_head = METHODS[view.method]
+    asked = ((view.layer if asks_layer else 0, view.head if asks_head else 0),)
+    if view.method == "chosen":
+        asked = view.heads
+    lacks = any(layer >= layers or head >= heads for layer, head in asked)
+    if lacks:
+        st.warning(
+            t("attention.no_such_head", model=model, layers=layers, heads=heads),
+            icon=":material/block:",
+        )
+    return lacks
+
+
+def _shown(side: _Side, view: View) -> ShownAttention:
+    matrix = attention_matrix(
+        side.model, side.texts, view.method, view.layer, view.head, view.heads
+    )
+    return show_attention(matrix, side.tokenized, view.options)
 
 
 def _names(
-    tokenized: TokenizedText, read: TokenizedText, alignment: Alignment
+    first: tuple[str, ...], second: tuple[str, ...], alignment: Alignment
 ) -> list[str]:
     return [
-        tokenized.tokens[i] if same else f"{tokenized.tokens[i]} / {read.tokens[j]}"
+        first[i] if same else f"{first[i]} / {second[j]}"
         for i, j, same in zip(
             alignment.first, alignment.second, alignment.is_same, strict=True
         )
     ]
 
 
-def _draw(values: np.ndarray, names: list[str], alignment: Alignment) -> None:
-    values, names = values[:_MOST_SHOWN, :_MOST_SHOWN], names[:_MOST_SHOWN]
+def _draw(values: np.ndarray, names: list[str]) -> None:
+    """The beginning as a picture; the numbers in words and in the file are of all."""
     most = np.unravel_index(np.argmax(np.abs(values)), values.shape)
+    shown = names[:_MOST_SHOWN]
     show_figure(
         value_map_figure(
-            values,
-            names,
-            names,
+            values[:_MOST_SHOWN, :_MOST_SHOWN],
+            shown,
+            shown,
             title=plain("attention.second_less_first"),
             row_title=plain("attention.from_token"),
             column_title=plain("attention.to_token"),
@@ -145,7 +209,6 @@ def _draw(values: np.ndarray, names: list[str], alignment: Alignment) -> None:
             row=names[int(most[0])],
             column=names[int(most[1])],
             value=float(values[most]),
-            alone=len(alignment.only_first) + len(alignment.only_second),
         ),
         columns={
             plain("attention.from_token"): [a for a in names for _ in names],
@@ -153,3 +216,23 @@ def _draw(values: np.ndarray, names: list[str], alignment: Alignment) -> None:
             plain("attention.second_less_first"): values.ravel().tolist(),
         },
     )
+    if len(names) > len(shown):
+        st.caption(
+            t("attention.difference_cut", count=len(shown), total=len(names)),
+        )
+
+
+def _say_what_is_outside(
+    found: AttentionDifference, alignment: Alignment, first: float, second: float
+) -> None:
+    """What the rows give to places without a partner; the last two are their sums."""
+    num_alone = len(alignment.only_first) + len(alignment.only_second)
+    if num_alone:
+        st.caption(
+            t(
+                "attention.difference_outside",
+                alone=num_alone,
+                first=float(found.outside_first.sum()) / (first or 1.0),
+                second=float(found.outside_second.sum()) / (second or 1.0),
+            )
+        )

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 # Work that is done without asking: about a second on two cores.
 _SHORT_WORK = 3e10
 _KINDS = ("heads", "parts")
+_SHARES = ("mass", "differs")  # kinds of maps without negative numbers
 _CHOSEN = "attention_chosen_in_map"
 
 
@@ -102,7 +103,7 @@ def _show_heads(values: np.ndarray, watched: Watched, kind: str) -> None:
     wanted = -np.abs(values) if watched.is_number else values
     most = np.unravel_index(np.argmin(wanted), values.shape)
     change = float(values[most])
-    _show_clickable(
+    show_clickable(
         values,
         kind,
         plain(_of("attention.delta_short", watched)),
@@ -123,7 +124,7 @@ def _of(key: str, watched: Watched) -> str:
 
 def _show_mass(mass: np.ndarray) -> None:
     best = np.unravel_index(np.argmax(mass), mass.shape)
-    _show_clickable(
+    show_clickable(
         mass,
         "mass",
         plain("attention.mass_short"),
@@ -136,10 +137,17 @@ def _show_mass(mass: np.ndarray) -> None:
     )
 
 
-def _show_clickable(
-    values: np.ndarray, kind: str, title: str, description: str
-) -> None:
-    """A map whose cells choose the head that the pictures above show."""
+def show_clickable(values: np.ndarray, kind: str, title: str, description: str) -> None:
+    """Draws a map whose cells choose the head that the pictures above show.
+
+    Call it inside a fragment: it runs the page again after a click.
+
+    Args:
+        values: float `[L, N]`; shares in [0, 1] where `kind` is one of `_SHARES`.
+        kind: "attention.map_title_" with it is the key of the heading.
+        title: what the numbers are.
+        description: what the map shows, as Markdown.
+    """
     key = f"attention_map_{kind}"
     st.markdown(f"**{t(f'attention.map_title_{kind}')}**")
     clickable_map(
@@ -148,7 +156,7 @@ def _show_clickable(
             {**canvas_words(), "legend_map": title},
             st.session_state[LAYER] - 1,
             st.session_state[HEAD] - 1,
-            is_difference=kind != "mass",
+            is_difference=kind not in _SHARES,
         ),
         key,
         lambda: _look_at(key, values.shape[0], values.shape[1]),
@@ -182,9 +190,7 @@ def _show_parts(parts: AblationMap | None, watched: Watched) -> None:
             is_signed=True,
         ),
         name="attention_map_parts",
-        description=t(
-            _of("attention.map_described_parts", watched), word=watched.name
-        ),
+        description=t(_of("attention.map_described_parts", watched), word=watched.name),
         columns={
             plain("attention.layer"): layers,
             **{name: values[:, i].tolist() for i, name in enumerate(names)},

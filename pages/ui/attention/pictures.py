@@ -19,12 +19,12 @@ from bertviz_core.figures.attention_export import (
 )
 from bertviz_core.figures.attention_view import AttentionView, StrongestLinks
 from bertviz_core.trace import TokenizedText
-from pages.ui.answers import describe_model
 from pages.ui.attention.answers import (
     all_attention,
     attention_links,
     attention_matrix,
     attention_thumbnails,
+    may_zero,
 )
 from pages.ui.attention.canvas import (
     attention_canvas,
@@ -37,8 +37,6 @@ from pages.ui.export import table_csv
 from pages.ui.language import current_language, plain, t
 
 _DRAWN_FROM = 0.05  # lines of less weight would hide the others
-# Squares of tokens times hidden size: about five seconds on two cores.
-_MOST_ZEROED = 3e9
 _MOST_SAVED = 128  # tokens; all heads of BERT-base are 9 MB then
 _KINDS = {MASK: "mask", SPECIAL: "special"}
 
@@ -57,7 +55,7 @@ def show_pictures(
     Returns:
         What is shown; `None`, with a sentence on the page, if nothing is left.
     """
-    if view.method == "value_zeroing" and not _may_zero(model, tokenized):
+    if view.method == "value_zeroing" and not may_zero(model, tokenized):
         st.info(t("attention.too_long_to_zero"), icon=":material/timer:")
         return None
     matrix = attention_matrix(
@@ -89,12 +87,6 @@ def show_pictures(
     if shown.left_out > 0:
         st.caption(t("attention.left_out", share=shown.left_out))
     return shown
-
-
-def _may_zero(model: str, tokenized: TokenizedText) -> bool:
-    """Whether every token's value can be taken away in a few seconds."""
-    hidden = int(str(describe_model(model).config["hidden_size"]))
-    return (tokenized.num_tokens * hidden) ** 2 <= _MOST_ZEROED
 
 
 def _offer_downloads(
