@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.masked_word import label
+from bertviz_core.analysis.wordlists import is_cjk
+from bertviz_core.figures.masked_word import LONGEST_LABEL, label
 
 _ROW_HEIGHT = 26  # pixels
 _FRAME_HEIGHT = 120  # pixels; title, labels and title of the columns
 _MOST_WRITTEN = 5  # cells that carry their number
 _WIDEST = 24  # columns; in narrower cells no number fits
-_LINE = 70  # characters that fit side by side below a map; more stand upright
+_LINE = 70  # letters that fit side by side below a map; more are turned
+_WIDE, _GAP = 2, 2  # letters that a Chinese character takes, and a gap
+_SIGN_HEIGHT = 16  # pixels; of characters one below the other
 
 # From ColorBrewer's PuOr, whose ends differ in lightness and in hue, also for
 # readers who do not see red or green. Source: Harrower and Brewer 2003.
@@ -83,7 +86,9 @@ def value_map_figure(
         "hovertemplate": f"%{{customdata}}<br>%{{z:.{digits}f}}<extra></extra>",
         **_colours(values, is_signed),
     }
-    layout = _layout(row_labels, column_labels, row_title, column_title)
+    layout = _layout(row_labels, row_title)
+    layout["xaxis"] |= {"title": {"text": column_title}} | _column_ticks(columns)
+    layout["height"] += _SIGN_HEIGHT * (_most_lines(layout["xaxis"]["ticktext"]) - 1)
     layout["title"] = {"text": title, "font": {"size": 14}, "x": 0}
     return go.Figure([trace], layout, _validate=False)
 
@@ -108,17 +113,38 @@ def _written(values: np.ndarray, digits: int) -> list[list[str]]:
     return texts.tolist()
 
 
-def _layout(
-    rows: list[str], columns: list[str], row_title: str, column_title: str
-) -> dict[str, Any]:
+def _column_ticks(columns: Sequence[str]) -> dict[str, Any]:
+    """Labels side by side; where there is no room turned, but Chinese upright."""
+    texts = [label(name) for name in columns]
+    places: dict[str, Any] = {"tickvals": list(range(len(columns)))}
+    width = sum(map(_width, columns))
+    if width <= _LINE:
+        return places | {"ticktext": texts, "tickangle": 0}
+    if not any(is_cjk(name) for name in columns):
+        return places | {"ticktext": texts, "tickangle": -90}
+    return places | {"ticktext": [_stacked(name) for name in columns], "tickangle": 0}
+
+
+def _width(name: str) -> int:
+    """Of a label and the gap beside it, in letters."""
+    return _GAP + sum(_WIDE if is_cjk(sign) else 1 for sign in name[:LONGEST_LABEL])
+
+
+def _stacked(name: str) -> str:
+    """The signs of a name one below the other, as Chinese is written in columns."""
+    short = name[: LONGEST_LABEL - 1] + "…" if len(name) > LONGEST_LABEL else name
+    return "<br>".join(label(sign) for sign in short)
+
+
+def _most_lines(texts: Sequence[str]) -> int:
+    return max(text.count("<br>") + 1 for text in texts)
+
+
+def _layout(rows: list[str], row_title: str) -> dict[str, Any]:
     return {
         "height": _FRAME_HEIGHT + _ROW_HEIGHT * len(rows),
         "margin": {"l": 0, "r": 0, "t": 32, "b": 0},
         "xaxis": {
-            "title": {"text": column_title},
-            "tickvals": list(range(len(columns))),
-            "ticktext": columns,
-            "tickangle": 0 if sum(map(len, columns)) <= _LINE else -90,
             "automargin": True,
             "fixedrange": True,
             "showgrid": False,

@@ -72,3 +72,41 @@ def test_labels_are_shown_letter_for_letter(values):
 def test_labels_that_do_not_fit_are_refused(values):
     with pytest.raises(ValueError, match="3 x 5"):
         drawn(values[:, :4])
+
+
+def columns_of(names):
+    figure = value_map_figure(
+        np.ones((1, len(names))),
+        ["one"],
+        names,
+        title="change",
+        row_title="layer",
+        column_title="token",
+        is_signed=False,
+    )
+    return json.loads(figure.to_json())["layout"]
+
+
+def shown(text):
+    """Without the signs that keep the reading direction."""
+    return text.replace("\u2068", "").replace("\u2069", "")
+
+
+def test_chinese_stands_upright_also_where_labels_do_not_fit_side_by_side():
+    names = ["[CLS]", *"今天天气很好我们去公园玩" * 4, "北京/上海", "[SEP]"]
+    layout = columns_of(names)
+    assert layout["xaxis"]["tickangle"] == 0
+    texts = [shown(text) for text in layout["xaxis"]["ticktext"]]
+    assert texts[1:3] == ["今", "天"]
+    assert texts[-2] == "北<br>京<br>/<br>上<br>海"
+    assert layout["height"] > columns_of(names[1:40])["height"]
+
+
+@pytest.mark.parametrize(
+    ("names", "angle"),
+    [(["word"] * 11, 0), (["word"] * 12, -90), (list("今天") * 30, 0)],
+)
+def test_labels_lie_side_by_side_where_they_fit(names, angle):
+    axis = columns_of(names)["xaxis"]
+    assert axis["tickangle"] == angle
+    assert [shown(text) for text in axis["ticktext"]] == names
