@@ -111,6 +111,49 @@ def nearest_heads(
     return tuple(others[:num_heads])
 
 
+def order_by_likeness(distances: np.ndarray) -> np.ndarray:
+    """An order of all heads in which like heads lie side by side.
+
+    The two nearest groups become one until one is left, a head alone being the first
+    kind of group; two groups are as far apart as their heads are on average. Each
+    time the ends that are nearest to each other are put side by side.
+
+    Args:
+        distances: float `[L, N, L, N]`, symmetric.
+
+    Returns:
+        int `[L * N]`: layer * N + head, every head once.
+
+    Source:
+        Sokal and Michener 1958, "A Statistical Method for Evaluating Systematic
+        Relationships": average linkage (UPGMA).
+    """
+    size = distances.shape[0] * distances.shape[1]
+    between = distances.reshape(size, size).astype(np.float64)
+    heads = between.copy()
+    groups = {head: [head] for head in range(size)}
+    np.fill_diagonal(between, np.inf)
+    for _ in range(size - 1):
+        one, other = divmod(int(between.argmin()), size)
+        shares = np.array([len(groups[one]), len(groups[other])], np.float64)
+        merged = (shares @ between[[one, other]]) / shares.sum()
+        groups[one] = _joined(groups[one], groups.pop(other), heads)
+        between[one], between[:, one] = merged, merged
+        between[other], between[:, other] = np.inf, np.inf
+        between[one, one] = np.inf
+    (order,) = groups.values()
+    return np.array(order, np.int64)
+
+
+def _joined(one: list[int], other: list[int], heads: np.ndarray) -> list[int]:
+    """Both orders in a row, turned so that the nearest ends meet."""
+    ways = [
+        (left, right) for left in (one, one[::-1]) for right in (other, other[::-1])
+    ]
+    left, right = min(ways, key=lambda way: float(heads[way[0][-1], way[1][0]]))
+    return left + right
+
+
 def _entropy(rows: np.ndarray) -> np.ndarray:
     """Bits of all rows of each head together, float64 `[heads]`."""
     logs = np.log2(rows, out=np.zeros_like(rows), where=rows > 0)

@@ -29,7 +29,7 @@ _SIGN_HEIGHT = 16  # pixels; of characters one below the other
 # readers who do not see red or green. Source: Harrower and Brewer 2003.
 _DIVERGING = [[0.0, "#b35806"], [0.5, "#f7f7f7"], [1.0, "#542788"]]
 # From viridis, lightness rising all the way. Source: Smith and van der Walt 2015.
-_SEQUENTIAL = [
+SEQUENTIAL = [
     [0.0, "#440154"],
     [0.25, "#3b528b"],
     [0.5, "#21918c"],
@@ -99,7 +99,7 @@ def _colours(values: np.ndarray, is_signed: bool) -> dict[str, Any]:
     if is_signed:
         return {"colorscale": _DIVERGING, "zmin": -top, "zmax": top}
     low = float(known.min(initial=0.0))
-    return {"colorscale": _SEQUENTIAL, "zmin": min(low, 0.0), "zmax": top}
+    return {"colorscale": SEQUENTIAL, "zmin": min(low, 0.0), "zmax": top}
 
 
 def _written(values: np.ndarray, digits: int) -> list[list[str]]:

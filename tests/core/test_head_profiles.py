@@ -1,10 +1,15 @@
 import dataclasses
+import itertools
 import math
 
 import numpy as np
 import pytest
 
-from bertviz_core.analysis.head_distances import divergence_sums, nearest_heads
+from bertviz_core.analysis.head_distances import (
+    divergence_sums,
+    nearest_heads,
+    order_by_likeness,
+)
 from bertviz_core.analysis.head_profiles import (
     LEAST_ROWS,
     MEASURES,
@@ -251,3 +256,37 @@ def test_the_nearest_heads_come_first_and_without_the_head_itself():
 def test_the_only_head_has_no_neighbour():
     only = divergence_sums(random_attention()[:1, :1]).distances()
     assert nearest_heads(only, 0, 0) == ()
+
+
+def test_heads_of_a_group_lie_side_by_side_and_near_ends_meet():
+    """Points on a line: their order along it is the one to be found again."""
+    points = np.array([[0.0, 90.0, 3.0], [51.0, 1.0, 50.0]])
+    distances = np.abs(np.subtract.outer(points, points))
+    order = order_by_likeness(distances)
+    assert sorted(order) == list(range(6))
+    along = points.ravel()[order]
+    assert list(along) in (sorted(along), sorted(along)[::-1])
+
+
+def test_an_order_takes_average_distances_of_groups():
+    """Against the same by hand, with means over all pairs of two groups."""
+    distances = divergence_sums(random_attention()).distances()
+    flat = distances.reshape(L * N, L * N)
+    groups = [{head} for head in range(L * N)]
+    merged = []
+
+    def mean_distance(pair):
+        return np.mean([flat[a, b] for a in pair[0] for b in pair[1]])
+
+    while len(groups) > 1:
+        one, other = min(itertools.combinations(groups, 2), key=mean_distance)
+        groups = [g for g in groups if g not in (one, other)] + [one | other]
+        merged.append(one | other)
+    order = order_by_likeness(distances).tolist()
+    for group in merged:
+        places = sorted(order.index(head) for head in group)
+        assert places == list(range(places[0], places[0] + len(group)))
+
+
+def test_a_single_head_is_its_own_order():
+    assert order_by_likeness(np.zeros((1, 1, 1, 1))).tolist() == [0]
