@@ -1,18 +1,22 @@
 """Chinese words in a text of characters: how many characters belong together.
 
-Written Chinese has no spaces, so the reader says how long a word is. Pure text, no
-vocabulary.
+Written Chinese has no spaces, so the reader says how long a word is, or writes the
+spaces. Pure text, no vocabulary.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
 from bertviz_core.analysis.wordlists import is_cjk
+from bertviz_core.errors import TextError
 from bertviz_core.mask_text import Word
 from bertviz_core.trace import TokenizedText
+
+_MOST_QUOTED = 12  # characters
 
 
 def is_character(text: str) -> bool:
@@ -74,3 +78,61 @@ def as_one_mask(tokenized: TokenizedText, mask_indices: range) -> str:
     end_of_first = int(tokenized.offsets[places[0], 1])
     end_of_last = int(tokenized.offsets[places[1], 1])
     return tokenized.text[:end_of_first] + tokenized.text[end_of_last:]
+
+
+def with_words(
+    tokenized: TokenizedText, words: str, pair_words: str = ""
+) -> TokenizedText:
+    """A text whose words are those that a reader has put spaces between.
+
+    Args:
+        tokenized: the text, as the model reads it.
+        words: the first text once more, a space between words; "" leaves the words
+            of the tokenizer.
+        pair_words: likewise the second text.
+
+    Returns:
+        The same tokens with other `word_ids`. A token that reaches over a space
+        belongs to the word that it begins in.
+
+    Raises:
+        TextError: more than spaces differs.
+    """
+    word_ids = tokenized.word_ids.copy()
+    for segment, text, spaced in (
+        (0, tokenized.text, words),
+        (1, tokenized.pair or "", pair_words),
+    ):
+        if not spaced.strip():
+            continue
+        by_character = _words_of_characters(text, spaced)
+        own = (tokenized.token_type_ids == segment) & ~tokenized.is_special
+        word_ids[own] = by_character[tokenized.offsets[own, 0]]
+    return dataclasses.replace(tokenized, word_ids=word_ids)
+
+
+def _words_of_characters(text: str, spaced: str) -> np.ndarray:
+    """Which word each character of a text belongs to, int32 `[characters]`."""
+    parts = spaced.split()
+    typed = "".join(parts)
+    places = [place for place, sign in enumerate(text) if not sign.isspace()]
+    own = "".join(text[place] for place in places)
+    if typed != own:
+        pairs = enumerate(zip(typed, own, strict=False))
+        shorter = min(len(typed), len(own))
+        at = next((index for index, (a, b) in pairs if a != b), shorter)
+        raise TextError(
+            "The words must be the text itself with spaces between them. Received: "
+            "{received}, where the text has {expected}. Type the text again and add "
+            "nothing but spaces.",
+            received=_beginning(typed[at:]),
+            expected=_beginning(own[at:]),
+        )
+    words = np.zeros(len(text), "int32")
+    words[places] = np.repeat(range(len(parts)), [len(part) for part in parts])
+    return words
+
+
+def _beginning(text: str) -> str:
+    """Of what may be long, in quotation marks; “” is nothing."""
+    return f"“{text[:_MOST_QUOTED]}”"

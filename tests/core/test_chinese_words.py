@@ -8,7 +8,9 @@ from bertviz_core.chinese_words import (
     characters_along,
     is_character,
     neighbouring_masks,
+    with_words,
 )
+from bertviz_core.errors import TextError
 from bertviz_core.mask_text import split_words
 from bertviz_core.trace import TokenizedText
 
@@ -23,7 +25,7 @@ def tokenized(text):
         input_ids=np.array([7, *(9 if word.is_mask else 1 for word in words), 8]),
         token_type_ids=np.zeros(len(words) + 2, int),
         offsets=np.array([(0, 0), *((w.start, w.end) for w in words), (0, 0)]),
-        word_ids=np.arange(-1, len(words) + 1),
+        word_ids=np.array([-1, *range(len(words)), -1]),
         unk_token_id=0,
         mask_token_id=9,
         num_tokens_uncut=len(words) + 2,
@@ -73,3 +75,47 @@ def test_masks_side_by_side_stand_for_one_word(mask_index, expected, one):
 def test_masks_with_a_space_between_them_are_two_words():
     text = tokenized("[MASK] [MASK]")
     assert neighbouring_masks(text, 1) == range(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "expected"),
+    [
+        ("我喜欢吃苹果", "我 喜欢 吃 苹果", [-1, 0, 1, 1, 2, 3, 3, -1]),
+        ("我 喜欢", " 我喜  欢 ", [-1, 0, 0, 1, -1]),
+        ("北[MASK]好", "北[MASK] 好", [-1, 0, 0, 1, -1]),
+        ("北京", "  ", [-1, 0, 1, -1]),
+    ],
+)
+def test_the_reader_says_where_words_end(text, words, expected):
+    before = tokenized(text)
+    found = with_words(before, words)
+    assert found.word_ids.tolist() == expected
+    assert found.tokens == before.tokens
+
+
+def test_each_text_of_a_pair_has_its_own_words():
+    import dataclasses
+
+    both = dataclasses.replace(
+        tokenized("北京大学"),
+        pair="很好",
+        text="北京",
+        token_type_ids=np.array([0, 0, 0, 1, 1, 1]),
+        offsets=np.array([(0, 0), (0, 1), (1, 2), (0, 1), (1, 2), (0, 0)]),
+    )
+    assert with_words(both, "", "很好").word_ids.tolist() == [-1, 0, 1, 0, 0, -1]
+    assert with_words(both, "北京", "很 好").word_ids.tolist() == [-1, 0, 0, 0, 1, -1]
+
+
+@pytest.mark.parametrize(
+    ("words", "received", "expected"),
+    [
+        ("北 东", "“东”", "“京”"),
+        ("北", "“”", "“京”"),
+        ("北 京 市", "“市”", "“”"),
+    ],
+)
+def test_words_that_are_not_the_text_are_refused(words, received, expected):
+    with pytest.raises(TextError) as error:
+        with_words(tokenized("北京"), words)
+    assert f"Received: {received}, where the text has {expected}" in str(error.value)
