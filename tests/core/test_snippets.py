@@ -7,13 +7,13 @@ import string
 import numpy as np
 import pytest
 
-from bertviz_core.snippets import masked_sentences, masked_words
+from bertviz_core.snippets import attention, masked_sentences, masked_words
 from bertviz_core.snippets.writing import literal, write_snippet
 from tests.core.nasty_texts import NASTY_TEXTS
 
 TEMPLATES = {
     name: template
-    for module in (masked_words, masked_sentences)
+    for module in (attention, masked_words, masked_sentences)
     for name, template in vars(module).items()
     if name.isupper()
 }
