@@ -16,7 +16,9 @@ from bertviz_core.trace import FrozenArrays
 
 @dataclass(frozen=True)
 class PairArithmetic(FrozenArrays):
-    """From two vectors to one attention probability, in float64.
+    """From two vectors to one attention probability, and what it lets through.
+
+    All in float64.
 
     Args:
         layer, head: from 0.
@@ -30,6 +32,11 @@ class PairArithmetic(FrozenArrays):
             sparse pattern does not let the query token look.
         probs: float64 `[K]`, softmax of scores plus mask terms.
         exposed_prob: what the forward pass computed for this pair.
+        value: float64 `[D]`, v of the key token.
+        output: float64 `[D]`, the head's output for the query token: the sum of
+            probability times v over all keys.
+        norm: length of a f(x), this pair's part of what the attention block adds:
+            probability times v through the head's rows of the output projection.
     """
 
     layer: int
@@ -44,6 +51,14 @@ class PairArithmetic(FrozenArrays):
     mask_terms: np.ndarray
     probs: np.ndarray
     exposed_prob: float
+    value: np.ndarray
+    output: np.ndarray
+    norm: float
+
+    @property
+    def weighted(self) -> np.ndarray:
+        """Float64 `[D]`: probability times v, this pair's part of `output`."""
+        return self.prob * self.value
 
     @property
     def score(self) -> float:

@@ -8,7 +8,7 @@ from bertviz_core.experiments.attention_results import PairArithmetic
 
 
 def attention_formulas(found: PairArithmetic) -> tuple[str, ...]:
-    """Shapes, score, mask where there is one, and softmax.
+    """Shapes, score, mask, softmax, and what is passed on.
 
     Args:
         found: the numbers.
@@ -22,7 +22,7 @@ def attention_formulas(found: PairArithmetic) -> tuple[str, ...]:
     size, num_keys = len(found.query), len(found.scores)
     dot, score = float(found.running_sums[-1]), found.score
     shapes = (
-        rf"Q, K \in \mathbb{{R}}^{{{num_keys} \times {size}}}, \quad "
+        rf"Q, K, V \in \mathbb{{R}}^{{{num_keys} \times {size}}}, \quad "
         rf"S = \frac{{Q K^\top}}{{\sqrt{{{size}}}}} \in "
         rf"\mathbb{{R}}^{{{num_keys} \times {num_keys}}}"
     )
@@ -31,16 +31,29 @@ def attention_formulas(found: PairArithmetic) -> tuple[str, ...]:
         rf"s = \frac{{q \cdot k}}{{\sqrt{{{size}}}}} = "
         rf"\frac{{{dot:.4f}}}{{{math.sqrt(size):.4f}}} = {score:.4f}",
     ]
-    if found.mask_term:
-        steps.append(rf"s + m = {score:.4f} {found.mask_term:+.0f}")
+    # 0 where the token may be looked at: said all the same, or a sparse model would
+    # show a score and no reason for a weight of 0.
+    steps.append(
+        rf"s + m = {score:.4f} {found.mask_term:+.0f} = "
+        rf"{score + found.mask_term:.4f}"
+    )
     masked = found.scores + found.mask_terms
     # Less the largest score, so that no power is too large to write.
     top = float(masked.max())
     power = math.exp(score + found.mask_term - top)
     total = math.fsum(math.exp(float(value) - top) for value in masked)
     steps.append(
-        rf"\alpha = \frac{{e^{{s - {top:.4f}}}}}"
-        rf"{{\sum_{{j=1}}^{{{num_keys}}} e^{{s_j - {top:.4f}}}}} = "
+        rf"\alpha = \frac{{e^{{s + m - {top:.4f}}}}}"
+        rf"{{\sum_{{j=1}}^{{{num_keys}}} e^{{s_j + m_j - {top:.4f}}}}} = "
         rf"\frac{{{power:.4f}}}{{{total:.4f}}} = {found.prob:.6f}"
+    )
+    own, whole = (math.hypot(*vector) for vector in (found.weighted, found.output))
+    steps.append(
+        rf"o = \sum_{{j=1}}^{{{num_keys}}} \alpha_j v_j \in \mathbb{{R}}^{{{size}}}, "
+        rf"\quad \lVert \alpha v \rVert = {own:.4f}, "
+        rf"\quad \lVert o \rVert = {whole:.4f}"
+    )
+    steps.append(
+        rf"\lVert \alpha f(x) \rVert = \lVert \alpha v W_O \rVert = {found.norm:.4f}"
     )
     return tuple(steps)

@@ -17,6 +17,7 @@ def choose_linked(
     options: Sequence[str],
     *,
     key: str,
+    default: str | None = None,
     **arguments: object,
 ) -> str:
     """Draws a choice that is part of the address.
@@ -25,14 +26,17 @@ def choose_linked(
         widget: `selectbox`, `segmented_control` or `pills` of Streamlit, or of a
             container.
         label: of the widget.
-        options: the first one is the default.
+        options: in their order.
         key: of the widget, and of the choice in the address.
+        default: one of the options, which the address leaves out; `None` for the
+            first.
         arguments: passed on.
 
     Returns:
         The option that is chosen.
     """
-    return _draw(widget, label, options, options[0], key, arguments) or options[0]
+    default = options[0] if default is None else default
+    return _draw(widget, label, options, default, key, arguments) or default
 
 
 def choose_linked_or_none(

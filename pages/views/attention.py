@@ -4,10 +4,13 @@ import streamlit as st
 
 from pages.ui.answers import describe_model, tokenize
 from pages.ui.attention.controls import choose_view
+from pages.ui.attention.pair import follow_lock
 from pages.ui.attention.panels import ask_further
 from pages.ui.attention.pictures import show_pictures
 from pages.ui.attention.terms import explain_terms
 from pages.ui.attention.texts import edit_texts
+from pages.ui.attention.view_code import show_view_code
+from pages.ui.attention.words import own_words
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work, page_head
 from pages.ui.language import t
@@ -29,6 +32,7 @@ if not texts.text.strip():
 
 with shown_to_user(), model_at_work():
     tokenized = tokenize(model, texts.text, texts.pair, cut=True)
+tokenized = own_words(tokenized)
 limit = int(str(describe_model(model).config["max_position_embeddings"]))
 if tokenized.was_cut:
     st.warning(
@@ -39,7 +43,10 @@ if tokenized.was_cut:
 st.header(t("attention.pictures_title"), anchor=False)
 with shown_to_user(), model_at_work():
     view = choose_view(model, has_pair=texts.pair is not None)
-    show_pictures(model, texts, tokenized, view)
+    shown = show_pictures(model, texts, tokenized, view)
+if shown is not None:
+    show_view_code(model, texts, view)
+follow_lock(None if shown is None else shown.places)
 
 st.header(t("attention.questions_title"), anchor=False)
 with shown_to_user():

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.analysis.head_distances import order_by_likeness
+from bertviz_core.analysis.head_profiles import BROAD_THRESHOLD, NamedHead
 from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.experiments.cause_results import SparsePattern, Switches, Target
 from bertviz_core.trace import ModelEntry
 from pages.ui.engine import client
+from tests.app.chinese_model import write_chinese_model
 from tests.app.test_attention import ROOT, TEXT, maps, said
 from tests.core.checkpoint_copies import HF, number_copy
+from tests.core.engine_waiting import ended
 
 DEADLINE_SECONDS = 60.0
 NUMBER = Target("classifier", 0)
 NUMBER_TEXT = "ab cab ba"
 
 
-def ask(
+def opened(
     panel: str, state: dict[str, object] | None = None, **params: str | list[str]
 ) -> AppTest:
     """Opens the page with a question, and waits for its jobs."""
@@ -35,6 +41,15 @@ def ask(
     return finished(app)
 
 
+def ask(
+    panel: str, state: dict[str, object] | None = None, **params: str | list[str]
+) -> AppTest:
+    """The same, where nothing goes wrong."""
+    app = opened(panel, state, **params)
+    assert not [error.value for error in app.error]
+    return app
+
+
 def finished(app: AppTest) -> AppTest:
     """Waits until no job is on its way."""
     end = time.monotonic() + DEADLINE_SECONDS
@@ -43,7 +58,6 @@ def finished(app: AppTest) -> AppTest:
         time.sleep(0.05)
         app.run()
     assert not app.exception
-    assert not [error.value for error in app.error]
     return app
 
 
@@ -89,6 +103,172 @@ def test_the_maps_of_a_number_are_in_its_own_unit(number_model):
         found = client().switch_off(number_model, NUMBER_TEXT, NUMBER, off)
         assert number == pytest.approx(found.delta_logit, abs=1e-5)
     assert "Change of the number price" in said(app)
+
+
+def test_every_name_is_in_the_table_and_the_rules_are_stated(monkeypatch):
+    one = NamedHead(1, 2, "broad", 0.95, BROAD_THRESHOLD, 1.0, 9)
+    monkeypatch.setattr(CorpusProfile, "names", lambda self: (one,) * 250)
+    app = ask("profile")
+    assert len(app.dataframe[0].value) == 250
+    assert "more than 50% of its attention" in said(app)
+    assert "at least 90% of the entropy" in said(app)
+
+
+def locked(place: int, other: int | None) -> dict[str, object]:
+    """A session in which a cell, or a row, of the pictures is locked."""
+    chosen = {"layer": 0, "head": 0, "from": place, "to": other, "turn": 1}
+    return {"attention_canvas": {"selection": chosen}}
+
+
+def pair_of(app: AppTest) -> tuple[str, str]:
+    names = ("attention_from", "attention_to")
+    return tuple(app.selectbox(key=name).value for name in names)
+
+
+@pytest.mark.parametrize("panel", ["arithmetic", "switch"])
+def test_a_locked_cell_is_the_pair_that_is_asked_about(panel):
+    app = ask(panel, locked(3, 5), attention_cut_edge="true")
+    assert pair_of(app) == ("3", "5")
+    assert {name: app.query_params[name] for name in ("attention_from", "attention_to")}
+    app.selectbox(key="attention_from").set_value("6").run()
+    assert pair_of(app) == ("6", "5")
+
+
+def test_a_locked_word_of_a_picture_without_signs_is_found_in_the_text():
+    app = ask("arithmetic", locked(2, None), attention_hide_special="true")
+    assert pair_of(app)[0] == "3"
+
+
+def test_a_link_brings_the_pair_back():
+    app = ask("arithmetic", attention_from="4", attention_to="0")
+    assert pair_of(app) == ("4", "0")
+
+
+def test_a_pair_beyond_a_shorter_text_gives_way_to_one_of_the_text():
+    app = ask("arithmetic", attention_text="a cat", attention_from="9")
+    last = client().tokenize(DEFAULT_MODEL, "a cat").num_tokens - 1
+    assert pair_of(app) == ("1", str(last))
+
+
+def test_the_value_and_the_mask_of_a_pair_are_shown():
+    app = ask("arithmetic", attention_from="2", attention_to="4")
+    found = client().pair_arithmetic(DEFAULT_MODEL, TEXT, 0, 0, 2, 4)
+    rows = maps(app)[1]
+    np.testing.assert_allclose(rows[0], found.value)
+    np.testing.assert_allclose(rows[1], found.prob * found.value)
+    np.testing.assert_allclose(rows[2], found.output)
+    assert "mask m" in app.dataframe[0].value
+    assert any("s + m" in formula.value for formula in app.get("latex"))
+
+
+def test_like_heads_lie_side_by_side():
+    app = ask("profile", {"attention_likeness_box": True})
+    found = client().profile_heads(DEFAULT_MODEL, TEXT, cut=True)
+    order = order_by_likeness(found.distances)
+    expected = found.distances.reshape(len(order), -1)[np.ix_(order, order)]
+    np.testing.assert_allclose(maps(app)[-1], expected, atol=5e-4)
+
+
+def test_the_profile_of_the_bundled_sentences_is_that_of_the_engine():
+    app = ask("profile", attention_profile_where="corpus")
+    app.button(key="job_attention_profile_start").click().run()
+    shown = maps(finished(app))[0]
+    job = client().start("profile_corpus", model=DEFAULT_MODEL, language="en")
+    expected = ended(client(), job).result
+    np.testing.assert_allclose(shown, expected.profile.of("entropy_bits"))
+    assert f"mean over {expected.profile.num_texts} texts" in said(app)
+    assert expected.profile.num_texts >= 100
+
+
+@pytest.mark.parametrize(("most", "title"), [(0, "a quick estimate"), (1e20, "exact")])
+def test_an_estimate_comes_first_where_the_exact_map_takes_long(
+    monkeypatch, most, title
+):
+    monkeypatch.setattr("pages.ui.attention.maps._SHORT_WORK", most)
+    app = ask("maps")
+    assert f"What each head causes: {title}" in said(app)
+    starts = [button.key for button in app.button if button.key.endswith("_start")]
+    assert starts == (["job_attention_ablate_heads_start"] if most == 0 else [])
+    if most == 0:
+        app.button(key=starts[0]).click().run()
+        assert "What each head causes: exact" in said(finished(app))
+
+
+@pytest.fixture(scope="module")
+def chinese_model(tmp_path_factory):
+    return str(write_chinese_model(tmp_path_factory.mktemp("models")))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("我 喜欢 吃 苹果", ["我", "喜欢", "吃", "苹果"]),
+        ("我 喜欢", ["我", "喜", "欢", "吃", "苹", "果"]),
+    ],
+)
+def test_chinese_words_are_those_that_the_reader_types(chinese_model, words, expected):
+    app = opened(
+        "compare",
+        model=chinese_model,
+        attention_text="我喜欢吃苹果",
+        attention_words=words,
+        attention_merge_words="true",
+        attention_compared_text=" ".join(expected),
+        attention_hide_special="true",
+    )
+    columns = json.loads(app.get("plotly_chart")[-1].proto.spec)["layout"]["xaxis"]
+    labels = [text.strip("\u2068\u2069") for text in columns["ticktext"]]
+    assert labels == expected
+    said_so = [error.value for error in app.error]
+    assert ["where the text has “吃苹果”" in one for one in said_so] == (
+        [True] if len(expected) == 6 else []
+    )
+
+
+CLEAN, CORRUPTED = "Paris is the capital of [MASK].", "Rome is the capital of [MASK]."
+
+
+@pytest.mark.parametrize("contrast", [None, "italy"])
+def test_patching_shows_what_each_state_brings_back(contrast):
+    app = ask(
+        "patch",
+        {} if contrast is None else {"attention_contrast": contrast},
+        attention_text=CLEAN,
+        attention_other=CORRUPTED,
+    )
+    app.button(key="job_attention_patch_start").click().run()
+    words = client().vocabulary(DEFAULT_MODEL)
+    predictions = client().predict_masks(DEFAULT_MODEL, CLEAN)
+    best = int(predictions.logits[0].argmax())
+    job = client().start(
+        "patch_hidden_states",
+        model=DEFAULT_MODEL,
+        clean=CLEAN,
+        corrupted=CORRUPTED,
+        target=Target("mlm", best, int(predictions.positions[0])),
+        minus=None if contrast is None else words.index(contrast),
+    )
+    shown = maps(finished(app))[0]
+    expected = ended(client(), job).result
+    assert expected.quantity == ("logit_difference" if contrast else "probability")
+    np.testing.assert_allclose(shown, expected.recovered, atol=1e-6)
+    assert f"{expected.clean_score:.3f} in your text" in said(app)
+    assert ("less logit of italy" in said(app)) == bool(contrast)
+
+
+def test_a_contrast_that_is_no_word_is_named():
+    state = {"attention_contrast": "qqqqqqq"}
+    app = ask("patch", state, attention_text=CLEAN)
+    assert "qqqqqqq" in said(app)
+
+
+def test_a_number_has_no_contrast(number_model):
+    app = ask_number(number_model, "patch", attention_other="ba cab ab")
+    assert "attention_contrast" not in [box.key for box in app.selectbox]
+    app.button(key="job_attention_patch_start").click().run()
+    recovered = maps(finished(app))[0]
+    assert np.isfinite(recovered).all()
+    assert recovered[-1, 0] == pytest.approx(1)
 
 
 OTHER = TEXT.replace("dog", "horse")

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_attention_canvas import click_head
+from tests.browser.test_attention_canvas import cell_position, click_head
 
 pytestmark = pytest.mark.browser
 
@@ -64,6 +64,17 @@ def test_a_click_on_a_similar_head_moves_the_pictures(visit):
     expect(chosen(page, "head")).to_have_value(wanted[2])
     title = f"Heads that look like {wanted[1]}·{wanted[2]}"
     expect(page.get_by_text(title)).to_be_visible()
+
+
+def test_a_locked_cell_is_the_pair_that_the_arithmetic_is_about(visit):
+    page, view = open_page(
+        visit, "?attention_panel=arithmetic&attention_text=a+cat+sat"
+    )
+    at = cell_position(view, 2, 1, num_tokens=5)
+    view.locator("canvas.heat").click(position=at)
+    expect(chosen(page, "from")).to_have_value("3 cat")
+    expect(chosen(page, "to")).to_have_value("2 a")
+    expect(page).to_have_url(re.compile("attention_from=2&attention_to=1"))
 
 
 def test_the_map_of_causes_is_computed_and_compared(visit):

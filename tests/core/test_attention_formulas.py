@@ -11,7 +11,7 @@ from bertviz_core.figures.attention_formulas import attention_formulas
 
 def arithmetic(mask_terms):
     rng = np.random.default_rng(2)
-    query, key = rng.normal(size=(2, 6))
+    query, key, value = rng.normal(size=(3, 6))
     products = query * key
     scores = rng.normal(size=5) * 400  # powers that no float could hold
     scores[3] = products.sum() / np.sqrt(6)
@@ -28,12 +28,15 @@ def arithmetic(mask_terms):
         mask_terms=mask_terms,
         probs=probs,
         exposed_prob=float(probs[3]),
+        value=value,
+        output=2 * value,
+        norm=1.25,
     )
 
 
 def test_every_step_ends_in_its_number():
     found = arithmetic(np.zeros(5))
-    shapes, score, softmax = attention_formulas(found)
+    shapes, score, _, softmax, output, brought = attention_formulas(found)
     assert r"\mathbb{R}^{5 \times 6}" in shapes
     assert score.endswith(f"= {found.score:.4f}")
     assert r"\sqrt{6}" in score
@@ -41,9 +44,15 @@ def test_every_step_ends_in_its_number():
     assert r"^{5}" in softmax
     power, total = map(float, re.findall(r"frac\{([\d.]+)\}\{([\d.]+)\} =", softmax)[0])
     assert power / total == pytest.approx(found.prob, abs=1e-4)
+    lengths = [np.linalg.norm(x) for x in (found.prob * found.value, found.output)]
+    shown = [float(number) for number in re.findall(r"Vert = ([\d.]+)", output)]
+    assert shown == pytest.approx(lengths, abs=1e-4)
+    assert brought.endswith("= 1.2500")
 
 
-def test_a_mask_is_a_step_of_its_own():
-    steps = attention_formulas(arithmetic(np.full(5, -10000.0)))
-    assert len(steps) == 4
-    assert steps[2].endswith("-10000")
+@pytest.mark.parametrize("term", [0.0, -10000.0])
+def test_a_mask_is_always_a_step_of_its_own(term):
+    found = arithmetic(np.full(5, term))
+    step = attention_formulas(found)[2]
+    assert f"{term:+.0f}" in step
+    assert step.endswith(f"= {found.score + term:.4f}")

@@ -92,6 +92,20 @@ def test_the_steps_of_a_pair_end_at_the_exposed_probability(case):
         assert steps.exposed_prob == exposed
 
 
+def test_a_pair_lets_through_its_value_times_its_weight(case):
+    for layer, head, query, key in [(0, 6, 1, 2), (2, 3, 5, 6)]:
+        steps = pair_arithmetic(case.explorer, case.trace, layer, head, query, key)
+        weights = case.weights["layers"][layer]
+        size = CONFIG.head_size
+        own = slice(head * size, (head + 1) * size)
+        value = oracle.dense(case.source(layer), *weights["value"])[:, own]
+        agree(steps.value, value[key], 1e-10)
+        agree(steps.weighted, steps.prob * value[key], 1e-10)
+        agree(steps.output, case.attention(layer)[0][query, own], 1e-10)
+        part = parts_of(case, layer)[head, query, key]
+        assert steps.norm == pytest.approx(np.linalg.norm(part), abs=1e-9)
+
+
 def test_what_a_pattern_hides_is_seen_in_the_mask_term(case):
     steps = pair_arithmetic(case.explorer, case.trace, 1, 2, 3, 6)
     hidden = np.where(case.keep(3) == 1, 0.0, -10000.0)

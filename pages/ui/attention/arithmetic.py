@@ -8,15 +8,16 @@ import streamlit as st
 from bertviz_core.experiments.attention_results import PairArithmetic
 from bertviz_core.figures.attention_formulas import attention_formulas
 from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import pair_arithmetic
+from pages.ui.attention.pair import choose_pair
 from pages.ui.attention.texts import Texts
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
-
-FROM, TO = "attention_from", "attention_to"
 
 
 @st.fragment
@@ -34,38 +35,55 @@ def explore_arithmetic(
     """
     st.markdown(t("attention.arithmetic_intro", layer=layer + 1, head=head + 1))
     with shown_to_user():
-        row, column = _choose_pair(tokenized)
+        row, column = choose_pair(tokenized, "edge_from", "looks_at")
         found = pair_arithmetic(model, texts, layer, head, row, column)
         _show_vectors(found)
         _show_formula(found)
         _show_softmax(found, tokenized)
-
-
-def _choose_pair(tokenized: TokenizedText) -> tuple[int, int]:
-    names = [f"{i + 1} {token}" for i, token in enumerate(tokenized.tokens)]
-    chosen = []
-    for box, key, text in zip(
-        st.columns(2), (FROM, TO), ("edge_from", "looks_at"), strict=True
-    ):
-        # A text that got shorter may have lost the token.
-        if st.session_state.get(key, 0) >= len(names):
-            st.session_state[key] = 0
-        chosen.append(
-            box.selectbox(
-                t(f"attention.{text}"),
-                range(len(names)),
-                index=min(1, len(names) - 1),
-                format_func=names.__getitem__,
-                key=key,
-            )
+        _show_value(found, tokenized.tokens[column])
+        show_code(
+            programs.ARITHMETIC,
+            name="attention_arithmetic",
+            model=model,
+            text=texts.text,
+            pair=texts.pair,
+            layer=layer,
+            head=head,
+            query=row,
+            key=column,
         )
-    return chosen[0] or 0, chosen[1] or 0
 
 
 def _show_vectors(found: PairArithmetic) -> None:
     rows = np.stack([found.query, found.key, found.products, found.running_sums])
-    names = [plain(f"attention.row_{name}") for name in ("q", "k", "product", "sum")]
-    size = len(found.query)
+    _show_rows(
+        rows,
+        ("q", "k", "product", "sum"),
+        "attention_arithmetic",
+        t(
+            "attention.vectors_described",
+            count=len(found.query),
+            total=float(found.running_sums[-1]),
+        ),
+    )
+
+
+def _show_value(found: PairArithmetic, token: str) -> None:
+    """What the weight lets through: the other half of the head's work."""
+    st.markdown(t("attention.value_intro", token=token, weight=found.prob))
+    _show_rows(
+        np.stack([found.value, found.weighted, found.output]),
+        ("v", "weighted", "output"),
+        "attention_values",
+        t("attention.values_described", count=len(found.value), norm=found.norm),
+    )
+
+
+def _show_rows(
+    rows: np.ndarray, keys: tuple[str, ...], name: str, description: str
+) -> None:
+    names = [plain(f"attention.row_{key}") for key in keys]
+    size = rows.shape[1]
     show_figure(
         value_map_figure(
             rows,
@@ -76,15 +94,11 @@ def _show_vectors(found: PairArithmetic) -> None:
             column_title=plain("attention.dimension"),
             is_signed=True,
         ),
-        name="attention_arithmetic",
-        description=t(
-            "attention.vectors_described",
-            count=size,
-            total=float(found.running_sums[-1]),
-        ),
+        name=name,
+        description=description,
         columns={
             plain("attention.dimension"): list(range(1, size + 1)),
-            **{name: row.tolist() for name, row in zip(names, rows, strict=True)},
+            **{key: row.tolist() for key, row in zip(names, rows, strict=True)},
         },
     )
 
@@ -106,6 +120,7 @@ def _show_softmax(found: PairArithmetic, tokenized: TokenizedText) -> None:
     table = {
         plain("attention.token"): list(tokenized.tokens),
         plain("attention.score_s"): found.scores.tolist(),
+        plain("attention.mask_m"): found.mask_terms.tolist(),
         plain("attention.weight_alpha"): found.probs.tolist(),
     }
     with st.expander(t("attention.whole_row"), icon=":material/table:"):

@@ -23,6 +23,7 @@ from pages.ui.attention.answers import attention_matrix, compare_heads, may_zero
 from pages.ui.attention.controls import METHODS, View
 from pages.ui.attention.maps import show_clickable
 from pages.ui.attention.texts import Texts
+from pages.ui.attention.words import words_of_other
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
@@ -71,6 +72,7 @@ def explore_differences(
         other_model, other_texts = other
         with model_at_work():
             read = tokenize(other_model, other_texts.text, other_texts.pair, cut=True)
+            read = words_of_other(read, is_same=other_texts == texts)
             sides = (
                 _Side(model, texts, tokenized),
                 _Side(other_model, other_texts, read),
@@ -140,16 +142,20 @@ def _show_matrix(first: _Side, second: _Side, view: View) -> None:
     ):
         st.info(t("attention.too_long_to_zero"), icon=":material/timer:")
         return
-    sides = [_shown(side, view) for side in (first, second)]
-    alignment = align_tokens(*(shown.places.labels for shown in sides))
+    here, there = _shown(first, view), _shown(second, view)
+    labels = here.places.labels, there.places.labels
+    alignment = align_tokens(*labels)
     if not len(alignment.first):
         st.info(t("attention.nothing_in_common"), icon=":material/difference:")
         return
-    found = attention_difference(*(shown.values for shown in sides), alignment)
-    names = _names(*(shown.places.labels for shown in sides), alignment)
-    _draw(found.values, names)
-    rows = sides[0].values[alignment.first], sides[1].values[alignment.second]
-    _say_what_is_outside(found, alignment, *(float(side.sum()) for side in rows))
+    found = attention_difference(here.values, there.values, alignment)
+    _draw(found.values, _names(*labels, alignment))
+    _say_what_is_outside(
+        found,
+        alignment,
+        float(here.values[alignment.first].sum()),
+        float(there.values[alignment.second].sum()),
+    )
 
 
 def _lacks_heads(model: str, view: View) -> bool:
@@ -159,9 +165,8 @@ def _lacks_heads(model: str, view: View) -> bool:
         int(str(config[name])) for name in ("num_hidden_layers", "num_attention_heads")
     )
     asks_layer, asks_head = METHODS[view.method]
-    asked = ((view.layer if asks_layer else 0, view.head if asks_head else 0),)
-    if view.method == "chosen":
-        asked = view.heads
+    one = (view.layer if asks_layer else 0, view.head if asks_head else 0)
+    asked = view.heads if view.method == "chosen" else (one,)
     lacks = any(layer >= layers or head >= heads for layer, head in asked)
     if lacks:
         st.warning(

@@ -11,6 +11,7 @@ from bertviz_core.analysis.correlation import map_agreement
 from bertviz_core.experiments.cause_results import AblationMap, PartAblation
 from bertviz_core.figures.attention_view import HeadMap
 from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.snippets import attention as programs
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
 from pages.ui.attention.answers import attention_mass, estimate_heads
@@ -19,6 +20,7 @@ from pages.ui.attention.canvas import head_map as clickable_map
 from pages.ui.attention.controls import HEAD, LAYER, select_head
 from pages.ui.attention.target import Watched
 from pages.ui.attention.texts import Texts
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv, show_figure
 from pages.ui.head import model_at_work
@@ -60,6 +62,7 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
         )
     if kind == "parts":
         _show_parts(_ask(model, texts, watched, num_tokens, "ablate_parts"), watched)
+        _show_code(programs.PART_MAP, model, texts, watched)
         return
     exact = _ask(model, texts, watched, num_tokens, "ablate_heads")
     first, second = st.columns(2)
@@ -72,6 +75,18 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
         _show_mass(mass)
     if exact is not None:
         _compare(exact.deltas, estimate, mass)
+    _show_code(programs.HEAD_MAP, model, texts, watched)
+
+
+def _show_code(template: str, model: str, texts: Texts, watched: Watched) -> None:
+    show_code(
+        template,
+        name="attention_map",
+        model=model,
+        text=texts.text,
+        pair=texts.pair,
+        **watched.literals,
+    )
 
 
 def _ask(

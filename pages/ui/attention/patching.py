@@ -8,8 +8,10 @@ import streamlit as st
 from bertviz_core.experiments.cause_results import PatchingMap
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.mask_text import normalise_masks
-from pages.ui.attention.target import Watched
+from bertviz_core.snippets import attention as programs
+from pages.ui.attention.target import Watched, choose_contrast
 from pages.ui.attention.texts import Texts
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
@@ -38,10 +40,11 @@ def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
         persist_state="session",
     )
     other = normalise_masks(other or "")[0].strip()
-    if not other:
-        st.info(t("attention.patch_empty"), icon=":material/edit:")
-        return
     with shown_to_user():
+        contrast = choose_contrast(model, texts, watched)
+        if not other:
+            st.info(t("attention.patch_empty"), icon=":material/edit:")
+            return
         result: PatchingMap | None = ask_job(
             "attention_patch",
             t("attention.patch_start"),
@@ -50,14 +53,25 @@ def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
             clean=texts.text,
             corrupted=other,
             target=watched.target,
+            minus=None if contrast is None else contrast.target.index,
             clean_pair=texts.pair,
             corrupted_pair=texts.pair,
         )
         if result is not None:
-            _show(result, watched)
+            _show(result, watched, contrast)
+            show_code(
+                programs.PATCHED,
+                name="attention_patch",
+                model=model,
+                text=texts.text,
+                pair=texts.pair,
+                other=other,
+                minus=None if contrast is None else contrast.target.index,
+                **watched.literals,
+            )
 
 
-def _show(result: PatchingMap, watched: Watched) -> None:
+def _show(result: PatchingMap, watched: Watched, contrast: Watched | None) -> None:
     recovered = result.recovered
     tokens = [
         clean if clean == corrupted else f"{corrupted} ← {clean}"
@@ -67,6 +81,8 @@ def _show(result: PatchingMap, watched: Watched) -> None:
     ]
     rows = [plain("attention.input_row"), *map(str, range(1, len(recovered)))]
     best = np.unravel_index(np.argmax(recovered[:-1]), recovered[:-1].shape)
+    names = {"row": rows[int(best[0])], "token": tokens[int(best[1])]}
+    share = float(recovered[best])
     show_figure(
         value_map_figure(
             recovered,
@@ -79,20 +95,31 @@ def _show(result: PatchingMap, watched: Watched) -> None:
             digits=3,
         ),
         name="attention_patch",
-        description=t(
-            "attention.patch_described",
-            word=watched.name,
-            clean=result.clean_score,
-            corrupted=result.corrupted_score,
-            row=rows[int(best[0])],
-            token=tokens[int(best[1])],
-            share=float(recovered[best]),
-        ),
+        description=_described(result, watched, contrast, share=share, **names),
         columns={
             plain("attention.after_layer"): [row for row in rows for _ in tokens],
             plain("attention.token"): [token for _ in rows for token in tokens],
             plain("attention.recovered"): recovered.ravel().tolist(),
         },
     )
-    if recovered[best] < _SMALLEST_SHARE:
+    if share < _SMALLEST_SHARE:
         st.caption(t("attention.patch_spread"))
+
+
+def _described(
+    result: PatchingMap,
+    watched: Watched,
+    contrast: Watched | None,
+    **best: str | float,
+) -> str:
+    """Both scores, and the state that brings back most, in words."""
+    scores = {"clean": result.clean_score, "corrupted": result.corrupted_score}
+    if contrast is None:
+        return t("attention.patch_described", word=watched.name, **scores, **best)
+    return t(
+        "attention.patch_described_contrast",
+        word=watched.name,
+        other=contrast.name,
+        **scores,
+        **best,
+    )

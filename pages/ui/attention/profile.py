@@ -5,13 +5,21 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.head_profiles import HeadProfile
+from bertviz_core.analysis.head_distances import order_by_likeness
+from bertviz_core.analysis.head_profiles import (
+    BROAD_THRESHOLD,
+    SHARE_THRESHOLD,
+    HeadProfile,
+)
 from bertviz_core.experiments.attention_results import CorpusProfile
+from bertviz_core.figures.head_likeness import head_likeness_figure
+from bertviz_core.snippets import attention as programs
 from pages.ui.address import choose_linked
 from pages.ui.attention.answers import profile_heads
 from pages.ui.attention.controls import select_head
 from pages.ui.attention.maps import head_columns, head_map
 from pages.ui.attention.texts import Texts
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
@@ -32,7 +40,6 @@ SHOWN = (
     "to_other_segment",
 )
 _NUM_NEAR = 5
-_MOST_NAMED = 200
 
 
 @st.fragment
@@ -45,7 +52,9 @@ def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
         layer: that is looked at now, from 0.
         head: likewise.
     """
-    st.markdown(t("attention.profile_intro"))
+    st.markdown(
+        t("attention.profile_intro", share=SHARE_THRESHOLD, broad=BROAD_THRESHOLD)
+    )
     with shown_to_user():
         where = choose_linked(
             st.segmented_control,
@@ -57,8 +66,8 @@ def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
         )
         with model_at_work():
             found = profile_heads(model, texts)
+        language = language_of(model) or current_language()
         if where == "corpus":
-            language = language_of(model) or current_language()
             found = ask_job(
                 "attention_profile",
                 t("attention.profile_start"),
@@ -68,12 +77,18 @@ def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
             )
         if found is None:
             return
-        _show_measure(found.profile)
+        measure = _show_measure(found.profile)
         _show_names(found)
         _show_near(found, layer, head)
+        _show_likeness(found)
+        template, source = programs.PROFILE, {"text": texts.text, "pair": texts.pair}
+        if where == "corpus":
+            template, source = programs.CORPUS_PROFILE, {"language": language}
+        chosen = {"measure": measure, "layer": layer, "head": head}
+        show_code(template, name="attention_profile", model=model, **source, **chosen)
 
 
-def _show_measure(profile: HeadProfile) -> None:
+def _show_measure(profile: HeadProfile) -> str:
     measured = [name for name in SHOWN if not np.isnan(profile.of(name)).all()]
     name = choose_linked(
         st.selectbox,
@@ -98,6 +113,7 @@ def _show_measure(profile: HeadProfile) -> None:
         ),
         columns=head_columns(values, title),
     )
+    return name
 
 
 def _show_names(found: CorpusProfile) -> None:
@@ -109,19 +125,15 @@ def _show_names(found: CorpusProfile) -> None:
     st.dataframe(
         {
             plain("attention.head_column"): [
-                f"{one.layer + 1}·{one.head + 1}" for one in named[:_MOST_NAMED]
+                f"{one.layer + 1}·{one.head + 1}" for one in named
             ],
             plain("attention.name_column"): [
-                plain(f"attention.name_{_key(one.name)}") for one in named[:_MOST_NAMED]
+                plain(f"attention.name_{_key(one.name)}") for one in named
             ],
-            plain("attention.score_column"): [o.score for o in named[:_MOST_NAMED]],
-            plain("attention.threshold_column"): [
-                one.threshold for one in named[:_MOST_NAMED]
-            ],
-            plain("attention.baseline_column"): [
-                one.baseline for one in named[:_MOST_NAMED]
-            ],
-            plain("attention.rows_column"): [o.num_rows for o in named[:_MOST_NAMED]],
+            plain("attention.score_column"): [o.score for o in named],
+            plain("attention.threshold_column"): [one.threshold for one in named],
+            plain("attention.baseline_column"): [one.baseline for one in named],
+            plain("attention.rows_column"): [o.num_rows for o in named],
         },
         hide_index=True,
         alt=t("attention.names_title"),
@@ -156,6 +168,52 @@ def _show_near(found: CorpusProfile, layer: int, head: int) -> None:
             )
             if is_chosen:
                 st.rerun()  # a fragment runs alone: the pictures show another head now
+
+
+def _show_likeness(found: CorpusProfile) -> None:
+    """Every head against every other, so that groups of like heads can be seen."""
+    num_layers, num_heads = found.distances.shape[:2]
+    if num_layers * num_heads < 2:  # nothing to be like
+        return
+    # Made when it is opened: of 144 heads it is as large as the rest of the panel.
+    box = st.expander(
+        t("attention.likeness_title"),
+        icon=":material/workspaces:",
+        key="attention_likeness_box",
+        on_change="rerun",
+    )
+    if box.open:
+        with box:
+            _draw_likeness(found, num_heads)
+
+
+def _draw_likeness(found: CorpusProfile, num_heads: int) -> None:
+    order = order_by_likeness(found.distances)
+    names = [f"{place // num_heads + 1}·{place % num_heads + 1}" for place in order]
+    distances = found.distances.reshape(len(order), -1)[np.ix_(order, order)]
+    first, second = np.triu_indices(len(order), k=1)
+    between = distances[first, second]
+    most = int(between.argmin())
+    show_figure(
+        head_likeness_figure(
+            distances,
+            names,
+            title=plain("attention.distance"),
+            side_title=plain("attention.head_column"),
+        ),
+        name="attention_likeness",
+        description=t(
+            "attention.likeness_described",
+            first=names[first[most]],
+            second=names[second[most]],
+            distance=float(between[most]),
+        ),
+        columns={
+            plain("attention.head_column"): [names[i] for i in first],
+            plain("attention.other_head"): [names[i] for i in second],
+            plain("attention.distance"): between.tolist(),
+        },
+    )
 
 
 def _key(name: str) -> str:

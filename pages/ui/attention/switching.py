@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import streamlit as st
 
 from bertviz_core.experiments.cause_results import (
@@ -11,13 +13,16 @@ from bertviz_core.experiments.cause_results import (
     Switches,
 )
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, vocabulary
 from pages.ui.attention.answers import switch_off
 from pages.ui.attention.controls import choose_heads
+from pages.ui.attention.pair import choose_pair
 from pages.ui.attention.target import Watched
 from pages.ui.attention.texts import Texts
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
@@ -58,6 +63,22 @@ def explore_switches(
             result.before, result.after, watched.name, answer_names(model, watched)
         )
         _say_what_it_means(result, switches)
+        _show_code(model, texts, watched, switches)
+
+
+def _show_code(model: str, texts: Texts, watched: Watched, switches: Switches) -> None:
+    show_code(
+        programs.SWITCHED_OFF,
+        name="attention_switch",
+        model=model,
+        text=texts.text,
+        pair=texts.pair,
+        heads=switches.heads,
+        attention=switches.attention,
+        feed_forward=switches.feed_forward,
+        edges=tuple(dataclasses.astuple(edge) for edge in switches.edges),
+        **watched.literals,
+    )
 
 
 def show_before_and_after(
@@ -157,22 +178,8 @@ def _choose_switches(
 def _choose_edges(tokenized: TokenizedText, layer: int, head: int) -> tuple[Edge, ...]:
     if not st.toggle(t("attention.cut_edge"), key=_CUT, bind="query-params"):
         return ()
-    names = [f"{i + 1} {token}" for i, token in enumerate(tokenized.tokens)]
-    first, second = st.columns(2)
-    row = first.selectbox(
-        t("attention.edge_from"),
-        range(len(names)),
-        format_func=names.__getitem__,
-        key=f"{_CUT}_from",
-    )
-    column = second.selectbox(
-        t("attention.edge_to"),
-        range(len(names)),
-        index=len(names) - 1,
-        format_func=names.__getitem__,
-        key=f"{_CUT}_to",
-        help=t("attention.edge_help"),
-    )
+    row, column = choose_pair(tokenized, "edge_from", "edge_to")
+    st.caption(t("attention.edge_help"))
     place = choose_linked(
         st.segmented_control,
         t("attention.edge_where"),
@@ -184,7 +191,7 @@ def _choose_edges(tokenized: TokenizedText, layer: int, head: int) -> tuple[Edge
     )
     in_layer = None if place == "everywhere" else layer
     in_head = head if place == "head" else None
-    return (Edge(row or 0, column or 0, in_layer, in_head),)
+    return (Edge(row, column, in_layer, in_head),)
 
 
 def _say_what_it_means(result: SwitchedPrediction, switches: Switches) -> None:

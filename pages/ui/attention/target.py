@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -15,7 +16,9 @@ from pages.ui.language import plain, t
 
 _WHAT = "attention_target"
 _WORD = "attention_word"
+_CONTRAST = "attention_contrast"
 _NUM_OFFERED = 50  # likeliest words in the list; any other may be typed
+_QUESTION = ":material/question_mark:"
 _IS_NEXT = 0  # google-research/bert, `create_pretraining_data.py`
 
 
@@ -32,6 +35,16 @@ class Watched:
     target: Target
     name: str
     is_number: bool = False
+
+    @property
+    def literals(self) -> dict[str, Any]:
+        """The target in a program, see `snippets.attention`."""
+        target = self.target
+        return {
+            "kind": target.head,
+            "index": target.index,
+            "position": target.position,
+        }
 
 
 def choose_target(model: str, texts: Texts, tokenized: TokenizedText) -> Watched | None:
@@ -64,6 +77,55 @@ def choose_target(model: str, texts: Texts, tokenized: TokenizedText) -> Watched
         return chosen
     with word_box:
         return _choose_word(model, texts, chosen)
+
+
+def choose_contrast(model: str, texts: Texts, watched: Watched) -> Watched | None:
+    """Draws the choice of an answer to hold the watched one against.
+
+    Args:
+        model: its id.
+        texts: what it reads.
+        watched: the answer that is watched.
+
+    Returns:
+        The other answer of the same head; `None` if none is chosen, or if there is
+        none, as for a number.
+    """
+    names = _other_answers(model, texts, watched)
+    if not names:
+        return None
+    is_word = watched.target.head == "mlm"
+    chosen = st.selectbox(
+        t("attention.contrast"),
+        tuple(names),
+        index=None,
+        key=_CONTRAST,
+        placeholder=t("attention.no_contrast"),
+        accept_new_options=is_word,
+        help=t("attention.contrast_help"),
+    )
+    if chosen is None:
+        return None
+    index = _id_of(vocabulary(model), chosen) if is_word else names.get(chosen)
+    if index is None or index == watched.target.index:
+        st.warning(t("attention.unknown_contrast", word=chosen), icon=_QUESTION)
+        return None
+    other = Target(watched.target.head, index, watched.target.position)
+    return Watched(other, chosen)
+
+
+def _other_answers(model: str, texts: Texts, watched: Watched) -> dict[str, int]:
+    """Index of each answer that is offered, by name."""
+    target = watched.target
+    if target.head == "mlm":
+        words = vocabulary(model)
+        found = {words[index]: index for index in _likely(model, texts, watched)}
+    elif target.head == "nsp":
+        found = {plain("attention.is_next"): 0, plain("attention.is_random"): 1}
+    else:
+        labels = describe_model(model).labels
+        found = {label: index for index, label in enumerate(labels)}
+    return {name: index for name, index in found.items() if index != target.index}
 
 
 def _choices(
@@ -99,9 +161,7 @@ def _choices(
 
 def _choose_word(model: str, texts: Texts, chosen: Watched) -> Watched:
     words = vocabulary(model)
-    predictions = predict_masks(model, texts.text, texts.pair, cut=True)
-    row = list(predictions.positions).index(chosen.target.position)
-    likely = [words[i] for i in rank_order(predictions.logits[row])[:_NUM_OFFERED]]
+    likely = [words[index] for index in _likely(model, texts, chosen)]
     typed = st.session_state.get(_WORD)
     options = list(dict.fromkeys([*filter(None, [typed]), *likely]))
     word = st.selectbox(
@@ -116,11 +176,19 @@ def _choose_word(model: str, texts: Texts, chosen: Watched) -> Watched:
     if index is None:
         st.warning(
             t("attention.unknown_word", word=word or "", instead=likely[0]),
-            icon=":material/question_mark:",
+            icon=_QUESTION,
         )
         word, index = likely[0], words.index(likely[0])
     target = Target("mlm", index, chosen.target.position)
     return Watched(target, plain("attention.target_named", word=word or likely[0]))
+
+
+def _likely(model: str, texts: Texts, watched: Watched) -> list[int]:
+    """Ids of the likeliest words at a mask, best first."""
+    predictions = predict_masks(model, texts.text, texts.pair, cut=True)
+    row = list(predictions.positions).index(watched.target.position)
+    best: list[int] = rank_order(predictions.logits[row])[:_NUM_OFFERED].tolist()
+    return best
 
 
 def _id_of(words: tuple[str, ...], word: str) -> int | None:

@@ -1,0 +1,77 @@
+"""The pair of tokens that questions are about: who looks, and who is looked at.
+
+One pair for all questions: the cell that is locked in the pictures, until another one
+is chosen in the boxes. The link carries it.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bertviz_core.analysis.shown_attention import Places
+from bertviz_core.trace import TokenizedText
+from pages.ui.address import choose_linked
+from pages.ui.attention.canvas import Selection, current_selection
+from pages.ui.attention.controls import CANVAS
+from pages.ui.language import t
+
+FROM, TO = "attention_from", "attention_to"
+# The locked tokens that the boxes already show.
+_SEEN = "attention_pair_seen"
+
+
+def follow_lock(places: Places | None) -> None:
+    """Another cell was locked in the pictures: the boxes follow. Call it before them.
+
+    Args:
+        places: what the rows and columns of the pictures stand for; `None` where
+            there is no picture.
+    """
+    if places is None or CANVAS not in st.session_state:
+        return
+    # Layer and head are read elsewhere; here the tokens alone.
+    locked: Selection = current_selection(CANVAS, 1, 1, len(places))
+    now = (_token(places, locked.from_token), _token(places, locked.to_token))
+    if now == st.session_state.get(_SEEN, (None, None)):
+        return
+    st.session_state[_SEEN] = now
+    for key, token in zip((FROM, TO), now, strict=True):
+        if token is not None:
+            st.session_state[key] = str(token)
+
+
+def choose_pair(tokenized: TokenizedText, looks: str, seen: str) -> tuple[int, int]:
+    """Draws the two boxes.
+
+    Args:
+        tokenized: the text.
+        looks: key of the label of the token that looks, in "attention".
+        seen: likewise of the other one.
+
+    Returns:
+        Token indices.
+    """
+    names = [f"{i + 1} {token}" for i, token in enumerate(tokenized.tokens)]
+    options = [str(index) for index in range(len(names))]
+    # A word and the sign at the end, which many heads look at.
+    defaults = (options[min(1, len(names) - 1)], options[-1])
+    chosen = []
+    for box, key, text, default in zip(
+        st.columns(2), (FROM, TO), (looks, seen), defaults, strict=True
+    ):
+        index = choose_linked(
+            box.selectbox,
+            t(f"attention.{text}"),
+            options,
+            key=key,
+            default=default,
+            format_func=lambda option: names[int(option)],
+            help=t("attention.pair_box_help"),
+        )
+        chosen.append(int(index))
+    return chosen[0], chosen[1]
+
+
+def _token(places: Places, place: int | None) -> int | None:
+    """The first token that a row or column stands for."""
+    return None if place is None else int(places.first_tokens[place])
