@@ -15,9 +15,10 @@ def choose_linked(
     widget: Callable[..., object],
     label: str,
     options: Sequence[str],
+    default: str | None = None,
+    /,
     *,
     key: str,
-    default: str | None = None,
     **arguments: object,
 ) -> str:
     """Draws a choice that is part of the address.
@@ -27,9 +28,9 @@ def choose_linked(
             container.
         label: of the widget.
         options: in their order.
-        key: of the widget, and of the choice in the address.
         default: one of the options, which the address leaves out; `None` for the
             first.
+        key: of the widget, and of the choice in the address.
         arguments: passed on.
 
     Returns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import time
 
@@ -15,6 +16,7 @@ from bertviz_core.analysis.shown_attention import AttentionOptions, show_attenti
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.experiments.cause_results import SparsePattern, Switches, Target
+from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry
 from pages.ui.engine import client
 from tests.app.chinese_model import write_chinese_model
@@ -232,9 +234,9 @@ CLEAN, CORRUPTED = "Paris is the capital of [MASK].", "Rome is the capital of [M
 def test_patching_shows_what_each_state_brings_back(contrast):
     app = ask(
         "patch",
-        {} if contrast is None else {"attention_contrast": contrast},
         attention_text=CLEAN,
         attention_other=CORRUPTED,
+        **({} if contrast is None else {"attention_contrast": contrast}),
     )
     app.button(key="job_attention_patch_start").click().run()
     words = client().vocabulary(DEFAULT_MODEL)
@@ -254,6 +256,20 @@ def test_patching_shows_what_each_state_brings_back(contrast):
     np.testing.assert_allclose(shown, expected.recovered, atol=1e-6)
     assert f"{expected.clean_score:.3f} in your text" in said(app)
     assert ("less logit of italy" in said(app)) == bool(contrast)
+
+
+def test_a_link_brings_the_watched_answer_back():
+    text = "The [MASK] is the capital of [MASK]."
+    app = ask(
+        "switch", attention_text=text, attention_target="1", attention_word="italy"
+    )
+    assert app.selectbox(key="attention_word").value == "italy"
+    words = client().vocabulary(DEFAULT_MODEL)
+    position = int(client().tokenize(DEFAULT_MODEL, text).mask_positions[1])
+    target = Target("mlm", words.index("italy"), position)
+    found = client().switch_off(DEFAULT_MODEL, text, target, Switches(heads=((0, 0),)))
+    assert app.metric[0].value == percent(found.before.probability)
+    assert f"rank {found.before.rank} → {found.after.rank}" in app.metric[2].delta
 
 
 def test_a_contrast_that_is_no_word_is_named():
@@ -317,6 +333,27 @@ def test_a_long_comparison_names_the_largest_of_all_and_says_what_is_drawn():
     assert f"the first 64 of {len(difference)}" in said(app)
     largest = difference.flat[np.abs(difference).argmax()]
     assert f"{largest:+.4f}" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("panel", "name"),
+    [("comparing", "attention_difference"), ("sparse", "attention_sparse_edges")],
+)
+def test_the_file_has_what_the_picture_leaves_out(monkeypatch, panel, name):
+    saved = {}
+    module = importlib.import_module(f"pages.ui.attention.{panel}")
+    monkeypatch.setattr(
+        module, "show_figure", lambda figure, **rest: saved.update({rest["name"]: rest})
+    )
+    text = "the cat sat on a [MASK] and " * 12
+    ask(
+        "compare" if panel == "comparing" else "sparse",
+        attention_text=text,
+        attention_compared_text=text,
+    )
+    size = client().tokenize(DEFAULT_MODEL, text).num_tokens
+    assert size > 64
+    assert {len(cells) for cells in saved[name]["columns"].values()} == {size**2}
 
 
 def test_what_looks_at_tokens_without_a_partner_is_said():

@@ -63,8 +63,8 @@ def choose_pair(tokenized: TokenizedText, looks: str, seen: str) -> tuple[int, i
             box.selectbox,
             t(f"attention.{text}"),
             options,
+            default,
             key=key,
-            default=default,
             format_func=lambda option: names[int(option)],
             help=t("attention.pair_box_help"),
         )

@@ -77,13 +77,13 @@ def _choose_pattern() -> SparsePattern:
 
 
 def _show_edges(result: SparsePrediction, tokenized: TokenizedText) -> None:
-    edges = result.edges[:_MOST_DRAWN, :_MOST_DRAWN]
-    names = list(tokenized.tokens[: len(edges)])
+    names = list(tokenized.tokens)
+    drawn = names[:_MOST_DRAWN]
     show_figure(
         value_map_figure(
-            edges.astype(float),
-            names,
-            names,
+            result.edges[:_MOST_DRAWN, :_MOST_DRAWN].astype(float),
+            drawn,
+            drawn,
             title=plain("attention.may_look"),
             row_title=plain("attention.from_token"),
             column_title=plain("attention.to_token"),
@@ -95,7 +95,7 @@ def _show_edges(result: SparsePrediction, tokenized: TokenizedText) -> None:
         columns={
             plain("attention.from_token"): [a for a in names for _ in names],
             plain("attention.to_token"): [b for _ in names for b in names],
-            plain("attention.may_look"): edges.astype(int).ravel().tolist(),
+            plain("attention.may_look"): result.edges.astype(int).ravel().tolist(),
         },
     )
 

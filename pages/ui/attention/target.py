@@ -10,6 +10,7 @@ import streamlit as st
 from bertviz_core.analysis.sampling import rank_order
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.trace import TokenizedText
+from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, predict_masks, vocabulary
 from pages.ui.attention.texts import Texts
 from pages.ui.language import plain, t
@@ -65,14 +66,15 @@ def choose_target(model: str, texts: Texts, tokenized: TokenizedText) -> Watched
         st.info(t(missing), icon=":material/touch_app:")
         return None
     what_box, word_box = st.columns(2)
-    what = what_box.selectbox(
+    what = choose_linked(
+        what_box.selectbox,
         t("attention.target"),
-        range(len(choices)),
-        format_func=lambda index: choices[index].name,
+        [str(index) for index in range(len(choices))],
         key=_WHAT,
+        format_func=lambda index: choices[int(index)].name,
         help=t("attention.target_help"),
     )
-    chosen = choices[what or 0]
+    chosen = choices[int(what)]
     if chosen.target.head != "mlm":
         return chosen
     with word_box:
@@ -100,6 +102,8 @@ def choose_contrast(model: str, texts: Texts, watched: Watched) -> Watched | Non
         tuple(names),
         index=None,
         key=_CONTRAST,
+        bind="query-params",
+        persist_state="session",
         placeholder=t("attention.no_contrast"),
         accept_new_options=is_word,
         help=t("attention.contrast_help"),
@@ -169,6 +173,8 @@ def _choose_word(model: str, texts: Texts, chosen: Watched) -> Watched:
         options,
         index=options.index(likely[0]),
         key=_WORD,
+        bind="query-params",
+        persist_state="session",
         accept_new_options=True,
         help=t("attention.target_word_help"),
     )
