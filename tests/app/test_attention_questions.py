@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.analysis.comparison import align_tokens, attention_difference
 from bertviz_core.analysis.head_distances import order_by_likeness
 from bertviz_core.analysis.head_profiles import BROAD_THRESHOLD, NamedHead
 from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
@@ -377,7 +378,21 @@ def test_a_smaller_model_needs_the_head_only_where_one_is_asked_for(method, lack
     )
     app.selectbox(key="attention_compared_model").set_value(str(HF)).run()
     assert ("has no head of that number" in said(app)) == lacks
-    assert len(maps(app)) == (0 if lacks else 1)
+    expected = [] if lacks else [difference_of_models("ab cab", str(HF), method)]
+    assert len(maps(app)) == len(expected)
+    for shown, wanted in zip(maps(app), expected, strict=True):
+        np.testing.assert_allclose(shown, wanted, atol=1e-6)
+
+
+def difference_of_models(text: str, other: str, method: str) -> np.ndarray:
+    """Other model less the bundled one, on the tokens that both cut the text into."""
+    models = (DEFAULT_MODEL, other)
+    tokens = [client().tokenize(model, text).tokens for model in models]
+    first, second = (
+        client().attention_matrix(model, text, method, 0, 0, cut=True)
+        for model in models
+    )
+    return attention_difference(first, second, align_tokens(*tokens)).values
 
 
 def test_taking_values_away_in_a_long_comparison_is_refused_with_a_sentence(
