@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from bertviz_core.figures.value_map import SEQUENTIAL
 
 _SIZE = 620  # pixels, height
-_MOST_LABELS = 48  # on a side; of more heads every second, third … has a label
+_MOST_LABELS = 36  # on a side; of more heads every second, third … has a label
 _DIGITS = 3
 
 
