@@ -103,6 +103,11 @@ class SentenceStates(FrozenArrays):
     labels: tuple[str, ...]
     states: np.ndarray
 
+    @property
+    def num_cut(self) -> int:
+        """Sentences whose end is beyond what the model reads."""
+        return sum(text.was_cut for text in self.texts)
+
 
 @dataclass(frozen=True)
 class WordSenses(FrozenArrays):
@@ -129,6 +134,11 @@ class WordSenses(FrozenArrays):
     states: np.ndarray
     cosines: np.ndarray
     separations: tuple[Separation, ...]
+
+    @property
+    def num_cut(self) -> int:
+        """Sentences whose end is beyond what the model reads."""
+        return sum(text.was_cut for text in self.texts)
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,7 @@ class SentenceMap(FrozenArrays):
         residuals: float64 `[L + 1]`, what turning could not bring onto the layer
             before; NaN where axes are shared.
         seed: of t-SNE, and of the choice of checked points.
+        num_cut: sentences whose end is beyond what the model reads.
         perplexity: of t-SNE.
         num_steps: of t-SNE, at each layer.
     """
@@ -82,6 +83,7 @@ class SentenceMap(FrozenArrays):
     explained: np.ndarray
     residuals: np.ndarray
     seed: int
+    num_cut: int
     perplexity: float | None = None
     num_steps: int | None = None
 
@@ -93,6 +95,7 @@ class LayerFacts(FrozenArrays):
     Args:
         model_id: which model.
         num_sentences: that were read.
+        num_cut: of them, those whose end is beyond what the model reads.
         num_tokens: M, vectors at each layer; [CLS] and [SEP] are left out.
         num_deviations: the rule for outlier dimensions, see `outlier_dimensions`.
         mean_cosines: float64 `[L + 1]`, of all pairs of different tokens.
@@ -114,6 +117,7 @@ class LayerFacts(FrozenArrays):
 
     model_id: str
     num_sentences: int
+    num_cut: int
     num_tokens: int
     num_deviations: float
     mean_cosines: np.ndarray

@@ -164,6 +164,7 @@ def layer_facts(
     return LayerFacts(
         model_id=states.model_id,
         num_sentences=len(states.texts),
+        num_cut=states.num_cut,
         num_tokens=num_tokens,
         num_deviations=num_deviations,
         mean_cosines=np.array([one.mean_cosine for one in found]),
@@ -251,6 +252,7 @@ def _sentence_map(
         explained=explained,
         residuals=residuals,
         seed=seed,
+        num_cut=states.num_cut,
     )
 
 

@@ -165,7 +165,17 @@ def _spans_in_each(
     if not word.strip():
         raise TextError("There is no word to follow. Type a word of the sentences.")
     spans = [find_word(text, word, lower_case) for text in texts]
-    for number, found in enumerate(spans, start=1):
+    for number, (text, found) in enumerate(zip(texts, spans, strict=True), start=1):
+        if not found and text.was_cut:
+            raise TextError(
+                "Sentence {number} is longer than the model reads, and what it reads "
+                "of it does not have the word as a whole. Received: {word}, in "
+                "{count} tokens; {limit} are read. Shorten the sentence.",
+                number=number,
+                word=word,
+                count=text.num_tokens_uncut,
+                limit=text.num_tokens,
+            )
         if not found:
             raise TextError(
                 "Sentence {number} does not have the word as a whole. Received: "
@@ -197,8 +207,8 @@ def _require_room(explorer: Explorer, num_points: int) -> None:
     if num_points > limit:
         raise TextError(
             "The sentences have too many tokens to keep every one. Received: "
-            "{num_points} tokens; {limit} fit. Use fewer sentences, or one vector for "
-            "each.",
+            "{num_points} tokens; {limit} fit. Use fewer or shorter sentences; a map "
+            "can also show one point for each.",
             num_points=num_points,
             limit=limit,
         )

@@ -311,6 +311,22 @@ def test_senses_are_scored_and_mapped_at_the_last_layer():
     assert len(specs(app)) == 2
 
 
+@pytest.mark.parametrize("panel", ["sentences", "senses", "geometry"])
+def test_sentences_that_are_cut_are_counted_and_told(panel):
+    long = "the bank is " + "very " * 140 + "old"
+    app = open_page(
+        embeddings_panel=panel,
+        **{
+            f"embeddings_{name}": f"a | {long}\nb | a bank\na | the bank\nb | {long} !"
+            for name in ("topics", "senses")
+        },
+    )
+    assert "2 of 4 sentences are longer" in said(app)
+    assert "at most 128 tokens" in said(app)
+    app = open_page(embeddings_panel=panel)
+    assert "sentences are longer" not in said(app)
+
+
 def test_a_sentence_without_the_word_is_named():
     app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
     app.query_params["embeddings_panel"] = "senses"

@@ -39,6 +39,12 @@ def test_pca_maps_are_the_layer_maps_of_the_states(states, alignment, num_axes):
     np.testing.assert_allclose(found.norms[2], lengths, rtol=1e-6)
 
 
+def test_maps_and_facts_count_the_sentences_that_were_cut(explorer):
+    long = sentence_states(explorer, ("the cat " * 9, *SENTENCES), "token", cut=True)
+    assert map_by_pca(long).num_cut == 1
+    assert layer_facts(long).num_cut == 1
+
+
 def test_every_layer_has_the_quality_of_its_own_map(states):
     found = map_by_pca(states)
     neighbours = min(10, (states.states.shape[1] - 1) // 2)

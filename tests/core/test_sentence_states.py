@@ -112,6 +112,8 @@ def test_a_sentence_that_is_too_long_is_refused_or_cut(explorer):
     found = sentence_states(explorer, [long], "token", cut=True)
     assert len(found.labels) == CONFIG.max_position_embeddings - 2
     assert found.texts[0].was_cut
+    assert sentence_states(explorer, ["cat", long, long], cut=True).num_cut == 2
+    assert sentence_states(explorer, SENTENCES).num_cut == 0
 
 
 @pytest.mark.parametrize(
@@ -172,6 +174,16 @@ def test_the_word_is_followed_through_every_layer(any_norm_model, explorer):
     # The embeddings know the place and not the sense: same place, same vector.
     assert found.cosines[0, 0, 1] == pytest.approx(1)
     assert found.cosines[1, 0, 1] < 0.9999
+
+
+def test_a_word_beyond_what_is_read_is_not_said_to_be_missing(explorer):
+    texts = ["the cat", "a " * 9 + "cat"]
+    with pytest.raises(TextError, match="Sentence 2 is longer") as raised:
+        word_senses(explorer, texts, "cat", "xy", cut=True)
+    assert raised.value.details["limit"] == CONFIG.max_position_embeddings
+    assert raised.value.details["count"] == 12
+    found = word_senses(explorer, ["the cat", "cat" + " a" * 9], "cat", "xy", cut=True)
+    assert found.num_cut == 1
 
 
 def test_a_sentence_without_the_word_is_named(explorer):

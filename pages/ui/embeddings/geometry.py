@@ -10,7 +10,7 @@ from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.code import show_code
-from pages.ui.embeddings.sentence_box import edit_sentences
+from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
 from pages.ui.embeddings.sentences import layer_name
 from pages.ui.embeddings.settings import choose_seed
 from pages.ui.errors import shown_to_user
@@ -46,6 +46,7 @@ def explore_geometry(model: str) -> None:
         )
         if found is None:
             return
+        say_cut(model, found.num_cut, found.num_sentences)
         _show_anisotropy(found)
         _show_lengths(found)
         _show_outliers(found)

@@ -16,7 +16,7 @@ from bertviz_core.snippets import embeddings as programs
 from pages.ui.code import show_code
 from pages.ui.embeddings.points import map_words, point_map
 from pages.ui.embeddings.quality import quality_sentence
-from pages.ui.embeddings.sentence_box import edit_sentences
+from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
 from pages.ui.embeddings.sentences import layer_name
 from pages.ui.embeddings.word_boxes import type_word
 from pages.ui.errors import shown_to_user
@@ -60,6 +60,7 @@ def explore_senses(model: str) -> None:
         )
         if found is None:
             return
+        say_cut(model, found.num_cut, len(lines.sentences))
         _show_curves(found)
         state = _show_map(lines, found)
         _show_cosines(found, state)

@@ -9,6 +9,7 @@ from bertviz_core.analysis.labelled_lines import (
     bundled_lines,
     read_lines,
 )
+from pages.ui.answers import describe_model
 from pages.ui.embeddings.sentence_file import offer_file
 from pages.ui.language import t
 from pages.ui.models import language_of
@@ -70,6 +71,25 @@ def edit_sentences(model: str, name: str) -> LabelledLines | None:
         )
         return None
     return lines
+
+
+def say_cut(model: str, num_cut: int, num_sentences: int) -> None:
+    """Warns where the model could not read sentences to their end.
+
+    Args:
+        model: its id.
+        num_cut: sentences that are longer than it reads.
+        num_sentences: all of them.
+    """
+    if not num_cut:
+        return
+    limit = int(str(describe_model(model).config["max_position_embeddings"]))
+    st.warning(
+        t(
+            "embeddings.sentences_cut", count=num_cut, all=num_sentences, limit=limit
+        ),
+        icon=":material/content_cut:",
+    )
 
 
 def _begin(key: str, name: str, language: str) -> None:

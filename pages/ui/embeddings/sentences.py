@@ -19,7 +19,7 @@ from pages.ui.embeddings.answers import sentence_vectors
 from pages.ui.embeddings.files import axis_columns, offer_tsv
 from pages.ui.embeddings.points import map_words, point_map
 from pages.ui.embeddings.quality import quality_sentence
-from pages.ui.embeddings.sentence_box import edit_sentences
+from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
 from pages.ui.embeddings.settings import choose_axes, choose_seed, choose_tsne
 from pages.ui.embeddings.similarity import show_similarity
 from pages.ui.errors import shown_to_user
@@ -59,6 +59,7 @@ def explore_sentences(model: str) -> None:
         found = _ask(model, lines, settings)
         if found is None:
             return
+        say_cut(model, found.num_cut, len(lines.sentences))
         state = _show_map(lines, found)
         _show_quality(found)
         show_similarity(model, lines, found, state, layer_name(state))
