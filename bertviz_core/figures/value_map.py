@@ -20,6 +20,7 @@ from bertviz_core.figures.masked_word import LONGEST_LABEL, label
 _ROW_HEIGHT = 26  # pixels
 _FRAME_HEIGHT = 120  # pixels; title, labels and title of the columns
 _MOST_WRITTEN = 5  # cells that carry their number
+_MOST_PAIRED = 12  # of the same things on both sides: so many have room for all numbers
 _WIDEST = 24  # columns; in narrower cells no number fits
 _LINE = 70  # letters that fit side by side below a map; more are turned
 _WIDE, _GAP = 2, 2  # letters that a Chinese character takes, and a gap
@@ -48,6 +49,7 @@ def value_map_figure(
     column_title: str,
     is_signed: bool,
     digits: int = 4,
+    is_paired: bool = False,
 ) -> go.Figure:
     """Draws a map.
 
@@ -60,6 +62,9 @@ def value_map_figure(
         column_title: what a column is.
         is_signed: has 0 in the middle of the scale and one hue on each side.
         digits: of the numbers under the pointer; 0 writes none into the cells.
+        is_paired: rows and columns are the same things, and the values of each pair
+            stand twice. Up to `_MOST_PAIRED` of them, every cell says its number;
+            beyond, the strongest pairs do, once, and no thing with itself.
 
     Raises:
         ValueError: labels and values do not fit each other.
@@ -77,7 +82,7 @@ def value_map_figure(
         "z": [[None if np.isnan(v) else float(v) for v in row] for row in values],
         "x": list(range(len(columns))),
         "y": list(range(len(rows))),
-        "text": _written(values, digits),
+        "text": _written(values, digits, is_paired),
         "texttemplate": "%{text}",
         "xgap": 1,
         "ygap": 1,
@@ -102,10 +107,15 @@ def _colours(values: np.ndarray, is_signed: bool) -> dict[str, Any]:
     return {"colorscale": SEQUENTIAL, "zmin": min(low, 0.0), "zmax": top}
 
 
-def _written(values: np.ndarray, digits: int) -> list[list[str]]:
+def _written(values: np.ndarray, digits: int, is_paired: bool) -> list[list[str]]:
     """The strongest cells in figures, so that colour is not the only sign."""
     strength = np.nan_to_num(np.abs(values))
-    order = np.argsort(-strength, axis=None, kind="stable")[:_MOST_WRITTEN]
+    most = _MOST_WRITTEN
+    if is_paired and len(values) <= _MOST_PAIRED:
+        most = values.size
+    elif is_paired:
+        strength = np.triu(strength, 1)
+    order = np.argsort(-strength, axis=None, kind="stable")[:most]
     texts = np.full(values.shape, "", dtype=object)
     for index in order:
         if strength.flat[index] > 0 and digits and values.shape[1] <= _WIDEST:

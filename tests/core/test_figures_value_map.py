@@ -56,6 +56,39 @@ def test_the_five_strongest_cells_say_their_number(values):
     assert written.min() >= np.abs(values[texts == ""]).max()
 
 
+def paired(count):
+    vectors = np.random.default_rng(7).normal(size=(count, 4))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = vectors @ vectors.T
+    names = [str(i) for i in range(count)]
+    figure = value_map_figure(
+        cosines,
+        names,
+        names,
+        title="cosine",
+        row_title="point",
+        column_title="point",
+        is_signed=False,
+        is_paired=True,
+    )
+    return cosines, np.array(json.loads(figure.to_json())["data"][0]["text"])
+
+
+def test_few_pairs_all_say_their_number():
+    cosines, texts = paired(12)
+    assert (texts != "").all()
+    assert texts[3, 5] == f"{cosines[3, 5]:.2g}"
+
+
+def test_of_many_pairs_the_nearest_say_theirs_and_nothing_itself():
+    cosines, texts = paired(13)
+    rows, columns = np.nonzero(texts != "")
+    assert len(rows) == 5
+    assert (rows < columns).all()
+    others = np.sort(np.abs(cosines[np.triu_indices(13, 1)]))
+    assert np.abs(cosines[rows, columns]).min() >= others[-5]
+
+
 def test_a_cell_without_a_value_stays_empty(values):
     values[1, 2] = np.nan
     trace = drawn(values)["data"][0]

@@ -56,6 +56,7 @@ def _draw(vectors: np.ndarray, labels: tuple[str, ...], layer: str) -> None:
             column_title=point,
             is_signed=False,
             digits=3,
+            is_paired=True,
         ),
         name="embeddings_similarity_map",
         description=t(
