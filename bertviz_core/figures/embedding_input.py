@@ -37,8 +37,8 @@ def strips_figure(
         values: float `[R, H]`.
         names: R names, the first one on top.
         num_together: vectors that share a scale, from the top.
-        x_title: what a column is.
-        marked: a column with a frame around it.
+        x_title: what a column is; columns are counted from 1.
+        marked: index of a column with a frame around it.
 
     Raises:
         ValueError: names and vectors do not fit each other.
@@ -60,7 +60,7 @@ def strips_figure(
         traces.append(_strip(values[group], names[group], index, middle, size))
         top -= size + _GAP
     if marked is not None:
-        layout["shapes"] = [_frame(marked)]
+        layout["shapes"] = [_frame(marked + 1)]
     return go.Figure(traces, layout, _validate=False)
 
 
@@ -74,6 +74,8 @@ def _strip(
     return {
         "type": "heatmap",
         "z": np.asarray(values, np.float32),
+        "x0": 1,
+        "dx": 1,
         "y": list(range(len(names))),
         "xaxis": "x",
         "yaxis": "y" if index == 0 else f"y{index + 1}",

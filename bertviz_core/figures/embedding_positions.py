@@ -27,8 +27,8 @@ def matrix_figure(
 
     Args:
         cosines: float `[P, P]`, in [-1, 1].
-        title: what a row and a column are.
-        read_at: a row that is marked.
+        title: what a row and a column are; they are counted from 1.
+        read_at: index of a row that is marked.
 
     Raises:
         ValueError: not a square.
@@ -38,6 +38,10 @@ def matrix_figure(
     trace = {
         "type": "heatmap",
         "z": np.asarray(cosines, np.float32),
+        "x0": 1,
+        "dx": 1,
+        "y0": 1,
+        "dy": 1,
         "colorscale": _DIVERGING,
         "zmin": -1.0,
         "zmax": 1.0,
@@ -56,8 +60,8 @@ def matrix_figure(
                 "xref": "paper",
                 "x0": 0,
                 "x1": 1,
-                "y0": read_at,
-                "y1": read_at,
+                "y0": read_at + 1,
+                "y1": read_at + 1,
                 "line": {"color": GREY, "width": 1.5, "dash": "dash"},
             }
         ]
@@ -73,12 +77,14 @@ def chain_figure(
         coordinates: float `[P, 2]`.
         x_title: of the horizontal axis.
         y_title: of the other one.
-        order: what the colour stands for.
+        order: what the colour stands for; points are counted from 1.
     """
-    places = np.arange(len(coordinates), dtype=np.int32)
+    places = np.arange(1, len(coordinates) + 1, dtype=np.int32)
     # Every number of the order would hide the chain.
     step = max(1, len(places) // 8)
-    written = [str(p) if p % step == 0 or p == places[-1] else "" for p in places]
+    written = [
+        str(p) if p % step == 1 % step or p == places[-1] else "" for p in places
+    ]
     trace = {
         "type": "scatter",
         "mode": "lines+markers+text",

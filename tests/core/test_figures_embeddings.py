@@ -45,7 +45,8 @@ def test_strips_of_one_scale_stand_together(vectors):
     assert together["zmax"] == pytest.approx(np.abs(vectors[:3]).max())
     assert together["zmin"] == -together["zmax"]
     assert alone["zmax"] == pytest.approx(np.abs(vectors[3]).max())
-    assert spec["layout"]["shapes"][0]["x0"] == 4.5
+    assert spec["layout"]["shapes"][0]["x0"] == 5.5  # the sixth column
+    assert (together["x0"], alone["x0"]) == (1, 1)
     upper = spec["layout"]["yaxis"]["domain"]
     lower = spec["layout"]["yaxis2"]["domain"]
     assert upper[1] == 1
@@ -69,7 +70,8 @@ def test_the_matrix_has_every_cosine_and_marks_a_row():
     np.testing.assert_allclose(numbers(spec["data"][0]["z"]), cosines, rtol=1e-6)
     assert (spec["data"][0]["zmin"], spec["data"][0]["zmax"]) == (-1, 1)
     assert spec["layout"]["yaxis"]["autorange"] == "reversed"
-    assert spec["layout"]["shapes"][0]["y0"] == 4
+    assert spec["layout"]["shapes"][0]["y0"] == 5
+    assert (spec["data"][0]["x0"], spec["data"][0]["y0"]) == (1, 1)
     with pytest.raises(ValueError, match=r"\[P, P\]"):
         matrix_figure(cosines[:5], title="position")
 
@@ -80,10 +82,10 @@ def test_the_chain_goes_in_order_and_names_some_of_its_places():
     trace = spec["data"][0]
     np.testing.assert_allclose(numbers(trace["x"]), points[:, 0], rtol=1e-6)
     np.testing.assert_allclose(numbers(trace["y"]), points[:, 1], rtol=1e-6)
-    np.testing.assert_array_equal(numbers(trace["marker"]["color"]), range(33))
+    np.testing.assert_array_equal(numbers(trace["marker"]["color"]), range(1, 34))
     written = [text for text in trace["text"] if text]
-    assert written[0] == "0"
-    assert written[-1] == "32"
+    assert written[0] == "1"
+    assert written[-1] == "33"
     assert len(written) < 12
     assert spec["layout"]["yaxis"]["scaleanchor"] == "x"
 

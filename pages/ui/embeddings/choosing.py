@@ -27,7 +27,7 @@ def choose_token(tokens: Sequence[str], key: str, default: int = 1) -> int:
     Returns:
         Its index.
     """
-    labels = [f"{index} · {token}" for index, token in enumerate(tokens)]
+    labels = [f"{number} · {token}" for number, token in enumerate(tokens, start=1)]
     _drop_unknown(key, labels)
     chosen = st.selectbox(
         t("embeddings.token"),
@@ -40,23 +40,23 @@ def choose_token(tokens: Sequence[str], key: str, default: int = 1) -> int:
     return labels.index(chosen) if chosen in labels else 0
 
 
-def choose_number(name: str, size: int, default: int = 0) -> int:
-    """Draws the choice of a whole number from 0 to size - 1.
+def choose_number(name: str, most: int, default: int = 1) -> int:
+    """Draws the choice of a whole number, counted from 1.
 
     Args:
         name: of the texts of the label and help, and of the widget.
-        size: how many there are.
+        most: the last one.
         default: chosen at first.
     """
     key = f"embeddings_{name}"
     now = st.session_state.get(key)
-    if now is not None and not 0 <= int(now) < size:  # of a larger model
+    if now is not None and not 1 <= int(now) <= most:  # of a larger model
         del st.session_state[key]
     chosen = st.number_input(
         t(f"embeddings.{name}"),
-        0,
-        size - 1,
-        min(default, size - 1),
+        1,
+        most,
+        min(default, most),
         key=key,
         help=t(f"embeddings.{name}_help"),
         bind="query-params",

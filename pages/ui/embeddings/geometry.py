@@ -159,7 +159,8 @@ def _show_outliers(found: LayerFacts) -> None:
     columns = {
         plain("embeddings.layer_axis"): names,
         plain("embeddings.outlier_dimensions"): [
-            ", ".join(map(str, dimensions)) or "–" for dimensions in found.outliers
+            ", ".join(str(index + 1) for index in dimensions) or "–"
+            for dimensions in found.outliers
         ],
         plain("embeddings.mean_cosine"): found.mean_cosines.tolist(),
         plain("embeddings.mean_cosine_without"): found.mean_cosines_without.tolist(),
@@ -194,7 +195,7 @@ def _show_dimensions(found: LayerFacts, layer: int) -> None:
     total = float(found.mean_cosines[layer])
     show_figure(
         signed_bars_figure(
-            [str(index) for index in order], parts[order], title, digits=4
+            [str(index + 1) for index in order], parts[order], title, digits=4
         ),
         name="embeddings_dimensions",
         description=t(
@@ -205,7 +206,7 @@ def _show_dimensions(found: LayerFacts, layer: int) -> None:
             total=total,
         ),
         columns={
-            plain("embeddings.dimension"): order.tolist(),
+            plain("embeddings.dimension"): (order + 1).tolist(),
             title: parts[order].tolist(),
             plain("embeddings.deviation"): scores[order].tolist(),
         },

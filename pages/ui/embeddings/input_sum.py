@@ -57,7 +57,7 @@ def explore_input(model: str) -> None:
         with boxes[0]:
             token = choose_token(read.tokens, "embeddings_token")
         with boxes[1]:
-            dimension = choose_number("dimension", found.summed.shape[1])
+            dimension = choose_number("dimension", found.summed.shape[1]) - 1
         _show_strips(found, token, dimension)
         _show_shares(found, token)
         _show_arithmetic(found, token, dimension)
@@ -127,7 +127,7 @@ def _show_strips(found: InputSum, token: int, dimension: int) -> None:
             normed=float(found.normed_norms[token]),
         ),
         columns={
-            plain("embeddings.dimension"): list(range(values.shape[1])),
+            plain("embeddings.dimension"): list(range(1, values.shape[1] + 1)),
             **{name: row.tolist() for name, row in zip(names, values, strict=True)},
         },
     )
@@ -167,7 +167,7 @@ def _show_shares(found: InputSum, token: int) -> None:
 
 
 def _show_arithmetic(found: InputSum, token: int, dimension: int) -> None:
-    st.subheader(t("embeddings.arithmetic_title", number=dimension), anchor=False)
+    st.subheader(t("embeddings.arithmetic_title", number=dimension + 1), anchor=False)
     st.latex(_sum_formula(found, token, dimension))
     st.latex(_norm_formula(found, token, dimension))
     st.caption(t("embeddings.arithmetic_explained"))
