@@ -6,6 +6,7 @@ P is the number of positions, H the size of a vector.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from bertviz_core.analysis.geometry import (
     mean_by_distance,
     row_norms,
 )
+from bertviz_core.analysis.map_quality import MapQuality, map_quality
 from bertviz_core.trace import FrozenArrays
 
 NUM_AXES = 3
@@ -23,6 +25,7 @@ NUM_AXES = 3
 # Source: Iglewicz and Hoaglin 1993, "How to Detect and Handle Outliers".
 OUTLIER_SCORE = 3.5
 _NORMAL_QUARTILE = 0.6745
+_MOST_NEIGHBOURS = 10
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,9 @@ class PositionGeometry(FrozenArrays):
         coordinates: float64 `[P, k]`, on the k widest axes, `NUM_AXES` if there are
             as many.
         explained: float64 `[k]`, share of the variance along each axis.
+        qualities: what a flat map on two of the axes keeps, for each pair in the
+            order of `itertools.combinations`; `None` where there are too few
+            positions to measure it.
         norms: float64 `[P]`, lengths.
         by_distance: float64 `[P]`, mean of cos(p_i, p_{i + d}) over i, by d.
         near_cosines: float64 `[P]`, mean cosine with the positions beside: one for
@@ -45,6 +51,7 @@ class PositionGeometry(FrozenArrays):
     cosines: np.ndarray
     coordinates: np.ndarray
     explained: np.ndarray
+    qualities: tuple[MapQuality | None, ...]
     norms: np.ndarray
     by_distance: np.ndarray
     near_cosines: np.ndarray
@@ -76,6 +83,7 @@ def position_geometry(table: np.ndarray) -> PositionGeometry:
         )
     cosines = cosine_matrix(table)
     pca = fit_pca(table, min(NUM_AXES, *table.shape))
+    coordinates = pca.project(table)
     norms = row_norms(table)
     steps = cosines.diagonal(1)
     sums = np.zeros(len(table))
@@ -86,14 +94,23 @@ def position_geometry(table: np.ndarray) -> PositionGeometry:
     near = sums / counts
     return PositionGeometry(
         cosines=cosines.astype(np.float32),
-        coordinates=pca.project(table),
+        coordinates=coordinates,
         explained=pca.explained,
+        qualities=tuple(
+            _quality(table, coordinates[:, axes])
+            for axes in combinations(range(coordinates.shape[1]), 2)
+        ),
         norms=norms,
         by_distance=mean_by_distance(table),
         near_cosines=near,
         norm_scores=robust_scores(norms),
         near_scores=robust_scores(near),
     )
+
+
+def _quality(table: np.ndarray, positions: np.ndarray) -> MapQuality | None:
+    neighbours = min(_MOST_NEIGHBOURS, (len(table) - 1) // 2)
+    return map_quality(table, positions, neighbours) if neighbours else None
 
 
 def robust_scores(values: np.ndarray) -> np.ndarray:

@@ -164,7 +164,7 @@ def exported_vectors(model: str, rows: tuple[int, ...]) -> np.ndarray:
 
 
 def vocabulary_map(
-    model: str, num_axes: int = 2, method: str = "pca"
+    model: str, num_axes: int = 2, method: str = "pca", seed: int = 0
 ) -> VocabularyMap | None:
     """Every entry of the vocabulary on a map.
 
@@ -173,6 +173,7 @@ def vocabulary_map(
         num_axes: 2 or 3.
         method: "pca", drawn at once; "tsne", a map that was computed before, or
             `None` where there is none.
+        seed: of PCA, of the entries whose neighbours are checked.
     """
     from bertviz_core.experiments import stored_maps, vocabulary_maps
 
@@ -186,8 +187,8 @@ def vocabulary_map(
         lambda: fit_pca(vectors, min(_MOST_AXES, *vectors.shape)),
     )
     return ANSWERS.get(
-        ("vocabulary_map", model, num_axes),
-        lambda: vocabulary_maps.map_by_pca(vectors, num_axes, pca=pca),
+        ("vocabulary_map", model, num_axes, seed),
+        lambda: vocabulary_maps.map_by_pca(vectors, num_axes, seed, pca),
     )
 
 

@@ -16,7 +16,7 @@ PARTS = {
         "data", "colors", "canvas", "grid", "heatmap", "lines", "tables", "build",
         "keys", "attention",
     ),
-    "points": ("data", "theme", "draw", "build", "files", "points"),
+    "points": ("data", "theme", "draw", "build", "caption", "files", "points"),
 }  # fmt: skip
 
 

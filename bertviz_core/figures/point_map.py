@@ -87,6 +87,8 @@ class PointMap(FrozenArrays):
         contexts: texts that points belong to, as the sentence of a token.
         context_of: int `[M]`, index into `contexts`; `None` for none.
         first: what is chosen at first.
+        title: what is drawn, of which model and how: for saved pictures.
+        name: of the files of saved pictures, without an ending.
 
     Raises:
         ValueError: sizes do not fit together.
@@ -101,6 +103,8 @@ class PointMap(FrozenArrays):
     contexts: tuple[str, ...] = ()
     context_of: np.ndarray | None = None
     first: FirstChoice = field(default_factory=FirstChoice)
+    title: str = ""
+    name: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -143,6 +147,8 @@ def point_payload(points: PointMap) -> bytes:
     first = points.first
     header = {
         "id": digest.hexdigest()[:16],
+        "title": points.title,
+        "name": points.name,
         "labels": points.labels,
         "numStates": num_states,
         "numPoints": num_points,

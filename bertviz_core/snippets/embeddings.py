@@ -97,7 +97,7 @@ from bertviz_core.experiments.word_vectors import word_vectors
 
 explorer = Explorer.open({model})
 vectors = word_vectors(explorer).table.vectors
-found = map_by_pca(vectors, {num_axes})
+found = map_by_pca(vectors, {num_axes}, {seed})
 print(found.explained, found.quality)
 """
 

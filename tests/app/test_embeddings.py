@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.analysis.anisotropy import outlier_dimensions
 from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.labelled_lines import bundled_lines, read_lines
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
@@ -75,7 +76,7 @@ def test_every_part_opens_from_a_link(language, panel):
 
 
 def test_the_strips_are_the_parts_of_the_chosen_token():
-    app = open_page(embeddings_token="6 · bank", embeddings_dimension="17")
+    app = open_page(embeddings_token="7 · bank", embeddings_dimension="18")
     found = client().take_input_apart(DEFAULT_MODEL, TEXT)
     assert found.tokenized.tokens[6] == "bank"
     size = found.summed.shape[1]
@@ -86,13 +87,14 @@ def test_the_strips_are_the_parts_of_the_chosen_token():
     sum_formula, norm_formula = (element.value for element in app.get("latex"))
     assert f"{found.parts[0, 6, 17]:.5f}" in sum_formula
     assert f"= {found.normed[6, 17]:.5f}" in norm_formula
+    assert app.subheader[1].value.startswith("Dimension 18")
     assert "Checked" in said(app)
 
 
 def test_another_sentence_begins_with_its_first_word():
-    app = open_page(embeddings_token="6 · bank")
+    app = open_page(embeddings_token="7 · bank")
     app.text_input(key="embeddings_text").set_value("Two words").run()
-    assert app.selectbox(key="embeddings_token").value == "1 · two"
+    assert app.selectbox(key="embeddings_token").value == "2 · two"
     app.text_input(key="embeddings_text").set_value("  ").run()
     assert "no text yet" in said(finished(app))
 
@@ -106,7 +108,7 @@ def test_a_dimension_of_a_larger_model_begins_anew():
     app = open_page()
     app.session_state["embeddings_dimension"] = 99_999
     app.run()
-    assert app.number_input(key="embeddings_dimension").value == 0
+    assert app.number_input(key="embeddings_dimension").value == 1
     assert not app.exception
 
 
@@ -115,7 +117,22 @@ def test_the_matrix_has_the_cosines_of_the_positions():
     found = client().position_geometry(DEFAULT_MODEL)
     near = f"mean cosine of {found.by_distance[1]:.2f}"
     assert near in said(app)
-    assert len(app.dataframe[0].value) == len(found.standing_apart)
+    np.testing.assert_array_equal(
+        app.dataframe[0].value["position"], found.standing_apart + 1
+    )
+    marked = specs(app)[0]["layout"]["shapes"][0]
+    assert marked["y0"] == 5
+    assert "The row of position 5" in said(app)
+
+
+def test_no_position_is_compared_with_itself():
+    curve = {"embeddings_panel": "positions", "embeddings_positions_view": "curve"}
+    app = open_page(embeddings_distance="0", **curve)
+    assert app.number_input(key="embeddings_distance").min == 1
+    assert app.number_input(key="embeddings_distance").value == 1
+    size = len(client().position_geometry(DEFAULT_MODEL).norms)
+    app = open_page(embeddings_distance=str(size - 1), **curve)
+    assert f"between 1 and {size}" in said(app)
 
 
 @pytest.mark.parametrize("view", ["chain", "curve"])
@@ -123,6 +140,19 @@ def test_the_other_views_of_positions_open(view):
     app = open_page(embeddings_panel="positions", embeddings_positions_view=view)
     assert specs(app)
     assert "distance" in said(app) or "axes" in said(app) or "Cosine" in said(app)
+
+
+def test_the_chain_says_what_its_picture_keeps():
+    app = open_page(
+        embeddings_panel="positions",
+        embeddings_positions_view="chain",
+        embeddings_position_axes="1-3",
+    )
+    found = client().position_geometry(DEFAULT_MODEL)
+    kept = found.qualities[1]
+    assert f"Trustworthiness {kept.trustworthiness:.3f}" in said(app)
+    assert "no seed plays a part" in said(app)
+    assert f"{found.explained[[0, 2]].sum():.1%} of the variance" in said(app)
 
 
 def bars(app: AppTest, index: int = 0) -> tuple[list[str], list[float]]:
@@ -210,6 +240,18 @@ def test_the_map_has_every_entry_with_what_it_is_worth(num_axes):
     assert f"{found.quality.trustworthiness:.3f}" in header["notes"][0]
     assert "seed 0" in header["notes"][0]
     assert app.query_params["embeddings_map_method"] in ("pca", ["pca"])
+    assert header["name"] == "embeddings_map"
+    assert header["title"].startswith("Vocabulary map · PCA · ")
+
+
+def test_the_seed_of_the_vocabulary_map_chooses_the_points_that_are_checked():
+    app = open_page(
+        embeddings_panel="map", embeddings_map_method="pca", embeddings_map_seed="7"
+    )
+    found = client().vocabulary_map(DEFAULT_MODEL, 2, "pca", 7)
+    assert found.seed == 7
+    assert f"{found.quality.trustworthiness:.3f}" in sent(app)["notes"][0]
+    assert "seed 7" in sent(app)["notes"][0]
 
 
 def test_a_link_finds_and_marks_a_word_and_names_its_neighbours():
@@ -307,6 +349,8 @@ def test_senses_are_scored_and_mapped_at_the_last_layer():
     assert header["first"]["state"] == num_states() - 1
     assert sorted(header["colors"][0]["names"]) == ["money", "river"]
     assert all("Trustworthiness" in note for note in header["notes"])
+    assert all("no seed plays a part" in note for note in header["notes"])
+    assert header["title"].endswith(" · bank")
     assert "always naming the commonest sense would score 50%" in said(app)
     assert len(specs(app)) == 2
 
@@ -322,7 +366,7 @@ def test_sentences_that_are_cut_are_counted_and_told(panel):
         },
     )
     assert "2 of 4 sentences are longer" in said(app)
-    assert "at most 128 tokens" in said(app)
+    assert "at most 128 word pieces" in said(app)
     app = open_page(embeddings_panel=panel)
     assert "sentences are longer" not in said(app)
 
@@ -355,6 +399,11 @@ def test_geometry_names_the_dimensions_that_stand_out():
     with_all = table["mean cosine of all pairs"]
     assert not np.allclose(with_all, table["the same without the outliers"])
     assert "2.5 standard deviations" in said(app)
+    lines = read_lines(bundled_lines("topics", "en"))
+    states = client().sentence_vectors(DEFAULT_MODEL, lines.sentences, "token", 0)
+    out = outlier_dimensions(states, 2.5).dimensions
+    shown = table["outlier dimensions"][0].replace("–", "")
+    assert shown == ", ".join(str(index + 1) for index in out)
 
 
 def test_html_in_the_sentences_is_shown_as_text():

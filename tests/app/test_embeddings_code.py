@@ -43,7 +43,7 @@ def printed(code: str, **params: str) -> str:
 
 
 def test_the_input_sum():
-    output = printed("embeddings_input", embeddings_token="1 · she")
+    output = printed("embeddings_input", embeddings_token="2 · she")
     found = client().take_input_apart(
         DEFAULT_MODEL, "She sat down on the bank of the river."
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import quote
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -150,7 +152,48 @@ def test_pictures_and_tables_are_saved(visit, tmp_path):
         path = tmp_path / "file"
         download.value.save_as(path)
         sizes[name] = len(path.read_text("utf-8-sig").splitlines())
+        if name == "Table (CSV)":
+            header = path.read_text("utf-8-sig").splitlines()[0].split(",")
+            assert {"seed", "trustworthiness", "explained"} <= set(header)
     assert sizes["Vectors in full"] + 1 == sizes["Their names"] == sizes["Table (CSV)"]
+
+
+@pytest.mark.parametrize("language", ["English", "中文"])
+def test_a_saved_picture_says_what_it_shows(visit, tmp_path, language):
+    save, axis, quality, words = {
+        "English": ("Save as SVG", "axis 1, from", "Trustworthiness", "Own sentences"),
+        "中文": ("存为 SVG", "第 1 轴", "可信度", "自己的句子"),
+    }[language]
+    page, points = open_map(
+        visit,
+        f"{SENTENCES}&lang={language}&embeddings_points_state=2&embeddings_topics="
+        + quote("<b> | one lamp\n红 | two lamps\n<b> | a house\n红 | his house"),
+    )
+    with page.expect_download() as download:
+        points.get_by_role("button", name=save).click()
+    assert download.value.suggested_filename == "embeddings_points_2.svg"
+    path = tmp_path / "file.svg"
+    download.value.save_as(path)
+    drawing = ElementTree.parse(path)
+    pieces = drawing.iterfind(".//{http://www.w3.org/2000/svg}text")
+    said = "".join(piece.text for piece in pieces)
+    for part in (axis, quality, words, "<b> (2)", "红 (2)", "PCA"):
+        assert part in said
+    height = float(drawing.getroot().get("viewBox").split()[3])
+    lowest = max(
+        float(piece.get("y"))
+        for piece in drawing.iterfind(".//{http://www.w3.org/2000/svg}text")
+    )
+    assert lowest < height
+
+
+def test_eight_groups_have_eight_looks(visit):
+    lines = "\n".join(f"group {i} | {word} lamp" for i, word in enumerate("abcdefgh"))
+    _, points = open_map(visit, f"{SENTENCES}&embeddings_topics={quote(lines)}")
+    looks = points.locator(".category span").evaluate_all(
+        "(signs) => signs.map((sign) => sign.textContent + sign.style.color)"
+    )
+    assert len(looks) == len(set(looks)) == 8
 
 
 def test_a_map_by_tsne_is_drawn_with_progress_and_measured(visit):

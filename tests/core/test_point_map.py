@@ -33,6 +33,8 @@ def example(**changes):
             Colour("norm", rng.random((STATES, POINTS))),
         ),
         "words": {"search": "Find"},
+        "title": "a <b>map</b>",
+        "name": "embeddings_map",
         "state_names": tuple(f"layer {i}" for i in range(STATES)),
         "notes": tuple(f"note {i}" for i in range(STATES)),
         "contexts": ("one", "two"),
@@ -69,6 +71,7 @@ def test_labels_and_notes_travel_as_they_are():
     assert tuple(header["labels"]) == points.labels
     assert tuple(header["notes"]) == points.notes
     assert tuple(header["stateNames"]) == points.state_names
+    assert (header["title"], header["name"]) == ("a <b>map</b>", "embeddings_map")
     np.testing.assert_array_equal(arrays["contextOf"], points.context_of)
     sizes = (header["numStates"], header["numPoints"], header["numAxes"])
     assert sizes == (STATES, POINTS, AXES)
@@ -177,7 +180,7 @@ def test_a_vocabulary_of_bert_fits_into_a_megabyte():
 def test_the_script_has_every_part_and_needs_no_network():
     script = component_script("points")
     assert "function showPoints" in script
-    assert len(PARTS["points"]) == 6
+    assert len(PARTS["points"]) == 7
     for text in (script, component_style("points")):
         assert "import " not in text
         assert "http" not in text.replace("http://www.w3.org/2000/svg", "")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bertviz_core.analysis.map_quality import map_quality
 from bertviz_core.analysis.position_geometry import (
     OUTLIER_SCORE,
     position_geometry,
@@ -83,3 +84,13 @@ def test_alike_values_have_no_scale_and_no_outlier():
 def test_one_position_is_no_order():
     with pytest.raises(ValueError, match="P > 1"):
         position_geometry(np.ones((1, 6)))
+
+
+def test_every_pair_of_axes_says_which_neighbours_it_keeps():
+    table = np.random.default_rng(4).normal(size=(31, 9))
+    found = position_geometry(table)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    assert list(found.qualities) == [
+        map_quality(table, found.coordinates[:, pair], 10) for pair in pairs
+    ]
+    assert position_geometry(table[:2]).qualities == (None,)

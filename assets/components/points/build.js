@@ -133,7 +133,7 @@ function writeLegend(app) {
 function writeCategories(app, names) {
   const buttons = names.map((name, group) => {
     const count = app.groups.members[group].length
-    const sign = element('span', { textContent: SHAPES[group % SHAPES.length] })
+    const sign = element('span', { textContent: SHAPES[shapeOfGroup(group)] })
     sign.style.color = colorOfGroup(app, group)
     const made = element('button', { type: 'button', className: 'category' }, [
       sign, ` ${name} (${count})`,

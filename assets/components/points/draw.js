@@ -4,6 +4,8 @@ const LABELS_AT_MOST = 45
 const TRIED_FOR_LABELS = 4000
 const PADDING = 18
 const FONT_SIZE = 12
+const LEAST_FOR_SHAPE = 2.2 // pixels; smaller points are squares
+const MOST_WITH_SHAPES = 8000
 
 /** Sizes a canvas in CSS pixels and gives its context, scaled to the screen. */
 function prepare(canvas, width, height, pixelRatio) {
@@ -72,8 +74,12 @@ function choosePoints(app) {
 
 function radiusOf(app) {
   const { numPoints } = app.data
-  const size = numPoints > 8000 ? 1.3 : numPoints > 1500 ? 2 : numPoints > 300 ? 3 : 5
-  return size * Math.min(2.5, Math.sqrt(app.state.zoom))
+  // More categories than colours: their points must be large enough for a shape.
+  const { members, isNamed } = app.groups
+  const needsShapes = isNamed && members.length > HUES_ON_LIGHT.length
+  const least = needsShapes && numPoints <= MOST_WITH_SHAPES ? LEAST_FOR_SHAPE : 0
+  const usual = numPoints > 8000 ? 1.3 : numPoints > 1500 ? 2 : numPoints > 300 ? 3 : 5
+  return Math.max(least, usual * Math.min(2.5, Math.sqrt(app.state.zoom)))
 }
 
 /** Draws everything on a canvas. */
@@ -105,7 +111,7 @@ function drawPoints(app, context) {
   groups.members.forEach((points, group) => {
     context.fillStyle = colorOfGroup(app, group)
     context.beginPath()
-    const shape = groups.isNamed ? group % SHAPES.length : 0
+    const shape = groups.isNamed ? shapeOfGroup(group) : 0
     for (const point of points) {
       if (!app.seen[point] || (matches && !matches[point])) continue
       mark(app, context, point, matches ? size * 1.5 : size, shape)
@@ -114,12 +120,17 @@ function drawPoints(app, context) {
   })
 }
 
-/** Adds one point to the path; points too small for a shape are squares. */
+/** Adds one point to the path, if it is in sight. */
 function mark(app, context, point, size, shape) {
   const x = app.x[point]
   const y = app.y[point]
   if (x < -size || y < -size || x > app.width + size || y > app.height + size) return
-  if (size < 2.2 || shape === 1) {
+  addShape(context, x, y, size, shape)
+}
+
+/** Adds a shape to the path, by its index in `SHAPES`. */
+function addShape(context, x, y, size, shape) {
+  if (size < LEAST_FOR_SHAPE || shape === 1) {
     context.rect(x - size, y - size, 2 * size, 2 * size)
   } else if (shape === 0) {
     context.moveTo(x + size, y)

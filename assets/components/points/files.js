@@ -1,31 +1,41 @@
-// Part 5: pictures to take away.
+// Part 6: pictures to take away, with what they show below them.
+
+const PIXELS_IN_FILE = 2 // of a PNG, for each one on the page
 
 function download(name, href) {
   element('a', { download: name, href }).click()
 }
 
-/** The canvas at twice its size, on the page's background. */
+/** The name of the map and the number of its state, with an ending. */
+function fileName({ data, state }, ending) {
+  const number = data.numStates > 1 ? `_${state.layer}` : ''
+  return `${data.name || 'map'}${number}.${ending}`
+}
+
+/** The canvas and its caption at twice their size, on the page's background. */
 function savePng(app) {
   const canvas = document.createElement('canvas')
-  draw(app, canvas, 2)
+  draw(app, canvas, PIXELS_IN_FILE)
   const whole = document.createElement('canvas')
-  Object.assign(whole, { width: canvas.width, height: canvas.height })
-  const context = whole.getContext('2d')
+  const height = app.height + captionHeight(app)
+  const context = prepare(whole, app.width, height, PIXELS_IN_FILE)
   context.fillStyle = app.theme.background
-  context.fillRect(0, 0, whole.width, whole.height)
-  context.drawImage(canvas, 0, 0)
-  download('map.png', whole.toDataURL())
+  context.fillRect(0, 0, app.width, height)
+  context.drawImage(canvas, 0, 0, app.width, app.height)
+  drawCaption(app, context, app.height)
+  download(fileName(app, 'png'), whole.toDataURL())
 }
 
 /** The same as drawn shapes: the drawing code runs on a context that writes SVG. */
 function saveSvg(app) {
-  const writer = svgWriter(app.width, app.height, app.theme)
+  const writer = svgWriter(app.width, app.height + captionHeight(app), app.theme)
   drawPoints(app, writer)
   drawLabels(app, writer)
   drawRings(app, writer)
+  drawCaption(app, writer, app.height)
   const blob = new Blob([writer.finish()], { type: 'image/svg+xml' })
   const address = URL.createObjectURL(blob)
-  download('map.svg', address)
+  download(fileName(app, 'svg'), address)
   setTimeout(() => URL.revokeObjectURL(address), 10_000)
 }
 

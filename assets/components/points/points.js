@@ -1,4 +1,4 @@
-// Part 6: one state, and what hands and keys do to it.
+// Part 7: one state, and what hands and keys do to it.
 
 const SEND_MS = 400
 const MOVE_MS = 450

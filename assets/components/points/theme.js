@@ -75,6 +75,11 @@ function groupsOf(app) {
   return app.groups
 }
 
+/** Index of a category's shape: with its colour, 36 looks before one comes again. */
+function shapeOfGroup(group) {
+  return (group + Math.floor(group / HUES_ON_LIGHT.length)) % SHAPES.length
+}
+
 function colorOfGroup(app, group) {
   const { hues, steps } = app.theme
   return app.groups.isNamed ? hues[group % hues.length] : steps[group]

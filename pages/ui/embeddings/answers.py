@@ -95,6 +95,8 @@ def sentence_vectors(
 
 # 366 kB for 30,522 words. A map that is not there may be drawn any moment: short-lived.
 @st.cache_data(max_entries=8, ttl=60, show_spinner=False)
-def vocabulary_map(model: str, num_axes: int, method: str) -> VocabularyMap | None:
+def vocabulary_map(
+    model: str, num_axes: int, method: str, seed: int = 0
+) -> VocabularyMap | None:
     """Every entry of the vocabulary on a map."""
-    return client().vocabulary_map(model, num_axes, method)
+    return client().vocabulary_map(model, num_axes, method, seed)

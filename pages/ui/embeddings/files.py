@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.projector_files import metadata_tsv, vectors_tsv
+from pages.ui.export import download_csv
 from pages.ui.language import t
 
 # Numbers in one file; as text they take some 12 bytes each.
@@ -15,6 +17,53 @@ _MOST_NUMBERS = 5_000_000
 _BYTES_A_NUMBER = 12
 # As the projector's own documents name them.
 _VECTORS, _METADATA = "vectors.tsv", "metadata.tsv"
+
+
+@dataclass(frozen=True)
+class MapFiles:
+    """What can be taken away of a map of M points.
+
+    Args:
+        explained: what the files hold, as Markdown.
+        metadata: columns of M values, the name of a point first.
+        coordinates: float `[M, k]`, on the map.
+        worth: what the map is worth and which seed it follows from, for the table;
+            the vectors are those of the full space and need none.
+        size: numbers in a vector.
+        vectors: gives `[M, size]`.
+    """
+
+    explained: str
+    metadata: Mapping[str, Sequence[object]]
+    coordinates: np.ndarray
+    worth: Mapping[str, object]
+    size: int
+    vectors: Callable[[], np.ndarray]
+
+
+def offer_files(key: str, collect: Callable[[], MapFiles]) -> None:
+    """Draws the files of a map in a popover; they are made once it is opened.
+
+    Args:
+        key: the beginning of the widgets' keys, and of the table's name.
+        collect: gives what they hold.
+    """
+    files = st.popover(
+        t("embeddings.files"),
+        icon=":material/download:",
+        key=f"{key}_files",
+        on_change="rerun",
+    )
+    if not files.open:
+        return
+    found = collect()
+    count = len(found.coordinates)
+    with files:
+        st.caption(found.explained)
+        worth = {name: [value] * count for name, value in found.worth.items()}
+        table = {**found.metadata, **axis_columns(found.coordinates), **worth}
+        download_csv(table, key)
+        offer_tsv(key, found.size, found.vectors, found.metadata)
 
 
 def axis_columns(coordinates: np.ndarray) -> dict[str, list[float]]:

@@ -20,6 +20,7 @@ from bertviz_core.figures.point_map import (
     point_payload,
 )
 from pages.ui.language import plain
+from pages.ui.models import known_models
 
 # The bytes of the payload are all of the component's data.
 _MOUNT = """
@@ -39,7 +40,7 @@ _component = st.components.v2.component(
 _WORDS = (
     *("search", "search_hint", "color", "only", "play", "stop", "nearer", "further"),
     *("reset", "save_png", "save_svg", "as_table", "alt", "legend", "nothing"),
-    *("matches", "point"),
+    *("matches", "point", "shown", "axes_flat", "axes_space"),
 )
 _NAMES = ("state", "color", "search", "only", "selected")
 
@@ -64,6 +65,21 @@ def map_words() -> dict[str, str]:
     return {name: plain(f"point_map.{name}") for name in _WORDS}
 
 
+def map_title(panel: str, method: str, model: str) -> str:
+    """What stands below a saved picture: the part, the method, the model.
+
+    Args:
+        panel: of the page.
+        method: "pca" or "tsne".
+        model: its id, which is not told where it opens somebody's own model.
+    """
+    entry = known_models().get(model)
+    own = plain("embeddings.own_model")
+    name = entry.title if entry else own if ":" in model else model
+    panel = plain(f"embeddings.panel_{panel}")
+    return " · ".join((panel, plain(f"embeddings.method_{method}"), name))
+
+
 def point_map(
     points: PointMap, key: str, on_choice: Callable[[], None] = lambda: None
 ) -> Choice:
@@ -82,7 +98,7 @@ def point_map(
     if chosen is None or first_key not in st.session_state:
         st.session_state[first_key] = _from_address(key, points.first)
     first: FirstChoice = st.session_state[first_key]
-    sent = point_payload(dataclasses.replace(points, first=first))
+    sent = point_payload(dataclasses.replace(points, first=first, name=key))
     _component(data=sent, key=key, on_choice_change=on_choice)
     if chosen is None:
         now = first

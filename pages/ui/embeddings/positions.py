@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import streamlit as st
 
@@ -16,10 +18,12 @@ from pages.ui.address import choose_linked
 from pages.ui.code import show_code
 from pages.ui.embeddings.answers import position_geometry
 from pages.ui.embeddings.choosing import choose_number
+from pages.ui.embeddings.quality import quality_sentence
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
+from pages.ui.markdown import escape
 
 _VIEWS = ("matrix", "chain", "curve")
 _AXES = {"1-2": (0, 1), "1-3": (0, 2), "2-3": (1, 2)}
@@ -56,7 +60,8 @@ def explore_positions(model: str) -> None:
 
 def _show_matrix(found: PositionGeometry) -> None:
     size = len(found.norms)
-    row = choose_number("position", size, size // 2)
+    row = choose_number("position", size, size // 2 + 1) - 1
+    places = np.arange(1, size + 1)
     position = plain("embeddings.position")
     title = plain("embeddings.cosine")
     near = float(found.by_distance[1])
@@ -70,22 +75,23 @@ def _show_matrix(found: PositionGeometry) -> None:
             far=float(found.by_distance[size // 2]),
         ),
         columns={
-            position: list(range(size)),
-            **{str(i): found.cosines[i].tolist() for i in range(size)},
+            position: places.tolist(),
+            **{str(i + 1): found.cosines[i].tolist() for i in range(size)},
         },
     )
     cosines = found.cosines[row].astype(np.float64)
     show_figure(
         curves_by_place_figure(
-            [(title, np.arange(size), cosines)], x_title=position, y_title=title
+            [(title, places, cosines)], x_title=position, y_title=title
         ),
         name="embeddings_position_row",
-        description=t("embeddings.row_described", number=row),
-        columns={position: list(range(size)), title: cosines.tolist()},
+        description=t("embeddings.row_described", number=row + 1),
+        columns={position: places.tolist(), title: cosines.tolist()},
     )
 
 
 def _show_chain(found: PositionGeometry) -> None:
+    pairs = list(combinations(range(len(found.explained)), 2))
     options = [name for name, axes in _AXES.items() if max(axes) < len(found.explained)]
     chosen = choose_linked(
         st.segmented_control,
@@ -114,19 +120,22 @@ def _show_chain(found: PositionGeometry) -> None:
             share=float(found.explained[axes].sum()),
         ),
         columns={
-            plain("embeddings.position"): list(range(len(points))),
+            plain("embeddings.position"): list(range(1, len(points) + 1)),
             titles[0]: points[:, 0].tolist(),
             titles[1]: points[:, 1].tolist(),
         },
     )
+    quality = found.qualities[pairs.index((axes[0], axes[1]))]
+    share = float(found.explained[axes].sum())
+    st.caption(escape(quality_sentence(quality, share, seed=0)))
 
 
 def _show_curve(found: PositionGeometry) -> None:
     size = len(found.norms)
-    distance = min(max(choose_number("distance", size, 1), 1), size - 1)
+    distance = choose_number("distance", size - 1)
     position, cosine = plain("embeddings.position"), plain("embeddings.cosine")
     apart = found.cosines.diagonal(distance).astype(np.float64)
-    places = np.arange(len(apart))
+    places = np.arange(1, len(apart) + 1)
     show_figure(
         curves_by_place_figure(
             [(cosine, places, apart)], x_title=position, y_title=cosine
@@ -137,8 +146,8 @@ def _show_curve(found: PositionGeometry) -> None:
             distance=distance,
             mean=float(apart.mean()),
             lowest=float(apart.min()),
-            place=int(apart.argmin()),
-            other=int(apart.argmin()) + distance,
+            place=int(places[apart.argmin()]),
+            other=int(places[apart.argmin()]) + distance,
         ),
         columns={position: places.tolist(), cosine: apart.tolist()},
     )
@@ -161,7 +170,7 @@ def _show_apart(found: PositionGeometry) -> None:
         return
     st.dataframe(
         {
-            plain("embeddings.position"): apart,
+            plain("embeddings.position"): apart + 1,
             plain("embeddings.length"): found.norms[apart],
             plain("embeddings.length_score"): found.norm_scores[apart],
             plain("embeddings.near_cosine"): found.near_cosines[apart],

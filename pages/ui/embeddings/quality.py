@@ -1,4 +1,4 @@
-"""What a map is worth, in a sentence that is always shown with it."""
+"""What a map is worth, in a sentence that is always shown with it and in its files."""
 
 from __future__ import annotations
 
@@ -58,4 +58,37 @@ def quality_sentence(
                 seed=seed,
             )
         )
+        if is_whole and perplexity is None:
+            parts.append(plain("embeddings.note_no_chance"))
     return " ".join(parts)
+
+
+def quality_columns(
+    quality: MapQuality | None,
+    explained: float | None,
+    seed: int,
+    perplexity: float | None = None,
+) -> dict[str, object]:
+    """The same for the columns of a table, alike in every row.
+
+    Args:
+        quality: see `quality_sentence`.
+        explained: see there.
+        seed: see there.
+        perplexity: of t-SNE; `None` for PCA.
+    """
+    columns: dict[str, object] = {
+        "method": "pca" if perplexity is None else "tsne",
+        "seed": seed,
+    }
+    if perplexity is not None:
+        columns["perplexity"] = perplexity
+    if explained is not None and not math.isnan(explained):
+        columns["explained"] = explained
+    if quality is not None:
+        columns["trustworthiness"] = quality.trustworthiness
+        columns[f"neighbours_kept_of_{quality.num_neighbours}"] = (
+            quality.neighbours_kept
+        )
+        columns["points_checked"] = quality.num_checked
+    return columns

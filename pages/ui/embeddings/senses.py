@@ -14,8 +14,9 @@ from bertviz_core.figures.point_map import FirstChoice, PointMap, category_colou
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.code import show_code
-from pages.ui.embeddings.points import map_words, point_map
-from pages.ui.embeddings.quality import quality_sentence
+from pages.ui.embeddings.files import MapFiles, offer_files
+from pages.ui.embeddings.points import map_title, map_words, point_map
+from pages.ui.embeddings.quality import quality_columns, quality_sentence
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
 from pages.ui.embeddings.sentences import layer_name
 from pages.ui.embeddings.word_boxes import type_word
@@ -62,7 +63,7 @@ def explore_senses(model: str) -> None:
             return
         say_cut(model, found.num_cut, len(lines.sentences))
         _show_curves(found)
-        state = _show_map(lines, found)
+        state = _show_map(model, lines, found)
         _show_cosines(found, state)
         show_code(
             programs.SENSES,
@@ -129,13 +130,17 @@ def _described(found: WordSenses) -> str:
     )
 
 
-def _show_map(lines: LabelledLines, found: WordSenses) -> int:
+def _show_map(model: str, lines: LabelledLines, found: WordSenses) -> int:
     num_points = found.states.shape[1]
     if num_points < _FEWEST_ON_MAP:
         st.info(t("embeddings.few_occurrences"), icon=":material/info:")
         return len(found.states) - 1
     maps = layer_maps(found.states, 2, "procrustes")
     none = plain("embeddings.no_group")
+    qualities = [
+        _quality(vectors, places)
+        for vectors, places in zip(found.states, maps.coordinates, strict=True)
+    ]
     groups = [sense or none for sense in found.senses]
     points = PointMap(
         labels=tuple(lines.sentences[i] for i in found.sentence_index),
@@ -145,13 +150,35 @@ def _show_map(lines: LabelledLines, found: WordSenses) -> int:
         first=FirstChoice(state=len(found.states) - 1),
         state_names=tuple(layer_name(i) for i in range(len(maps.explained))),
         notes=tuple(
-            quality_sentence(_quality(vectors, places), float(share), seed=0)
-            for vectors, places, share in zip(
-                found.states, maps.coordinates, maps.explained, strict=True
-            )
+            quality_sentence(quality, float(share), seed=0)
+            for quality, share in zip(qualities, maps.explained, strict=True)
         ),
+        title=f"{map_title('senses', 'pca', model)} · {found.word}",
     )
-    return point_map(points, KEY).state
+    state = point_map(points, KEY).state
+    worth = quality_columns(qualities[state], float(maps.explained[state]), seed=0)
+    _offer_files(found, points, state, worth)
+    return state
+
+
+def _offer_files(
+    found: WordSenses, points: PointMap, state: int, worth: dict[str, object]
+) -> None:
+    def collect() -> MapFiles:
+        return MapFiles(
+            t("embeddings.layer_files_explained", layer=layer_name(state)),
+            {
+                "sentence": list(points.labels),
+                "sense": list(found.senses),
+                "first_token_index": found.spans[:, 0].tolist(),
+            },
+            points.coordinates[state],
+            worth,
+            found.states.shape[2],
+            lambda: found.states[state],
+        )
+
+    offer_files(KEY, collect)
 
 
 def _quality(vectors: np.ndarray, places: np.ndarray) -> MapQuality:
@@ -178,6 +205,7 @@ def _show_cosines(found: WordSenses, state: int) -> None:
             column_title=occurrence,
             is_signed=False,
             digits=3,
+            is_paired=True,
         ),
         name="embeddings_sense_cosines",
         description=t(

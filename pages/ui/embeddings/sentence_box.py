@@ -85,9 +85,7 @@ def say_cut(model: str, num_cut: int, num_sentences: int) -> None:
         return
     limit = int(str(describe_model(model).config["max_position_embeddings"]))
     st.warning(
-        t(
-            "embeddings.sentences_cut", count=num_cut, all=num_sentences, limit=limit
-        ),
+        t("embeddings.sentences_cut", count=num_cut, all=num_sentences, limit=limit),
         icon=":material/content_cut:",
     )
 

@@ -16,14 +16,14 @@ from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
 from pages.ui.code import show_code
 from pages.ui.embeddings.answers import sentence_vectors
-from pages.ui.embeddings.files import axis_columns, offer_tsv
-from pages.ui.embeddings.points import map_words, point_map
-from pages.ui.embeddings.quality import quality_sentence
+from pages.ui.embeddings.files import MapFiles, offer_files
+from pages.ui.embeddings.points import map_title, map_words, point_map
+from pages.ui.embeddings.quality import quality_columns, quality_sentence
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
 from pages.ui.embeddings.settings import choose_axes, choose_seed, choose_tsne
 from pages.ui.embeddings.similarity import show_similarity
 from pages.ui.errors import shown_to_user
-from pages.ui.export import download_csv, show_figure
+from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 
@@ -60,7 +60,7 @@ def explore_sentences(model: str) -> None:
         if found is None:
             return
         say_cut(model, found.num_cut, len(lines.sentences))
-        state = _show_map(lines, found)
+        state = _show_map(model, lines, found)
         _show_quality(found)
         show_similarity(model, lines, found, state, layer_name(state))
         _offer_files(model, lines, found, state)
@@ -129,7 +129,7 @@ def _ask(model: str, lines: LabelledLines, chosen: _Settings) -> SentenceMap | N
     return found
 
 
-def _show_map(lines: LabelledLines, found: SentenceMap) -> int:
+def _show_map(model: str, lines: LabelledLines, found: SentenceMap) -> int:
     names = [layer_name(i) for i in range(len(found.coordinates))]
     notes = [
         quality_sentence(
@@ -146,6 +146,7 @@ def _show_map(lines: LabelledLines, found: SentenceMap) -> int:
         notes=tuple(notes),
         contexts=lines.sentences,
         context_of=found.sentence_index,
+        title=map_title("sentences", found.method, model),
     )
     return point_map(points, KEY).state
 
@@ -159,7 +160,7 @@ def _colours(lines: LabelledLines, found: SentenceMap) -> tuple[Colour, ...]:
         made.append(category_colour(plain("embeddings.group"), groups))
     if found.reading == "token":
         made.append(category_colour(plain("embeddings.token"), found.labels))
-        made.append(Colour(plain("embeddings.position"), found.position))
+        made.append(Colour(plain("embeddings.position"), found.position + 1))
     made.append(Colour(plain("embeddings.sentence_number"), index + 1))
     made.append(Colour(plain("embeddings.length"), found.norms))
     return tuple(made)
@@ -227,28 +228,26 @@ def _show_program(model: str, lines: LabelledLines, chosen: _Settings) -> None:
 def _offer_files(
     model: str, lines: LabelledLines, found: SentenceMap, state: int
 ) -> None:
-    files = st.popover(
-        t("embeddings.files"),
-        icon=":material/download:",
-        key=f"{KEY}_files",
-        on_change="rerun",
-    )
-    if not files.open:
-        return
-    with files:
-        st.caption(t("embeddings.layer_files_explained", layer=layer_name(state)))
-        metadata = {
-            "name": list(found.labels),
-            "sentence": [lines.sentences[i] for i in found.sentence_index],
-            "group": [lines.labels[i] for i in found.sentence_index],
-            "position": found.position.tolist(),
-            "length": found.norms[state].tolist(),
-        }
-        download_csv(metadata | axis_columns(found.coordinates[state]), KEY)
-        size = int(str(describe_model(model).config["hidden_size"]))
-        offer_tsv(
-            KEY,
-            size,
+    def collect() -> MapFiles:
+        return MapFiles(
+            t("embeddings.layer_files_explained", layer=layer_name(state)),
+            {
+                "name": list(found.labels),
+                "sentence": [lines.sentences[i] for i in found.sentence_index],
+                "group": [lines.labels[i] for i in found.sentence_index],
+                # -1 where a point is no single token.
+                "token_index": found.position.tolist(),
+                "length": found.norms[state].tolist(),
+            },
+            found.coordinates[state],
+            quality_columns(
+                found.qualities[state],
+                float(found.explained[state]),
+                found.seed,
+                found.perplexity,
+            ),
+            int(str(describe_model(model).config["hidden_size"])),
             lambda: sentence_vectors(model, lines.sentences, found.reading, state),
-            metadata,
         )
+
+    offer_files(KEY, collect)

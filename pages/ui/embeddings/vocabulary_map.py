@@ -19,13 +19,12 @@ from pages.ui.embeddings.answers import (
     vocabulary_map,
     word_norms,
 )
-from pages.ui.embeddings.files import axis_columns, offer_tsv
-from pages.ui.embeddings.points import Choice, map_words, point_map
-from pages.ui.embeddings.quality import quality_sentence
-from pages.ui.embeddings.settings import choose_axes, choose_tsne
+from pages.ui.embeddings.files import MapFiles, offer_files
+from pages.ui.embeddings.points import Choice, map_title, map_words, point_map
+from pages.ui.embeddings.quality import quality_columns, quality_sentence
+from pages.ui.embeddings.settings import choose_axes, choose_seed, choose_tsne
 from pages.ui.embeddings.word_boxes import show_neighbours
 from pages.ui.errors import shown_to_user
-from pages.ui.export import download_csv
 from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
@@ -60,13 +59,17 @@ def explore_vocabulary(model: str) -> None:
         with model_at_work():
             tokens, kinds = entries(model)
             norms = word_norms(model)
-        found = _tsne(model, num_axes) if method == "tsne" else None
+        found, seed = None, 0
+        if method == "tsne":
+            found = _tsne(model, num_axes)
+        else:
+            seed = choose_seed(KEY)
         if found is None:
             with model_at_work():
-                found = vocabulary_map(model, num_axes, "pca")
+                found = vocabulary_map(model, num_axes, "pca", seed)
         if found is None:
             return
-        chosen = _show(tokens, kinds, norms, found)
+        chosen = _show(model, kinds, norms, found)
         if chosen.selected is not None:
             _show_nearest(model, tokens, chosen.selected)
         _offer_files(model, norms, found, chosen)
@@ -106,11 +109,12 @@ def _draw(
 
 
 def _show(
-    tokens: tuple[str, ...],
+    model: str,
     kinds: np.ndarray,
     norms: np.ndarray,
     found: VocabularyMap,
 ) -> Choice:
+    tokens, _ = entries(model)
     present = np.unique(kinds)
     place = np.searchsorted(present, kinds)
     colours = (
@@ -132,6 +136,7 @@ def _show(
             colours=colours,
             words=map_words(),
             notes=(note,),
+            title=map_title("map", found.method, model),
         ),
         KEY,
     )
@@ -150,7 +155,13 @@ def _show_nearest(model: str, tokens: tuple[str, ...], selected: int) -> None:
 
 def _show_program(model: str, num_axes: int, found: VocabularyMap) -> None:
     if found.method == "pca":
-        show_code(programs.VOCABULARY_PCA, name=KEY, model=model, num_axes=num_axes)
+        show_code(
+            programs.VOCABULARY_PCA,
+            name=KEY,
+            model=model,
+            num_axes=num_axes,
+            seed=found.seed,
+        )
         return
     show_code(
         programs.VOCABULARY_TSNE,
@@ -165,22 +176,23 @@ def _show_program(model: str, num_axes: int, found: VocabularyMap) -> None:
 def _offer_files(
     model: str, norms: np.ndarray, found: VocabularyMap, chosen: Choice
 ) -> None:
-    files = st.popover(
-        t("embeddings.files"), icon=":material/download:", key=f"{KEY}_files",
-        on_change="rerun",
-    )  # fmt: skip
-    if not files.open:
-        return
-    with files:
+    def collect() -> MapFiles:
         tokens, kinds = entries(model)
         wanted = chosen.search.strip().lower()
         rows = tuple(i for i, token in enumerate(tokens) if wanted in token.lower())
-        metadata = {
-            "word": [tokens[i] for i in rows],
-            "kind": [MAIN_KINDS[kinds[i]] for i in rows],
-            "length": norms[list(rows)].tolist(),
-        }
-        st.caption(t("embeddings.files_explained", count=len(rows)))
-        download_csv(metadata | axis_columns(found.coordinates[list(rows)]), KEY)
-        size = int(str(describe_model(model).config["hidden_size"]))
-        offer_tsv(KEY, size, lambda: exported_vectors(model, rows), metadata)
+        return MapFiles(
+            t("embeddings.files_explained", count=len(rows)),
+            {
+                "word": [tokens[i] for i in rows],
+                "kind": [MAIN_KINDS[kinds[i]] for i in rows],
+                "length": norms[list(rows)].tolist(),
+            },
+            found.coordinates[list(rows)],
+            quality_columns(
+                found.quality, found.explained, found.seed, found.perplexity
+            ),
+            int(str(describe_model(model).config["hidden_size"])),
+            lambda: exported_vectors(model, rows),
+        )
+
+    offer_files(KEY, collect)
