@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 _FOLDER = Path(__file__).resolve().parents[2] / "assets" / "sentences"
 LANGUAGES = ("en", "zh")
 SETS = ("topics", "senses")
@@ -36,6 +38,53 @@ class LabelledLines:
     def has_labels(self) -> bool:
         """Whether any sentence has a group."""
         return any(self.labels)
+
+
+@dataclass(frozen=True)
+class TakenLines:
+    """Some of many sentences, as a user would type them.
+
+    Args:
+        text: of the sentences that were taken.
+        num_taken: how many.
+        num_all: how many there were.
+        is_full: more were wanted, and their characters did not fit.
+    """
+
+    text: str
+    num_taken: int
+    num_all: int
+    is_full: bool
+
+
+def take_lines(
+    lines: LabelledLines, limit: int, most_characters: int, seed: int | None = None
+) -> TakenLines:
+    """Takes as many sentences as fit, whole ones only, in their order.
+
+    Args:
+        lines: of a file; blank sentences are passed over.
+        limit: of sentences.
+        most_characters: of the text.
+        seed: draws the sentences at random; `None` takes the first ones.
+    """
+    rows = [
+        joined
+        for sentence, label in zip(lines.sentences, lines.labels, strict=True)
+        if (joined := join_lines([sentence], [label]))
+    ]
+    order = np.arange(len(rows))
+    if seed is not None:
+        order = np.random.default_rng(seed).permutation(len(rows))
+    wanted = order[:limit]
+    ends = np.cumsum([len(rows[i]) + 1 for i in wanted])
+    fitting = wanted[ends - 1 <= most_characters]
+    return TakenLines(
+        "\n".join(rows[i] for i in sorted(fitting.tolist())),
+        len(fitting),
+        len(rows),
+        len(fitting) < len(wanted),
+    )
 
 
 def read_lines(text: str) -> LabelledLines:

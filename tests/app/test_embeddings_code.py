@@ -11,7 +11,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from pages.ui.embeddings.sentence_file import sentences_of
 from pages.ui.engine import client
 
 ROOT = Path(__file__).parents[2]
@@ -124,19 +123,3 @@ def test_senses_and_geometry():
         embeddings_topics=SENTENCES,
     )
     assert len(output.splitlines()) == 2 * (layers + 1)
-
-
-def test_a_table_gives_texts_with_their_labels():
-    data = b'text,topic\nOne lamp here,x\n"Two, in all",y | z\nThree lamps,x\n'
-    text, count = sentences_of("a.csv", data, 2)
-    assert count == 3
-    assert text.splitlines() == ["x | One lamp here", "y / z | Two, in all"]
-
-
-def test_a_column_alone_and_plain_lines_are_sentences():
-    assert sentences_of("a.csv", b"text\nfirst one\nsecond one\n", 9) == (
-        "first one\nsecond one",
-        2,
-    )
-    text, count = sentences_of("a.TXT", "天气 | 下雨了。\n很好。\n".encode(), 9)
-    assert (text, count) == ("天气 | 下雨了。\n很好。", 2)

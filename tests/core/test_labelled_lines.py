@@ -6,9 +6,11 @@ from bertviz_core.analysis.labelled_lines import (
     LANGUAGES,
     LONGEST_LABEL,
     SETS,
+    LabelledLines,
     bundled_lines,
     join_lines,
     read_lines,
+    take_lines,
 )
 
 
@@ -73,3 +75,33 @@ def test_lines_that_are_written_are_read_back():
 def test_another_set_is_a_mistake():
     with pytest.raises(ValueError, match="topics"):
         bundled_lines("nothing", "en")
+
+
+MANY = LabelledLines(
+    tuple(f"line {i}" for i in range(40)), tuple("ab"[i // 20] for i in range(40))
+)
+
+
+def test_a_draw_has_rows_of_all_parts_in_their_order_and_is_the_same_again():
+    first = take_lines(MANY, 10, 1000)
+    assert read_lines(first.text).sentences == MANY.sentences[:10]
+    assert set(read_lines(first.text).labels) == {"a"}
+    drawn = take_lines(MANY, 10, 1000, seed=3)
+    assert (drawn.num_taken, drawn.num_all, drawn.is_full) == (10, 40, False)
+    assert drawn == take_lines(MANY, 10, 1000, seed=3) != take_lines(MANY, 10, 1000, 4)
+    found = read_lines(drawn.text)
+    assert set(found.labels) == {"a", "b"}
+    places = [MANY.sentences.index(sentence) for sentence in found.sentences]
+    assert places == sorted(places)
+    assert len(set(places)) == 10
+
+
+def test_only_whole_sentences_that_fit_are_taken():
+    long = LabelledLines(("x" * 20, "  ", "y" * 20, "z"), ("", "", "", ""))
+    taken = take_lines(long, 9, 41)
+    assert taken.text == "x" * 20 + "\n" + "y" * 20
+    assert (taken.num_taken, taken.num_all, taken.is_full) == (2, 3, True)
+    assert take_lines(long, 9, 40).num_taken == 1
+    assert take_lines(long, 9, 43) == take_lines(long, 3, 99)
+    assert not take_lines(long, 9, 43).is_full
+    assert take_lines(long, 9, 5).text == ""

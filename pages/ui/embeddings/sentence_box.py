@@ -10,7 +10,7 @@ from bertviz_core.analysis.labelled_lines import (
     read_lines,
 )
 from pages.ui.answers import describe_model
-from pages.ui.embeddings.sentence_file import offer_file
+from pages.ui.embeddings.sentence_file import forget_taken, offer_file
 from pages.ui.language import t
 from pages.ui.models import language_of
 
@@ -56,7 +56,7 @@ def edit_sentences(model: str, name: str) -> LabelledLines | None:
             args=(key, name, language),
             type="tertiary",
         )
-        offer_file(key, MAX_SENTENCES)
+        offer_file(key, MAX_SENTENCES, _MOST_CHARACTERS)
     if not lines.sentences:
         st.info(t("embeddings.no_sentences"), icon=":material/edit:")
         return None
@@ -112,4 +112,5 @@ def _to_address(key: str, text: str, name: str, language: str) -> None:
 
 
 def _reset(key: str, name: str, language: str) -> None:
+    forget_taken(key)
     st.session_state[key] = bundled_lines(name, language)

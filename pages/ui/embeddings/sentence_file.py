@@ -1,83 +1,229 @@
-"""Sentences from a file: a table with a text column, or a sentence a line."""
+"""Sentences from a file: which columns, which rows, and what did not fit."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
-from bertviz_core.analysis.labelled_lines import join_lines
+from bertviz_core.analysis.labelled_lines import (
+    LabelledLines,
+    TakenLines,
+    read_lines,
+    take_lines,
+)
 from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.columns import guess_columns
-from bertviz_core.finetune.table import read_table
+from bertviz_core.finetune.notes import Note
+from bertviz_core.finetune.request import SAMPLES
+from bertviz_core.finetune.table import Table, read_table
+from bertviz_core.finetune.table_encoding import find_encoding
+from bertviz_core.finetune.table_limits import Limits
+from pages.ui.embeddings.settings import choose_seed
 from pages.ui.errors import shown_to_user
-from pages.ui.language import t
+from pages.ui.fine_tune.wording import show_notes
+from pages.ui.language import plain, t
 
+_DATASETS = Path(__file__).parents[3] / "assets" / "datasets"
 _MEGABYTES = 5
 _ENDINGS = ["csv", "tsv", "txt"]
+# A table stays in the memory of the visit as long as one can choose from it.
+_LIMITS = Limits(max_rows=20_000)
+_NO_GROUP = ""
+# More values than the map has looks are names of rows, not of groups.
+_MOST_GUESSED_GROUPS = 36
+_WAYS = ("drawn", "first")
+
+FileRows = Table | LabelledLines
 
 
-def offer_file(key: str, limit: int) -> None:
-    """Draws the uploader; what is taken replaces the text of the box.
+def offer_file(key: str, limit: int, most_characters: int) -> None:
+    """Draws the uploader and its choices; what is taken replaces the text of the box.
 
     Args:
         key: of the box.
-        limit: sentences that are taken, from the top; the rest is told.
+        limit: sentences that are taken; the rest is told.
+        most_characters: that fit into the box.
     """
-    upload, taken_key = f"{key}_upload", f"{key}_taken"
+    room = (limit, most_characters)
     with st.popover(t("embeddings.from_file"), icon=":material/upload_file:"):
         st.file_uploader(
             t("embeddings.file"),
             type=_ENDINGS,
-            key=upload,
+            key=f"{key}_upload",
             max_upload_size=_MEGABYTES,
             help=t("embeddings.file_help", limit=limit),
-            on_change=_take,
-            args=(key, upload, taken_key, limit),
+            on_change=_open_upload,
+            args=(key, *room),
         )
-    taken = st.session_state.get(taken_key)
+        with st.container(horizontal=True):
+            for language, name in SAMPLES.items():
+                st.button(
+                    t(f"fine_tune.take_sample_{language}"),
+                    key=f"{key}_sample_{language}",
+                    icon=":material/table:",
+                    help=t(f"fine_tune.sample_{language}_help"),
+                    on_click=_open_sample,
+                    args=(key, name, *room),
+                )
+        _show_choices(key, *room)
+    _say_taken(key, most_characters)
+
+
+def forget_taken(key: str) -> None:
+    """The box holds something else now: nothing is said of a file any more."""
+    st.session_state.pop(f"{key}_taken", None)
+
+
+def _show_choices(key: str, limit: int, most_characters: int) -> None:
+    found: FileRows | None = st.session_state.get(f"{key}_rows")
+    if found is None:
+        return
+    again = {"on_change": _take, "args": (key, limit, most_characters)}
+    if isinstance(found, Table):
+        show_notes(found.notes)
+        st.selectbox(
+            t("embeddings.text_column"),
+            found.columns,
+            key=f"{key}_text_column",
+            persist_state="session",
+            **again,
+        )
+        st.selectbox(
+            t("embeddings.group_column"),
+            (_NO_GROUP, *found.columns),
+            key=f"{key}_group_column",
+            format_func=lambda name: name or plain("embeddings.no_group"),
+            persist_state="session",
+            **again,
+        )
+    else:
+        show_notes(st.session_state.get(f"{key}_notes", ()))
+    if _num_rows(found) <= limit:
+        return
+    st.segmented_control(
+        t("embeddings.rows_taken"),
+        _WAYS,
+        key=f"{key}_way",
+        required=True,
+        help=t("embeddings.rows_taken_help"),
+        format_func=lambda way: plain(f"embeddings.rows_{way}"),
+        persist_state="session",
+        **again,
+    )
+    if st.session_state.get(f"{key}_way") == "drawn":
+        choose_seed(f"{key}_file", **again)
+
+
+def _say_taken(key: str, most_characters: int) -> None:
+    taken = st.session_state.get(f"{key}_taken")
     if isinstance(taken, BertVizError):
         with shown_to_user(stop=False):
             raise taken
     elif taken is not None:
-        st.caption(t("embeddings.file_taken", count=taken[0], all=taken[1]))
+        told = t("embeddings.file_taken", count=taken.num_taken, all=taken.num_all)
+        if taken.is_full:
+            st.warning(
+                f"{told} {t('embeddings.file_full', limit=most_characters)}",
+                icon=":material/content_cut:",
+            )
+        else:
+            st.caption(told)
 
 
-def _take(key: str, upload: str, taken_key: str, limit: int) -> None:
-    file = st.session_state.get(upload)
+def _open_upload(key: str, limit: int, most_characters: int) -> None:
+    file = st.session_state.get(f"{key}_upload")
     if file is None:
-        st.session_state.pop(taken_key, None)
+        _forget(key)
         return
+    _open(key, file.name, file.getvalue(), limit, most_characters)
+
+
+def _open_sample(key: str, name: str, limit: int, most_characters: int) -> None:
+    file = f"{name.removeprefix('sample:')}.csv"
+    _open(key, file, (_DATASETS / file).read_bytes(), limit, most_characters)
+
+
+def _open(key: str, name: str, data: bytes, limit: int, most_characters: int) -> None:
+    """Reads a file, guesses its columns and takes what fits."""
+    _forget(key)
+    state = st.session_state
     try:
-        text, count = sentences_of(file.name, file.getvalue(), limit)
+        found, state[f"{key}_notes"] = read_file(name, data)
     except BertVizError as error:
-        st.session_state[taken_key] = error
+        state[f"{key}_taken"] = error
         return
-    st.session_state[taken_key] = (min(count, limit), count)
-    st.session_state[key] = text
+    state[f"{key}_rows"] = found
+    if isinstance(found, Table):
+        state[f"{key}_text_column"], state[f"{key}_group_column"] = guess_roles(found)
+    state[f"{key}_way"] = "drawn"
+    _take(key, limit, most_characters)
 
 
-def sentences_of(name: str, data: bytes, limit: int) -> tuple[str, int]:
-    """Reads a file as text for the box.
+def _forget(key: str) -> None:
+    for name in ("rows", "notes", "taken", "text_column", "group_column", "way"):
+        st.session_state.pop(f"{key}_{name}", None)
+
+
+def _take(key: str, limit: int, most_characters: int) -> None:
+    """Puts sentences of the file into the box, by what is chosen now."""
+    state = st.session_state
+    found: FileRows = state[f"{key}_rows"]
+    if isinstance(found, Table):
+        text, group = state[f"{key}_text_column"], state[f"{key}_group_column"]
+        found = lines_of(found, text, group)
+    seed = int(state.get(f"{key}_file_seed") or 0)
+    is_drawn = state[f"{key}_way"] == "drawn"
+    taken: TakenLines = take_lines(
+        found, limit, most_characters, seed if is_drawn else None
+    )
+    state[f"{key}_taken"] = taken
+    state[key] = taken.text
+
+
+def _num_rows(found: FileRows) -> int:
+    return found.num_rows if isinstance(found, Table) else len(found.sentences)
+
+
+def read_file(name: str, data: bytes) -> tuple[FileRows, tuple[Note, ...]]:
+    """Reads a table, or lines as a user would type them into the box.
 
     Args:
         name: of the file; ".txt" is a sentence a line.
         data: what is in it.
-        limit: sentences that are taken.
 
     Returns:
-        The text, and how many sentences the file has.
+        The rows, and what was guessed or left out.
 
     Raises:
-        DatasetError: it is no such table.
+        DatasetError: it is no text, or no such table.
     """
-    if name.lower().endswith(".txt"):
-        table = read_table(data, separator="\t", has_header=False)
-        lines = [" ".join(row) for row in table.rows]
-        return "\n".join(lines[:limit]), len(lines)
-    table = read_table(data)
-    if len(table.columns) == 1:
-        texts = table.column(table.columns[0]).tolist()
-        return join_lines(texts[:limit], [""] * len(texts[:limit])), len(texts)
-    choice = guess_columns(table)
-    texts = table.column(choice.text).tolist()[:limit]
-    labels = table.column(choice.label).tolist()[:limit]
-    return join_lines(texts, labels), table.num_rows
+    if not name.lower().endswith(".txt"):
+        table = read_table(data, limits=_LIMITS)
+        return table, table.notes
+    codec, notes = find_encoding(data, None)
+    return read_lines(data.decode(codec)), notes
+
+
+def guess_roles(table: Table) -> tuple[str, str]:
+    """The columns of the text and of the group; "" for no group."""
+    try:
+        choice = guess_columns(table)
+    except BertVizError:  # one column, or nothing that looks like a text
+        return table.columns[0], _NO_GROUP
+    num_groups = len(set(table.column(choice.label).tolist()))
+    is_group = num_groups <= min(_MOST_GUESSED_GROUPS, max(2, table.num_rows // 2))
+    return choice.text, choice.label if is_group else _NO_GROUP
+
+
+def lines_of(table: Table, text: str, group: str) -> LabelledLines:
+    """Sentences and groups of a table.
+
+    Args:
+        table: of the file.
+        text: column of the sentences.
+        group: column of their groups; "" for none.
+    """
+    texts = table.column(text).tolist()
+    labels = table.column(group).tolist() if group else [""] * len(texts)
+    return LabelledLines(tuple(texts), tuple(labels))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import streamlit as st
 
 from pages.ui.address import choose_linked
@@ -56,11 +59,17 @@ def choose_tsne(key: str) -> tuple[int, float]:
     return seed, float(perplexity)
 
 
-def choose_seed(key: str) -> int:
+def choose_seed(
+    key: str,
+    on_change: Callable[..., None] | None = None,
+    args: tuple[Any, ...] = (),
+) -> int:
     """Draws the seed, from which all that is drawn at random follows.
 
     Args:
         key: the beginning of the widget's key.
+        on_change: called when it has changed.
+        args: of the call.
     """
     seed = st.number_input(
         t("embeddings.seed"),
@@ -69,6 +78,8 @@ def choose_seed(key: str) -> int:
         0,
         key=f"{key}_seed",
         help=t("embeddings.seed_help"),
+        on_change=on_change,
+        args=args,
         bind="query-params",
         persist_state="session",
     )

@@ -1,0 +1,114 @@
+"""Sentences from a file: columns, rows, what does not fit, and what a file says."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.analysis.labelled_lines import read_lines
+from bertviz_core.errors import DatasetError
+from bertviz_core.finetune.request import SAMPLES
+from bertviz_core.finetune.table import read_table
+from bertviz_core.finetune.workplace import table_path
+from pages.ui.embeddings.sentence_file import guess_roles, lines_of, read_file
+from tests.app.test_embeddings import finished, open_page, said
+
+KEY = "embeddings_topics"
+SORTED = "id,text,topic\n" + "".join(
+    f"{i},sentence number {i},{'early' if i < 300 else 'late'}\n" for i in range(600)
+)
+
+
+def uploaded(name: str, text: str, language: str = "en") -> AppTest:
+    app = open_page(language, embeddings_panel="sentences")
+    app.file_uploader[0].set_value((name, text.encode(), "text/plain")).run()
+    return app
+
+
+def box(app: AppTest) -> str:
+    return app.text_area(key=KEY).value
+
+
+def test_a_sorted_table_is_drawn_from_as_a_whole_and_the_seed_is_the_visitors():
+    app = finished(uploaded("a.csv", SORTED))
+    lines = read_lines(box(app))
+    assert len(lines.sentences) == 200
+    assert set(lines.labels) == {"early", "late"}
+    assert "200 of 600 sentences" in said(app)
+    app.number_input(key=f"{KEY}_file_seed").set_value(5).run()
+    other = read_lines(box(finished(app)))
+    assert other.sentences != lines.sentences
+    app.get_by_key(f"{KEY}_way").set_value("first").run()
+    first = read_lines(box(finished(app)))
+    assert first.sentences[-1] == "sentence number 199"
+    assert set(first.labels) == {"early"}
+
+
+def test_columns_can_be_chosen_and_a_column_of_numbers_is_no_group():
+    app = finished(uploaded("a.csv", "id,text\n1,one lamp\n2,two lamps\n3,a house\n"))
+    assert box(app) == "one lamp\ntwo lamps\na house"
+    app.selectbox(key=f"{KEY}_group_column").set_value("id").run()
+    assert read_lines(box(finished(app))).labels == ("1", "2", "3")
+    app.selectbox(key=f"{KEY}_text_column").set_value("id").run()
+    assert read_lines(box(app)).sentences == ("1", "2", "3")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_sample_tables_need_no_file(language):
+    app = open_page("en", embeddings_panel="sentences")
+    app.button(key=f"{KEY}_sample_{language}").click().run()
+    lines = read_lines(box(finished(app)))
+    table = read_table(table_path(SAMPLES[language]))
+    assert len(lines.sentences) == 200
+    assert set(lines.labels) == set(table.cells[:, 1])
+    assert f"200 of {table.num_rows} sentences" in said(app)
+    app.button(key=f"{KEY}_reset").click().run()
+    assert "sentences of the file" not in said(finished(app))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_fits_stays_whole_at_the_next_click_and_the_rest_is_told(language):
+    rows = "\n".join(f"{i} " + "word " * 120 for i in range(180))
+    app = uploaded("a.txt", rows, language)
+    text = box(app)
+    told = {"en": "holds 60,000 characters", "zh": "最多容纳 60,000 个字符"}[language]
+    assert told in said(app)
+    assert 59_000 < len(text) <= 60_000
+    assert all(line.endswith("word") for line in text.splitlines())
+    assert f"{len(text.splitlines())} " in said(app)
+    app.run()
+    assert box(app) == text
+
+
+def test_rows_that_are_left_out_are_named():
+    rows = "".join(f"lamp {i},x\n" for i in range(9))
+    app = finished(uploaded("a.csv", f"text,topic\n{rows}one,two,three\n"))
+    assert "more cells than the first row are left out: 11" in said(app)
+
+
+def test_a_file_that_is_no_table_says_so_and_leaves_the_box_alone():
+    app = open_page(embeddings_panel="sentences")
+    before = box(app)
+    app.file_uploader[0].set_value(("a.csv", b"", "text/csv")).run()
+    assert not app.exception
+    assert "empty" in app.error[0].value
+    assert box(app) == before
+
+
+def test_lines_of_a_text_file_are_read_as_typed():
+    lines, _ = read_file("a.TXT", "天气\t下雨了。\n\n很好，真的。\n".encode("gb18030"))
+    assert lines.sentences == ("下雨了。", "很好，真的。")
+    assert lines.labels == ("天气", "")
+    with pytest.raises(DatasetError):
+        read_file("a.txt", b"PK\x03\x04")
+
+
+def test_a_table_gives_texts_with_their_labels():
+    data = b'text,topic\nOne lamp here,x\n"Two, in all",y\nThree lamps,x\n'
+    table, _ = read_file("a.csv", data)
+    assert guess_roles(table) == ("text", "topic")
+    assert lines_of(table, "text", "topic").labels == ("x", "y", "x")
+    alone, _ = read_file("a.csv", b"text\nfirst one\nsecond one\n")
+    assert guess_roles(alone) == ("text", "")
+    numbers, _ = read_file("a.csv", b"a,b\n1,2\n3,4\n")
+    assert guess_roles(numbers) == ("a", "")
