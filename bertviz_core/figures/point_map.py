@@ -63,6 +63,7 @@ class FirstChoice:
         colour: which of the colours, from 0.
         search: text that points are looked for by.
         only: whether points that do not match are left out.
+        near: whether all but the selected point and its nearest are left out.
         selected: a point, or `None`.
     """
 
@@ -70,6 +71,7 @@ class FirstChoice:
     colour: int = 0
     search: str = ""
     only: bool = False
+    near: bool = False
     selected: int | None = None
 
 
@@ -144,7 +146,6 @@ def point_payload(points: PointMap) -> bytes:
         parts["contextOf"] = points.context_of.astype(np.uint16)
     digest = hashlib.sha256(steps.tobytes())
     digest.update("\0".join(points.labels).encode("utf-8", "surrogatepass"))
-    first = points.first
     header = {
         "id": digest.hexdigest()[:16],
         "title": points.title,
@@ -160,17 +161,23 @@ def point_payload(points: PointMap) -> bytes:
         "words": dict(points.words),
         "origin": origin.tolist(),
         "unit": unit,
-        "first": {
-            "state": min(max(first.state, 0), num_states - 1),
-            "color": min(max(first.colour, 0), len(colours) - 1),
-            "search": first.search,
-            "only": first.only,
-            "selected": first.selected
-            if first.selected is not None and 0 <= first.selected < num_points
-            else None,
-        },
+        "first": _first_choice(points),
     }
     return pack(header, parts)
+
+
+def _first_choice(points: PointMap) -> dict[str, Any]:
+    """What is chosen at first, moved inside the map."""
+    first, (num_states, num_points, _) = points.first, points.coordinates.shape
+    is_there = first.selected is not None and 0 <= first.selected < num_points
+    return {
+        "state": min(max(first.state, 0), num_states - 1),
+        "color": min(max(first.colour, 0), len(points.colours) - 1),
+        "search": first.search,
+        "only": first.only,
+        "near": first.near,
+        "selected": first.selected if is_there else None,
+    }
 
 
 def category_colour(title: str, names: Sequence[str]) -> Colour:

@@ -207,6 +207,64 @@ def test_a_map_by_tsne_is_drawn_with_progress_and_measured(visit):
 
 
 @pytest.mark.parametrize("language", ["English", "中文"])
+def test_a_drawing_that_takes_long_can_be_stopped(visit, language):
+    draw, cancel, stopped = {
+        "English": ("Draw with t-SNE", "Cancel", "Stopped."),
+        "中文": ("用 t-SNE 绘制", "取消", "已停止"),
+    }[language]
+    lines = "\n".join(f"the lamp {i} stands by the window {i}" for i in range(200))
+    page = visit(
+        f"/embeddings?{SENTENCES}&lang={language}&embeddings_points_method=tsne"
+        f"&embeddings_points_reading=token"
+    )
+    page.get_by_role("textbox").first.fill(lines)
+    page.get_by_role("textbox").first.press("Control+Enter")
+    expect(page.get_by_text("200 ", exact=False).first).to_be_visible()
+    page.get_by_role("button", name=draw).click(timeout=FIRST_ANSWER)
+    page.get_by_role("button", name=cancel, exact=True).click()
+    expect(page.get_by_text(stopped)).to_be_visible(timeout=FIRST_ANSWER)
+    expect(page.locator(".point-map")).to_have_count(0)
+
+
+@pytest.mark.parametrize("language", ["English", "中文"])
+def test_sentences_come_from_a_file(visit, tmp_path, language):
+    opened, told = {
+        "English": ("From a file", "3 of 3 sentences"),
+        "中文": ("从文件读取", "已读取文件中的 3 个句子"),
+    }[language]
+    path = tmp_path / "table.csv"
+    path.write_text("id,text\n1,one lamp\n2,<b>two</b> lamps\n3,a house\n")
+    page, points = open_map(visit, f"{SENTENCES}&lang={language}")
+    page.get_by_role("button", name=opened).click()
+    page.locator("input[type=file]").set_input_files(path)
+    expect(page.get_by_text(told)).to_be_visible(timeout=FIRST_ANSWER)
+    expect(page.get_by_role("textbox").first).to_have_value(
+        "one lamp\n<b>two</b> lamps\na house"
+    )
+    page.keyboard.press("Escape")
+    expect(points).to_have_attribute("data-shown", "3", timeout=FIRST_ANSWER)
+
+
+CHINESE = {
+    "input": "维度",
+    "positions": "链",
+    "words": "最近的词",
+    "map": "全图",
+    "sentences": "全图",
+    "geometry": "离群维度",
+}
+
+
+@pytest.mark.parametrize("panel", CHINESE)
+def test_every_part_is_there_in_chinese(visit, panel):
+    page = visit(f"/embeddings?embeddings_panel={panel}&lang=中文")
+    shown = page.get_by_text(CHINESE[panel]).first
+    shown.wait_for(timeout=FIRST_ANSWER)
+    text = page.locator("[data-testid=stMain]").inner_text()
+    assert not re.search(r"embeddings\.|point_map\.", text)
+
+
+@pytest.mark.parametrize("language", ["English", "中文"])
 def test_senses_part_layer_by_layer(visit, language):
     page, points = open_map(visit, f"embeddings_panel=senses&lang={language}")
     assert int(points.get_attribute("data-state")) > 1  # the last layer
@@ -214,8 +272,30 @@ def test_senses_part_layer_by_layer(visit, language):
     expect(page.get_by_role("heading", name=heading)).to_be_visible()
 
 
+@pytest.mark.parametrize(
+    ("language", "query"),
+    [("English", SENTENCES), ("中文", SENTENCES), ("English", VOCABULARY)],
+)
+def test_the_nearest_of_a_chosen_point_are_marked_and_shown_alone(
+    visit, language, query
+):
+    key = "embeddings_map" if query == VOCABULARY else "embeddings_points"
+    page, points = open_map(visit, f"{query}&lang={language}&{key}_selected=7")
+    expect(points).to_have_attribute("data-marked", "10")
+    alone = {"English": "only the chosen point", "中文": "只看选中的点"}[language]
+    box = points.get_by_role("checkbox", name=re.compile(alone))
+    box.check()
+    expect(points).to_have_attribute("data-shown", "11")
+    expect(page).to_have_url(re.compile(f"{key}_near=true"))
+    points.locator("canvas").press("Escape")
+    expect(points).to_have_attribute("data-marked", "0")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("panel", ["input", "positions", "words", "map", "sentences"])
+@pytest.mark.parametrize(
+    "panel",
+    ["input", "positions", "words", "map", "sentences", "senses", "geometry"],
+)
 def test_the_page_fits_a_phone(visit, panel, scheme):
     page = visit(
         f"/embeddings?embeddings_panel={panel}", width=390, color_scheme=scheme

@@ -104,12 +104,15 @@ def test_numbers_are_shades_between_the_lowest_and_the_highest():
 
 def test_the_same_points_have_the_same_id_whatever_is_chosen():
     first, _ = read(point_payload(example()))
-    chosen = FirstChoice(state=2, colour=1, search="x", only=True, selected=3)
+    chosen = FirstChoice(
+        state=2, colour=1, search="x", only=True, near=True, selected=3
+    )
     other, _ = read(point_payload(example(first=chosen)))
     moved, _ = read(point_payload(example(coordinates=example().coordinates ** 3)))
     assert first["id"] == other["id"] != moved["id"]
     assert other["first"] == {
-        "state": 2, "color": 1, "search": "x", "only": True, "selected": 3,
+        "state": 2, "color": 1, "search": "x", "only": True, "near": True,
+        "selected": 3,
     }  # fmt: skip
 
 

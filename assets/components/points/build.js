@@ -12,6 +12,8 @@ function buildParts() {
     color: element('select'),
     only: element('input', { type: 'checkbox' }),
     onlyText: element('span'),
+    near: element('input', { type: 'checkbox' }),
+    nearText: element('span'),
     stateText: element('span'),
     state: element('input', { type: 'range', min: '0', step: '1' }),
     play: button('play'),
@@ -32,6 +34,7 @@ function buildParts() {
     element('label', {}, [parts.stateText, parts.state]), parts.play,
   ])
   parts.onlyBox = element('label', {}, [parts.only, parts.onlyText])
+  parts.nearBox = element('label', {}, [parts.near, parts.nearText])
   parts.details = element('details', {}, [
     parts.summary, element('div', { className: 'table-box' }, [parts.table]),
   ])
@@ -43,7 +46,7 @@ function buildParts() {
     parts.found, parts.stateBox, parts.note,
     element('div', { className: 'canvas-box' }, [parts.canvas]),
     element('div', { className: 'bar' }, [
-      parts.nearer, parts.further, parts.reset, parts.savePng, parts.saveSvg,
+      parts.nearBox, parts.nearer, parts.further, parts.reset, parts.savePng, parts.saveSvg,
     ]),
     parts.legend, parts.status, parts.details,
   ])
@@ -52,7 +55,7 @@ function buildParts() {
 
 /** Writes the texts of the interface, in the language of the data. */
 function writeWords({ data, parts }) {
-  for (const name of ['search', 'color', 'only']) {
+  for (const name of ['search', 'color', 'only', 'near']) {
     parts[`${name}Text`].textContent = say(data, name)
   }
   for (const name of ['nearer', 'further', 'reset', 'savePng', 'saveSvg']) {
@@ -80,6 +83,9 @@ function showState(app) {
   parts.color.value = String(state.color)
   parts.only.checked = state.only
   parts.only.disabled = !app.matches
+  const near = nearOf(app)
+  parts.near.checked = state.near
+  parts.nearBox.hidden = !near.length && !state.near
   parts.state.value = String(state.layer)
   parts.stateText.textContent = data.stateNames[state.layer] ?? ''
   parts.state.setAttribute('aria-valuetext', data.stateNames[state.layer] ?? '')
@@ -91,6 +97,7 @@ function showState(app) {
     state: state.layer,
     selected: state.selected === null ? '' : data.labels[state.selected],
     shown: app.seen.reduce((sum, one) => sum + one, 0),
+    marked: near.length,
     matches: app.matches ? app.matches.reduce((sum, one) => sum + one, 0) : '',
   })
   writeLegend(app)

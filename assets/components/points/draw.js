@@ -69,7 +69,18 @@ function choosePoints(app) {
   if (state.only && app.matches) {
     for (let point = 0; point < seen.length; point++) seen[point] &= app.matches[point]
   }
+  const near = state.near ? nearOf(app) : []
+  if (near.length) {
+    const kept = new Set([state.selected, ...near])
+    for (let point = 0; point < seen.length; point++) seen[point] &= kept.has(point)
+  }
   app.seen = seen
+}
+
+/** Nearest points of the chosen one in this state, if they are known by now. */
+function nearOf({ data, state, marks }) {
+  const isOfThis = marks && marks.of === state.selected && marks.state === state.layer
+  return isOfThis ? marks.points.filter((point) => point < data.numPoints) : []
 }
 
 function radiusOf(app) {
@@ -182,7 +193,7 @@ function drawLabels(app, context) {
 
 function* inOrderOfInterest(app) {
   const { state, matches, seen, data } = app
-  for (const point of [state.hover, state.selected]) {
+  for (const point of [state.hover, state.selected, ...nearOf(app)]) {
     if (point !== null && seen[point]) yield point
   }
   if (matches) {
@@ -208,10 +219,11 @@ function touches(one, other) {
   return one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3]
 }
 
-/** A ring around what is chosen, and around what the pointer is at. */
+/** A ring around what is chosen, what is nearest to it, and what the pointer is at. */
 function drawRings(app, context) {
   const { state, theme } = app
-  for (const [point, width] of [[state.hover, 1.5], [state.selected, 2.5]]) {
+  const near = nearOf(app).map((point) => [point, 1])
+  for (const [point, width] of [...near, [state.hover, 1.5], [state.selected, 2.5]]) {
     if (point === null || !app.seen[point]) continue
     context.strokeStyle = theme.text
     context.lineWidth = width

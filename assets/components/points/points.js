@@ -4,6 +4,8 @@ const SEND_MS = 400
 const MOVE_MS = 450
 const PLAY_MS = 1100
 const ZOOM_STEP = 1.4
+// What `markPoints` tells every map on the page, so that points need not travel again.
+const MARKS_EVENT = 'bert-explorer-marks'
 const MOST_ZOOM = 200
 const apps = new WeakMap()
 
@@ -28,12 +30,19 @@ function startApp(parent, data) {
   ;(parent.querySelector('.points-host') ?? parent).append(app.root)
   apps.set(parent, app)
   listen(app)
+  app.marked = ({ detail }) => {
+    if (detail.map !== app.data.name) return
+    app.marks = detail
+    redrawSoon(app)
+  }
+  window.addEventListener(MARKS_EVENT, app.marked)
   app.resized = new ResizeObserver(() => resize(app))
   app.resized.observe(app.root)
   return app
 }
 
 function endApp(app, parent) {
+  window.removeEventListener(MARKS_EVENT, app.marked)
   app.resized.disconnect()
   clearTimeout(app.timer)
   clearInterval(app.playing)
@@ -45,7 +54,7 @@ function firstState(data) {
   const { first } = data
   return {
     layer: first.state ?? 0, color: first.color ?? 0, search: first.search ?? '',
-    only: Boolean(first.only), selected: first.selected ?? null, hover: null,
+    only: Boolean(first.only), near: Boolean(first.near), selected: first.selected ?? null, hover: null,
     hidden: new Set(), zoom: 1, panX: 0, panY: 0, yaw: 0.5, pitch: 0.35,
   }
 }
@@ -55,6 +64,7 @@ function receive(app, data) {
   const before = app.data
   const isSame = before?.id === data.id
   app.data = data
+  app.marks = window.bertExplorerMarks?.[data.name]
   if (before && !isSame) app.state = firstState(data)
   const { state } = app
   state.layer = Math.min(state.layer, data.numStates - 1)
@@ -93,8 +103,8 @@ function redrawSoon(app) {
 function sendSoon(app) {
   clearTimeout(app.timer)
   app.timer = setTimeout(() => {
-    const { layer, color, search, only, selected } = app.state
-    app.send({ state: layer, color, search, only, selected })
+    const { layer, color, search, only, near, selected } = app.state
+    app.send({ state: layer, color, search, only, near, selected })
   }, SEND_MS)
 }
 
@@ -179,6 +189,7 @@ function listen(app) {
   }
   parts.search.oninput = () => change('search', parts.search.value)
   parts.only.onchange = () => change('only', parts.only.checked)
+  parts.near.onchange = () => change('near', parts.near.checked)
   parts.color.onchange = () => {
     app.state.hidden.clear()
     change('color', Number(parts.color.value))

@@ -7,7 +7,7 @@ visitor chooses, so that the points travel once.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,14 @@ export default function ({ data, parentElement, setStateValue }) {
 }
 """
 
+# Tells the map of that name which points to mark, without sending the points again.
+_MARK = """
+export default function ({ data }) {
+  window.bertExplorerMarks = { ...window.bertExplorerMarks, [data.map]: data }
+  window.dispatchEvent(new CustomEvent("bert-explorer-marks", { detail: data }))
+}
+"""
+
 # Registered once: pages import this module, they do not run it again.
 _component = st.components.v2.component(
     "bert_explorer_points",
@@ -37,12 +45,14 @@ _component = st.components.v2.component(
     js=component_script("points") + _MOUNT,
 )
 
+_marks = st.components.v2.component("bert_explorer_point_marks", js=_MARK)
+
 _WORDS = (
     *("search", "search_hint", "color", "only", "play", "stop", "nearer", "further"),
     *("reset", "save_png", "save_svg", "as_table", "alt", "legend", "nothing"),
-    *("matches", "point", "shown", "axes_flat", "axes_space"),
+    *("matches", "point", "shown", "axes_flat", "axes_space", "near"),
 )
-_NAMES = ("state", "color", "search", "only", "selected")
+_NAMES = ("state", "color", "search", "only", "near", "selected")
 
 
 @dataclass(frozen=True)
@@ -112,6 +122,19 @@ def point_map(
     )
 
 
+def mark_points(key: str, of: int, state: int, points: Sequence[int]) -> None:
+    """Marks the nearest points of a selected one on a map that was drawn before.
+
+    Args:
+        key: of the map.
+        of: the selected point; nothing is marked once another one is.
+        state: that the points are the nearest in; likewise.
+        points: nearest first.
+    """
+    sent = {"map": key, "of": of, "state": state, "points": [int(p) for p in points]}
+    _marks(data=sent, key=f"{key}_marks")
+
+
 def _checked(raw: dict[str, Any]) -> FirstChoice:
     """What a browser or an address says, made safe."""
 
@@ -127,6 +150,7 @@ def _checked(raw: dict[str, Any]) -> FirstChoice:
         colour=number("color") or 0,
         search=str(raw.get("search") or "")[:60],
         only=raw.get("only") in (True, "true"),
+        near=raw.get("near") in (True, "true"),
         selected=number("selected"),
     )
 
@@ -144,6 +168,7 @@ def _to_address(key: str, now: FirstChoice) -> None:
         "color": str(now.colour) if now.colour else "",
         "search": now.search,
         "only": "true" if now.only else "",
+        "near": "true" if now.near else "",
         "selected": "" if now.selected is None else str(now.selected),
     }
     for name, value in values.items():

@@ -8,6 +8,7 @@ import streamlit as st
 from bertviz_core.analysis.labelled_lines import LabelledLines
 from bertviz_core.analysis.layer_maps import layer_maps
 from bertviz_core.analysis.map_quality import MapQuality, map_quality
+from bertviz_core.analysis.nearest_words import Neighbours
 from bertviz_core.experiments.embedding_results import WordSenses
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.point_map import FirstChoice, PointMap, category_colour
@@ -15,6 +16,7 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.code import show_code
 from pages.ui.embeddings.files import MapFiles, offer_files
+from pages.ui.embeddings.nearest_points import show_nearest_points
 from pages.ui.embeddings.points import map_title, map_words, point_map
 from pages.ui.embeddings.quality import quality_columns, quality_sentence
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
@@ -155,10 +157,24 @@ def _show_map(model: str, lines: LabelledLines, found: WordSenses) -> int:
         ),
         title=f"{map_title('senses', 'pca', model)} · {found.word}",
     )
-    state = point_map(points, KEY).state
+    chosen = point_map(points, KEY)
+    state = chosen.state
+    if chosen.selected is not None:
+        _show_nearest(found, points.labels, chosen.selected, state)
     worth = quality_columns(qualities[state], float(maps.explained[state]), seed=0)
     _offer_files(found, points, state, worth)
     return state
+
+
+def _show_nearest(
+    found: WordSenses, labels: tuple[str, ...], selected: int, state: int
+) -> None:
+    cosines = found.cosines[state][selected]
+    order = np.argsort(-cosines, kind="stable")
+    ids = order[order != selected][:_MOST_NEIGHBOURS]
+    near = Neighbours(ids, cosines[ids], "cosine")
+    at = (selected, state, layer_name(state))
+    show_nearest_points(KEY, labels, labels, at, near)
 
 
 def _offer_files(

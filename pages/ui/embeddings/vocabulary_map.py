@@ -20,7 +20,13 @@ from pages.ui.embeddings.answers import (
     word_norms,
 )
 from pages.ui.embeddings.files import MapFiles, offer_files
-from pages.ui.embeddings.points import Choice, map_title, map_words, point_map
+from pages.ui.embeddings.points import (
+    Choice,
+    map_title,
+    map_words,
+    mark_points,
+    point_map,
+)
 from pages.ui.embeddings.quality import quality_columns, quality_sentence
 from pages.ui.embeddings.settings import choose_axes, choose_seed, choose_tsne
 from pages.ui.embeddings.word_boxes import show_neighbours
@@ -151,6 +157,7 @@ def _show_nearest(model: str, tokens: tuple[str, ...], selected: int) -> None:
     st.caption(t("embeddings.nearest_explained"))
     found = nearest_words(model, word, _NUM_NEIGHBOURS, "cosine", ())
     show_neighbours(found.neighbours, "cosine", "embeddings_map_neighbours")
+    mark_points(KEY, selected, 0, found.neighbours.found.ids.tolist())
 
 
 def _show_program(model: str, num_axes: int, found: VocabularyMap) -> None:
