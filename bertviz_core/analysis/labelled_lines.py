@@ -1,7 +1,8 @@
 """Sentences, one a line, each with a name of its group if it has one.
 
 `weather | It rained all night.` is a sentence of the group `weather`; a tab does what
-the stroke does. Blank lines are passed over.
+the stroke does. `It rained. || We stayed in.` is a pair, which the model reads as its
+first and second text. Blank lines are passed over.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ LANGUAGES = ("en", "zh")
 SETS = ("topics", "senses")
 LONGEST_LABEL = 40  # characters
 # A stroke between white space, a wide stroke, or a tab.
-_SEPARATOR = re.compile(r"\t|\s\|\s|｜")
+_SEPARATOR = re.compile(r"\t|\s\|\s|｜(?!｜)")
+_PAIR = re.compile(r"\s\|\|\s|\s*｜｜\s*")
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,17 @@ def read_lines(text: str) -> LabelledLines:
             sentences.append(rest)
             labels.append(label)
     return LabelledLines(tuple(sentences), tuple(labels))
+
+
+def split_pair(sentence: str) -> tuple[str, str | None]:
+    """The two texts of a pair; a sentence alone and `None` where it is none.
+
+    Two strokes with white space around, or two wide ones, stand between the texts.
+    """
+    parts = _PAIR.split(sentence, maxsplit=1)
+    if len(parts) == 2 and all(part.strip() for part in parts):
+        return parts[0].strip(), parts[1].strip()
+    return sentence, None
 
 
 def join_lines(sentences: Sequence[str], labels: Sequence[str]) -> str:

@@ -61,10 +61,12 @@ class Client(FinetuneClient):
     nearest_words = Asks(embedding_tasks.nearest_words)
     solve_analogy = Asks(embedding_tasks.solve_analogy)
     project_words = Asks(embedding_tasks.project_words)
+    remove_axis = Asks(embedding_tasks.remove_axis)
     word_norms = Asks(embedding_tasks.word_norms)
     exported_vectors = Asks(embedding_tasks.exported_vectors)
     vocabulary_map = Asks(embedding_tasks.vocabulary_map)
     sentence_vectors = Asks(sentence_tasks.sentence_vectors)
+    nearest_points = Asks(sentence_tasks.nearest_points)
 
     layer_steps = Asks(layer_tasks.layer_steps)
     part_numbers = Asks(layer_tasks.part_numbers)

@@ -16,6 +16,7 @@ from bertviz_core.experiments.map_results import (
     VocabularyMap,
 )
 from bertviz_core.experiments.word_vector_results import (
+    AxisRemoved,
     NearestWords,
     WordAnalogy,
     WordAxis,
@@ -66,13 +67,13 @@ def nearest_words(
 
     Args:
         model: its id.
-        word: one entry; capitals as the model reads them.
+        word: an entry, or a word of several pieces; capitals as the model reads them.
         num_neighbours: how many to name.
         metric: "cosine" or "euclidean".
         without: kinds of `wordlists.KINDS` that are no answer.
 
     Raises:
-        TextError: the word is no entry of the vocabulary.
+        TextError: the model cannot read the word.
     """
     from bertviz_core.experiments import word_vectors
 
@@ -100,7 +101,7 @@ def solve_analogy(
         without: kinds of `wordlists.KINDS` that are no answer.
 
     Raises:
-        TextError: a word is no entry of the vocabulary.
+        TextError: the model cannot read a word.
     """
     from bertviz_core.experiments import word_vectors
 
@@ -117,8 +118,8 @@ def solve_analogy(
 
 def project_words(
     model: str,
-    first: str,
-    second: str,
+    first: str | tuple[str, ...],
+    second: str | tuple[str, ...],
     words: tuple[str, ...],
     num_ends: int = 8,
     without: tuple[str, ...] = (),
@@ -127,19 +128,47 @@ def project_words(
 
     Args:
         model: its id.
-        first: the word at 0.
-        second: the word at 1.
+        first: the word at 0, or several, whose mean it is.
+        second: the word at 1, likewise.
         words: to lay out.
         num_ends: entries of the vocabulary to name at each end.
         without: kinds of `wordlists.KINDS` that are not named.
 
     Raises:
-        TextError: a word is no entry of the vocabulary, or both ends are one.
+        TextError: the model cannot read a word, or both ends are one.
     """
-    from bertviz_core.experiments import word_vectors
+    from bertviz_core.experiments import word_axis
 
-    return word_vectors.project_words(
+    return word_axis.project_words(
         explorer(model), words_of(model), first, second, words, num_ends, without
+    )
+
+
+def remove_axis(
+    model: str,
+    word: str,
+    first: str | tuple[str, ...],
+    second: str | tuple[str, ...],
+    num_neighbours: int = 10,
+    without: tuple[str, ...] = (),
+) -> AxisRemoved:
+    """Names the neighbours of a word before and after an axis is taken out.
+
+    Args:
+        model: its id.
+        word: whose neighbours.
+        first: see `project_words`.
+        second: see `project_words`.
+        num_neighbours: how many to name.
+        without: kinds of `wordlists.KINDS` that are not named.
+
+    Raises:
+        TextError: see `project_words`.
+    """
+    from bertviz_core.experiments import word_axis
+
+    return word_axis.remove_axis(
+        explorer(model), words_of(model), word, first, second, num_neighbours, without
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bertviz_core.analysis.nearest_words import Neighbours, WordTable
 from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import ANSWERS, explorer
 from bertviz_core.experiments.embedding_results import SentenceStates, WordSenses
@@ -26,6 +27,32 @@ def sentence_vectors(
     """
     states = _states(lambda *_: None, model, sentences, reading)
     return states.states[layer]
+
+
+def nearest_points(
+    model: str,
+    sentences: tuple[str, ...],
+    reading: str,
+    layer: int,
+    point: int,
+    num_neighbours: int = 10,
+) -> Neighbours:
+    """Finds the points nearest to one of them by cosine, in the full space.
+
+    Args:
+        model: its id.
+        sentences: see `sentence_states`.
+        reading: "token", "cls" or "mean".
+        layer: 0 is the embedding output.
+        point: which one; it is not its own neighbour.
+        num_neighbours: how many to name; fewer where there are fewer points.
+
+    Raises:
+        TextError: see `sentence_states`.
+    """
+    vectors = sentence_vectors(model, sentences, reading, layer)
+    others = np.arange(len(vectors)) != point
+    return WordTable(vectors).nearest(vectors[point], num_neighbours, allowed=others)
 
 
 def map_sentences(

@@ -108,6 +108,14 @@ class SentenceStates(FrozenArrays):
         """Sentences whose end is beyond what the model reads."""
         return sum(text.was_cut for text in self.texts)
 
+    @property
+    def segments(self) -> np.ndarray:
+        """Of each token, int `[M]`: 1 in the second text of a pair; else 0."""
+        places = zip(self.sentence_index, self.position, strict=True)
+        return np.array(
+            [self.texts[i].token_type_ids[max(t, 0)] for i, t in places], np.int64
+        )
+
 
 @dataclass(frozen=True)
 class WordSenses(FrozenArrays):

@@ -57,6 +57,7 @@ class SentenceMap(FrozenArrays):
         labels: M names: the token, or the sentence.
         sentence_index: int `[M]`, the sentence of each point.
         position: int `[M]`, its token index; -1 for a mean.
+        segments: int `[M]`, 1 for a token of a pair's second text; else 0.
         coordinates: float32 `[L + 1, M, k]`, embedding output first.
         norms: float32 `[L + 1, M]`, lengths of the vectors.
         qualities: L + 1 of them; `None` where there are too few points for one.
@@ -77,6 +78,7 @@ class SentenceMap(FrozenArrays):
     labels: tuple[str, ...]
     sentence_index: np.ndarray
     position: np.ndarray
+    segments: np.ndarray
     coordinates: np.ndarray
     norms: np.ndarray
     qualities: tuple[MapQuality | None, ...]

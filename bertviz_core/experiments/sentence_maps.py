@@ -246,6 +246,7 @@ def _sentence_map(
         labels=states.labels,
         sentence_index=states.sentence_index,
         position=states.position,
+        segments=states.segments,
         coordinates=coordinates.astype(np.float32),
         norms=np.stack([row_norms(layer) for layer in states.states]).astype("f4"),
         qualities=qualities,

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from bertviz_core.analysis.geometry import cosine_matrix
+from bertviz_core.analysis.labelled_lines import split_pair
 from bertviz_core.analysis.separation import group_separation
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.embedding_results import SentenceStates, WordSenses
@@ -39,7 +40,7 @@ def sentence_states(
 
     Args:
         explorer: of the model.
-        sentences: from 1 to `MAX_SENTENCES`.
+        sentences: from 1 to `MAX_SENTENCES`; see `split_pair` for a pair.
         reading: of `READINGS`, see `SentenceStates`.
         cut: leaves out what is beyond the last position.
         progress: told the share of the sentences done; may raise to cancel.
@@ -60,7 +61,7 @@ def sentence_states(
     labels = (
         [texts[i].tokens[t] for i, t in zip(index.tolist(), positions, strict=True)]
         if reading == "token"
-        else [text.text for text in texts]
+        else list(sentences)
     )
     return SentenceStates(
         model_id=explorer.model_id,
@@ -198,7 +199,7 @@ def _tokenized(
             num_sentences=len(sentences),
             limit=MAX_SENTENCES,
         )
-    return [explorer.tokenize(sentence, cut=cut) for sentence in sentences]
+    return [explorer.tokenize(*split_pair(sentence), cut) for sentence in sentences]
 
 
 def _require_room(explorer: Explorer, num_points: int) -> None:

@@ -61,10 +61,14 @@ def specs(app: AppTest) -> list[dict]:
 
 def sent(app: AppTest) -> dict:
     """The header of what the map of points is sent."""
-    (component,) = app.get("bidi_component")
-    payload = component.proto.bytes
+    payload = app.get("bidi_component")[0].proto.bytes
     length = int.from_bytes(payload[:4], "little")
     return json.loads(payload[4 : 4 + length])
+
+
+def marks(app: AppTest) -> dict:
+    """What the map is told to mark."""
+    return json.loads(app.get("bidi_component")[1].proto.json)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -181,13 +185,24 @@ def test_neighbours_are_those_of_the_engine_and_filters_are_in_the_link():
     assert not app.exception
 
 
-def test_a_word_that_is_no_entry_is_named_with_its_pieces():
+def test_a_word_that_is_no_entry_is_the_mean_of_its_pieces_and_says_so():
+    app = open_page(embeddings_panel="words", embeddings_word="qwertyuiop")
+    found = client().nearest_words(
+        DEFAULT_MODEL, "qwertyuiop", 10, "cosine", ("piece", "unused", "special")
+    )
+    ((_, pieces),) = found.in_pieces
+    assert "qwertyuiop is no entry" in said(app).replace("**", "")
+    assert " + ".join(pieces) in said(app)
+    assert bars(app)[0] == list(found.neighbours.words)
+
+
+def test_a_word_that_cannot_be_read_is_named():
     app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
     app.query_params["embeddings_panel"] = "words"
-    app.query_params["embeddings_word"] = "qwertyuiop"
+    app.query_params["embeddings_word"] = "[UNK] \U0001f9ff"
     app.switch_page("pages/views/embeddings.py").run()
     assert not app.exception
-    assert "qwertyuiop" in app.error[0].value
+    assert "no entry" in app.error[0].value
 
 
 def test_an_analogy_tells_both_ranks():
@@ -203,7 +218,9 @@ def test_an_analogy_tells_both_ranks():
     honest, told = (metric.value for metric in app.metric)
     assert honest == f"{found.answer.rank:,} of {found.num_compared:,}"
     assert told.startswith(f"{found.answer.rank_without_inputs:,} of ")
-    assert bars(app)[0] == list(found.nearest.words)
+    assert bars(app, 0)[0] == list(found.nearest.words)
+    assert bars(app, 1)[0] == list(found.nearest_without_inputs.words)
+    assert not {"king", "man", "woman"} & set(bars(app, 1)[0])
 
 
 def test_words_are_laid_out_between_two_words():
@@ -221,6 +238,18 @@ def test_words_are_laid_out_between_two_words():
     assert bars(app)[0] == [found.words[i] for i in order]
     table = app.dataframe[0].value
     np.testing.assert_allclose(table["cosine"], found.cosines[order], atol=1e-6)
+    removed = client().remove_axis(
+        DEFAULT_MODEL, "fire", "cold", "hot", 10, ("piece", "unused", "special")
+    )
+    app.selectbox(key="embeddings_axis_removed").set_value("fire").run()
+    assert bars(app, 1)[0] == list(removed.before.words)
+    assert bars(app, 2)[0] == list(removed.after.words)
+    assert f"{removed.share:.1%}" in said(app)
+    app.text_input(key="embeddings_axis_first").set_value("cold, winter").run()
+    pairs = client().project_words(
+        DEFAULT_MODEL, ("cold", "winter"), "hot", ("summer", "winter", "fire")
+    )
+    np.testing.assert_allclose(bars(app)[1], np.sort(pairs.cosines), atol=1e-6)
     app.text_input(key="embeddings_axis_words").set_value("").run()
     assert "Type a word" in said(app)
 
@@ -267,6 +296,44 @@ def test_a_link_finds_and_marks_a_word_and_names_its_neighbours():
     assert sent(app)["first"]["search"] == "riv"
     found = client().nearest_words(DEFAULT_MODEL, "river", 10)
     assert bars(app)[0] == list(found.neighbours.words)
+    assert marks(app) == {
+        "map": "embeddings_map",
+        "of": row,
+        "state": 0,
+        "points": found.neighbours.found.ids.tolist(),
+    }
+
+
+def test_a_chosen_sentence_names_and_marks_the_nearest_of_the_shown_layer():
+    app = open_page(
+        embeddings_panel="sentences",
+        embeddings_points_selected="4",
+        embeddings_points_state="2",
+        embeddings_points_near="true",
+    )
+    lines = read_lines(bundled_lines("topics", "en"))
+    vectors = client().sentence_vectors(DEFAULT_MODEL, lines.sentences, "mean", 2)
+    cosines = cosine_matrix(vectors)[4]
+    cosines[4] = -np.inf
+    nearest = np.argsort(-cosines)[:10]
+    assert marks(app)["points"] == nearest.tolist()
+    assert (marks(app)["of"], marks(app)["state"]) == (4, 2)
+    assert sent(app)["first"]["near"] is True
+    names, scores = bars(app)
+    for name, i in zip(names, nearest, strict=True):
+        assert f"{i + 1} {lines.sentences[i]}".startswith(name.rstrip("…"))
+    np.testing.assert_allclose(scores, cosines[nearest], atol=1e-5)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_chosen_occurrence_names_and_marks_its_nearest(language):
+    app = open_page(
+        language, embeddings_panel="senses", embeddings_senses_map_selected="1"
+    )
+    points = marks(app)["points"]
+    assert 1 not in points
+    assert len(set(points)) == 10
+    assert marks(app)["state"] == sent(app)["first"]["state"]
 
 
 def test_a_link_with_nonsense_is_a_map_all_the_same():
@@ -308,6 +375,20 @@ def test_word_pieces_in_space_turned_onto_each_other_come_from_a_link():
     assert "可信度" in header["notes"][0]
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_tokens_of_pairs_are_coloured_by_segment(language):
+    pairs = {
+        "embeddings_panel": "sentences",
+        "embeddings_topics": "one lamp || two small lamps\na house || the bank",
+    }
+    app = open_page(language, embeddings_points_reading="token", **pairs)
+    titles = {"en": "segment", "zh": "句段"}
+    (colour,) = [c for c in sent(app)["colors"] if c["title"] == titles[language]]
+    assert len(colour["names"]) == 2
+    app = open_page(language, **pairs)
+    assert titles[language] not in [c["title"] for c in sent(app)["colors"]]
+
+
 def test_too_many_sentences_are_refused_not_sampled():
     app = open_page(embeddings_panel="sentences")
     app.text_area(key="embeddings_topics").set_value("one line\n" * 201).run()
@@ -341,6 +422,52 @@ def test_cosines_between_points_are_those_of_the_shown_layer():
     np.testing.assert_allclose(
         np.array(found["data"][0]["z"], float), cosine_matrix(vectors), atol=1e-6
     )
+
+
+def heat(app: AppTest) -> np.ndarray:
+    (found,) = [s for s in specs(app) if s["data"][0]["type"] == "heatmap"]
+    return np.array(found["data"][0]["z"], float)
+
+
+def test_cosines_of_a_group_of_what_is_found_and_of_the_nearest():
+    app = open_page(
+        embeddings_panel="sentences",
+        embeddings_similarity="true",
+        embeddings_points_state="1",
+        embeddings_points_selected="2",
+        embeddings_points_search="THE ",
+    )
+    lines = read_lines(bundled_lines("topics", "en"))
+    vectors = client().sentence_vectors(DEFAULT_MODEL, lines.sentences, "mean", 1)
+    box = app.selectbox(key="embeddings_similarity_points")
+    group = lines.labels[-1]
+    asked = {
+        f"group:{group}": [i for i, name in enumerate(lines.labels) if name == group],
+        "found": [i for i, s in enumerate(lines.sentences) if "the" in s.lower()],
+        "nearest": [2, *marks(app)["points"]],
+    }
+    for option, rows in asked.items():
+        box.set_value(option).run()
+        assert 1 < len(rows) < len(lines.sentences)
+        np.testing.assert_allclose(
+            heat(app), cosine_matrix(vectors[rows])[:40, :40], atol=1e-6
+        )
+    app.text_area(key="embeddings_topics").set_value("a | x y\nb | y z\nb | z x").run()
+    assert len(heat(finished(app))) == 3
+
+
+def test_the_table_of_cosines_has_more_points_than_the_picture():
+    lines = "\n".join(f"{'a' if i < 45 else 'b'} | lamp number {i}" for i in range(50))
+    app = open_page(
+        embeddings_panel="sentences",
+        embeddings_similarity="true",
+        embeddings_topics=lines,
+    )
+    assert heat(app).shape == (40, 40)
+    assert "40 of 50 points" in said(app)
+    assert "The table to download has 50" in said(app)
+    app.selectbox(key="embeddings_similarity_points").set_value("group:b").run()
+    assert heat(app).shape == (5, 5)
 
 
 def test_senses_are_scored_and_mapped_at_the_last_layer():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.position_geometry import position_geometry
 from bertviz_core.engine.client import Client
 from bertviz_core.engine.inline import InlineEngine
@@ -13,6 +14,7 @@ from bertviz_core.experiments import (
     embedding_tables,
     sentence_maps,
     sentence_states,
+    word_axis,
     word_vectors,
 )
 from bertviz_core.explorer import Explorer
@@ -100,9 +102,12 @@ def test_analogy_and_axis_pass_everything_on(client, explorer):
     assert found.answer.rank == expected.answer.rank
     assert found.nearest.words == expected.nearest.words
     axis = client.project_words(MODEL, a, b, (c, d), 2, ("piece",))
-    by_hand = word_vectors.project_words(explorer, vectors, a, b, (c, d), 2, ("piece",))
+    by_hand = word_axis.project_words(explorer, vectors, a, b, (c, d), 2, ("piece",))
     np.testing.assert_allclose(axis.cosines, by_hand.cosines)
     assert axis.first_end.words == by_hand.first_end.words
+    gone = client.remove_axis(MODEL, c, a, b, 2)
+    alone = word_axis.remove_axis(explorer, vectors, c, a, b, 2)
+    assert gone.after.words == alone.after.words
     with pytest.raises(TextError, match="no entry"):
         client.nearest_words(MODEL, "no such word")
 
@@ -133,6 +138,10 @@ def test_sentences_are_mapped_as_the_experiment_maps_them(client, explorer):
     np.testing.assert_allclose(found.coordinates, expected.coordinates, atol=1e-4)
     vectors = client.sentence_vectors(MODEL, SENTENCES, "token", 2)
     np.testing.assert_allclose(vectors, states.states[2], atol=1e-5)
+    near = client.nearest_points(MODEL, SENTENCES, "token", 2, 1, 3)
+    cosines = cosine_matrix(states.states[2])[1]
+    cosines[1] = -np.inf
+    assert near.ids.tolist() == np.argsort(-cosines, kind="stable")[:3].tolist()
 
 
 def test_tsne_of_sentences_takes_its_settings(client):

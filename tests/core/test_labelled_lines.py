@@ -10,6 +10,7 @@ from bertviz_core.analysis.labelled_lines import (
     bundled_lines,
     join_lines,
     read_lines,
+    split_pair,
     take_lines,
 )
 
@@ -105,3 +106,25 @@ def test_only_whole_sentences_that_fit_are_taken():
     assert take_lines(long, 9, 43) == take_lines(long, 3, 99)
     assert not take_lines(long, 9, 43).is_full
     assert take_lines(long, 9, 5).text == ""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "pair"),
+    [
+        ("It rained. || We stayed in.", ("It rained.", "We stayed in.")),
+        ("下雨了。｜｜我们没出门。", ("下雨了。", "我们没出门。")),
+        ("a || b || c", ("a", "b || c")),
+        ("a || ", ("a || ", None)),
+        ("if x||y", ("if x||y", None)),
+        ("alone", ("alone", None)),
+    ],
+)
+def test_two_strokes_make_a_pair(sentence, pair):
+    assert split_pair(sentence) == pair
+    typed = read_lines(f"group | {sentence}")
+    assert typed.labels == ("group",)
+    assert split_pair(typed.sentences[0])[1] == pair[1]
+
+
+def test_a_pair_alone_has_no_group():
+    assert read_lines("a || b\n天｜｜地").labels == ("", "")

@@ -66,6 +66,16 @@ def test_one_point_a_sentence_in_the_order_of_the_sentences(explorer, by_hand, r
         np.testing.assert_allclose(found.states[:, index], expected, rtol=0, atol=1e-5)
 
 
+def test_a_pair_is_read_as_first_and_second_text(explorer):
+    found = sentence_states(explorer, ["the cat || a mat sat", "mat"], "token")
+    assert found.labels == ("the", "cat", "a", "mat", "sat", "mat")
+    assert found.segments.tolist() == [0, 0, 1, 1, 1, 0]
+    inputs = explorer.trace("the cat", "a mat sat").hidden_states
+    np.testing.assert_allclose(found.states[:, 3], inputs[:, 5], rtol=0, atol=1e-5)
+    whole = sentence_states(explorer, ["the cat || a mat"], "mean")
+    assert whole.labels == ("the cat || a mat",)
+
+
 def test_sentences_of_one_length_share_a_pass(explorer, monkeypatch):
     lengths = {explorer.tokenize(sentence).num_tokens for sentence in SENTENCES}
     whole = sentence_states(explorer, SENTENCES).states

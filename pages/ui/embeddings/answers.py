@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from bertviz_core.analysis.nearest_words import Neighbours
 from bertviz_core.analysis.position_geometry import PositionGeometry
 from bertviz_core.analysis.wordlists import main_kinds
 from bertviz_core.experiments.embedding_results import InputSum
 from bertviz_core.experiments.map_results import VocabularyMap
 from bertviz_core.experiments.word_vector_results import (
+    AxisRemoved,
     NearestWords,
     WordAnalogy,
     WordAxis,
@@ -57,13 +59,25 @@ def solve_analogy(
 @st.cache_data(max_entries=64, show_spinner=False)
 def project_words(
     model: str,
-    first: str,
-    second: str,
+    first: tuple[str, ...],
+    second: tuple[str, ...],
     words: tuple[str, ...],
     without: tuple[str, ...],
 ) -> WordAxis:
-    """Words between two words."""
+    """Words between two words, or between two sets of words."""
     return client().project_words(model, first, second, words, without=without)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def remove_axis(
+    model: str,
+    word: str,
+    first: tuple[str, ...],
+    second: tuple[str, ...],
+    without: tuple[str, ...],
+) -> AxisRemoved:
+    """The neighbours of a word with an axis and without it."""
+    return client().remove_axis(model, word, first, second, without=without)
 
 
 @st.cache_data(max_entries=4, show_spinner=False)
@@ -91,6 +105,14 @@ def sentence_vectors(
 ) -> np.ndarray:
     """The vectors of sentences at one layer, not kept."""
     return client().sentence_vectors(model, sentences, reading, layer)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def nearest_points(
+    model: str, sentences: tuple[str, ...], reading: str, layer: int, point: int
+) -> Neighbours:
+    """The points nearest to one of them at one layer."""
+    return client().nearest_points(model, sentences, reading, layer, point)
 
 
 # 366 kB for 30,522 words. A map that is not there may be drawn any moment: short-lived.

@@ -28,7 +28,7 @@ def choose_token(tokens: Sequence[str], key: str, default: int = 1) -> int:
         Its index.
     """
     labels = [f"{number} · {token}" for number, token in enumerate(tokens, start=1)]
-    _drop_unknown(key, labels)
+    drop_unknown(key, labels)
     chosen = st.selectbox(
         t("embeddings.token"),
         labels,
@@ -96,7 +96,12 @@ def choose_left_out(key: str) -> tuple[str, ...]:
     return chosen
 
 
-def _drop_unknown(key: str, options: Sequence[str]) -> None:
-    """Another text has other tokens: the choice begins anew."""
+def drop_unknown(key: str, options: Sequence[str]) -> None:
+    """Lets a choice begin anew where its options are others now.
+
+    Args:
+        key: of the widget.
+        options: that there are now.
+    """
     if st.session_state.get(key, options[0]) not in options:
         del st.session_state[key]

@@ -15,9 +15,10 @@ from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
 from pages.ui.code import show_code
-from pages.ui.embeddings.answers import sentence_vectors
+from pages.ui.embeddings.answers import nearest_points, sentence_vectors
 from pages.ui.embeddings.files import MapFiles, offer_files
-from pages.ui.embeddings.points import map_title, map_words, point_map
+from pages.ui.embeddings.nearest_points import show_nearest_points
+from pages.ui.embeddings.points import Choice, map_title, map_words, point_map
 from pages.ui.embeddings.quality import quality_columns, quality_sentence
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
 from pages.ui.embeddings.settings import choose_axes, choose_seed, choose_tsne
@@ -60,9 +61,21 @@ def explore_sentences(model: str) -> None:
         if found is None:
             return
         say_cut(model, found.num_cut, len(lines.sentences))
-        state = _show_map(model, lines, found)
+        chosen = _show_map(model, lines, found)
+        state = chosen.state
+        if chosen.selected is not None:
+            near = nearest_points(
+                model, lines.sentences, found.reading, state, chosen.selected
+            )
+            show_nearest_points(
+                KEY,
+                found.labels,
+                [lines.sentences[i] for i in found.sentence_index],
+                (chosen.selected, state, layer_name(state)),
+                near,
+            )
         _show_quality(found)
-        show_similarity(model, lines, found, state, layer_name(state))
+        show_similarity(model, lines, found, chosen, layer_name(state))
         _offer_files(model, lines, found, state)
         _show_program(model, lines, settings)
 
@@ -129,7 +142,7 @@ def _ask(model: str, lines: LabelledLines, chosen: _Settings) -> SentenceMap | N
     return found
 
 
-def _show_map(model: str, lines: LabelledLines, found: SentenceMap) -> int:
+def _show_map(model: str, lines: LabelledLines, found: SentenceMap) -> Choice:
     names = [layer_name(i) for i in range(len(found.coordinates))]
     notes = [
         quality_sentence(
@@ -148,7 +161,7 @@ def _show_map(model: str, lines: LabelledLines, found: SentenceMap) -> int:
         context_of=found.sentence_index,
         title=map_title("sentences", found.method, model),
     )
-    return point_map(points, KEY).state
+    return point_map(points, KEY)
 
 
 def _colours(lines: LabelledLines, found: SentenceMap) -> tuple[Colour, ...]:
@@ -161,6 +174,10 @@ def _colours(lines: LabelledLines, found: SentenceMap) -> tuple[Colour, ...]:
     if found.reading == "token":
         made.append(category_colour(plain("embeddings.token"), found.labels))
         made.append(Colour(plain("embeddings.position"), found.position + 1))
+        if found.segments.any():
+            sides = [plain(f"embeddings.text_{side}") for side in ("first", "second")]
+            names = [sides[segment] for segment in found.segments]
+            made.append(category_colour(plain("embeddings.part_segment"), names))
     made.append(Colour(plain("embeddings.sentence_number"), index + 1))
     made.append(Colour(plain("embeddings.length"), found.norms))
     return tuple(made)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import streamlit as st
 
@@ -9,15 +11,20 @@ from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.labelled_lines import LabelledLines
 from bertviz_core.experiments.map_results import SentenceMap
 from bertviz_core.figures.value_map import value_map_figure
-from pages.ui.embeddings.answers import sentence_vectors
+from pages.ui.embeddings.answers import nearest_points, sentence_vectors
+from pages.ui.embeddings.choosing import drop_unknown
+from pages.ui.embeddings.points import Choice
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 
 _MOST_SHOWN = 40
+_MOST_IN_FILE = 500
+_POINTS = "embeddings_similarity_points"
+_ALL, _FOUND, _NEAREST, _GROUP = "all", "found", "nearest", "group:"
 
 
 def show_similarity(
-    model: str, lines: LabelledLines, found: SentenceMap, state: int, layer: str
+    model: str, lines: LabelledLines, found: SentenceMap, chosen: Choice, layer: str
 ) -> None:
     """Draws the cosines once they are asked for.
 
@@ -25,7 +32,7 @@ def show_similarity(
         model: its id.
         lines: the sentences.
         found: their map.
-        state: the layer that is shown, from 0.
+        chosen: on the map: the layer, and which points may be asked for.
         layer: its name.
     """
     is_wanted = st.toggle(
@@ -34,24 +41,83 @@ def show_similarity(
         help=t("embeddings.similarity_help"),
         bind="query-params",
     )
-    if is_wanted:
-        vectors = sentence_vectors(model, lines.sentences, found.reading, state)
-        _draw(vectors, found.labels, layer)
+    if not is_wanted:
+        return
+    rows = _choose_points(model, lines, found, chosen)
+    vectors = sentence_vectors(model, lines.sentences, found.reading, chosen.state)
+    if len(rows) > 1:
+        _draw(vectors[rows[:_MOST_IN_FILE]], rows, found.labels, layer)
+    else:
+        st.info(t("embeddings.too_few_to_compare"), icon=":material/info:")
 
 
-def _draw(vectors: np.ndarray, labels: tuple[str, ...], layer: str) -> None:
-    count = min(len(vectors), _MOST_SHOWN)
-    cosines = cosine_matrix(vectors[:count])
-    names = [f"{i + 1} {name}" for i, name in enumerate(labels[:count])]
-    others = np.where(np.eye(count, dtype=bool), -np.inf, cosines)
+def _choose_points(
+    model: str, lines: LabelledLines, found: SentenceMap, chosen: Choice
+) -> list[int]:
+    """Draws which points to compare, and gives their indices."""
+    groups = [lines.labels[i] for i in found.sentence_index]
+    options = [_ALL]
+    if chosen.search.strip():
+        options.append(_FOUND)
+    if chosen.selected is not None:
+        options.append(_NEAREST)
+    options += [_GROUP + name for name in dict.fromkeys(groups) if name]
+    drop_unknown(_POINTS, options)
+    wanted = st.selectbox(
+        t("embeddings.similarity_points"),
+        options,
+        key=_POINTS,
+        format_func=lambda name: _name_of(name, chosen.search),
+    )
+    everything = range(len(groups))
+    if wanted == _FOUND:
+        return _matching(found.labels, lines, found.sentence_index, chosen.search)
+    if wanted == _NEAREST and chosen.selected is not None:
+        near = nearest_points(
+            model, lines.sentences, found.reading, chosen.state, chosen.selected
+        )
+        return [chosen.selected, *near.ids.tolist()]
+    if wanted == _ALL:
+        return list(everything)
+    return [i for i in everything if _GROUP + groups[i] == wanted]
+
+
+def _name_of(option: str, search: str) -> str:
+    if option.startswith(_GROUP):
+        return plain("embeddings.points_group", name=option.removeprefix(_GROUP))
+    return plain(f"embeddings.points_{option}", search=search.strip())
+
+
+def _matching(
+    labels: Sequence[str], lines: LabelledLines, index: np.ndarray, search: str
+) -> list[int]:
+    """Points that the map finds: by their name or their sentence."""
+    wanted = search.strip().lower()
+    return [
+        point
+        for point, sentence in enumerate(index.tolist())
+        if wanted in labels[point].lower()
+        or wanted in lines.sentences[sentence].lower()
+    ]
+
+
+def _draw(
+    vectors: np.ndarray, rows: Sequence[int], labels: Sequence[str], layer: str
+) -> None:
+    count = min(len(rows), _MOST_SHOWN)
+    cosines = cosine_matrix(vectors)
+    names = [f"{i + 1} {labels[i]}" for i in rows[: len(vectors)]]
+    numbers = [str(i + 1) for i in rows[: len(vectors)]]
+    shown = cosines[:count, :count]
+    others = np.where(np.eye(count, dtype=bool), -np.inf, shown)
     row, column = np.unravel_index(int(np.argmax(others)), others.shape)
     point = plain("point_map.point")
     show_figure(
         value_map_figure(
-            cosines,
-            names,
-            [str(i + 1) for i in range(count)],
-            title=plain("embeddings.sense_cosines", layer=layer),
+            shown,
+            names[:count],
+            numbers[:count],
+            title=plain("embeddings.similarity_title", layer=layer),
             row_title=point,
             column_title=point,
             is_signed=False,
@@ -62,14 +128,15 @@ def _draw(vectors: np.ndarray, labels: tuple[str, ...], layer: str) -> None:
         description=t(
             "embeddings.similarity_described",
             count=count,
-            all=len(vectors),
+            all=len(rows),
             layer=layer,
-            first=labels[row],
-            second=labels[column],
-            value=float(cosines[row, column]),
+            first=labels[rows[row]],
+            second=labels[rows[column]],
+            value=float(shown[row, column]),
+            file=len(vectors),
         ),
         columns={
             point: names,
-            **{str(i + 1): cosines[:, i].tolist() for i in range(count)},
+            **{n: cosines[:, i].tolist() for i, n in enumerate(numbers)},
         },
     )
