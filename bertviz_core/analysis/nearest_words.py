@@ -14,6 +14,8 @@ from bertviz_core.analysis.geometry import row_norms
 from bertviz_core.trace import FrozenArrays
 
 METRICS = ("cosine", "euclidean")
+# A row, or several whose mean is meant: a word of several pieces.
+Rows = int | tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Analogy(FrozenArrays):
     Args:
         neighbours: among all allowed rows, the three included.
         neighbours_without_inputs: with a, b and c left out, as it is often told.
-        expected: the row that was hoped for, or `None`.
+        expected: the row or rows that were hoped for, or `None`.
         rank: of the expected one among all allowed rows, 1 = nearest; `None`
             where nothing was expected.
         rank_without_inputs: the same with a, b and c left out; `None` also where
@@ -48,7 +50,7 @@ class Analogy(FrozenArrays):
 
     neighbours: Neighbours
     neighbours_without_inputs: Neighbours
-    expected: int | None
+    expected: Rows | None
     rank: int | None
     rank_without_inputs: int | None
     expected_score: float | None
@@ -117,19 +119,74 @@ class WordTable:
         Raises:
             ValueError: see `nearest`.
         """
+        wanted = float(self._exact(query, metric, np.array([row]))[0])
+        return self._num_nearer(query, wanted, metric, allowed, row) + 1
+
+    def rank_of(
+        self,
+        query: np.ndarray,
+        vector: np.ndarray,
+        metric: str = "cosine",
+        allowed: np.ndarray | None = None,
+    ) -> int:
+        """The rank of a vector that is no row, see `rank`.
+
+        Args:
+            query: float `[H]`.
+            vector: float `[H]`, as the mean of some rows.
+            metric: of `METRICS`.
+            allowed: bool `[V]`; `None` for all rows.
+
+        Raises:
+            ValueError: see `nearest`.
+        """
+        wanted = self.score_of(query, vector, metric)
+        return self._num_nearer(query, wanted, metric, allowed) + 1
+
+    def score_of(
+        self, query: np.ndarray, vector: np.ndarray, metric: str = "cosine"
+    ) -> float:
+        """Cosine or distance of two vectors, float `[H]` each."""
+        one, other = np.asarray(vector, np.float64), np.asarray(query, np.float64)
+        if metric == "euclidean":
+            return float(np.linalg.norm(one - other))
+        lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+        return float(one @ other) / lengths if lengths else 0.0
+
+    def mean(self, rows: Rows) -> np.ndarray:
+        """A row, or the mean of several, float64 `[H]`."""
+        chosen = list(rows) if isinstance(rows, tuple) else [rows]
+        mean: np.ndarray = self.vectors[chosen].astype(np.float64).mean(axis=0)
+        return mean
+
+    def _num_nearer(
+        self,
+        query: np.ndarray,
+        wanted: float,
+        metric: str,
+        allowed: np.ndarray | None,
+        row: int | None = None,
+    ) -> int:
+        """How many allowed rows are nearer than a score."""
         closeness, slack = self._closeness(query, metric)
-        wanted = self._exact(query, metric, np.array([row]))[0]
         may_count = np.ones(len(closeness), bool) if allowed is None else allowed
-        surely = closeness > closeness[row] + 2 * slack
-        unsure = ~surely & (closeness >= closeness[row] - 2 * slack) & may_count
+        if row is not None:
+            own = float(closeness[row])
+        else:
+            length = float(np.linalg.norm(np.asarray(query, np.float64)))
+            # As `_closeness` counts it; a distance d is |x - q|.
+            is_cosine = metric == "cosine"
+            own = wanted * length if is_cosine else (length**2 - wanted**2) / 2
+        surely = closeness > own + 2 * slack
+        unsure = ~surely & (closeness >= own - 2 * slack) & may_count
         scores = self._exact(query, metric, np.flatnonzero(unsure))
         nearer = scores > wanted if metric == "cosine" else scores < wanted
-        return 1 + int((surely & may_count).sum()) + int(nearer.sum())
+        return int((surely & may_count).sum()) + int(nearer.sum())
 
     def analogy(
         self,
-        inputs: tuple[int, int, int],
-        expected: int | None = None,
+        inputs: tuple[Rows, Rows, Rows],
+        expected: Rows | None = None,
         num_neighbours: int = 10,
         metric: str = "cosine",
         unit_length: bool = False,
@@ -138,8 +195,9 @@ class WordTable:
         """What lies at a - b + c, king - man + woman.
 
         Args:
-            inputs: the rows a, b, c, as king, man, woman.
-            expected: the row that is hoped for, as queen.
+            inputs: the rows a, b, c, as king, man, woman. Several rows stand for
+                their mean; only one that stands alone is left out as an answer.
+            expected: what is hoped for, as queen.
             num_neighbours: how many to name.
             metric: of `METRICS`.
             unit_length: adds the vectors at length 1.
@@ -153,18 +211,24 @@ class WordTable:
             (W14-1618) for unit vectors; Linzen 2016 (W16-2503) for what leaving
             the inputs out hides.
         """
-        rows = list(inputs)
-        parts = self.vectors[rows].astype(np.float64)
+        rows = [row for row in inputs if isinstance(row, int)]
+        parts = np.stack([self.mean(row) for row in inputs])
         if unit_length:
-            if not self.norms[rows].all():
+            lengths = row_norms(parts)
+            if not lengths.all():
                 raise ValueError(f"`unit_length` needs vectors > 0. Received: {rows}.")
-            parts /= self.norms[rows, None]
+            parts /= lengths[:, None]
         query = parts[0] - parts[1] + parts[2]
         everything = np.ones(len(self.vectors), bool) if allowed is None else allowed
         others = everything.copy()
         others[rows] = False
         rank = without = score = None
-        if expected is not None:
+        if isinstance(expected, tuple):
+            hoped = self.mean(expected)
+            rank = self.rank_of(query, hoped, metric, everything)
+            without = self.rank_of(query, hoped, metric, others)
+            score = self.score_of(query, hoped, metric)
+        elif expected is not None:
             rank = self.rank(query, expected, metric, everything)
             score = float(self._exact(query, metric, np.array([expected]))[0])
             if expected not in rows:

@@ -9,6 +9,9 @@ import numpy as np
 from bertviz_core.analysis.nearest_words import Analogy, Neighbours
 from bertviz_core.trace import FrozenArrays
 
+# A word as typed, and the entries that the model reads it as: their mean is meant.
+InPieces = tuple[str, tuple[str, ...]]
+
 
 @dataclass(frozen=True)
 class NamedNeighbours:
@@ -29,8 +32,9 @@ class NearestWords:
 
     Args:
         model_id: which model.
-        word: the entry that was asked about.
-        token_id: its row.
+        word: the entry that was asked about, or a word of several.
+        token_id: its row; `None` for the mean of several.
+        in_pieces: the word, if it is read as several entries.
         norm: its length.
         norm_rank: how many entries are longer, plus 1.
         neighbours: of the others.
@@ -40,7 +44,8 @@ class NearestWords:
 
     model_id: str
     word: str
-    token_id: int
+    token_id: int | None
+    in_pieces: tuple[InPieces, ...]
     norm: float
     norm_rank: int
     neighbours: NamedNeighbours
@@ -56,19 +61,23 @@ class WordAnalogy:
         model_id: which model.
         inputs: the entries a, b, c.
         expected: the entry that was hoped for; "" for none.
+        in_pieces: those of the four words that are read as several entries.
         answer: ranks and scores, see `Analogy`.
         nearest: with a, b and c among the candidates.
         nearest_without_inputs: as it is often told.
         num_compared: entries that could be an answer, a, b and c included.
+        num_without_inputs: the same with a, b and c left out.
     """
 
     model_id: str
     inputs: tuple[str, str, str]
     expected: str
+    in_pieces: tuple[InPieces, ...]
     answer: Analogy
     nearest: NamedNeighbours
     nearest_without_inputs: NamedNeighbours
     num_compared: int
+    num_without_inputs: int
 
 
 @dataclass(frozen=True)
@@ -77,8 +86,9 @@ class WordAxis(FrozenArrays):
 
     Args:
         model_id: which model.
-        first, second: the entries at the ends.
-        words: M entries that were asked about.
+        first, second: the words at the ends, several with commas.
+        words: M words that were asked about.
+        in_pieces: those of all words that are read as several entries.
         positions: float64 `[M]`, on the line; 0 at the first, 1 at the second.
         cosines: float64 `[M]`, with the direction from the first to the second.
         distances: float64 `[M]`, from the line.
@@ -94,6 +104,7 @@ class WordAxis(FrozenArrays):
     first: str
     second: str
     words: tuple[str, ...]
+    in_pieces: tuple[InPieces, ...]
     positions: np.ndarray
     cosines: np.ndarray
     distances: np.ndarray
@@ -102,3 +113,24 @@ class WordAxis(FrozenArrays):
     num_compared: int
     first_end: NamedNeighbours
     second_end: NamedNeighbours
+
+
+@dataclass(frozen=True)
+class AxisRemoved:
+    """The neighbours of a word with an axis, and with its direction taken out.
+
+    Args:
+        model_id: which model.
+        word: the entry that was asked about, or a word of several.
+        share: of the word's squared length that lay along the axis, in [0, 1].
+        before: nearest by cosine as the vectors are.
+        after: nearest by cosine once the direction is gone from all vectors.
+        num_compared: entries that could have been named.
+    """
+
+    model_id: str
+    word: str
+    share: float
+    before: NamedNeighbours
+    after: NamedNeighbours
+    num_compared: int

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.analysis.geometry import project_on_axis
-from bertviz_core.analysis.nearest_words import Neighbours, WordTable
+from bertviz_core.analysis.nearest_words import Neighbours, Rows, WordTable
 from bertviz_core.analysis.wordlists import KINDS, entries_of_kind
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.experiments.word_vector_results import (
+    InPieces,
     NamedNeighbours,
     NearestWords,
     WordAnalogy,
-    WordAxis,
 )
 from bertviz_core.explorer import Explorer
 from bertviz_core.model.weights import as_numpy
 
-MAX_WORDS = 200
 # A row without a word can be no answer: it has no name.
 _NEVER = "empty"
 
@@ -55,6 +53,22 @@ class WordVectors:
             kept = kept & ~self.kinds[kind]
         return kept
 
+    def name_of(self, rows: Rows, typed: str) -> str:
+        """The entry, or what was typed where it is read as several."""
+        return self.tokens[rows] if isinstance(rows, int) else typed.strip()
+
+    def pieces_of(self, words: Mapping[str, Rows]) -> tuple[InPieces, ...]:
+        """Those of some words that are read as several entries.
+
+        Args:
+            words: what was typed, with its rows.
+        """
+        return tuple(
+            (typed.strip(), tuple(self.tokens[row] for row in rows))
+            for typed, rows in words.items()
+            if isinstance(rows, tuple)
+        )
+
     def named(self, found: Neighbours) -> NamedNeighbours:
         """Neighbours with their words."""
         return NamedNeighbours(found, tuple(self.tokens[i] for i in found.ids))
@@ -70,14 +84,14 @@ def word_vectors(explorer: Explorer) -> WordVectors:
     return WordVectors(tokens, WordTable(vectors), kinds)
 
 
-def find_entry(explorer: Explorer, word: str) -> int:
-    """The row of a word that the vocabulary has as one entry.
+def find_rows(explorer: Explorer, word: str) -> Rows:
+    """The row of a word; the rows of its pieces where it is no single entry.
 
     `##ing` and `[MASK]` are found as they stand; else the tokenizer decides, as it
     folds capitals and accents in some models.
 
     Raises:
-        TextError: no word, or one that the model reads as several pieces.
+        TextError: no word, or one that the model cannot read.
     """
     typed = word.strip()
     if not typed:
@@ -87,15 +101,15 @@ def find_entry(explorer: Explorer, word: str) -> int:
         return vocabulary.index(typed)
     read = explorer.tokenize(typed, cut=True)
     own = np.flatnonzero(~read.is_special)
-    if len(own) != 1 or read.input_ids[own[0]] == read.unk_token_id:
+    rows = tuple(int(row) for row in read.input_ids[own])
+    if read.unk_token_id in rows:
         raise TextError(
-            "The vocabulary of the model has no entry for this word: the model reads "
-            "it in pieces. Received: {word}, read as {pieces}. Type one of the pieces, "
-            "or another word.",
+            "The vocabulary of the model has no entry for this word, nor pieces to "
+            "build it from. Received: {word}, read as {pieces}. Type another word.",
             word=typed[:60],
             pieces=" ".join(read.tokens[i] for i in own[:12]),
         )
-    return int(read.input_ids[own[0]])
+    return rows[0] if len(rows) == 1 else rows
 
 
 def nearest_words(
@@ -111,26 +125,31 @@ def nearest_words(
     Args:
         explorer: of the model.
         vectors: of the same model.
-        word: one entry of the vocabulary, see `find_entry`.
+        word: an entry of the vocabulary, or a word of several pieces, whose mean is
+            asked about; see `find_rows`.
         num_neighbours: how many to name.
         metric: of `nearest_words.METRICS`.
         without: kinds of entries that are no answer.
 
     Raises:
-        TextError: see `find_entry`.
+        TextError: see `find_rows`.
         ValueError: an unknown metric or kind.
     """
-    row = find_entry(explorer, word)
+    rows = find_rows(explorer, word)
     allowed = vectors.allowed(without)
-    allowed[row] = False
+    allowed[list(rows) if isinstance(rows, tuple) else rows] = False
     table = vectors.table
-    found = table.nearest(table.vectors[row], num_neighbours, metric, allowed)
+    query = table.mean(rows)
+    found = table.nearest(query, num_neighbours, metric, allowed)
+    is_entry = isinstance(rows, int)
+    norm = float(table.norms[rows] if is_entry else np.linalg.norm(query))
     return NearestWords(
         model_id=explorer.model_id,
-        word=vectors.tokens[row],
-        token_id=row,
-        norm=float(table.norms[row]),
-        norm_rank=1 + int((table.norms > table.norms[row]).sum()),
+        word=vectors.name_of(rows, word),
+        token_id=rows if isinstance(rows, int) else None,
+        in_pieces=vectors.pieces_of({word: rows}),
+        norm=norm,
+        norm_rank=1 + int((table.norms > norm).sum()),
         neighbours=vectors.named(found),
         num_compared=int(allowed.sum()),
         num_entries=len(vectors.tokens),
@@ -156,99 +175,36 @@ def solve_analogy(
         num_neighbours: how many to name.
         metric: of `nearest_words.METRICS`.
         without: kinds of entries that are no answer. The three words and the
-            expected one always take part.
+            expected one always take part, if they are entries; a word of several
+            pieces is the mean of them.
 
     Raises:
-        TextError: see `find_entry`.
+        TextError: see `find_rows`.
         ValueError: an unknown metric or kind.
     """
-    a, b, c = (find_entry(explorer, word) for word in inputs)
-    hoped = find_entry(explorer, expected) if expected.strip() else None
+    a, b, c = (find_rows(explorer, word) for word in inputs)
+    hoped = find_rows(explorer, expected) if expected.strip() else None
     allowed = vectors.allowed(without)
-    allowed[[a, b, c] + ([] if hoped is None else [hoped])] = True
+    entries = [row for row in (a, b, c) if isinstance(row, int)]
+    allowed[entries + ([hoped] if isinstance(hoped, int) else [])] = True
+    read = dict(zip(inputs, (a, b, c), strict=True))
+    if hoped is not None:
+        read[expected] = hoped
     answer = vectors.table.analogy(
         (a, b, c), hoped, num_neighbours, metric, allowed=allowed
     )
     return WordAnalogy(
         model_id=explorer.model_id,
-        inputs=(vectors.tokens[a], vectors.tokens[b], vectors.tokens[c]),
-        expected="" if hoped is None else vectors.tokens[hoped],
+        inputs=(
+            vectors.name_of(a, inputs[0]),
+            vectors.name_of(b, inputs[1]),
+            vectors.name_of(c, inputs[2]),
+        ),
+        expected="" if hoped is None else vectors.name_of(hoped, expected),
+        in_pieces=vectors.pieces_of(read),
         answer=answer,
         nearest=vectors.named(answer.neighbours),
         nearest_without_inputs=vectors.named(answer.neighbours_without_inputs),
         num_compared=int(allowed.sum()),
+        num_without_inputs=int(allowed.sum()) - len(set(entries)),
     )
-
-
-def project_words(
-    explorer: Explorer,
-    vectors: WordVectors,
-    first: str,
-    second: str,
-    words: Sequence[str],
-    num_ends: int = 8,
-    without: Collection[str] = (),
-) -> WordAxis:
-    """Lays words on the line between two words.
-
-    Args:
-        explorer: of the model.
-        vectors: of the same model.
-        first: the word at 0.
-        second: the word at 1.
-        words: up to `MAX_WORDS` to lay out; repeats count once.
-        num_ends: entries to name at each end.
-        without: kinds of entries that are left out of ends and percentiles.
-
-    Raises:
-        TextError: the two ends are one entry, too many words, or see `find_entry`.
-        ValueError: an unknown kind.
-
-    Source:
-        Bolukbasi et al. 2016 (arXiv:1607.06520), section 5.
-    """
-    ends = [find_entry(explorer, word) for word in (first, second)]
-    if ends[0] == ends[1]:
-        raise TextError(
-            "Two different words are needed for an axis. Received: {word} twice. "
-            "Change one of them.",
-            word=vectors.tokens[ends[0]],
-        )
-    if len(words) > MAX_WORDS:
-        raise TextError(
-            "There are too many words for one axis. Received: {count}; {limit} are "
-            "allowed. Take some away.",
-            count=len(words),
-            limit=MAX_WORDS,
-        )
-    rows = list(dict.fromkeys(find_entry(explorer, word) for word in words))
-    table = vectors.table
-    start, stop = (table.vectors[row].astype(np.float64) for row in ends)
-    laid = project_on_axis(table.vectors[[*rows, *ends]], start, stop)
-    allowed = vectors.allowed(without)
-    allowed[ends] = False
-    direction = (stop - start).astype(np.float64)
-    leanings = _leanings(table, direction)
-    everywhere = np.sort(leanings[allowed])
-    return WordAxis(
-        model_id=explorer.model_id,
-        first=vectors.tokens[ends[0]],
-        second=vectors.tokens[ends[1]],
-        words=tuple(vectors.tokens[row] for row in rows),
-        positions=laid.positions[: len(rows)],
-        cosines=laid.cosines[: len(rows)],
-        distances=laid.distances[: len(rows)],
-        length=float(np.linalg.norm(direction)),
-        percentiles=np.searchsorted(everywhere, leanings[rows])
-        / max(len(everywhere), 1),
-        num_compared=int(allowed.sum()),
-        first_end=vectors.named(table.nearest(-direction, num_ends, allowed=allowed)),
-        second_end=vectors.named(table.nearest(direction, num_ends, allowed=allowed)),
-    )
-
-
-def _leanings(table: WordTable, direction: np.ndarray) -> np.ndarray:
-    """Cosines float64 `[V]`, multiplied in float32: for an order, not for a number."""
-    products = (table.vectors @ direction.astype(np.float32)).astype(np.float64)
-    lengths = table.norms * np.linalg.norm(direction)
-    return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)

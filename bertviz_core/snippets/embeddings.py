@@ -55,7 +55,8 @@ for word, score in zip(found.nearest.words, found.nearest.found.scores):
 
 AXIS = """
 from bertviz_core import Explorer
-from bertviz_core.experiments.word_vectors import project_words, word_vectors
+from bertviz_core.experiments.word_axis import project_words
+from bertviz_core.experiments.word_vectors import word_vectors
 
 explorer = Explorer.open({model})
 vectors = word_vectors(explorer)

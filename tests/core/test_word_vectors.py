@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import TextError
-from bertviz_core.experiments import word_vectors as module
 from bertviz_core.experiments.word_vectors import (
-    find_entry,
+    find_rows,
     nearest_words,
-    project_words,
     solve_analogy,
     word_vectors,
 )
@@ -90,24 +88,64 @@ def test_the_length_is_ranked_among_all_rows(explorer, vectors, table):
     ("typed", "entry"), [("cat", "cat"), (" CAT ", "cat"), ("##s", "##s"), ("红", "红")]
 )
 def test_a_word_is_found_as_the_model_reads_it(explorer, typed, entry):
-    assert find_entry(explorer, typed) == row_of(entry)
+    assert find_rows(explorer, typed) == row_of(entry)
 
 
 def test_a_special_token_is_found_as_it_stands(explorer):
-    assert find_entry(explorer, "[MASK]") == row_of("[MASK]")
+    assert find_rows(explorer, "[MASK]") == row_of("[MASK]")
 
 
-@pytest.mark.parametrize("typed", ["cats", "the cat", "dog"])
-def test_what_is_no_entry_is_refused_with_its_pieces(explorer, typed):
+def test_a_word_of_several_pieces_is_all_of_them(explorer):
+    assert find_rows(explorer, "cats") == (row_of("cat"), row_of("##s"))
+    assert find_rows(explorer, "the cat") == (row_of("the"), row_of("cat"))
+
+
+@pytest.mark.parametrize("typed", ["dog", "the dog"])
+def test_what_the_model_cannot_read_is_refused(explorer, typed):
     with pytest.raises(TextError, match="no entry") as raised:
-        find_entry(explorer, typed)
-    pieces = {"cats": "cat ##s", "the cat": "the cat", "dog": "[UNK]"}
-    assert raised.value.details["pieces"] == pieces[typed]
+        find_rows(explorer, typed)
+    assert "[UNK]" in raised.value.details["pieces"]
+
+
+def test_neighbours_of_several_pieces_are_those_of_their_mean(explorer, vectors, table):
+    found = nearest_words(explorer, vectors, "Cats", 4)
+    mean = (table[row_of("cat")] + table[row_of("##s")]) / 2
+    others = [word for word in VOCABULARY if word not in ("cat", "##s")]
+    scores = {word: cosine(table[row_of(word)], mean) for word in others}
+    best = sorted(others, key=scores.__getitem__, reverse=True)[:4]
+    assert found.neighbours.words == tuple(best)
+    assert (found.word, found.token_id) == ("Cats", None)
+    assert found.in_pieces == (("Cats", ("cat", "##s")),)
+    assert found.norm == pytest.approx(np.sqrt(mean @ mean))
+    assert nearest_words(explorer, vectors, "cat").in_pieces == ()
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_an_analogy_takes_words_of_several_pieces(explorer, vectors, table, metric):
+    inputs, hoped = ("cats", "sat", "mat"), "the mat"
+    found = solve_analogy(explorer, vectors, inputs, hoped, metric=metric)
+    mean = (table[row_of("cat")] + table[row_of("##s")]) / 2
+    query = mean - table[row_of("sat")] + table[row_of("mat")]
+    target = (table[row_of("the")] + table[row_of("mat")]) / 2
+
+    def nearness(vector):
+        if metric == "cosine":
+            return cosine(vector, query)
+        return -np.sqrt(((vector - query) ** 2).sum())
+
+    nearer = [w for w in VOCABULARY if nearness(table[row_of(w)]) > nearness(target)]
+    assert found.answer.rank == 1 + len(nearer)
+    left = [word for word in nearer if word not in ("sat", "mat")]
+    assert found.answer.rank_without_inputs == 1 + len(left)
+    assert found.answer.expected_score == pytest.approx(abs(nearness(target)))
+    assert found.inputs == inputs
+    assert [word for word, _ in found.in_pieces] == ["cats", "the mat"]
+    assert found.num_without_inputs == found.num_compared - 2
 
 
 def test_no_word_is_a_sentence(explorer):
     with pytest.raises(TextError, match="no word to look up"):
-        find_entry(explorer, "  ")
+        find_rows(explorer, "  ")
 
 
 def test_the_rank_of_the_hoped_for_counts_all_that_are_nearer(explorer, vectors, table):
@@ -136,42 +174,3 @@ def test_words_of_a_kind_that_is_left_out_still_take_part_if_asked(explorer, vec
 def test_without_hope_there_is_no_rank(explorer, vectors):
     found = solve_analogy(explorer, vectors, ("cat", "sat", "mat"), " ")
     assert (found.answer.rank, found.expected) == (None, "")
-
-
-def test_words_lie_between_two_words_where_projection_puts_them(
-    explorer, vectors, table
-):
-    words = ("sat", "cat", "on", "sat")
-    found = project_words(explorer, vectors, "cat", "mat", words, 4, ("piece",))
-    start, end = table[row_of("cat")], table[row_of("mat")]
-    direction = end - start
-    assert found.words == ("sat", "cat", "on")
-    assert found.positions[1] == pytest.approx(0, abs=1e-6)
-    offset = table[row_of("on")] - start
-    assert found.positions[2] == pytest.approx(
-        offset @ direction / (direction @ direction), abs=1e-5
-    )
-    assert found.length == pytest.approx(np.sqrt(direction @ direction))
-    others = [
-        cosine(table[row], direction)
-        for row, word in enumerate(VOCABULARY)
-        if not word.startswith("##") and word not in ("cat", "mat")
-    ]
-    assert found.num_compared == len(others)
-    own = cosine(table[row_of("on")], direction)
-    assert found.cosines[2] == pytest.approx(own, abs=1e-6)
-    share = np.mean(np.array(others) < own - 1e-6)
-    assert found.percentiles[2] == pytest.approx(share)
-    assert found.second_end.found.scores[0] == pytest.approx(max(others), abs=1e-6)
-    assert found.first_end.found.scores[0] == pytest.approx(-min(others), abs=1e-6)
-
-
-def test_one_word_is_no_axis(explorer, vectors):
-    with pytest.raises(TextError, match="Two different words"):
-        project_words(explorer, vectors, "cat", "CAT", ("on",))
-
-
-def test_too_many_words_are_refused(explorer, vectors, monkeypatch):
-    monkeypatch.setattr(module, "MAX_WORDS", 2)
-    with pytest.raises(TextError, match="too many words"):
-        project_words(explorer, vectors, "cat", "mat", ("on", "a", "the"))

@@ -10,6 +10,7 @@ from pages.ui.code import show_code
 from pages.ui.embeddings.answers import solve_analogy
 from pages.ui.embeddings.word_boxes import (
     choose_comparison,
+    say_pieces,
     show_neighbours,
     type_word,
 )
@@ -43,10 +44,18 @@ def show_analogy(model: str, language: str) -> None:
         found = solve_analogy(
             model, (words[0], words[1], words[2]), words[3], count, metric, without
         )
+    say_pieces(found.in_pieces)
     _show_ranks(found)
     a, b, c = found.inputs
     st.subheader(t("embeddings.analogy_title", a=a, b=b, c=c), anchor=False)
-    show_neighbours(found.nearest, metric, "embeddings_analogy")
+    for box, (name, near) in zip(
+        st.columns(2),
+        (("all", found.nearest), ("told", found.nearest_without_inputs)),
+        strict=True,
+    ):
+        with box:
+            st.markdown(f"**{t(f'embeddings.analogy_{name}')}**")
+            show_neighbours(near, metric, f"embeddings_analogy_{name}")
     nearest = found.nearest.words[0] if found.nearest.words else ""
     if nearest in found.inputs:
         st.info(t("embeddings.input_is_nearest", word=nearest), icon=":material/info:")
@@ -73,9 +82,8 @@ def _show_ranks(found: WordAnalogy) -> None:
         help=t("embeddings.rank_honest_help"),
     )
     if without is not None:
-        others = found.num_compared - len(set(found.inputs))
         boxes[1].metric(
             t("embeddings.rank_told", word=found.expected),
-            t("embeddings.rank", rank=without, count=others),
+            t("embeddings.rank", rank=without, count=found.num_without_inputs),
             help=t("embeddings.rank_told_help"),
         )

@@ -1,8 +1,6 @@
-"""Words laid out between two words."""
+"""Words laid out between two words, and what is near once that axis is gone."""
 
 from __future__ import annotations
-
-import re
 
 import numpy as np
 import streamlit as st
@@ -11,9 +9,13 @@ from bertviz_core.experiments.word_vector_results import WordAxis
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.code import show_code
-from pages.ui.embeddings.answers import project_words
-from pages.ui.embeddings.choosing import choose_left_out
-from pages.ui.embeddings.word_boxes import type_word
+from pages.ui.embeddings.answers import project_words, remove_axis
+from pages.ui.embeddings.choosing import choose_left_out, drop_unknown
+from pages.ui.embeddings.word_boxes import (
+    say_pieces,
+    show_neighbours,
+    type_words,
+)
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
@@ -23,8 +25,8 @@ _WORDS = {
     "en": "nurse, doctor, king, queen, teacher, soldier, mother, boss",
     "zh": "医, 护, 兵, 师, 母, 父, 王",
 }
-_WORDS_KEY = "embeddings_axis_words"
-_BETWEEN = re.compile(r"[\s,，、;；]+")
+_MOST_CHARACTERS, _MOST_AT_END = 1000, 200
+_REMOVED = "embeddings_axis_removed"
 
 
 def show_axis(model: str, language: str) -> None:
@@ -36,17 +38,19 @@ def show_axis(model: str, language: str) -> None:
     """
     boxes = st.columns([1, 1, 3])
     with boxes[0]:
-        first = type_word("axis_first", language, _FIRST)
+        first = type_words("axis_first", language, _FIRST, _MOST_AT_END)
     with boxes[1]:
-        second = type_word("axis_second", language, _SECOND)
+        second = type_words("axis_second", language, _SECOND, _MOST_AT_END)
     with boxes[2]:
-        words = _type_words(language)
+        words = type_words("axis_words", language, _WORDS, _MOST_CHARACTERS)
+    st.caption(t("embeddings.axis_of_several"))
     without = choose_left_out("embeddings_left_out")
     if not (first and second and words):
         st.info(t("embeddings.no_word"), icon=":material/edit:")
         return
     with model_at_work(at_start_only=True):
         found = project_words(model, first, second, words, without)
+    say_pieces(found.in_pieces)
     _show_line(found)
     ends = ((found.first_end, found.first), (found.second_end, found.second))
     for box, (end, word) in zip(st.columns(2), ends, strict=True):
@@ -55,6 +59,7 @@ def show_axis(model: str, language: str) -> None:
             if end.words
             else t("embeddings.nothing_left")
         )
+    _show_removed(model, first, second, found, without)
     show_code(
         programs.AXIS,
         name="embeddings_axis",
@@ -66,18 +71,35 @@ def show_axis(model: str, language: str) -> None:
     )
 
 
-def _type_words(language: str) -> tuple[str, ...]:
-    if st.session_state.get(_WORDS_KEY) in _WORDS.values():
-        st.session_state[_WORDS_KEY] = _WORDS[language]
-    typed = st.text_input(
-        t("embeddings.axis_words"),
-        _WORDS[language],
-        key=_WORDS_KEY,
-        max_chars=1000,
-        bind="query-params",
-        persist_state="session",
+def _show_removed(
+    model: str,
+    first: tuple[str, ...],
+    second: tuple[str, ...],
+    found: WordAxis,
+    without: tuple[str, ...],
+) -> None:
+    title = t("embeddings.axis_removed", first=found.first, second=found.second)
+    st.subheader(title, anchor=False)
+    st.caption(t("embeddings.axis_removed_explained"))
+    drop_unknown(_REMOVED, found.words)
+    word = st.selectbox(t("embeddings.neighbours_of"), found.words, key=_REMOVED)
+    with model_at_work(at_start_only=True):
+        removed = remove_axis(model, word or found.words[0], first, second, without)
+    sides = (("before", removed.before), ("after", removed.after))
+    for box, (name, near) in zip(st.columns(2), sides, strict=True):
+        with box:
+            st.markdown(f"**{t(f'embeddings.axis_{name}')}**")
+            show_neighbours(near, "cosine", f"embeddings_axis_{name}")
+    gone = set(removed.before.words) - set(removed.after.words)
+    st.caption(
+        t(
+            "embeddings.axis_removed_described",
+            word=removed.word,
+            share=removed.share,
+            gone=len(gone),
+            count=len(removed.before.words),
+        )
     )
-    return tuple(filter(None, _BETWEEN.split(typed or "")))
 
 
 def _show_line(found: WordAxis) -> None:

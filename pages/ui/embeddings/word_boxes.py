@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import streamlit as st
 
 from bertviz_core.analysis.nearest_words import METRICS
-from bertviz_core.experiments.word_vector_results import NamedNeighbours
+from bertviz_core.experiments.word_vector_results import InPieces, NamedNeighbours
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from pages.ui.address import choose_linked
 from pages.ui.embeddings.choosing import choose_left_out
@@ -13,15 +16,19 @@ from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 
 _MOST_CHARACTERS = 60
+_BETWEEN = re.compile(r"[\s,，、;；]+")
 
 
-def type_word(name: str, language: str, examples: dict[str, str]) -> str:
+def type_word(
+    name: str, language: str, examples: dict[str, str], most: int = _MOST_CHARACTERS
+) -> str:
     """Draws a box for one word.
 
     Args:
         name: of the label's text, and of the widget.
         language: of the model, "en" or "zh".
         examples: what stands in the box at first, by language.
+        most: characters.
     """
     key = f"embeddings_{name}"
     others = [word for other, word in examples.items() if other != language]
@@ -31,11 +38,36 @@ def type_word(name: str, language: str, examples: dict[str, str]) -> str:
         t(f"embeddings.{name}"),
         examples[language],
         key=key,
-        max_chars=_MOST_CHARACTERS,
+        max_chars=most,
         bind="query-params",
         persist_state="session",
     )
     return (typed or "").strip()
+
+
+def type_words(
+    name: str, language: str, examples: dict[str, str], most: int = _MOST_CHARACTERS
+) -> tuple[str, ...]:
+    """Draws a box for several words, with commas or gaps between them.
+
+    Args:
+        name: see `type_word`.
+        language: see there.
+        examples: see there.
+        most: characters.
+    """
+    return tuple(
+        filter(None, _BETWEEN.split(type_word(name, language, examples, most)))
+    )
+
+
+def say_pieces(in_pieces: Sequence[InPieces]) -> None:
+    """Says which words are no entries, so that the mean of their pieces was taken."""
+    for word, pieces in in_pieces:
+        st.info(
+            t("embeddings.in_pieces", word=word, pieces=" + ".join(pieces)),
+            icon=":material/info:",
+        )
 
 
 def choose_comparison() -> tuple[str, int, tuple[str, ...]]:

@@ -12,6 +12,7 @@ from pages.ui.embeddings.answers import nearest_words
 from pages.ui.embeddings.axis import show_axis
 from pages.ui.embeddings.word_boxes import (
     choose_comparison,
+    say_pieces,
     show_neighbours,
     type_word,
 )
@@ -59,16 +60,18 @@ def _neighbours(model: str, language: str) -> None:
         return
     with model_at_work(at_start_only=True):
         found = nearest_words(model, word, count, metric, without)
-    st.caption(
-        t(
-            "embeddings.entry_described",
-            word=found.word,
-            number=found.token_id,
-            norm=found.norm,
-            rank=found.norm_rank,
-            count=found.num_entries,
+    say_pieces(found.in_pieces)
+    if found.token_id is not None:
+        st.caption(
+            t(
+                "embeddings.entry_described",
+                word=found.word,
+                number=found.token_id,
+                norm=found.norm,
+                rank=found.norm_rank,
+                count=found.num_entries,
+            )
         )
-    )
     show_neighbours(found.neighbours, metric, "embeddings_neighbours")
     st.caption(t("embeddings.compared", count=found.num_compared))
     show_code(

@@ -1,0 +1,211 @@
+"""An axis between words: who lies where on it, and what is near once it is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertviz_core.analysis.geometry import project_on_axis
+from bertviz_core.analysis.nearest_words import Neighbours, Rows, WordTable
+from bertviz_core.errors import TextError
+from bertviz_core.experiments.word_vector_results import AxisRemoved, WordAxis
+from bertviz_core.experiments.word_vectors import WordVectors, find_rows
+from bertviz_core.explorer import Explorer
+
+MAX_WORDS = 200
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """Both ends of an axis: their words, rows, and where they lie."""
+
+    names: tuple[str, str]
+    read: dict[str, Rows]
+    start: np.ndarray
+    stop: np.ndarray
+
+    @property
+    def entries(self) -> list[int]:
+        """Rows of the ends' words that are entries."""
+        return [row for row in self.read.values() if isinstance(row, int)]
+
+
+def project_words(
+    explorer: Explorer,
+    vectors: WordVectors,
+    first: str | Sequence[str],
+    second: str | Sequence[str],
+    words: Sequence[str],
+    num_ends: int = 8,
+    without: Collection[str] = (),
+) -> WordAxis:
+    """Lays words on the line between two words.
+
+    With several words at an end, the line goes through their means: with as many at
+    the other, that is the mean of the steps from one to the other in each pair.
+
+    Args:
+        explorer: of the model.
+        vectors: of the same model.
+        first: the word at 0, or several.
+        second: the word at 1, or several.
+        words: up to `MAX_WORDS` to lay out; repeats count once.
+        num_ends: entries to name at each end.
+        without: kinds of entries that are left out of ends and percentiles.
+
+    Raises:
+        TextError: the two ends are one vector, too many words, or see `find_rows`.
+        ValueError: an unknown kind.
+
+    Source:
+        Bolukbasi et al. 2016 (arXiv:1607.06520), section 5.
+    """
+    ends = _find_ends(explorer, vectors, first, second)
+    _require_few(words)
+    found = {word: find_rows(explorer, word) for word in words}
+    rows = dict.fromkeys(found.values())
+    named = {row: word for word, row in reversed(found.items())}
+    table = vectors.table
+    points = np.stack([table.mean(row) for row in rows])
+    laid = project_on_axis(points, ends.start, ends.stop)
+    allowed = vectors.allowed(without)
+    allowed[ends.entries] = False
+    direction = ends.stop - ends.start
+    leanings = _leanings(table, direction)
+    everywhere = np.sort(leanings[allowed])
+    # An entry is held against the others as they were computed.
+    own = [
+        leanings[row] if isinstance(row, int) else laid.cosines[i]
+        for i, row in enumerate(rows)
+    ]
+    return WordAxis(
+        model_id=explorer.model_id,
+        first=ends.names[0],
+        second=ends.names[1],
+        words=tuple(vectors.name_of(row, named[row]) for row in rows),
+        in_pieces=vectors.pieces_of(ends.read | found),
+        positions=laid.positions,
+        cosines=laid.cosines,
+        distances=laid.distances,
+        length=float(np.linalg.norm(direction)),
+        percentiles=np.searchsorted(everywhere, own) / max(len(everywhere), 1),
+        num_compared=int(allowed.sum()),
+        first_end=vectors.named(table.nearest(-direction, num_ends, allowed=allowed)),
+        second_end=vectors.named(table.nearest(direction, num_ends, allowed=allowed)),
+    )
+
+
+def remove_axis(
+    explorer: Explorer,
+    vectors: WordVectors,
+    word: str,
+    first: str | Sequence[str],
+    second: str | Sequence[str],
+    num_neighbours: int = 10,
+    without: Collection[str] = (),
+) -> AxisRemoved:
+    """Takes the direction of an axis out of every vector and asks for neighbours again.
+
+    Args:
+        explorer: of the model.
+        vectors: of the same model.
+        word: whose neighbours are named; itself and its pieces are not.
+        first: see `project_words`.
+        second: see `project_words`.
+        num_neighbours: how many to name, by cosine.
+        without: kinds of entries that are no answer.
+
+    Raises:
+        TextError: see `project_words`.
+        ValueError: an unknown kind.
+
+    Source:
+        Bolukbasi et al. 2016 (arXiv:1607.06520), section 6, "neutralize".
+    """
+    ends = _find_ends(explorer, vectors, first, second)
+    rows = find_rows(explorer, word)
+    table = vectors.table
+    allowed = vectors.allowed(without)
+    allowed[list(rows) if isinstance(rows, tuple) else rows] = False
+    query = table.mean(rows)
+    unit = ends.stop - ends.start
+    unit /= np.linalg.norm(unit)
+    before = table.nearest(query, num_neighbours, allowed=allowed)
+    after = _nearest_beside(table, query, unit, num_neighbours, allowed)
+    return AxisRemoved(
+        model_id=explorer.model_id,
+        word=vectors.name_of(rows, word),
+        share=float((query @ unit) ** 2 / (query @ query)),
+        before=vectors.named(before),
+        after=vectors.named(after),
+        num_compared=int(allowed.sum()),
+    )
+
+
+def _nearest_beside(
+    table: WordTable, query: np.ndarray, unit: np.ndarray, k: int, allowed: np.ndarray
+) -> Neighbours:
+    """The nearest by cosine, once a direction is gone from all vectors.
+
+    A vector without it is as long as what Pythagoras leaves; products with the query
+    do not change, as the query has nothing of it any more.
+    """
+    rest = query - (query @ unit) * unit
+    sides = np.stack([rest, unit], axis=1).astype(np.float32)
+    products, along = (table.vectors @ sides).astype(np.float64).T
+    lengths = np.sqrt(np.maximum(table.norms**2 - along**2, 0.0)) * np.linalg.norm(rest)
+    cosines = np.divide(
+        products, lengths, out=np.zeros_like(products), where=lengths > 0
+    )
+    rows = np.flatnonzero(allowed)
+    rows = rows[np.argsort(-cosines[rows], kind="stable")[:k]]
+    vectors = table.vectors[rows].astype(np.float64)
+    vectors -= np.outer(vectors @ unit, unit)
+    scores = np.array([table.score_of(rest, vector) for vector in vectors])
+    order = np.argsort(-scores, kind="stable")
+    return Neighbours(rows[order], scores[order], "cosine")
+
+
+def _find_ends(
+    explorer: Explorer,
+    vectors: WordVectors,
+    first: str | Sequence[str],
+    second: str | Sequence[str],
+) -> _Ends:
+    sides = [(end,) if isinstance(end, str) else tuple(end) for end in (first, second)]
+    _require_few([*sides[0], *sides[1]])
+    read = [{word: find_rows(explorer, word) for word in side} for side in sides]
+    names = [
+        ", ".join(vectors.name_of(row, word) for word, row in side.items())
+        for side in read
+    ]
+    start, stop = (
+        np.mean([vectors.table.mean(row) for row in side.values()], axis=0)
+        for side in read
+    )
+    if np.array_equal(start, stop):
+        raise TextError(
+            "Two different words are needed for an axis. Received: {word} twice. "
+            "Change one of them.",
+            word=names[0],
+        )
+    return _Ends((names[0], names[1]), read[0] | read[1], start, stop)
+
+
+def _require_few(words: Sequence[str]) -> None:
+    if len(words) > MAX_WORDS:
+        raise TextError(
+            "There are too many words for one axis. Received: {count}; {limit} are "
+            "allowed. Take some away.",
+            count=len(words),
+            limit=MAX_WORDS,
+        )
+
+
+def _leanings(table: WordTable, direction: np.ndarray) -> np.ndarray:
+    """Cosines float64 `[V]`, multiplied in float32: for an order, not for a number."""
+    products = (table.vectors @ direction.astype(np.float32)).astype(np.float64)
+    lengths = table.norms * np.linalg.norm(direction)
+    return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
