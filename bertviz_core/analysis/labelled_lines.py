@@ -20,7 +20,7 @@ LANGUAGES = ("en", "zh")
 SETS = ("topics", "senses")
 LONGEST_LABEL = 40  # characters
 # A stroke between white space, a wide stroke, or a tab.
-_SEPARATOR = re.compile(r"\t|\s\|\s|｜(?!｜)")
+_SEPARATOR = re.compile(r"\t|\s\|\s|(?<!｜)｜(?!｜)")
 _PAIR = re.compile(r"\s\|\|\s|\s*｜｜\s*")
 
 

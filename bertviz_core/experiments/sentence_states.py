@@ -134,16 +134,27 @@ def find_word(text: TokenizedText, word: str, lower_case: bool) -> list[list[int
     """Token spans `[first, past the last]` where a word stands whole.
 
     Args:
-        text: what is searched; a pair's second text is not.
+        text: what is searched; both texts of a pair.
         word: as typed.
         lower_case: whether capitals are all the same.
     """
+    bodies = [text.text] if text.pair is None else [text.text, text.pair]
+    return [
+        span
+        for segment, body in enumerate(bodies)
+        for span in _find_in(text, segment, body, word.strip(), lower_case)
+    ]
+
+
+def _find_in(
+    text: TokenizedText, segment: int, body: str, word: str, lower_case: bool
+) -> list[list[int]]:
     flags = re.IGNORECASE if lower_case else 0
-    own = np.flatnonzero((text.word_ids >= 0) & (text.token_type_ids == 0))
+    own = np.flatnonzero((text.word_ids >= 0) & (text.token_type_ids == segment))
     starts = {int(text.offsets[t, 0]): int(t) for t in reversed(own)}
     ends = {int(text.offsets[t, 1]): int(t) for t in own}
     spans = []
-    for match in re.finditer(re.escape(word.strip()), text.text, flags):
+    for match in re.finditer(re.escape(word), body, flags):
         first, last = starts.get(match.start()), ends.get(match.end())
         if first is None or last is None:
             continue  # within a piece, or cut off

@@ -379,7 +379,7 @@ def test_word_pieces_in_space_turned_onto_each_other_come_from_a_link():
 def test_tokens_of_pairs_are_coloured_by_segment(language):
     pairs = {
         "embeddings_panel": "sentences",
-        "embeddings_topics": "one lamp || two small lamps\na house || the bank",
+        "embeddings_topics": "one lamp || two lamps\na house || the bank\nalone",
     }
     app = open_page(language, embeddings_points_reading="token", **pairs)
     titles = {"en": "segment", "zh": "句段"}

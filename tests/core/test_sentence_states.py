@@ -147,6 +147,13 @@ def test_a_word_is_found_where_it_stands_whole(explorer, text, word, spans):
     assert find_word(explorer.tokenize(text), word, lower_case=True) == spans
 
 
+def test_a_word_is_found_in_both_texts_of_a_pair(explorer):
+    pair = explorer.tokenize("the cat sat", "a cats cat")
+    assert find_word(pair, "cat", lower_case=True) == [[2, 3], [8, 9]]
+    found = word_senses(explorer, ["the mat || a cat", "cat"], "cat", "xy")
+    assert found.spans.tolist() == [[5, 6], [1, 2]]
+
+
 def test_capitals_count_where_the_model_knows_them(explorer):
     assert find_word(explorer.tokenize("the CAT"), "cat", lower_case=False) == []
 

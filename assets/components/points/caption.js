@@ -4,8 +4,8 @@ const CAPTION_LINE = 18
 const SIGN_SIZE = 4.5
 const SIGN_ROOM = 14
 const NAME_GAP = 12
-// A sign of Chinese or Japanese, or letters up to the next gap.
-const WORDS = /[\u2E80-\uFFFF]\s*|[^\s\u2E80-\uFFFF]+\s*/g
+// A sign of Chinese or Japanese with the marks after it, or letters up to the next gap.
+const WORDS = /[\u2E80-\uFFFF][，。；：、？！）】》”]*\s*|[^\s\u2E80-\uFFFF]+\s*/g
 
 /** Paragraphs of pieces `{text, sign}`; a sign is `{fill, shape}`. */
 function captionOf(app) {

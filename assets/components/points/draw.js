@@ -3,6 +3,7 @@
 const LABELS_AT_MOST = 45
 const TRIED_FOR_LABELS = 4000
 const PADDING = 18
+const RING = 4 // pixels between a point and the ring around it
 const FONT_SIZE = 12
 const LEAST_FOR_SHAPE = 2.2 // pixels; smaller points are squares
 const MOST_WITH_SHAPES = 8000
@@ -172,6 +173,7 @@ function drawLabels(app, context) {
   context.strokeStyle = theme.background
   context.fillStyle = theme.text
   const taken = []
+  const ringed = new Set([state.hover, state.selected, ...nearOf(app)])
   let tried = 0
   for (const point of inOrderOfInterest(app)) {
     if (taken.length >= LABELS_AT_MOST || tried++ > TRIED_FOR_LABELS) break
@@ -179,9 +181,10 @@ function drawLabels(app, context) {
     if (app.x[point] < 0 || y < 8 || app.x[point] > app.width || y > app.height - 8) continue
     const text = shortened(data.labels[point])
     const { width } = context.measureText(text)
-    const right = app.x[point] + radiusOf(app) + 3
+    const away = radiusOf(app) + (ringed.has(point) ? RING + 3 : 3)
     // At the right edge the name stands to the left of its point.
-    const x = right + width > app.width ? right - width - 2 * radiusOf(app) - 6 : right
+    const fits = app.x[point] + away + width <= app.width
+    const x = fits ? app.x[point] + away : app.x[point] - away - width
     const box = [x, y - 8, x + width, y + 8]
     const isChosen = point === state.selected || point === state.hover
     if (!isChosen && taken.some((other) => touches(box, other))) continue
@@ -228,7 +231,7 @@ function drawRings(app, context) {
     context.strokeStyle = theme.text
     context.lineWidth = width
     context.beginPath()
-    context.arc(app.x[point], app.y[point], radiusOf(app) + 4, 0, 2 * Math.PI)
+    context.arc(app.x[point], app.y[point], radiusOf(app) + RING, 0, 2 * Math.PI)
     context.stroke()
   }
 }

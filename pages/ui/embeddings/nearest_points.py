@@ -8,6 +8,7 @@ import streamlit as st
 
 from bertviz_core.analysis.nearest_words import Neighbours
 from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.finetune.notes import excerpt
 from pages.ui.embeddings.points import mark_points
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
@@ -33,7 +34,8 @@ def show_nearest_points(
     if not len(near.ids):
         return
     st.subheader(
-        t("embeddings.nearest_points", point=labels[point], layer=layer), anchor=False
+        t("embeddings.nearest_points", point=excerpt(labels[point]), layer=layer),
+        anchor=False,
     )
     st.caption(t("embeddings.nearest_explained"))
     ids = near.ids.tolist()

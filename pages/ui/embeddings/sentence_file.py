@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -79,7 +80,7 @@ def _show_choices(key: str, limit: int, most_characters: int) -> None:
     found: FileRows | None = st.session_state.get(f"{key}_rows")
     if found is None:
         return
-    again = {"on_change": _take, "args": (key, limit, most_characters)}
+    again: dict[str, Any] = {"on_change": _take, "args": (key, limit, most_characters)}
     if isinstance(found, Table):
         show_notes(found.notes)
         st.selectbox(
