@@ -110,7 +110,7 @@ def _draw(
     numbers = [str(i + 1) for i in rows[: len(vectors)]]
     shown = cosines[:count, :count]
     others = np.where(np.eye(count, dtype=bool), -np.inf, shown)
-    row, column = np.unravel_index(int(np.argmax(others)), others.shape)
+    row, column = divmod(int(np.argmax(others)), count)
     point = plain("point_map.point")
     show_figure(
         value_map_figure(
