@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bertviz_core.errors import BertVizError, TextError
+from bertviz_core.experiments.classify_command import classify
 from bertviz_core.experiments.commands import map_vocabulary
 from bertviz_core.finetune.commands import fine_tune
 from bertviz_core.pretrain.commands import evaluate_mlm, pretrain
@@ -231,6 +232,7 @@ def _text_inputs(
     }
 
 
+main.add_command(classify)
 main.add_command(fine_tune)
 main.add_command(pretrain)
 main.add_command(evaluate_mlm)

@@ -72,6 +72,7 @@ class Explorer:
             lower_case=self.tokenizer.lower_case,
             num_weights=sum(int(np.prod(w.shape)) for w in model.weights),
             report=self.loaded.report,
+            trained_inputs=self.loaded.trained_inputs,
         )
 
     def tokenize(

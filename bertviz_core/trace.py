@@ -7,7 +7,7 @@ read-only, because one trace serves several pictures.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -205,6 +205,21 @@ class ModelEntry:
 
 
 @dataclass(frozen=True)
+class TrainedInputs:
+    """What a classifier was given to learn from, where its files say so.
+
+    Args:
+        max_tokens: that its texts were cut to, special tokens counted; 0 where it
+            is not known.
+        has_pairs: whether it read two texts at a time; `None` where it is not
+            known.
+    """
+
+    max_tokens: int = 0
+    has_pairs: bool | None = None
+
+
+@dataclass(frozen=True)
 class ModelInfo:
     """A loaded model, described.
 
@@ -216,6 +231,7 @@ class ModelInfo:
         lower_case: whether the tokenizer folds case and accents.
         num_weights: how many numbers the model holds.
         report: what was loaded.
+        trained_inputs: what its classifier learned from.
     """
 
     model_id: str
@@ -225,3 +241,4 @@ class ModelInfo:
     lower_case: bool
     num_weights: int
     report: LoadReport
+    trained_inputs: TrainedInputs = field(default_factory=TrainedInputs)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +24,10 @@ from bertviz_core.checkpoints import archive, assign, catalogue, hub
 from bertviz_core.checkpoints.catalogue import CachedModel
 from bertviz_core.checkpoints.fitting import require_fitting
 from bertviz_core.checkpoints.folder import open_folder
+from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.errors import BertVizError, CheckpointError
 from bertviz_core.finetune import workplace
-from bertviz_core.trace import LoadReport, ModelEntry
+from bertviz_core.trace import LoadReport, ModelEntry, TrainedInputs
 
 if TYPE_CHECKING:
     from bertviz_core.model.bert import Bert
@@ -52,6 +53,7 @@ class LoadedModel:
         tokenizer: of the checkpoint.
         labels: class names of the classifier head, by class index.
         report: what became of every weight.
+        trained_inputs: what the classifier head learned from.
     """
 
     model_id: str
@@ -59,6 +61,7 @@ class LoadedModel:
     tokenizer: BertTokenizer
     labels: tuple[str, ...]
     report: LoadReport
+    trained_inputs: TrainedInputs = field(default_factory=TrainedInputs)
 
 
 def list_models() -> tuple[ModelEntry, ...]:
@@ -183,7 +186,12 @@ def _load(model_id: str, folder: Path, progress: Progress | None) -> LoadedModel
     has_classes = "classifier" in model.heads
     labels = checkpoint.labels or tuple(f"LABEL_{i}" for i in range(model.num_labels))
     return LoadedModel(
-        model_id, model, tokenizer, labels if has_classes else (), report
+        model_id,
+        model,
+        tokenizer,
+        labels if has_classes else (),
+        report,
+        read_trained_inputs(folder) if has_classes else TrainedInputs(),
     )
 
 

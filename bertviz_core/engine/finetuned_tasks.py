@@ -35,7 +35,8 @@ def read_class(
         model: its id.
         text: the first text.
         pair: the second text.
-        max_tokens: what is beyond is cut; 0 for the positions of the model.
+        max_tokens: what is beyond is cut; 0 for the length that the model learned
+            with, or, where that is not known, for its positions.
 
     Raises:
         CheckpointError: the model has no classifier.

@@ -30,8 +30,8 @@ def read_text(
         explorer: of a model with a classifier.
         text: the text, or the first of two.
         pair: the second text.
-        max_tokens: what is beyond is cut; 0 for the positions of the model. A
-            model is best read as it learned: with the length of its training.
+        max_tokens: what is beyond is cut; 0 for the length that the model learned
+            with, or, where that is not known, for its positions.
 
     Raises:
         CheckpointError: the model has no classifier.
@@ -71,7 +71,7 @@ def cut_texts(
         explorer: whose tokenizer cuts.
         text: the text, or the first of two.
         pair: the second text.
-        max_tokens: special tokens counted; 0 for the positions of the model.
+        max_tokens: special tokens counted; 0 as in `read_text`.
     """
     limit = _limit(explorer, max_tokens)
     kept = explorer.tokenizer.encode(text, pair, limit, cut=True)
@@ -200,7 +200,8 @@ def _uncut_lengths(
 
 def _limit(explorer: Explorer, max_tokens: int) -> int:
     positions = explorer.config.max_position_embeddings
-    return min(max_tokens, positions) if max_tokens else positions
+    wanted = max_tokens or explorer.loaded.trained_inputs.max_tokens
+    return min(wanted, positions) if wanted else positions
 
 
 def _outputs(logits: np.ndarray) -> np.ndarray:

@@ -14,11 +14,13 @@ from pages.ui.fine_tune import (
     evaluating,
     taking,
     training,
+    try_chosen,
     trying,
 )
 from pages.ui.fine_tune.answers import keep_all, look, look_at_run
 from pages.ui.fine_tune.state import FineTuneState, read_state, take_over
 from pages.ui.fine_tune.steps import choose_step, explain_closed, peek_step
+from pages.ui.fine_tune.try_chosen import can_try, explain_classes, is_tried
 from pages.ui.head import page_head
 from pages.ui.language import t
 from pages.ui.models import model_picker
@@ -47,9 +49,18 @@ if state.status is not None and not state.table:
 if peek_step() in ("data", "check") or not state.run_id:
     state = look(state)
 keep_all(state.run_id if state.is_trained else "", state.tables)
-step = choose_step(state)
-if step not in state.open_steps:
+open_steps = state.open_steps
+if can_try(state.model):
+    open_steps = (*open_steps, "try")
+step = choose_step(open_steps)
+if step == "try" and is_tried(state):
+    with shown_to_user(stop=False):
+        try_chosen.show(state.model)
+    st.stop()
+if step not in open_steps:
     explain_closed(step, state)
+    if step == "try":
+        explain_classes()
     st.stop()
 for show in SHOWN[step]:
     with shown_to_user(stop=False):

@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.ui.add_model import add_model
 from pages.ui.answers import describe_model
+from pages.ui.fine_tune.try_chosen import can_try, offer_to_try
 from pages.ui.head import model_at_work, page_head
 from pages.ui.language import plain, t
 from pages.ui.markdown import table
@@ -26,6 +27,8 @@ parts, report = st.columns(2)
 with parts:
     st.subheader(t("models.parts"), anchor=False)
     show_parts(info)
+    if can_try(model):
+        offer_to_try(model)
 with report:
     st.subheader(t("models.report"), anchor=False)
     show_report(info.report)

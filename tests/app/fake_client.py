@@ -13,6 +13,7 @@ from bertviz_core.trace import (
     ModelEntry,
     ModelInfo,
     TokenizedText,
+    TrainedInputs,
 )
 
 VOCABULARY = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "lamp", "*star*")
@@ -53,6 +54,7 @@ class FakeClient:
             ModelEntry("small-zh", "small-zh", "cached", "zh", 5_000_000),
         ]
         self.heads = ("mlm",)
+        self.trained_inputs = TrainedInputs()
         self.logits = np.array([-9, -9, -9, -9, -9, 1, 0], "float32")
         self.broken = {}  # method name -> exception to raise
         self.jobs = {}
@@ -74,7 +76,16 @@ class FakeClient:
                 "The model {model} is not on this server. Choose one of the list.",
                 model=model,
             )
-        return ModelInfo(model, CONFIG, self.heads, (), True, 12_345_678, REPORT)
+        return ModelInfo(
+            model,
+            CONFIG,
+            self.heads,
+            (),
+            True,
+            12_345_678,
+            REPORT,
+            self.trained_inputs,
+        )
 
     def vocabulary(self, model):
         self._asked("vocabulary", model)

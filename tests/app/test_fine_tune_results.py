@@ -9,10 +9,13 @@ import streamlit as st
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import EngineError
+from bertviz_core.trace import TrainedInputs
 from pages.ui import engine
 from pages.ui.fine_tune.comparing import PANELS as COMPARE_PANELS
 from pages.ui.fine_tune.evaluating import CLASS_PANELS, NUMBER_PANELS
+from pages.ui.fine_tune.try_chosen import EXAMPLES
 from pages.ui.fine_tune.trying import PANELS as TRY_PANELS
+from tests.app.fake_client import CONFIG
 from tests.app.finished_runs import LABELS, MODEL, RUN, SAID, TARGETS, RunClient
 
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
@@ -198,6 +201,99 @@ def test_a_file_is_predicted_and_can_be_taken_away(open_step, client, shown):
     assert asked[0]["max_tokens"] == 9
     assert "Predicted: 2 rows. Left empty, because they have no text: 1" in shown(app)
     assert not app.error
+
+
+@pytest.fixture
+def with_classes(client, monkeypatch):
+    """The chosen model has classes; no training is needed to try it."""
+    monkeypatch.setitem(CONFIG, "type_vocab_size", 2)
+    client.heads = ("pooler", "classifier")
+    return client
+
+
+@pytest.mark.parametrize("language", LOCALES)
+def test_a_model_with_classes_is_tried_without_a_training(
+    open_app, with_classes, language
+):
+    app = open_app("fine_tune", LOCALES[language], ft_step="try")
+    assert not app.exception
+    assert not app.error
+    text = app.text_area(key="ft_try_text").value
+    assert text == EXAMPLES["en"][0]  # the model reads English
+    assert ("read_class", DEFAULT_MODEL, text, None, 0) in with_classes.calls
+    bars = specs(app)[0]["data"][0]
+    np.testing.assert_allclose(numbers(bars["x"]), [0.75, 0.125, 0.125])
+    options = app.get_by_key("ft_step").proto.options
+    locked = [
+        ":material/lock:" in f"{one.content}{one.content_icon}" for one in options
+    ]
+    assert locked == [False, True, True, True, False, True]
+
+
+def test_the_file_is_for_the_chosen_model_too(open_app, with_classes):
+    app = open_app("fine_tune", ft_step="try")
+    app.session_state["ft_try_table"] = ("file:" + "0" * 32, "my.csv")
+    app.run()
+    app.button(key="job_ft_try_table_start").click().run()
+    asked = [
+        call[2] for call in with_classes.calls if call[:2] == ("start", "predict_table")
+    ]
+    assert (asked[0]["model"], asked[0]["max_tokens"]) == (DEFAULT_MODEL, 0)
+    assert not app.error
+
+
+def test_two_texts_are_read_where_the_visitor_says_so(open_app, with_classes):
+    app = open_app("fine_tune", ft_step="try")
+    app.toggle(key="ft_try_pairs").set_value(True).run()
+    assert app.text_area(key="ft_try_pair").value == EXAMPLES["en"][1]
+    asked = [call for call in with_classes.calls if call[0] == "read_class"]
+    assert asked[-1][2:4] == EXAMPLES["en"]
+
+
+@pytest.mark.parametrize("has_pairs", [True, False])
+def test_a_recipe_answers_whether_there_are_two_texts(
+    open_app, with_classes, has_pairs, shown
+):
+    with_classes.trained_inputs = TrainedInputs(9, has_pairs)
+    app = open_app("fine_tune", ft_step="try")
+    assert not app.toggle
+    boxes = {box.key for box in app.text_area}
+    assert boxes == {"ft_try_text"} | ({"ft_try_pair"} if has_pairs else set())
+    assert "at most 9 tokens" in shown(app)
+
+
+def test_examples_follow_the_language_of_the_model(open_app, with_classes):
+    app = open_app("fine_tune", ft_step="try", model="small-zh")
+    assert app.text_area(key="ft_try_text").value == EXAMPLES["zh"][0]
+    app.selectbox(key="model").set_value(DEFAULT_MODEL).run()
+    assert app.text_area(key="ft_try_text").value == EXAMPLES["en"][0]
+    app.text_area(key="ft_try_text").set_value("my own").run()
+    app.selectbox(key="model").set_value("small-zh").run()
+    assert app.text_area(key="ft_try_text").value == "my own"
+
+
+def test_one_of_two_models_is_tried(open_step, with_classes):
+    app = open_step("try")
+    assert app.get_by_key("ft_try_which").value == "run"
+    assert app.button(key="ft_try_another")
+    app.get_by_key("ft_try_which").set_value("chosen").run()
+    asked = [call[1] for call in with_classes.calls if call[0] == "read_class"]
+    assert asked == [MODEL, DEFAULT_MODEL]
+    assert "ft_try_another" not in {button.key for button in app.button}
+    assert not app.exception
+
+
+def test_the_models_page_leads_to_the_step(open_app, with_classes):
+    app = open_app("models")
+    button = app.button(key="ft_to_try")
+    assert button.label == "Try it on texts"
+
+
+def test_a_model_without_classes_is_not_tried(open_app, client, shown):
+    app = open_app("fine_tune", ft_step="try")
+    assert not app.text_area
+    assert "a model that has classes already" in shown(app)
+    assert "ft_to_try" not in {button.key for button in open_app("models").button}
 
 
 @pytest.mark.parametrize("language", LOCALES)

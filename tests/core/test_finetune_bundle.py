@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from bertviz_core.checkpoints.library import open_model
+from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
@@ -25,6 +26,7 @@ from bertviz_core.finetune.examples import Examples
 from bertviz_core.finetune.run import finetune, weights_hash
 from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.trace import TrainedInputs
 from tests.core.finetune_samples import (
     NAMES,
     number_data,
@@ -99,6 +101,30 @@ def test_the_zip_opens_as_the_model_that_was_packed(bundle, result, cache):
     trace = Explorer(opened).trace(part.texts[4], part.pairs[4], cut=True)
     shares = probabilities_of(trace.class_logits[None])[0]
     np.testing.assert_allclose(shares, report.probabilities[4], atol=1e-5)
+
+
+def test_the_model_knows_how_its_texts_were_cut(bundle, cache):
+    info = Explorer.open(str(bundle)).info()
+    assert info.trained_inputs == TrainedInputs(SETTINGS.max_tokens, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[1, 2]",
+        '{"settings": 3}',
+        '{"settings": {"max_tokens": true}, "has_pairs": "yes"}',
+        '{"settings": {"max_tokens": -1}}',
+        '{"settings": {"max_tokens": 1e9}}',
+        "[" * 100_000,
+        " " * 1_000_001 + '{"has_pairs": true}',
+    ],
+    ids=range(8),
+)
+def test_a_recipe_that_says_nothing_is_left_out(tmp_path, text):
+    (tmp_path / "recipe.json").write_text(text)
+    assert read_trained_inputs(tmp_path) == TrainedInputs()
 
 
 def test_the_word_head_stays_as_it_was(base, result):

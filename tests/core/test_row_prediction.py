@@ -1,5 +1,7 @@
 """A classifier on texts, held against one text at a time and the oracle."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -13,8 +15,10 @@ from bertviz_core.experiments.row_prediction import (
     predict_rows,
     read_text,
 )
+from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.model.bert import Bert
+from bertviz_core.trace import TrainedInputs
 from tests.core.random_models import CONFIG, agree, explorer_of, random_model
 
 TEXTS = ("the cat sat on a mat .", "a mat !", "cats", "the mat sat", "", "e e e e e")
@@ -84,6 +88,20 @@ def test_a_word_that_is_cut_in_its_middle_keeps_its_first_pieces(explorer):
     read = read_text(explorer, "the cats sat", max_tokens=4)
     assert read.tokenized.tokens == ("[CLS]", "the", "cat", "[SEP]")
     assert (read.text, read.was_cut, read.num_tokens_uncut) == ("the cat", True, 6)
+
+
+@pytest.mark.parametrize("pair", [None, PAIRS[1]])
+def test_a_model_is_read_at_the_length_that_it_learned_with(explorer, pair):
+    learned = TrainedInputs(max_tokens=6)
+    loaded = dataclasses.replace(explorer.loaded, trained_inputs=learned)
+    pairs = None if pair is None else [pair]
+    told = read_text(explorer, TEXTS[0], pair, 6)
+    read = read_text(Explorer(loaded), TEXTS[0], pair)
+    assert read.tokenized.tokens == told.tokenized.tokens
+    assert read.was_cut
+    rows = predict_rows(Explorer(loaded), TEXTS[:1], pairs)
+    agree(rows.outputs[0], told.outputs)
+    assert rows.num_cut == 1
 
 
 def test_one_text_is_read_like_a_row(explorer):

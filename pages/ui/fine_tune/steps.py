@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from pages.ui.address import choose_linked
@@ -17,18 +19,18 @@ def peek_step() -> str:
     return wanted if wanted in STEPS else STEPS[0]
 
 
-def choose_step(state: FineTuneState) -> str:
+def choose_step(open_steps: Sequence[str]) -> str:
     """Draws the row of steps.
 
     Args:
-        state: says which steps are open.
+        open_steps: those of `STEPS` that have what they need.
 
     Returns:
         The chosen one of `STEPS`; it may be closed.
     """
 
     def name(step: str) -> str:
-        sign = _OPEN if step in state.open_steps else _CLOSED
+        sign = _OPEN if step in open_steps else _CLOSED
         return f"{sign}{STEPS.index(step) + 1} {plain(f'fine_tune.step_{step}')}"
 
     return choose_linked(

@@ -8,13 +8,13 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.experiments.finetuned_results import TablePredictions
-from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import TableSource
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
 from bertviz_core.finetune.table_view import TableView
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.answers import read_table
+from pages.ui.fine_tune.classifier import Classifier
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 
@@ -23,12 +23,11 @@ _UPLOADS = "ft_try_table_uploads"
 _MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
 
 
-def predict_file(outcome: RunOutcome, max_tokens: int) -> None:
+def predict_file(classifier: Classifier) -> None:
     """Draws the whole way from a file to the file with predictions.
 
     Args:
-        outcome: of the run.
-        max_tokens: what texts are cut to.
+        classifier: the model.
     """
     st.markdown(t("fine_tune_results.table_intro"))
     with shown_to_user(stop=False):
@@ -39,16 +38,16 @@ def predict_file(outcome: RunOutcome, max_tokens: int) -> None:
         handle, name = chosen
         st.markdown(t("fine_tune_results.table_chosen", name=name))
         view = read_table(TableSource(handle))
-        text, pair = _choose_columns(view, outcome)
+        text, pair = _choose_columns(view, classifier)
         found: TablePredictions | None = ask_job(
             "ft_try_table",
             t("fine_tune_results.predict_all", count=view.num_rows),
             "predict_table",
-            model=outcome.model_id,
+            model=classifier.model_id,
             source=TableSource(handle),
             text_column=text,
             pair_column=pair,
-            max_tokens=max_tokens,
+            max_tokens=classifier.max_tokens,
         )
         if found is None:
             return
@@ -78,7 +77,7 @@ def _upload() -> None:
     st.rerun()
 
 
-def _choose_columns(view: TableView, outcome: RunOutcome) -> tuple[str, str | None]:
+def _choose_columns(view: TableView, classifier: Classifier) -> tuple[str, str | None]:
     guess = view.guess.text if view.guess is not None else _longest(view)
     boxes = st.columns(2)
     text = boxes[0].selectbox(
@@ -88,7 +87,7 @@ def _choose_columns(view: TableView, outcome: RunOutcome) -> tuple[str, str | No
         key=f"{_TABLE}_text",
     )
     pair = None
-    if outcome.has_pairs:
+    if classifier.has_pairs:
         pair = boxes[1].selectbox(
             t("fine_tune_results.pair_column"),
             view.columns,

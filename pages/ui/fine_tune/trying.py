@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -13,6 +14,7 @@ from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.address import choose_linked
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
+from pages.ui.fine_tune.classifier import Classifier
 from pages.ui.fine_tune.result_answers import (
     read_class,
     training_outcome,
@@ -27,7 +29,7 @@ from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 
 PANELS = ("words", "nearest")
-_TEXT, _PAIR = "ft_try_text", "ft_try_pair"
+_BOX = _TEXT, _PAIR = "ft_try_text", "ft_try_pair"
 _MOST_CHARACTERS = 5000
 
 
@@ -47,34 +49,64 @@ def show(state: FineTuneState) -> None:
     st.markdown(t("fine_tune_results.try_intro"))
     with shown_to_user(), model_at_work():
         outcome = training_outcome(state.run_id)
-    _try_text(outcome, _max_tokens(state))
+    limit = 0 if state.status is None else state.status.request.settings.max_tokens
+    classifier = Classifier(outcome.model_id, outcome.has_pairs, limit, outcome)
+    try_text(classifier)
     st.subheader(t("fine_tune_results.table_title"), anchor=False)
-    predict_file(outcome, _max_tokens(state))
+    predict_file(classifier)
 
 
-def _max_tokens(state: FineTuneState) -> int:
-    return 0 if state.status is None else state.status.request.settings.max_tokens
+def begin_with(examples: Mapping[str, tuple[str, str]], language: str) -> None:
+    """Fills the boxes where nobody has typed, and takes over another language.
+
+    Args:
+        examples: a text and a second text, by language.
+        language: of the model.
+    """
+    known = {key: {pair[i] for pair in examples.values()} for i, key in enumerate(_BOX)}
+    for key, example in zip(_BOX, examples[language], strict=True):
+        is_empty = key not in st.session_state and key not in st.query_params
+        if is_empty or st.session_state.get(key) in known[key]:
+            st.session_state[key] = example
 
 
 @st.fragment
-def _try_text(outcome: RunOutcome, max_tokens: int) -> None:
+def try_text(classifier: Classifier) -> None:
+    """Draws the boxes, what the model says, and why.
+
+    Args:
+        classifier: the model.
+    """
     with shown_to_user(stop=False):
-        texts = _edit(outcome)
+        texts = _edit(classifier)
         if not texts.text or texts.pair == "":
             st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
             return
         with model_at_work(at_start_only=True):
-            read = read_class(outcome.model_id, texts.text, texts.pair, max_tokens)
-        if read.was_cut:
-            st.warning(
-                t(
-                    "fine_tune_results.was_cut",
-                    count=read.num_tokens_uncut,
-                    limit=read.tokenized.num_tokens,
-                ),
-                icon=":material/content_cut:",
+            read = read_class(
+                classifier.model_id, texts.text, texts.pair, classifier.max_tokens
             )
+        _say_cut(read)
         _show_answer(read)
+        _explain(read, classifier.outcome)
+
+
+def _say_cut(read: ReadText) -> None:
+    if read.was_cut:
+        st.warning(
+            t(
+                "fine_tune_results.was_cut",
+                count=read.num_tokens_uncut,
+                limit=read.tokenized.num_tokens,
+            ),
+            icon=":material/content_cut:",
+        )
+
+
+def _explain(read: ReadText, outcome: RunOutcome | None) -> None:
+    kind = "_number" if read.is_regression else ""
+    panel = "words"
+    if outcome is not None:  # the rows that it learned from are still here
         panel = choose_linked(
             st.pills,
             t("fine_tune_results.try_panel"),
@@ -83,17 +115,17 @@ def _try_text(outcome: RunOutcome, max_tokens: int) -> None:
             required=True,
             format_func=lambda name: plain(f"fine_tune_results.panel_{name}"),
         )
-        kind = "_number" if read.is_regression else ""
-        st.markdown(t(f"fine_tune_results.{panel}_intro{kind}"))
-        if panel == "words":
-            show_words(read)
-        else:
-            show_nearest(outcome, read)
+    st.markdown(t(f"fine_tune_results.{panel}_intro{kind}"))
+    if outcome is None or panel == "words":
+        show_words(read)
+    else:
+        show_nearest(outcome, read)
 
 
-def _edit(outcome: RunOutcome) -> _Texts:
+def _edit(classifier: Classifier) -> _Texts:
     """Draws the boxes; at first they hold a row that was set aside."""
-    if not {_TEXT, _PAIR} & {*st.session_state, *st.query_params}:
+    outcome = classifier.outcome
+    if outcome is not None and not {*_BOX} & {*st.session_state, *st.query_params}:
         _take_row(outcome, 0)
     text = st.text_area(
         t("fine_tune_results.try_text"),
@@ -103,7 +135,7 @@ def _edit(outcome: RunOutcome) -> _Texts:
         persist_state="session",
     )
     pair = None
-    if outcome.has_pairs:
+    if classifier.has_pairs:
         typed = st.text_area(
             t("fine_tune_results.try_pair"),
             key=_PAIR,
@@ -112,14 +144,15 @@ def _edit(outcome: RunOutcome) -> _Texts:
             persist_state="session",
         )
         pair = (typed or "").strip()
-    st.button(
-        t("fine_tune_results.another_row"),
-        icon=":material/autorenew:",
-        key="ft_try_another",
-        help=t("fine_tune_results.another_row_help"),
-        on_click=_next_row,
-        args=(outcome,),
-    )
+    if outcome is not None:
+        st.button(
+            t("fine_tune_results.another_row"),
+            icon=":material/autorenew:",
+            key="ft_try_another",
+            help=t("fine_tune_results.another_row_help"),
+            on_click=_next_row,
+            args=(outcome,),
+        )
     return _Texts((text or "").strip(), pair)
 
 
