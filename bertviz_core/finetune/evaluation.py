@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bertviz_core.finetune.resampling import macro_f1_interval, mean_interval
 from bertviz_core.finetune.scores import (
     Calibration,
     calibrate,
@@ -39,6 +40,7 @@ class ClassificationReport(FrozenArrays):
         accuracy: share of right rows.
         accuracy_interval: float `[2]`, 95 %, of Wilson.
         macro_f1: mean F1 of the classes that occur or were predicted.
+        macro_f1_interval: float `[2]`, 95 %, by bootstrap.
         precision, recall, f1: float `[C]`; NaN where there is nothing to divide by.
         precision_intervals, recall_intervals: float `[C, 2]`, 95 %, of Wilson.
         calibration: of the predicted class.
@@ -53,6 +55,7 @@ class ClassificationReport(FrozenArrays):
     accuracy: float
     accuracy_interval: np.ndarray
     macro_f1: float
+    macro_f1_interval: np.ndarray
     precision: np.ndarray
     recall: np.ndarray
     f1: np.ndarray
@@ -90,6 +93,7 @@ class ClassificationReport(FrozenArrays):
             "accuracy": self.accuracy,
             "accuracy_95": self.accuracy_interval.tolist(),
             "macro_f1": self.macro_f1,
+            "macro_f1_95": self.macro_f1_interval.tolist(),
             "calibration_error": self.calibration.error,
             "classes": classes,
             "confusion": self.confusion.tolist(),
@@ -106,6 +110,7 @@ class RegressionReport(FrozenArrays):
         rows: int `[R]`, where each row stands in its file.
         residuals: float `[R]`, predicted - target.
         mae: mean absolute residual.
+        mae_interval: float `[2]`, 95 %, by bootstrap.
         rmse: root of the mean square.
         r2: share of the spread that is explained; 0 for always saying the mean.
     """
@@ -116,6 +121,7 @@ class RegressionReport(FrozenArrays):
     rows: np.ndarray
     residuals: np.ndarray
     mae: float
+    mae_interval: np.ndarray
     rmse: float
     r2: float
 
@@ -128,6 +134,7 @@ class RegressionReport(FrozenArrays):
         return {
             "rows": len(self.targets),
             "mae": self.mae,
+            "mae_95": self.mae_interval.tolist(),
             "rmse": self.rmse,
             "r2": self.r2,
         }
@@ -163,6 +170,7 @@ def evaluate_classes(
         accuracy=float(right.sum() / len(targets)),
         accuracy_interval=wilson_interval(right.sum(), len(targets)),
         macro_f1=macro_f1(targets, predicted, len(labels)),
+        macro_f1_interval=macro_f1_interval(targets, predicted, len(labels)),
         precision=ratio(right, called),
         recall=ratio(right, true),
         f1=ratio(2 * right, called + true),
@@ -194,6 +202,7 @@ def evaluate_numbers(
         rows=np.array(rows),
         residuals=residuals,
         mae=float(np.abs(residuals).mean()),
+        mae_interval=mean_interval(np.abs(residuals)),
         rmse=float(np.sqrt(np.square(residuals).mean())),
         r2=r_squared(targets, predicted),
     )

@@ -12,19 +12,30 @@ from bertviz_core.figures.evaluation_scores import Dots, intervals_figure
 from bertviz_core.finetune.baselines import Baseline
 from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
 from bertviz_core.finetune.paired import paired_counts
+from bertviz_core.finetune.resampling import macro_f1_chance, mean_difference_chance
 from pages.ui.export import download_csv, show_figure
 from pages.ui.language import plain, t
 
 # The usual limit for "hardly by chance".
 _RARE = 0.05
+_ICONS = {
+    "better": ":material/thumb_up:",
+    "worse": ":material/thumb_down:",
+    "mixed": ":material/balance:",
+    "chance": ":material/casino:",
+}
 
 
-def show_baselines(report: ClassificationReport, baselines: Sequence[Baseline]) -> None:
-    """Draws accuracies with intervals, and says which differences mean something.
+def show_baselines(
+    report: ClassificationReport, baselines: Sequence[Baseline], criterion: str
+) -> None:
+    """Draws scores with intervals, and says which differences mean something.
 
     Args:
         report: of the model.
         baselines: of the simple methods.
+        criterion: what the epochs of the run were compared by, "accuracy" or
+            "macro_f1"; the methods are compared by the same.
     """
     reports = {"model": report} | {b.name: b.report for b in baselines}
     found = {
@@ -35,26 +46,42 @@ def show_baselines(report: ClassificationReport, baselines: Sequence[Baseline]) 
     names = [plain(f"fine_tune_results.method_{name}") for name in found]
     right = [int((one.targets == one.predicted).sum()) for one in found.values()]
     count = len(report.targets)
-    dots = Dots(
+    accuracy = Dots(
         plain("fine_tune_results.accuracy"),
         np.array([one.accuracy for one in found.values()]),
         np.stack([one.accuracy_interval for one in found.values()]),
         [plain("fine_tune_results.right_of", right=r, count=count) for r in right],
     )
+    spans = np.stack([one.macro_f1_interval for one in found.values()])
+    macro = Dots(
+        plain("fine_tune_results.macro_f1"),
+        np.array([one.macro_f1 for one in found.values()]),
+        spans,
+        [
+            plain("fine_tune_results.interval", low=low, high=high)
+            for low, high in spans.tolist()
+        ],
+    )
+    dots = macro if criterion == "macro_f1" else accuracy
     best = int(np.argmax(dots.values))
     show_figure(
-        intervals_figure(names, [dots]),
+        intervals_figure(names, [accuracy, macro]),
         name="ft_eval_baselines",
         description=t(
-            "fine_tune_results.baselines_described",
+            f"fine_tune_results.baselines_described_{criterion}",
             name=names[best],
             share=float(dots.values[best]),
             rows=count,
         ),
         columns=_class_columns(names, found, right),
     )
+    st.caption(t(f"fine_tune_results.compared_by_{criterion}"))
     for name, one in found.items():
-        if name != "model":
+        if name == "model":
+            continue
+        if criterion == "macro_f1":
+            _say_macro_difference(name, report, one)
+        else:
             _say_difference(name, report, one)
 
 
@@ -76,6 +103,12 @@ def show_number_baselines(
             plain(f"fine_tune_results.method_{name}") for name in found
         ],
         plain("fine_tune_results.mae"): [one.mae for one in found.values()],
+        plain("fine_tune_results.low"): [
+            float(one.mae_interval[0]) for one in found.values()
+        ],
+        plain("fine_tune_results.high"): [
+            float(one.mae_interval[1]) for one in found.values()
+        ],
         plain("fine_tune_results.r2"): [one.r2 for one in found.values()],
         plain("fine_tune_results.rmse"): [one.rmse for one in found.values()],
     }
@@ -88,29 +121,73 @@ def show_number_baselines(
     st.dataframe(columns, hide_index=True, alt=said)
     st.caption(said)
     download_csv(columns, "ft_eval_baselines")
+    for name, one in found.items():
+        if name != "model":
+            _say_number_difference(name, report, one)
 
 
 def _say_difference(
     name: str, report: ClassificationReport, other: ClassificationReport
 ) -> None:
     counts = paired_counts(report.targets, report.predicted, other.predicted)
-    is_better = counts.only_first > counts.only_second
-    if counts.p_value > _RARE:
-        key, icon = "difference_chance", ":material/casino:"
-    elif is_better:
-        key, icon = "difference_better", ":material/thumb_up:"
-    else:
-        key, icon = "difference_worse", ":material/thumb_down:"
-    st.markdown(
-        f"{icon} "
-        + t(
-            f"fine_tune_results.{key}",
-            name=plain(f"fine_tune_results.method_{name}"),
-            model=counts.only_first,
-            other=counts.only_second,
-            chance=counts.p_value,
-        )
+    kind = _kind(counts.only_first > counts.only_second, counts.p_value)
+    if kind == "worse" and report.macro_f1 > other.macro_f1:
+        # It finds rare classes, which accuracy hardly counts.
+        kind = "mixed"
+    _say(
+        "difference",
+        kind,
+        name,
+        model=counts.only_first,
+        other=counts.only_second,
+        chance=counts.p_value,
+        model_f1=report.macro_f1,
+        other_f1=other.macro_f1,
     )
+
+
+def _say_macro_difference(
+    name: str, report: ClassificationReport, other: ClassificationReport
+) -> None:
+    chance = macro_f1_chance(
+        report.targets, report.predicted, other.predicted, len(report.labels)
+    )
+    kind = _kind(report.macro_f1 > other.macro_f1, chance)
+    _say(
+        "macro_difference",
+        kind,
+        name,
+        model=report.macro_f1,
+        other=other.macro_f1,
+        chance=chance,
+    )
+
+
+def _say_number_difference(
+    name: str, report: RegressionReport, other: RegressionReport
+) -> None:
+    chance = mean_difference_chance(np.abs(report.residuals), np.abs(other.residuals))
+    kind = _kind(report.mae < other.mae, chance)
+    _say(
+        "number_difference",
+        kind,
+        name,
+        model=report.mae,
+        other=other.mae,
+        chance=chance,
+    )
+
+
+def _kind(is_better: bool, chance: float) -> str:
+    if chance > _RARE:
+        return "chance"
+    return "better" if is_better else "worse"
+
+
+def _say(sentence: str, kind: str, name: str, **numbers: float) -> None:
+    method = plain(f"fine_tune_results.method_{name}")
+    said = t(f"fine_tune_results.{sentence}_{kind}", name=method, **numbers)
+    st.markdown(f"{_ICONS[kind]} {said}")
 
 
 def _class_columns(
@@ -127,5 +204,11 @@ def _class_columns(
             float(one.accuracy_interval[1]) for one in reports
         ],
         plain("fine_tune_results.macro_f1"): [one.macro_f1 for one in reports],
+        plain("fine_tune_results.macro_f1_low"): [
+            float(one.macro_f1_interval[0]) for one in reports
+        ],
+        plain("fine_tune_results.macro_f1_high"): [
+            float(one.macro_f1_interval[1]) for one in reports
+        ],
         plain("fine_tune_results.rows_right"): right,
     }

@@ -6,6 +6,7 @@ import streamlit as st
 
 from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
 from bertviz_core.finetune.outcome import RunOutcome
+from bertviz_core.finetune.selection import metric_name
 from pages.ui.address import choose_linked
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.baseline_scores import show_baselines, show_number_baselines
@@ -59,6 +60,13 @@ def _say_epoch(outcome: RunOutcome) -> None:
         st.caption(t("fine_tune_results.evaluate_epoch", best=best, count=count))
 
 
+def _criterion(outcome: RunOutcome) -> str:
+    """What the epochs of a run with classes were compared by."""
+    settings = outcome.recipe.get("settings", {})
+    is_balanced = settings.get("class_weights") or settings.get("oversample")
+    return metric_name(False, bool(is_balanced))
+
+
 @st.fragment
 def _explore(outcome: RunOutcome, panels: tuple[str, ...]) -> None:
     panel = choose_linked(
@@ -81,7 +89,7 @@ def _show_class_panel(
     panel: str, outcome: RunOutcome, report: ClassificationReport
 ) -> None:
     if panel == "baselines":
-        show_baselines(report, outcome.baselines)
+        show_baselines(report, outcome.baselines, _criterion(outcome))
     elif panel == "classes":
         show_classes(report)
     elif panel == "confusion":
@@ -116,6 +124,7 @@ def _show_mistakes(outcome: RunOutcome, report: ClassificationReport) -> None:
 def _show_class_numbers(report: ClassificationReport) -> None:
     boxes = st.columns(3)
     low, high = report.accuracy_interval.tolist()
+    low_f1, high_f1 = report.macro_f1_interval.tolist()
     boxes[0].metric(
         t("fine_tune_results.accuracy"),
         plain("fine_tune_results.share", share=report.accuracy),
@@ -127,6 +136,9 @@ def _show_class_numbers(report: ClassificationReport) -> None:
     boxes[1].metric(
         t("fine_tune_results.macro_f1"),
         plain("fine_tune_results.share", share=report.macro_f1),
+        plain("fine_tune_results.interval", low=low_f1, high=high_f1),
+        delta_color="off",
+        delta_arrow="off",
         help=t("fine_tune_results.macro_f1_help"),
     )
     right = int((report.targets == report.predicted).sum())
@@ -138,10 +150,14 @@ def _show_class_numbers(report: ClassificationReport) -> None:
 
 
 def _show_number_numbers(report: RegressionReport) -> None:
+    low, high = report.mae_interval.tolist()
     boxes = st.columns(3)
     boxes[0].metric(
         t("fine_tune_results.mae"),
         plain("fine_tune_results.number", value=report.mae),
+        plain("fine_tune_results.number_interval", low=low, high=high),
+        delta_color="off",
+        delta_arrow="off",
         help=t("fine_tune_results.mae_help"),
     )
     boxes[1].metric(
