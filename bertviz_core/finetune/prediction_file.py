@@ -9,7 +9,6 @@ from typing import TextIO
 import numpy as np
 
 from bertviz_core.finetune.cells import safe_cell
-from bertviz_core.finetune.numbers import is_number
 
 PREDICTED = "predicted"
 
@@ -44,7 +43,8 @@ def write_predictions(
     names = [*columns, *_free_names(columns, added)]
     writer.writerow([safe_cell(name) for name in names])
     for row, values in zip(cells, outputs, strict=True):
-        writer.writerow([*map(_cell, row), *_said(labels, values, is_regression)])
+        own = map(safe_cell, row)
+        writer.writerow([*own, *_said(labels, values, is_regression)])
 
 
 def _said(labels: Sequence[str], values: np.ndarray, is_regression: bool) -> list[str]:
@@ -54,11 +54,6 @@ def _said(labels: Sequence[str], values: np.ndarray, is_regression: bool) -> lis
         return [f"{values[0]:.6g}"]
     best = safe_cell(labels[int(values.argmax())])
     return [best, *(f"{value:.6f}" for value in values)]
-
-
-def _cell(text: str) -> str:
-    """A cell of the user's; -3 and +1,5 are numbers and no formulas."""
-    return text if is_number(text) else safe_cell(text)
 
 
 def _free_names(taken: Sequence[str], wanted: Sequence[str]) -> list[str]:

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from bertviz_core.finetune.cells import safe_cell
 from pages.ui.language import plain, t
 from pages.ui.markdown import spoken
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-# A spreadsheet takes a cell that begins like this for a formula.
-# Source: OWASP, "CSV Injection".
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 # The saved file asks nobody for anything, whatever a script in it may try.
 _POLICY = (
@@ -138,9 +135,7 @@ def download_csv(columns: Columns, name: str) -> None:
 
 
 def _safe_cell(cell: Any) -> Any:
-    if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS):
-        return "'" + cell
-    return cell
+    return safe_cell(cell) if isinstance(cell, str) else cell
 
 
 def _config(image: str, name: str = "figure") -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A table of a user's, predicted row by row, as a file."""
 
 import csv
+import dataclasses
 import io
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.experiments.row_prediction import predict_rows
 from bertviz_core.experiments.table_prediction import NUM_FIRST, predict_table
+from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.table import read_table
 
 LINES = ["id,said,more", '1,the cat sat,"a, mat"', "2,,x", "3,=e e,on", "4,cats,"]
@@ -46,6 +48,17 @@ def test_each_row_with_a_text_has_what_the_model_says_of_it(explorer, table, tmp
     np.testing.assert_allclose(
         [row.value for row in found.first], expected.max(axis=1), atol=1e-6
     )
+
+
+def test_classes_that_are_numbers_are_no_formulas(explorer, table, tmp_path):
+    labels = tuple(f"{index - 5:+d}" for index in range(10))
+    loaded = dataclasses.replace(explorer.loaded, labels=labels)
+    found = predict_table(
+        Explorer(loaded), table, ("said", None), 0, tmp_path / "out.csv"
+    )
+    said = [row[3] for row in rows_of(tmp_path / "out.csv")[1:]]
+    assert [said[0], said[2], said[3]] == [row.label for row in found.first]
+    assert set(said) <= {"", *labels}
 
 
 def test_a_pair_needs_both_texts(explorer, table, tmp_path):
