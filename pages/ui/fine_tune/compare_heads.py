@@ -15,7 +15,7 @@ from pages.ui.export import show_figure
 from pages.ui.fine_tune.result_answers import head_change, validation_rows
 from pages.ui.language import plain, t
 
-_TEXT = "ft_compare_text"
+_TEXT, _PAIR = "ft_compare_text", "ft_compare_pair"
 _MOST_CHARACTERS = 1000
 _MOST_SHOWN = 48  # tokens on a side
 
@@ -28,32 +28,44 @@ def show_heads(run: str, base: str, outcome: RunOutcome) -> None:
         base: id of the model that it began with.
         outcome: of the run.
     """
-    if _TEXT not in st.session_state and _TEXT not in st.query_params:
-        row = validation_rows(run, (0,))[0]
-        st.session_state[_TEXT] = row.text[:_MOST_CHARACTERS]
-    typed = st.text_input(
-        t("fine_tune_results.heads_text"),
-        key=_TEXT,
-        max_chars=_MOST_CHARACTERS,
-        bind="query-params",
-        persist_state="session",
-    )
-    text = (typed or "").strip()
-    if not text:
+    texts = _edit(run, outcome.has_pairs)
+    if not texts.text or texts.pair == "":
         st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
         return
-    found = head_change(run, text, None)
+    found = head_change(run, texts.text, texts.pair)
     if not found.distances.any():
         st.info(t("fine_tune_results.heads_still"), icon=":material/ac_unit:")
         return
     layer, head = _draw_all(found)
     first, second = (
-        attention_matrix(model, Texts(text, None), "head", layer, head)
+        attention_matrix(model, texts, "head", layer, head)
         for model in (base, outcome.model_id)
     )
     alignment = align_tokens(found.tokens, found.tokens)
     values = attention_difference(first, second, alignment).values
     _draw_head(values, found, layer, head)
+
+
+def _edit(run: str, has_pairs: bool) -> Texts:
+    """Draws the boxes; at first they hold a row that was set aside."""
+    if not {_TEXT, _PAIR} & {*st.session_state, *st.query_params}:
+        row = validation_rows(run, (0,))[0]
+        st.session_state[_TEXT] = row.text[:_MOST_CHARACTERS]
+        if has_pairs:
+            st.session_state[_PAIR] = (row.pair or "")[:_MOST_CHARACTERS]
+    keys = {_TEXT: "heads_text", **({_PAIR: "try_pair"} if has_pairs else {})}
+    typed = [
+        st.text_input(
+            t(f"fine_tune_results.{name}"),
+            key=key,
+            max_chars=_MOST_CHARACTERS,
+            bind="query-params",
+            persist_state="session",
+        )
+        for key, name in keys.items()
+    ]
+    text, *pair = [(one or "").strip() for one in typed]
+    return Texts(text, pair[0] if pair else None)
 
 
 def _draw_all(found: HeadChange) -> tuple[int, int]:
