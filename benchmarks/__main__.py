@@ -16,6 +16,8 @@ NAMES = (
     "memory",
     "scoring",
     "finetune",
+    "finetune_head",
+    "finetune_accuracy",
     "ablation",
     "gibbs",
     "attention_size",

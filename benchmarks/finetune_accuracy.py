@@ -1,6 +1,10 @@
 """How well fine-tuning learns, beside the `Trainer` of `transformers`.
 
+    python -m benchmarks finetune_accuracy
     python -m benchmarks.finetune_accuracy table.csv --text-column T --label-column L
+
+The first takes the English sample table, on which a row is more than a point; the
+second a table of your own, which should be a large one.
 
 Both begin with the same weights, the fresh head among them, and take as many steps on
 the same rows with the same rates; the order of rows and dropout differ. Compared is the
@@ -11,13 +15,16 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib.util
 import statistics
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.finetune_head import SAMPLE
 from benchmarks.machine import describe_machine
 from benchmarks.table import Table
 from benchmarks.trainers import encoded_rows
@@ -33,9 +40,26 @@ TARGET_POINTS = 1.0
 _HELD_OUT = 0.2
 
 
+def measure() -> Table:
+    """Compares both on the English sample table."""
+    needed = ("torch", "accelerate")
+    if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
+        notes = (
+            f"Not measured: {', '.join(missing)} not installed; see `make bench`.",
+        )
+        return Table("Accuracy beside the `Trainer`", ("model",), (), notes)
+    columns = ("--text-column", "message", "--label-column", "topic")
+    return _measure(_options([str(SAMPLE), *columns]))
+
+
 def main() -> None:
     """Reads the command line and prints a table."""
     options = _options()
+    print(f"{describe_machine()}\n")
+    print(_measure(options).markdown())
+
+
+def _measure(options: argparse.Namespace) -> Table:
     data = _data(options)
     loaded = open_model(options.model)
     chosen = {"level": "full", "max_tokens": options.max_tokens, "patience": 0}
@@ -43,11 +67,10 @@ def main() -> None:
         chosen["epochs"] = options.epochs
     hidden_size = loaded.model.config.hidden_size
     settings = FinetuneSettings.proposed(hidden_size, len(data.train), **chosen)
-    print(f"{describe_machine()}\n")
-    print(_compare(loaded, data, settings, options).markdown())
+    return _compare(loaded, data, settings, options)
 
 
-def _options() -> argparse.Namespace:
+def _options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("table", type=Path)
     parser.add_argument("--validation", type=Path, help="else a fifth is held out")
@@ -58,7 +81,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=0)
     parser.add_argument("--max-tokens", type=int, default=128)
     parser.add_argument("--seeds", type=int, default=3)
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def _data(options: argparse.Namespace) -> TrainingData:
