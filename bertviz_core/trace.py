@@ -213,10 +213,14 @@ class TrainedInputs:
             is not known.
         has_pairs: whether it read two texts at a time; `None` where it is not
             known.
+        text_column, pair_column: of the table that it learned from; "" where they
+            are not known, or there is no second text.
     """
 
     max_tokens: int = 0
     has_pairs: bool | None = None
+    text_column: str = ""
+    pair_column: str = ""
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,22 @@ def read_trained_inputs(folder: Path) -> TrainedInputs:
         return TrainedInputs()
     if not isinstance(raw, dict):
         return TrainedInputs()
-    settings, has_pairs = raw.get("settings"), raw.get("has_pairs")
+    settings, data = (_object(raw.get(key)) for key in ("settings", "data"))
+    has_pairs = raw.get("has_pairs")
     return TrainedInputs(
-        _count(settings.get("max_tokens")) if isinstance(settings, dict) else 0,
-        has_pairs if isinstance(has_pairs, bool) else None,
+        max_tokens=_count(settings.get("max_tokens")),
+        has_pairs=has_pairs if isinstance(has_pairs, bool) else None,
+        text_column=_name(data.get("text_column")),
+        pair_column=_name(data.get("pair_column")),
     )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _count(value: Any) -> int:

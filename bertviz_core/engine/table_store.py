@@ -5,6 +5,7 @@ A store with a bound, as in `memory`: what was dropped is parsed from its file a
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from bertviz_core.finetune.dataset import Dataset, make_dataset
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.findings import Finding
 from bertviz_core.finetune.notes import Note
+from bertviz_core.finetune.origin import origin_of
 from bertviz_core.finetune.request import DataChoice, TableSource
 from bertviz_core.finetune.split import join_files, split_dataset
 from bertviz_core.finetune.table import Table
@@ -80,6 +82,16 @@ def clear() -> None:
 
 
 def _prepare(data: DataChoice) -> PreparedData:
+    found = _divided(data)
+    other = None if data.validation is None else table(data.validation)
+    origin = origin_of(
+        table(data.source), data.columns, other, data.validation_rate, data.seed
+    )
+    rows = dataclasses.replace(found.data, origin=origin)
+    return dataclasses.replace(found, data=rows)
+
+
+def _divided(data: DataChoice) -> PreparedData:
     dataset = make_dataset(table(data.source), data.columns)
     if data.validation is None:
         split = split_dataset(dataset, data.validation_rate, data.seed)

@@ -17,6 +17,7 @@ import numpy as np
 from bertviz_core.checkpoints.export import save_model
 from bertviz_core.errors import TrainingError
 from bertviz_core.finetune.card import metrics, model_card, recipe, script
+from bertviz_core.finetune.card_words import LANGUAGES
 from bertviz_core.finetune.cells import safe_cell
 from bertviz_core.finetune.evaluation import ClassificationReport
 
@@ -30,17 +31,19 @@ _COPY_BYTES = 1 << 20
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 
-def write_bundle(result: FinetuneResult, path: Path) -> Path:
+def write_bundle(result: FinetuneResult, path: Path, title: str = "") -> Path:
     """Packs a trained model with all that belongs to it.
 
     In the zip, in a folder `model`: config, weights (safetensors), vocabulary,
     `labels.json`, `metrics.json`, `recipe.json`, `predictions.csv` of the
-    validation rows, `predict.py` and the model card `README.md`.
+    validation rows, `predict.py` and the model card, `README.md` in English and
+    `README.zh.md` in Chinese.
 
     Args:
         result: of a run.
         path: of the zip file; one that exists is replaced when the new one is
             whole.
+        title: what its owner calls the model; "" names the one that it began with.
 
     Returns:
         `path`.
@@ -54,7 +57,7 @@ def write_bundle(result: FinetuneResult, path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=".bundle-", dir=path.parent))
         try:
-            write_model_folder(result, scratch / FOLDER)
+            write_model_folder(result, scratch / FOLDER, title)
             pack_model(scratch / FOLDER, path)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -68,12 +71,13 @@ def write_bundle(result: FinetuneResult, path: Path) -> Path:
     return path
 
 
-def write_model_folder(result: FinetuneResult, folder: Path) -> None:
+def write_model_folder(result: FinetuneResult, folder: Path, title: str = "") -> None:
     """Writes what a bundle holds into a folder.
 
     Args:
         result: of a run.
         folder: to make; it may exist if it is empty.
+        title: see `write_bundle`.
 
     Raises:
         CheckpointError: see `save_model`.
@@ -85,8 +89,9 @@ def write_model_folder(result: FinetuneResult, folder: Path) -> None:
         "recipe.json": _json(recipe(result)),
         "predictions.csv": predictions_csv(result),
         "predict.py": script(result),
-        "README.md": model_card(result),
     }
+    for words in LANGUAGES:
+        texts[words.file_name] = model_card(result, title, words)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8", newline="")
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bertviz_core import __version__
+from bertviz_core.finetune.card_words import ENGLISH, CardWords
 from bertviz_core.finetune.evaluation import ClassificationReport, Report
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from bertviz_core.finetune.run import FinetuneResult
 
 _PACKAGES = ("keras", "tensorflow", "numpy", "tokenizers", "scikit-learn")
@@ -71,21 +76,38 @@ def metrics(result: FinetuneResult) -> dict[str, Any]:
 
 
 def recipe(result: FinetuneResult) -> dict[str, Any]:
-    """All that is needed to do it again, as JSON holds it."""
+    """All that is needed to do it again, as JSON holds it; see `recipe_file`."""
+    origin = result.data.origin
     return {
-        "base_model": result.loaded.model_id.removesuffix("-fine-tuned"),
+        "base_model": base_name(result),
         "base_weights_sha256": result.base_hash,
         "settings": result.settings.to_dict(),
+        "compared_by": result.metric,
         "precision": result.precision,
         "epochs_run": len(result.points),
         "best_epoch": result.best_epoch,
+        "data": None if origin is None else origin.to_dict(),
         "data_sha256": result.data_hash,
         "training_rows": len(result.data.train),
         "validation_rows": len(result.data.validation),
         "has_pairs": result.data.has_pairs,
         "labels": list(result.data.labels),
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": {
+            "bertviz_core": __version__,
+            "python": platform.python_version(),
+            **_versions(),
+        },
     }
+
+
+def base_name(result: FinetuneResult) -> str:
+    """What the model began with: a hub name keeps its owner and its commit.
+
+    Of a file or folder only the name is told, as the place is that of one machine.
+    """
+    name = result.base_model_id
+    path = Path(name).expanduser()
+    return path.resolve().name if path.exists() else name
 
 
 def script(result: FinetuneResult) -> str:
@@ -95,57 +117,66 @@ def script(result: FinetuneResult) -> str:
     return template.format(max_tokens=result.settings.max_tokens)
 
 
-def model_card(result: FinetuneResult) -> str:
-    """A page in Markdown: what the model does, how it was made, how far to trust it."""
-    settings, data = result.settings, result.data
-    base = result.loaded.model_id.removesuffix("-fine-tuned")
-    task = "predicts a number" if data.is_regression else "sorts texts into classes"
-    return "\n".join(
-        (
-            f"# {_plain(base)}, fine-tuned",
-            "",
-            f"A BERT that {task}: {', '.join(map(_plain, data.labels))}.",
-            "",
-            "## How it was made",
-            "",
-            f"Level “{settings.level}”, {len(result.points)} epochs (the weights are "
-            f"those of epoch {result.best_epoch}), learning rate "
-            f"{settings.learning_rate:g}, batches of {settings.batch_size}, at most "
-            f"{settings.max_tokens} tokens a text, seed {settings.seed}. "
-            f"{len(data.train)} rows to learn from. `recipe.json` says all.",
-            "",
-            "## How well it does",
-            "",
-            f"On {len(data.validation)} rows that it did not learn from. They chose "
-            "the best epoch, so new texts may do a little worse.",
-            "",
-            *_table(result),
-            "",
-            "## What to keep in mind",
-            "",
-            "It knows the kind of text that it was trained on, and repeats the "
-            "mistakes and prejudices of its labels. Look at `predictions.csv` before "
-            "you trust it.",
-            "",
-        )
+def model_card(
+    result: FinetuneResult, title: str = "", words: CardWords = ENGLISH
+) -> str:
+    """A page in Markdown: what the model does, how it was made, how far to trust it.
+
+    Args:
+        result: of a run.
+        title: what its owner calls the model; "" names the model that it began with.
+        words: the language.
+    """
+    settings, data, base = result.settings, result.data, _plain(base_name(result))
+    about = words.number if data.is_regression else words.classes
+    made = words.made.format(
+        base=base,
+        level=settings.level,
+        epochs=len(result.points),
+        best=result.best_epoch,
+        rate=settings.learning_rate,
+        batch=settings.batch_size,
+        tokens=settings.max_tokens,
+        seed=settings.seed,
+        rows=len(data.train),
     )
+    parts = (
+        f"# {_plain(title) or words.untitled.format(base=base)}",
+        about.format(labels=words.between.join(map(_plain, data.labels))),
+        f"## {words.made_title}",
+        made,
+        f"## {words.done_title}",
+        words.done.format(rows=len(data.validation)),
+        "\n".join(_table(result, words)),
+        f"## {words.mind_title}",
+        words.mind,
+    )
+    return "\n\n".join(parts) + "\n"
 
 
-def _table(result: FinetuneResult) -> list[str]:
-    columns = ("MAE", "R²") if result.data.is_regression else ("accuracy", "macro-F1")
-    rows = [("this model", result.report)]
-    rows += [(baseline.name, baseline.report) for baseline in result.baselines]
-    lines = [f"| | {columns[0]} | {columns[1]} |", "|---|---|---|"]
-    for name, report in rows:
-        first, second = _two_numbers(report)
-        lines.append(f"| {name} | {first:.3f} | {second:.3f} |")
+def _table(result: FinetuneResult, words: CardWords) -> list[str]:
+    first = words.mae if result.data.is_regression else words.accuracy
+    second = "R²" if result.data.is_regression else words.macro_f1
+    reports = {"model": result.report}
+    reports |= {baseline.name: baseline.report for baseline in result.baselines}
+    lines = [f"| | {first} | {second} |", "|---|---|---|"]
+    for name, report in reports.items():
+        cells = " | ".join(_numbers(report))
+        lines.append(f"| {words.methods.get(name, name)} | {cells} |")
     return lines
 
 
-def _two_numbers(report: Report) -> tuple[float, float]:
+def _numbers(report: Report) -> tuple[str, str]:
     if isinstance(report, ClassificationReport):
-        return report.accuracy, report.macro_f1
-    return report.mae, report.r2
+        return (
+            _with_range(report.accuracy, report.accuracy_interval),
+            _with_range(report.macro_f1, report.macro_f1_interval),
+        )
+    return _with_range(report.mae, report.mae_interval), f"{report.r2:.3f}"
+
+
+def _with_range(value: float, interval: np.ndarray) -> str:
+    return f"{value:.3f} ({interval[0]:.3f}–{interval[1]:.3f})"
 
 
 def _versions() -> dict[str, str]:

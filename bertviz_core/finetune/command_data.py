@@ -2,14 +2,101 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.columns import guess_columns, profile_columns
+from bertviz_core.finetune.columns import (
+    ColumnChoice,
+    guess_columns,
+    profile_columns,
+)
+from bertviz_core.finetune.dataset import Dataset, make_dataset
+from bertviz_core.finetune.examples import TrainingData
+from bertviz_core.finetune.notes import Note
+from bertviz_core.finetune.origin import DataOrigin, origin_of
+from bertviz_core.finetune.split import join_files, split_dataset
 from bertviz_core.finetune.table import Table, read_table
 from bertviz_core.finetune.table_encoding import ENCODINGS
 from bertviz_core.finetune.table_layout import SEPARATORS
+
+# On a command line a tab is hard to write.
+_SEPARATOR_NAMES = {"tab": "\t", r"\t": "\t"}
+
+
+@dataclass(frozen=True)
+class CommandRows:
+    """The rows that a command trains on.
+
+    Args:
+        dataset: all rows of the table that are whole.
+        data: to learn from and to judge by.
+        notes: what was left out, and what could not be split.
+    """
+
+    dataset: Dataset
+    data: TrainingData
+    notes: tuple[Note, ...]
+
+
+def options_of(origin: DataOrigin) -> dict[str, Any]:
+    """The options of `fine-tune` that choose the same rows again.
+
+    Args:
+        origin: of the rows.
+    """
+    options = origin.to_dict()
+    for name in ("table_sha256", "validation_sha256"):
+        del options[name]
+    return options
+
+
+def training_rows(
+    path: Path, validation: Path | None, options: dict[str, Any]
+) -> CommandRows:
+    """Reads the rows that the options choose.
+
+    Args:
+        path: of the table.
+        validation: path of a table to judge by; `None` sets rows aside.
+        options: `text_column`, `pair_column`, `label_column`, `is_regression`,
+            `encoding`, `separator`, `has_header`, of which `None` guesses;
+            `validation_rate` and `split_seed`.
+
+    Raises:
+        DatasetError: these cannot be trained on.
+    """
+    kinds = ("text", "pair", "label")
+    names = [options[f"{kind}_column"] for kind in kinds]
+    layout = [options[name] for name in ("encoding", "separator", "has_header")]
+    table = read_named_table(path, names, *layout)
+    choice = _choice(table, options)
+    dataset = make_dataset(table, choice)
+    notes, other = table.notes + dataset.notes, None
+    if validation is None:
+        rate = options["validation_rate"]
+        if not 0 < rate < 1:
+            raise DatasetError(
+                "The share of rows to judge by must lie between 0 and 1. Received: "
+                "{received}. Take 0.2 for a fifth.",
+                received=str(rate)[:20],
+            )
+        split = split_dataset(dataset, rate, options["split_seed"])
+        data, found = split.training_data(dataset), split.notes
+    else:
+        # Both files name their columns, or neither does.
+        other = read_table(validation, has_header=table.has_header)
+        judged = make_dataset(other, choice, dataset.label_names)
+        data, found = join_files(dataset, judged)
+        notes += judged.notes
+    origin = origin_of(
+        table, choice, other, options["validation_rate"], options["split_seed"]
+    )
+    data = dataclasses.replace(data, origin=origin)
+    return CommandRows(dataset, data, notes + found)
 
 
 def read_named_table(
@@ -31,7 +118,7 @@ def read_named_table(
     Raises:
         DatasetError: no such table, encoding or separator.
     """
-    separator = {"tab": "\t", r"\t": "\t"}.get(separator or "", separator)
+    separator = _SEPARATOR_NAMES.get(separator or "", separator)
     _require_known("encoding", encoding, ENCODINGS)
     _require_known("separator", separator, SEPARATORS)
     table = read_table(
@@ -50,6 +137,20 @@ def text_column(table: Table) -> str:
         return guess_columns(table).text
     except DatasetError:  # one column, or a single one with values
         return max(profile_columns(table), key=lambda one: one.mean_chars).name
+
+
+def _choice(table: Table, options: dict[str, Any]) -> ColumnChoice:
+    text, label = options["text_column"], options["label_column"]
+    pair, is_regression = options["pair_column"], options["is_regression"]
+    if text is not None and label is not None:
+        return ColumnChoice(text, label, pair, is_regression)
+    guess = guess_columns(table)
+    return ColumnChoice(
+        text or guess.text,
+        label or guess.label,
+        pair or (guess.pair if text is None else None),
+        is_regression or (label is None and guess.is_regression),
+    )
 
 
 def _require_known(name: str, value: str | None, known: Iterable[str]) -> None:

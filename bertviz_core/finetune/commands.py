@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from bertviz_core.finetune.columns import ColumnChoice
-    from bertviz_core.finetune.dataset import Dataset
-    from bertviz_core.finetune.events import TrainingEvent
-    from bertviz_core.finetune.examples import TrainingData
-    from bertviz_core.finetune.notes import Note
+    from bertviz_core.finetune.command_data import CommandRows
+    from bertviz_core.finetune.events import Tell, TrainingEvent
+    from bertviz_core.finetune.recipe_file import Recipe
     from bertviz_core.finetune.settings import FinetuneSettings
-    from bertviz_core.finetune.table import Table
 
 _BUNDLE = "model.zip"
+_LOG = "log"
 
 
 @click.command("fine-tune")
@@ -26,20 +27,60 @@ _BUNDLE = "model.zip"
 @click.option("--text-column", help="Default: a guess.")
 @click.option("--pair-column", help="Column with second texts.")
 @click.option("--label-column", help="Default: a guess.")
-@click.option("--regression", is_flag=True, help="The label is a number to predict.")
+@click.option(
+    "--regression", "is_regression", is_flag=True, help="The label is a number."
+)
+@click.option("--encoding", help="Of the table. Default: a guess.")
+@click.option("--separator", help="Between cells: , ; or tab. Default: a guess.")
+@click.option(
+    "--header/--no-header",
+    "has_header",
+    default=None,
+    help="Whether the first row names the columns. Default: a guess.",
+)
 @click.option(
     "--validation",
     type=click.Path(path_type=Path),
-    help="A table to judge by. Default: a fifth of the rows.",
+    help="A table to judge by. Default: rows of TABLE.",
 )
+@click.option(
+    "--validation-rate",
+    default=0.2,
+    show_default=True,
+    help="Share of the rows to judge by.",
+)
+@click.option("--split-seed", type=int, help="Draws these rows. Default: --seed.")
 @click.option("--model", "model_id", metavar="M", help="As for `predict`.")
 @click.option("--level", default="full", show_default=True, help="head, top or full.")
-@click.option("--top-layers", default=2, show_default=True, help="For --level top.")
+@click.option(
+    "--top-layers",
+    "num_top_layers",
+    default=2,
+    show_default=True,
+    help="For --level top.",
+)
 @click.option("--epochs", default=0, help="Default: by level.")
 @click.option("--batch-size", default=16, show_default=True)
 @click.option("--learning-rate", default=0.0, help="Default: by level.")
 @click.option(
+    "--warmup",
+    "warmup_rate",
+    default=0.1,
+    show_default=True,
+    help="Share of all steps in which the rate rises.",
+)
+@click.option(
     "--decay", default="linear", show_default=True, help="linear or exponential."
+)
+@click.option(
+    "--epoch-factor",
+    default=0.8,
+    show_default=True,
+    help="Of the rate after each epoch, for --decay exponential.",
+)
+@click.option("--weight-decay", default=0.01, show_default=True)
+@click.option(
+    "--clip-norm", default=1.0, show_default=True, help="0 does not clip gradients."
 )
 @click.option("--max-tokens", default=0, help="Default: by the lengths of the texts.")
 @click.option("--patience", default=-1, help="Default: by level; 0 never ends early.")
@@ -48,16 +89,28 @@ _BUNDLE = "model.zip"
 @click.option("--precision", default="auto", show_default=True)
 @click.option("--seed", default=1, show_default=True)
 @click.option(
+    "--recipe",
+    "recipe_path",
+    type=click.Path(path_type=Path),
+    help="recipe.json of a training, or its zip file: does the same again. Options "
+    "that are given count before it.",
+)
+@click.option("--tensorboard", is_flag=True, help="Also write a log into OUT/log.")
+@click.option(
     "--out",
     required=True,
     type=click.Path(path_type=Path),
     help="Folder for the model; an interrupted run in it goes on.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the metrics as JSON.")
+@click.pass_context
 def fine_tune(
+    context: click.Context,
     table: Path,
     model_id: str | None,
     validation: Path | None,
+    recipe_path: Path | None,
+    tensorboard: bool,
     out: Path,
     as_json: bool,
     **options: Any,
@@ -67,46 +120,67 @@ def fine_tune(
     Writes `model.zip`, which opens everywhere a model does, and `metrics.json`.
     Ctrl-C keeps the best epoch so far.
     """
+    from bertviz_core.finetune.command_data import training_rows
+    from bertviz_core.finetune.command_recipe import require_validation, with_recipe
     from bertviz_core.finetune.notes import in_english
+    from bertviz_core.finetune.recipe_file import read_recipe
     from bertviz_core.quiet import import_keras
 
-    dataset, data, notes = _data(table, validation, options)
-    for sentence in notes:
+    recipe = None if recipe_path is None else read_recipe(recipe_path)
+    if recipe is not None:
+        options = with_recipe(recipe, options, _given(context, options))
+        require_validation(recipe, validation)
+        model_id = model_id or recipe.base_model
+    if options["split_seed"] is None:
+        options["split_seed"] = options["seed"]
+    rows = training_rows(table, validation, options)
+    for sentence in rows.notes:
         click.echo(in_english(sentence), err=True)
     import_keras()
-    result = _run(model_id, dataset, data, options, out, as_json)
+    with _telling(out / _LOG if tensorboard else None, as_json) as tell:
+        result = _run(model_id, rows, options, out, recipe, tell)
     click.echo(json.dumps(result, ensure_ascii=False) if as_json else _summary(result))
+
+
+def _given(context: click.Context, options: dict[str, Any]) -> frozenset[str]:
+    """Names of the options that stand on the command line."""
+    written = click.core.ParameterSource.COMMANDLINE
+    return frozenset(
+        name for name in options if context.get_parameter_source(name) is written
+    )
 
 
 def _run(
     model_id: str | None,
-    dataset: Dataset,
-    data: TrainingData,
+    rows: CommandRows,
     options: dict[str, Any],
     out: Path,
-    is_quiet: bool,
+    recipe: Recipe | None,
+    tell: Tell,
 ) -> dict[str, Any]:
     from bertviz_core.checkpoints.default import DEFAULT_MODEL
     from bertviz_core.checkpoints.library import open_model
     from bertviz_core.finetune.bundle import write_bundle
     from bertviz_core.finetune.card import metrics
+    from bertviz_core.finetune.command_recipe import differences
     from bertviz_core.finetune.lengths import measure_lengths
     from bertviz_core.finetune.run import finetune
     from bertviz_core.pretrain.commands import stop_on_signal
 
     loaded = open_model(model_id or DEFAULT_MODEL)
+    for sentence in () if recipe is None else differences(recipe, loaded, rows.data):
+        click.echo(sentence, err=True)
     positions = loaded.model.config.max_position_embeddings
-    lengths = measure_lengths(dataset, loaded.tokenizer)
+    lengths = measure_lengths(rows.dataset, loaded.tokenizer)
     settings = _settings(
         options,
         lengths.default_max_tokens(positions),
         loaded.model.config.hidden_size,
-        len(data.train),
+        len(rows.data.train),
     )
     work = out / ".work"
-    tell = (lambda event: None) if is_quiet else _say
     with stop_on_signal() as should_stop:
-        result = finetune(loaded, data, settings, tell, should_stop, work)
+        result = finetune(loaded, rows.data, settings, tell, should_stop, work)
     write_bundle(result, out / _BUNDLE)
     found = metrics(result) | {"settings": settings.to_dict()}
     text = json.dumps(found, indent=2, ensure_ascii=False)
@@ -115,73 +189,35 @@ def _run(
     return found | {"model": str(out / _BUNDLE)}
 
 
-def _data(
-    path: Path, validation: Path | None, options: dict[str, Any]
-) -> tuple[Dataset, TrainingData, tuple[Note, ...]]:
-    from bertviz_core.finetune.dataset import make_dataset
-    from bertviz_core.finetune.split import join_files, split_dataset
-    from bertviz_core.finetune.table import read_table
-
-    table = _table(path, options)
-    choice = _choice(table, options)
-    dataset = make_dataset(table, choice)
-    notes = table.notes + dataset.notes
-    if validation is None:
-        split = split_dataset(dataset, seed=options["seed"])
-        return dataset, split.training_data(dataset), notes + split.notes
-    other = make_dataset(read_table(validation), choice, dataset.label_names)
-    data, found = join_files(dataset, other)
-    return dataset, data, notes + other.notes + found
-
-
-def _table(path: Path, options: dict[str, Any]) -> Table:
-    from bertviz_core.finetune.table import read_table
-
-    table = read_table(path)
-    asked = {options[f"{kind}_column"] for kind in ("text", "pair", "label")} - {None}
-    if table.has_header or asked <= set(table.columns):
-        return table
-    # Who names columns has seen a header, also where it looks like data.
-    return read_table(path, has_header=True)
-
-
-def _choice(table: Table, options: dict[str, Any]) -> ColumnChoice:
-    from bertviz_core.finetune.columns import ColumnChoice, guess_columns
-
-    text, label = options["text_column"], options["label_column"]
-    pair, is_regression = options["pair_column"], options["regression"]
-    if text is not None and label is not None:
-        return ColumnChoice(text, label, pair, is_regression)
-    guess = guess_columns(table)
-    return ColumnChoice(
-        text or guess.text,
-        label or guess.label,
-        pair or (guess.pair if text is None else None),
-        is_regression or (label is None and guess.is_regression),
-    )
-
-
 def _settings(
     options: dict[str, Any], default_max_tokens: int, hidden_size: int, num_rows: int
 ) -> FinetuneSettings:
     from bertviz_core.finetune.settings import FinetuneSettings
 
-    return FinetuneSettings.proposed(
-        hidden_size,
-        num_rows,
-        level=options["level"],
-        num_top_layers=options["top_layers"],
-        epochs=options["epochs"],
-        batch_size=options["batch_size"],
-        learning_rate=options["learning_rate"],
-        decay=options["decay"],
-        max_tokens=options["max_tokens"] or default_max_tokens,
-        patience=options["patience"],
-        class_weights=options["class_weights"],
-        oversample=options["oversample"],
-        precision=options["precision"],
-        seed=options["seed"],
-    )
+    names = {field.name for field in dataclasses.fields(FinetuneSettings)}
+    chosen = {name: value for name, value in options.items() if name in names}
+    chosen["max_tokens"] = options["max_tokens"] or default_max_tokens
+    return FinetuneSettings.proposed(hidden_size, num_rows, **chosen)
+
+
+@contextlib.contextmanager
+def _telling(log: Path | None, is_quiet: bool) -> Iterator[Tell]:
+    """Who is told of each step: the reader, and TensorBoard."""
+    from bertviz_core.finetune.tensorboard_log import TensorBoardLog
+
+    written = None if log is None else TensorBoardLog(log)
+
+    def tell(event: TrainingEvent) -> None:
+        if not is_quiet:
+            _say(event)
+        if written is not None:
+            written.take(event)
+
+    try:
+        yield tell
+    finally:
+        if written is not None:
+            written.close()
 
 
 def _say(event: TrainingEvent) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bertviz_core.trace import FrozenArrays
+
+if TYPE_CHECKING:
+    from bertviz_core.finetune.origin import DataOrigin
 
 
 @dataclass(frozen=True)
@@ -76,12 +80,15 @@ class TrainingData:
         labels: class names by index; for numbers, the one name of what is
             predicted.
         is_regression: whether targets are numbers.
+        origin: the table that the rows came from, where they came from one.
     """
 
     train: Examples
     validation: Examples
     labels: tuple[str, ...]
     is_regression: bool = False
+    # Equal rows are equal wherever they lay.
+    origin: DataOrigin | None = field(default=None, compare=False)
 
     @property
     def has_pairs(self) -> bool:

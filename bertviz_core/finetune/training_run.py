@@ -151,7 +151,7 @@ class TrainingRun:
         np.savez(self.folder / run_files.OUTPUTS, **outputs)
         scratch = self.folder / "model.new"
         shutil.rmtree(scratch, ignore_errors=True)
-        write_model_folder(result, scratch)
+        write_model_folder(result, scratch, self.request.title)
         pack_model(scratch, self.folder / run_files.BUNDLE)
         scratch.replace(self.folder / run_files.MODEL)
         while self._logs:

@@ -147,8 +147,8 @@ class RunClient(FakeClient):
         distances = np.array([[0.1, 0.2, 0.3], [0.0, 0.625, 0.1]])
         return HeadChange(self.tokenize("", text).tokens, distances)
 
-    def attention_matrix(self, model, text, method, layer, head, *_):
-        self._asked("attention_matrix", model, layer, head)
+    def attention_matrix(self, model, text, method, layer, head, pair=None, *_):
+        self._asked("attention_matrix", model, layer, head, pair)
         size = self.tokenize(model, text).num_tokens
         shift = 1 if model == MODEL else 0
         return np.roll(np.eye(size, dtype="float32"), shift, axis=1)
@@ -257,6 +257,7 @@ def _write_zip(path):
         "predictions.csv": "row,text\r\n2,'=1+1\r\n",
         "predict.py": "print('predicted')",
         "README.md": "# my card",
+        "README.zh.md": "# 我的模型卡",
     }
     with zipfile.ZipFile(path, "w") as packed:
         for name, text in files.items():

@@ -1,6 +1,7 @@
 """Steps 4 to 6 of the fine-tuning page, with a run whose numbers are known."""
 
 import base64
+import dataclasses
 import json
 
 import numpy as np
@@ -9,6 +10,8 @@ import streamlit as st
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import EngineError
+from bertviz_core.finetune.baselines import Baseline
+from bertviz_core.finetune.evaluation import evaluate_classes
 from bertviz_core.trace import TrainedInputs
 from pages.ui import engine
 from pages.ui.fine_tune.comparing import PANELS as COMPARE_PANELS
@@ -16,7 +19,16 @@ from pages.ui.fine_tune.evaluating import CLASS_PANELS, NUMBER_PANELS
 from pages.ui.fine_tune.try_chosen import EXAMPLES
 from pages.ui.fine_tune.trying import PANELS as TRY_PANELS
 from tests.app.fake_client import CONFIG
-from tests.app.finished_runs import LABELS, MODEL, RUN, SAID, TARGETS, RunClient
+from tests.app.finished_runs import (
+    LABELS,
+    MODEL,
+    RUN,
+    SAID,
+    TARGETS,
+    RunClient,
+    class_report,
+    number_report,
+)
 
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 
@@ -90,6 +102,82 @@ def test_the_model_stands_beside_simple_methods_with_intervals(open_step, shown)
     assert "No clear difference to “counting words \\(TF\\-IDF\\)”" in shown(app)
 
 
+def test_macro_f1_stands_beside_accuracy_with_its_interval(open_step, client):
+    app = open_step("evaluate")
+    dots = specs(app)[0]["data"][1]
+    report = class_report()
+    found = numbers(dots["x"])
+    assert found[0] == pytest.approx(report.macro_f1)
+    low, high = report.macro_f1_interval
+    assert numbers(dots["error_x"]["arrayminus"])[0] == pytest.approx(found[0] - low)
+    assert app.metric[1].delta == f"95 %: {low:.1%} to {high:.1%}"
+    assert high > low
+
+
+def one_rare_class():
+    """A model that finds both rows of a rare class, and calls 15 others by it.
+
+    Always the commonest class is right 98 times of 100, the model 85 times.
+    """
+    targets = np.repeat([0, 1], [98, 2])
+    said = np.where(np.arange(100) < 15, 1, targets)
+
+    def judged(predicted):
+        shares = np.full((100, 2), 0.25)
+        shares[np.arange(100), predicted] = 0.75
+        return evaluate_classes(("ham", "spam"), targets, shares, np.arange(2, 102))
+
+    return judged(said), (Baseline("majority", judged(np.zeros(100, int))),)
+
+
+@pytest.mark.parametrize("language", LOCALES)
+def test_a_run_of_weighed_classes_is_compared_by_macro_f1(
+    open_step, client, monkeypatch, shown, language
+):
+    report, baselines = one_rare_class()
+    known = client.training_outcome
+
+    def outcome(run_id):
+        recipe = {"settings": {"class_weights": True, "oversample": False}}
+        return dataclasses.replace(
+            known(run_id), report=report, baselines=baselines, recipe=recipe
+        )
+
+    monkeypatch.setattr(client, "training_outcome", outcome)
+    said = shown(open_step("evaluate", language))
+    worse = {"en": "Worse than", "zh": "不如"}[language]
+    assert worse not in said
+    kind = {"en": "macro\\-F1 {:.1%}", "zh": "宏平均 F1 {:.1%}"}[language]
+    assert kind.format(report.macro_f1).replace("\\", "") in said.replace("\\", "")
+
+
+def test_fewer_right_rows_but_more_rare_ones_are_told_as_such(
+    open_step, client, monkeypatch, shown
+):
+    report, baselines = one_rare_class()
+    known = client.training_outcome
+    monkeypatch.setattr(
+        client,
+        "training_outcome",
+        lambda run_id: dataclasses.replace(
+            known(run_id), report=report, baselines=baselines
+        ),
+    )
+    said = shown(open_step("evaluate"))
+    assert "Fewer rows right than" in said
+    assert "Worse than" not in said
+    assert report.macro_f1 > baselines[0].report.macro_f1
+
+
+def test_numbers_are_compared_with_the_mean(open_step, client, shown):
+    client.is_regression = True
+    app = open_step("evaluate")
+    said = shown(app).replace("\\", "")
+    assert "“always the mean”: mean error 9.273 against 27.27" in said
+    low, high = number_report().mae_interval
+    assert app.metric[0].delta == f"95 %: {low:.4g} to {high:.4g}"
+
+
 def test_a_click_on_a_cell_is_the_choice_of_both_lists(open_step):
     app = open_step("evaluate", ft_eval_panel="confusion")
     # At first the commonest mistake, the first in the order of reading.
@@ -118,8 +206,6 @@ def test_labels_to_check_are_the_wrong_rows_the_surest_first(open_step):
 
 
 def test_no_mistake_is_said_and_no_table(open_step, client, shown):
-    from tests.app.finished_runs import class_report
-
     client.report = class_report(TARGETS)
     app = open_step("evaluate", ft_eval_panel="mistakes")
     assert not tables(app)
@@ -315,7 +401,21 @@ def test_weights_are_drawn_as_shares(open_step, shown):
 def test_the_most_changed_head_is_opened_first(open_step, client):
     open_step("try", ft_compare_panel="heads")
     asked = {call[1:] for call in client.calls if call[0] == "attention_matrix"}
-    assert asked == {(DEFAULT_MODEL, 1, 1), (MODEL, 1, 1)}
+    assert asked == {(DEFAULT_MODEL, 1, 1, None), (MODEL, 1, 1, None)}
+
+
+def test_attention_of_a_pair_is_compared_on_both_texts(open_step, client, shown):
+    client.has_pairs = True
+    app = open_step("try", ft_compare_panel="heads")
+    asked = [call[2:] for call in client.calls if call[0] == "head_change"]
+    assert asked == [("text number 0 of <b>some</b>", "second")]
+    app.text_input(key="ft_compare_pair").set_value("another").run()
+    asked = [call[2:] for call in client.calls if call[0] == "head_change"]
+    assert asked[-1] == ("text number 0 of <b>some</b>", "another")
+    seen = {call[4] for call in client.calls if call[0] == "attention_matrix"}
+    assert seen == {"second", "another"}
+    app.text_input(key="ft_compare_pair").set_value(" ").run()
+    assert "There is no text yet" in shown(app)
 
 
 def test_points_before_and_after_share_their_axes(open_step):
@@ -332,7 +432,8 @@ def test_all_that_can_be_taken_away_is_offered(open_step, language, shown):
     keys = [button.key for button in app.get("download_button")]
     assert keys == ["ft_take_zip", "ft_take_rows", "ft_take_log"]
     codes = [code.value for code in app.code]
-    assert codes == ["print('predicted')", "# my card"]
+    card = {"en": "# my card", "zh": "# 我的模型卡"}[language]
+    assert codes == ["print('predicted')", card]
     assert "model\\.zip" in shown(app)
 
 

@@ -92,3 +92,13 @@ def test_no_step_scrolls_sideways_on_a_phone(visit, run, locale):
         settle(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert page.get_by_test_id("stAlertContentError").count() == 0
+
+
+def test_any_model_with_classes_is_tried_from_the_models_page(visit, run):
+    page = visit(f"/models?model=run%3A{run}")
+    page.locator(".st-key-ft_to_try button").click()
+    page.wait_for_url(re.compile("/fine_tune"))
+    page.locator(".st-key-ft_try_classes_figure").wait_for()
+    # Nothing of the training is asked for: it is a model like any other.
+    assert page.locator(".st-key-ft_try_another").count() == 0
+    assert page.get_by_test_id("stAlertContentError").count() == 0

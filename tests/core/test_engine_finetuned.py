@@ -1,14 +1,18 @@
 """Tasks about a training, with its rows and models put in by hand."""
 
+import hashlib
+
 import numpy as np
 import pytest
 
 from bertviz_core.analysis.attention_change import head_change
 from bertviz_core.engine import finetuned_tasks as tasks
-from bertviz_core.engine import memory, run_store
+from bertviz_core.engine import memory, run_store, table_store
 from bertviz_core.experiments.nearest_rows import row_vectors
 from bertviz_core.finetune import workplace
 from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.command_data import options_of, training_rows
+from bertviz_core.finetune.origin import DataOrigin
 from bertviz_core.finetune.request import (
     SAMPLES,
     DataChoice,
@@ -125,3 +129,18 @@ def test_nothing_is_written_beside_the_projects_own_tables(run):
         tasks.predict_table(
             quiet, f"run:{RUN}", TableSource(SAMPLES["zh"]), "text", None
         )
+
+
+def test_a_command_finds_the_rows_of_a_page_again():
+    source = TableSource(SAMPLES["en"])
+    columns = ColumnChoice("message", "topic")
+    choice = DataChoice(source, columns, validation_rate=0.3, seed=4)
+    data, path = table_store.prepared(choice).data, workplace.table_path(source.table)
+    origin = data.origin
+    assert origin.table_sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (origin.text_column, origin.label_column) == ("message", "topic")
+    assert (origin.validation_rate, origin.split_seed) == (0.3, 4)
+    assert DataOrigin.from_dict(origin.to_dict()) == origin
+    again = training_rows(path, None, options_of(origin)).data
+    assert again.fingerprint() == data.fingerprint()
+    assert again.origin == origin

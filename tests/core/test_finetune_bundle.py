@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import hashlib
 import io
 import json
 import os
@@ -14,13 +15,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bertviz_core import __version__
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.bundle import predictions_csv, write_bundle
-from bertviz_core.finetune.card import model_card
+from bertviz_core.finetune.card import base_name, model_card
+from bertviz_core.finetune.card_words import CHINESE, ENGLISH
 from bertviz_core.finetune.cells import safe_cell
 from bertviz_core.finetune.examples import Examples
 from bertviz_core.finetune.run import finetune, weights_hash
@@ -51,6 +54,7 @@ FILES = {
     "predictions.csv",
     "predict.py",
     "README.md",
+    "README.zh.md",
 }
 
 
@@ -105,7 +109,7 @@ def test_the_zip_opens_as_the_model_that_was_packed(bundle, result, cache):
 
 def test_the_model_knows_how_its_texts_were_cut(bundle, cache):
     info = Explorer.open(str(bundle)).info()
-    assert info.trained_inputs == TrainedInputs(SETTINGS.max_tokens, True)
+    assert info.trained_inputs == TrainedInputs(SETTINGS.max_tokens, has_pairs=True)
 
 
 @pytest.mark.parametrize(
@@ -169,6 +173,22 @@ def test_the_metrics_stand_beside_the_simple_methods(bundle, result):
     card = read(bundle, "README.md")
     assert f"{result.report.accuracy:.3f}" in card
     assert "majority" in card
+    low, high = result.report.macro_f1_interval
+    assert f"({low:.3f}–{high:.3f})" in card
+
+
+def test_the_card_is_in_both_languages_and_has_the_name_that_was_given(
+    result, tmp_path
+):
+    bundle = write_bundle(result, tmp_path / "named.zip", "my *books*")
+    english, chinese = (read(bundle, words.file_name) for words in (ENGLISH, CHINESE))
+    for card in (english, chinese):
+        assert card.startswith("# my \\*books\\*\n")
+        assert f"{result.report.accuracy:.3f}" in card
+        assert "--recipe recipe.json" in card
+    assert "How well it does" in english
+    assert "它做得怎么样" in chinese
+    assert model_card(result).startswith(f"# {result.base_model_id}, fine-tuned")
 
 
 def test_the_predictions_can_be_read_row_by_row(bundle, result):
@@ -183,7 +203,7 @@ def test_the_predictions_can_be_read_row_by_row(bundle, result):
         assert row["predicted"] == NAMES[int(np.argmax(shares))]
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@a", "\tx", "\rx"])
+@pytest.mark.parametrize("text", ["=1+1", "+a", "-a", "@a", "\tx", "\rx", "\nx"])
 def test_no_cell_is_a_formula(result, text):
     part = result.data.validation
     bad = Examples((text,) * len(part), None, part.targets, part.rows)
@@ -192,6 +212,18 @@ def test_no_cell_is_a_formula(result, text):
     cells = [row["text"] for row in csv.DictReader(io.StringIO(packed, newline=""))]
     assert set(cells) == {f"'{text}"}
     assert safe_cell("a=1") == "a=1"
+
+
+def test_labels_are_those_of_the_table(result):
+    """Who joins the predictions with the table finds each class again."""
+    data = dataclasses.replace(result.data, labels=("-1", "+1", "=a"))
+    packed = predictions_csv(dataclasses.replace(result, data=data))
+    rows = list(csv.DictReader(io.StringIO(packed, newline="")))
+    names = np.array(["-1", "+1", "'=a"])
+    assert [row["target"] for row in rows] == names[result.report.targets].tolist()
+    said = names[result.report.predicted].tolist()
+    assert [row["predicted"] for row in rows] == said
+    assert {"p(-1)", "p(+1)", "p(=a)"} <= set(rows[0])
 
 
 def test_a_label_cannot_write_into_the_card(result):
@@ -322,6 +354,147 @@ def test_the_command_trains_and_prints_the_metrics(table, tmp_path, cache, monke
     assert set(found["baselines"]) == {"majority", "tfidf"}
     assert open_model(found["model"]).labels == tuple(sorted(NAMES))
     assert {path.name for path in out.iterdir()} == {"model.zip", "metrics.json"}
+
+
+@pytest.fixture
+def repeated(table, tmp_path, cache, monkeypatch):
+    """Trains with choices that are no defaults; gives a way to train again."""
+    monkeypatch.setattr(
+        "bertviz_core.checkpoints.library.open_model", lambda *_: tiny_loaded()
+    )
+    text = table.read_text("utf-8").replace(",", ";")
+    table.write_text(text, encoding="utf-16")
+
+    def train(name, *arguments):
+        done = run_command(table, "--out", tmp_path / name, "--json", *arguments)
+        assert done.exit_code == 0, done.output
+        packed = tmp_path / name / "model.zip"
+        return json.loads(done.stdout), json.loads(read(packed, "recipe.json")), done
+
+    found = train(
+        "first",
+        *("--text-column", "my text", "--label-column", "kind", "--separator", ";"),
+        *("--encoding", "utf-16", "--validation-rate", 0.3, "--split-seed", 8),
+        *("--level", "head", "--epochs", 2, "--seed", 5, "--learning-rate", 0.04),
+        *(
+            "--warmup",
+            0.3,
+            "--weight-decay",
+            0.2,
+            "--clip-norm",
+            0.5,
+            "--batch-size",
+            7,
+        ),
+        *("--decay", "exponential", "--epoch-factor", 0.6, "--class-weights"),
+        "--tensorboard",
+    )
+    return found, train
+
+
+def without_times(metrics):
+    epochs = [
+        {key: value for key, value in epoch.items() if key != "seconds"}
+        for epoch in metrics["epochs"]
+    ]
+    kept = ("validation", "baselines", "best_epoch", "compared_by")
+    return {key: metrics[key] for key in kept} | {"epochs": epochs}
+
+
+def test_a_recipe_repeats_a_run(repeated, table, tmp_path):
+    (metrics, recipe, done), train = repeated
+    settings = recipe["settings"]
+    assert settings["warmup_rate"] == 0.3
+    assert settings["weight_decay"] == 0.2
+    assert settings["clip_norm"] == 0.5
+    assert settings["epoch_factor"] == 0.6
+    assert recipe["data"] == {
+        "table_sha256": hashlib.sha256(table.read_bytes()).hexdigest(),
+        "encoding": "utf-16",
+        "separator": ";",
+        "has_header": True,
+        "text_column": "my text",
+        "label_column": "kind",
+        "pair_column": None,
+        "is_regression": False,
+        "validation_sha256": None,
+        "validation_rate": 0.3,
+        "split_seed": 8,
+    }
+    assert recipe["validation_rows"] == pytest.approx(0.3 * 60, abs=2)
+    assert recipe["versions"]["bertviz_core"] == __version__
+    assert any((tmp_path / "first" / "log").iterdir())
+    again, same, done = train("again", "--recipe", tmp_path / "first" / "model.zip")
+    assert without_times(again) == without_times(metrics)
+    # Where it was chosen by itself, the recipe says what it was.
+    settings |= {"precision": recipe["precision"]}
+    assert again["settings"] == settings
+    assert same == recipe | {"settings": same["settings"]}
+    assert "differ" not in done.stderr
+
+
+def test_what_is_given_counts_before_the_recipe(repeated, table, tmp_path):
+    (metrics, recipe, _), train = repeated
+    path = tmp_path / "recipe.json"
+    path.write_text(json.dumps(recipe), encoding="utf-8")
+    other, changed, _ = train("other", "--recipe", path, "--seed", 6, "--oversample")
+    wanted = {"seed": 6, "oversample": True, "class_weights": False}
+    assert other["settings"] == metrics["settings"] | wanted | {
+        "precision": recipe["precision"]
+    }
+    assert changed["data"] == recipe["data"]
+
+
+def test_another_table_and_another_model_are_told(
+    repeated, table, tmp_path, monkeypatch
+):
+    _, train = repeated
+    spoilt = tiny_loaded()
+    weight = spoilt.model.weights[0]
+    weight.assign(weight.numpy() + 1)
+    monkeypatch.setattr(
+        "bertviz_core.checkpoints.library.open_model", lambda *_: spoilt
+    )
+    lines = table.read_text("utf-16").splitlines()
+    table.write_text("\n".join(lines[:-1]), encoding="utf-16")
+    recipe = tmp_path / "first" / "model.zip"
+    done = train("third", "--recipe", recipe, "--epochs", 1)[2]
+    assert "other weights" in done.stderr
+    assert "rows are not those" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"settings": 1}', "\ud800"])
+def test_what_is_no_recipe_is_a_sentence(tmp_path, table, text):
+    path = tmp_path / "recipe.json"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    for wrong in (path, tmp_path / "absent.json"):
+        done = run_command(table, "--recipe", wrong, "--out", tmp_path / "out")
+        assert done.exit_code == 2
+        assert "no recipe" in done.stderr
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_recipe_with_a_table_to_judge_by_asks_for_it(tmp_path, table):
+    origin = {name: "x" for name in ("encoding", "separator", "label_column")}
+    origin |= {"table_sha256": "", "has_header": True, "text_column": "x"}
+    raw = {"settings": {}, "data": origin | {"validation_sha256": "ab"}}
+    path = tmp_path / "recipe.json"
+    path.write_text(json.dumps(raw))
+    done = run_command(table, "--recipe", path, "--out", tmp_path / "out")
+    assert (done.exit_code, "--validation" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("model_id", "said"),
+    [
+        ("owner/name@" + "a" * 40, "owner/name@" + "a" * 40),
+        ("bert-mini-en", "bert-mini-en"),
+        (f"{Path(__file__).parent}", "core"),
+    ],
+)
+def test_the_base_is_named_so_that_it_can_be_found(result, model_id, said):
+    begun = dataclasses.replace(result, base_model_id=model_id)
+    assert base_name(begun) == said
 
 
 def test_the_command_ends_in_a_sentence(table, tmp_path):

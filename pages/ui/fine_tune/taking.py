@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.errors import TrainingError
+from bertviz_core.finetune.card_words import CHINESE, ENGLISH
 from bertviz_core.finetune.training_status import TrainingStatus
 from bertviz_core.trace import ModelEntry
 from pages.ui.answers import forget_models
@@ -17,13 +18,15 @@ from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.head import model_at_work
-from pages.ui.language import plain, t
+from pages.ui.language import current_language, plain, t
 from pages.ui.models import OPEN, add_uploaded, may_bring_any_model
 from pages.ui.navigation import ICONS
 
 # Pages that look into one model, in the order of their links.
 _LOOK_INTO = ("attention", "masked_word", "embeddings", "layers")
 _KEPT = "ft_take_kept"
+# By the language of the interface.
+CARDS = {"en": ENGLISH, "zh": CHINESE}
 # What stands in the zip, each with a line on the page.
 _CONTENTS = (
     "model.safetensors",
@@ -34,7 +37,7 @@ _CONTENTS = (
     "recipe.json",
     "predictions.csv",
     "predict.py",
-    "README.md",
+    *(words.file_name for words in CARDS.values()),
 )
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # which Excel needs to read Chinese
 
@@ -121,14 +124,16 @@ def _show_contents(path: Path) -> None:
         st.code(_inside(path, "predict.py").decode(), language="python")
     with st.expander(t("fine_tune_results.card_title"), icon=":material/article:"):
         st.markdown(t("fine_tune_results.card_intro"))
-        st.code(_inside(path, "README.md").decode(), language="markdown")
+        card = CARDS[current_language()].file_name
+        card = card if card in names else ENGLISH.file_name
+        st.code(_inside(path, card).decode(), language="markdown", wrap_lines=True)
     with st.expander(t("fine_tune_results.recipe_title"), icon=":material/menu_book:"):
         st.markdown(t("fine_tune_results.recipe_intro"))
         st.json(json.loads(_inside(path, "recipe.json")))
 
 
 def _stem(name: str) -> str:
-    return name.split(".")[0].lower()
+    return name.rsplit(".", 1)[0].lower().replace(".", "_")
 
 
 def _offer_pages(entry: ModelEntry) -> None:

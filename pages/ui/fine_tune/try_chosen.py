@@ -71,7 +71,13 @@ def show(model: str) -> None:
     st.header(t("fine_tune_results.try_title"), anchor=False)
     st.markdown(t("fine_tune_results.try_chosen_intro", model=_title(model)))
     _say_length(info)
-    classifier = Classifier(model, _reads_pairs(info))
+    learned = info.trained_inputs
+    classifier = Classifier(
+        model_id=model,
+        has_pairs=_reads_pairs(info),
+        text_column=learned.text_column,
+        pair_column=learned.pair_column,
+    )
     begin_with(EXAMPLES, language_of(model))
     try_text(classifier)
     st.subheader(t("fine_tune_results.table_title"), anchor=False)

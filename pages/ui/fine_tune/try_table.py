@@ -79,6 +79,8 @@ def _upload() -> None:
 
 def _choose_columns(view: TableView, classifier: Classifier) -> tuple[str, str | None]:
     guess = view.guess.text if view.guess is not None else _longest(view)
+    if classifier.text_column in view.columns:
+        guess = classifier.text_column
     boxes = st.columns(2)
     text = boxes[0].selectbox(
         t("fine_tune_results.text_column"),
@@ -91,7 +93,7 @@ def _choose_columns(view: TableView, classifier: Classifier) -> tuple[str, str |
         pair = boxes[1].selectbox(
             t("fine_tune_results.pair_column"),
             view.columns,
-            index=_second(view, guess),
+            index=_second(view, guess, classifier.pair_column),
             key=f"{_TABLE}_pair",
         )
     rows = [dict(zip(view.columns, row, strict=True)) for row in view.preview[:3]]
@@ -156,9 +158,9 @@ def _longest(view: TableView) -> str:
     return view.columns[sizes.index(max(sizes))]
 
 
-def _second(view: TableView, first: str) -> int:
-    guess = view.guess.pair if view.guess is not None else None
-    if guess is not None:
-        return view.columns.index(guess)
+def _second(view: TableView, first: str, learnt: str | None) -> int:
+    for name in (learnt, view.guess.pair if view.guess is not None else None):
+        if name in view.columns and name != first:
+            return view.columns.index(name)
     others = [i for i, name in enumerate(view.columns) if name != first]
     return others[0] if others else 0

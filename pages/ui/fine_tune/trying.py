@@ -49,8 +49,17 @@ def show(state: FineTuneState) -> None:
     st.markdown(t("fine_tune_results.try_intro"))
     with shown_to_user(), model_at_work():
         outcome = training_outcome(state.run_id)
-    limit = 0 if state.status is None else state.status.request.settings.max_tokens
-    classifier = Classifier(outcome.model_id, outcome.has_pairs, limit, outcome)
+    if state.status is None:
+        return
+    request = state.status.request
+    classifier = Classifier(
+        model_id=outcome.model_id,
+        has_pairs=outcome.has_pairs,
+        max_tokens=request.settings.max_tokens,
+        text_column=request.data.columns.text,
+        pair_column=request.data.columns.pair or "",
+        outcome=outcome,
+    )
     try_text(classifier)
     st.subheader(t("fine_tune_results.table_title"), anchor=False)
     predict_file(classifier)
