@@ -7,7 +7,7 @@ read-only, because one trace serves several pictures.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -245,4 +245,4 @@ class ModelInfo:
     lower_case: bool
     num_weights: int
     report: LoadReport
-    trained_inputs: TrainedInputs = field(default_factory=TrainedInputs)
+    trained_inputs: TrainedInputs = dataclasses.field(default_factory=TrainedInputs)

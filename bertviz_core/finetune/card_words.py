@@ -75,10 +75,12 @@ CHINESE = CardWords(
     between="、",
     made_title="它是怎么来的",
     made=(
-        "从 {base} 开始，层次为“{level}”：训练了 {epochs} 轮（权重取自第 {best} 轮之后），"
-        "学习率 {rate:g}，每批 {batch} 条，每条文本最多 {tokens} 个词元，随机种子 {seed}。"
-        "用来学习的有 {rows} 行。全部设置都在 `recipe.json` 里，用 `python -m bertviz_core "
-        "fine-tune TABLE --recipe recipe.json --out DIR` 就能重做一遍。"
+        "从 {base} 开始，层次为“{level}”：训练了 {epochs} 轮"
+        "（权重取自第 {best} 轮之后），学习率 {rate:g}，每批 {batch} 条，"
+        "每条文本最多 {tokens} 个词元，随机种子 {seed}。"
+        "用来学习的有 {rows} 行。全部设置都在 `recipe.json` 里，"
+        "用 `python -m bertviz_core fine-tune TABLE --recipe recipe.json --out DIR` "
+        "就能重做一遍。"
     ),
     done_title="它做得怎么样",
     done=(

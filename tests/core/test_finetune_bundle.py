@@ -475,7 +475,7 @@ def test_what_is_no_recipe_is_a_sentence(tmp_path, table, text):
 
 
 def test_a_recipe_with_a_table_to_judge_by_asks_for_it(tmp_path, table):
-    origin = {name: "x" for name in ("encoding", "separator", "label_column")}
+    origin = dict.fromkeys(("encoding", "separator", "label_column"), "x")
     origin |= {"table_sha256": "", "has_header": True, "text_column": "x"}
     raw = {"settings": {}, "data": origin | {"validation_sha256": "ab"}}
     path = tmp_path / "recipe.json"
