@@ -45,23 +45,7 @@ def show_baselines(
     }
     names = [plain(f"fine_tune_results.method_{name}") for name in found]
     right = [int((one.targets == one.predicted).sum()) for one in found.values()]
-    count = len(report.targets)
-    accuracy = Dots(
-        plain("fine_tune_results.accuracy"),
-        np.array([one.accuracy for one in found.values()]),
-        np.stack([one.accuracy_interval for one in found.values()]),
-        [plain("fine_tune_results.right_of", right=r, count=count) for r in right],
-    )
-    spans = np.stack([one.macro_f1_interval for one in found.values()])
-    macro = Dots(
-        plain("fine_tune_results.macro_f1"),
-        np.array([one.macro_f1 for one in found.values()]),
-        spans,
-        [
-            plain("fine_tune_results.interval", low=low, high=high)
-            for low, high in spans.tolist()
-        ],
-    )
+    accuracy, macro = _shares(list(found.values()), right)
     dots = macro if criterion == "macro_f1" else accuracy
     best = int(np.argmax(dots.values))
     show_figure(
@@ -71,7 +55,7 @@ def show_baselines(
             f"fine_tune_results.baselines_described_{criterion}",
             name=names[best],
             share=float(dots.values[best]),
-            rows=count,
+            rows=len(report.targets),
         ),
         columns=_class_columns(names, found, right),
     )
@@ -83,6 +67,28 @@ def show_baselines(
             _say_macro_difference(name, report, one)
         else:
             _say_difference(name, report, one)
+
+
+def _shares(
+    reports: Sequence[ClassificationReport], right: Sequence[int]
+) -> tuple[Dots, Dots]:
+    """Accuracy and macro-F1 of each method, as they are drawn."""
+    count = len(reports[0].targets)
+    spans = np.stack([one.macro_f1_interval for one in reports])
+    return Dots(
+        plain("fine_tune_results.accuracy"),
+        np.array([one.accuracy for one in reports]),
+        np.stack([one.accuracy_interval for one in reports]),
+        [plain("fine_tune_results.right_of", right=r, count=count) for r in right],
+    ), Dots(
+        plain("fine_tune_results.macro_f1"),
+        np.array([one.macro_f1 for one in reports]),
+        spans,
+        [
+            plain("fine_tune_results.interval", low=low, high=high)
+            for low, high in spans.tolist()
+        ],
+    )
 
 
 def show_number_baselines(
