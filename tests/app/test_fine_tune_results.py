@@ -348,6 +348,14 @@ def test_a_recipe_answers_whether_there_are_two_texts(
     assert "at most 9 tokens" in shown(app)
 
 
+def test_the_column_of_the_recipe_is_chosen_first(open_app, with_classes):
+    with_classes.trained_inputs = TrainedInputs(9, False, "kind")
+    app = open_app("fine_tune", ft_step="try")
+    app.session_state["ft_try_table"] = ("file:" + "0" * 32, "my.csv")
+    app.run()
+    assert app.selectbox(key="ft_try_table_text").value == "kind"
+
+
 def test_examples_follow_the_language_of_the_model(open_app, with_classes):
     app = open_app("fine_tune", ft_step="try", model="small-zh")
     assert app.text_area(key="ft_try_text").value == EXAMPLES["zh"][0]
