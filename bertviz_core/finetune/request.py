@@ -61,6 +61,8 @@ class TrainingRequest:
         settings: of the run.
         title: what to call the trained model; user text.
         tensorboard: whether to write a log for TensorBoard.
+        asked_table: `data.source.table` as it was when the run was asked for; ""
+            until the run has a table of its own.
     """
 
     model: str
@@ -68,6 +70,15 @@ class TrainingRequest:
     settings: FinetuneSettings = field(default_factory=FinetuneSettings)
     title: str = ""
     tensorboard: bool = False
+    asked_table: str = ""
+
+    def is_of(self, table: str) -> bool:
+        """Whether this is what the run learns from, under either of its names.
+
+        Args:
+            table: a handle.
+        """
+        return table in (self.data.source.table, self.asked_table)
 
     def to_dict(self) -> dict[str, Any]:
         """The request as JSON holds it, without the reasons of guesses."""
@@ -93,5 +104,10 @@ class TrainingRequest:
         )
         settings = FinetuneSettings.from_dict(raw["settings"])
         return cls(
-            raw["model"], choice, settings, str(raw["title"]), bool(raw["tensorboard"])
+            raw["model"],
+            choice,
+            settings,
+            str(raw["title"]),
+            bool(raw["tensorboard"]),
+            str(raw.get("asked_table", "")),
         )

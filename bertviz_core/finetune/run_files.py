@@ -18,7 +18,7 @@ import numpy as np
 
 from bertviz_core import errors
 from bertviz_core.errors import BertVizError, TrainingError
-from bertviz_core.finetune.request import DataChoice, TrainingRequest
+from bertviz_core.finetune.request import TrainingRequest
 from bertviz_core.finetune.run_history import RunHistory
 from bertviz_core.finetune.training_status import LogEntry, TrainingStatus
 from bertviz_core.finetune.workplace import (
@@ -53,9 +53,7 @@ def create_run(request: TrainingRequest) -> str:
     try:
         folder = new_run_folder()
         try:
-            data = _with_own_tables(request.data, folder)
-            kept = dataclasses.replace(request, data=data)
-            write_json(folder / REQUEST, kept.to_dict())
+            write_json(folder / REQUEST, lend_tables(request, folder).to_dict())
         except BaseException:
             remove_run(folder.name)
             raise
@@ -68,14 +66,28 @@ def create_run(request: TrainingRequest) -> str:
     return folder.name
 
 
-def _with_own_tables(data: DataChoice, folder: Path) -> DataChoice:
-    source, other = data.source, data.validation
+def lend_tables(request: TrainingRequest, folder: Path) -> TrainingRequest:
+    """Gives a run tables of its own.
+
+    Args:
+        request: what was asked for.
+        folder: of the run.
+
+    Returns:
+        The request with the names of these tables.
+
+    Raises:
+        DatasetError: a table is gone.
+    """
+    source, other = request.data.source, request.data.validation
+    asked = source.table
     lent = lend_table(source.table, folder, "table")
     source = dataclasses.replace(source, table=lent)
     if other is not None:
         lent = lend_table(other.table, folder, "validation")
         other = dataclasses.replace(other, table=lent)
-    return dataclasses.replace(data, source=source, validation=other)
+    data = dataclasses.replace(request.data, source=source, validation=other)
+    return dataclasses.replace(request, data=data, asked_table=asked)
 
 
 def read_request(folder: Path) -> TrainingRequest:

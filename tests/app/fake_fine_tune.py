@@ -6,7 +6,7 @@ import numpy as np
 
 from bertviz_core.engine import JobStatus, table_store
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune import data_check, workplace
+from bertviz_core.finetune import data_check, run_files, workplace
 from bertviz_core.finetune.lengths import measure_lengths
 from bertviz_core.finetune.notes import note
 from bertviz_core.finetune.run_estimate import (
@@ -90,7 +90,11 @@ class FineTuneClient(FakeClient):
     def start_training(self, request):
         self._asked("start_training", request)
         self.requests.append(request)
-        self.statuses[RUN] = TrainingStatus(RUN, "waiting", request, place=3)
+        workplace.remove_run(RUN)
+        folder = workplace.runs_folder() / RUN
+        folder.mkdir()
+        own = run_files.lend_tables(request, folder)
+        self.statuses[RUN] = TrainingStatus(RUN, "waiting", own, place=3)
         return RUN
 
     def training(self, run_id):

@@ -89,6 +89,8 @@ def test_the_whole_way_from_a_file_to_a_model_that_opens_again(
     go_on = page.locator(".st-key-ft_go_train button")
     go_on.wait_for(timeout=TRAINING_SECONDS * 1000)
     assert page.get_by_text("3 / 3").is_visible()
+    # The run has a copy of the file under another name, and is still of this file.
+    assert said["train_again"] in page.locator(".st-key-ft_again").inner_text()
     go_on.click()
 
     walk_to_the_end(page)

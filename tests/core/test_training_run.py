@@ -58,6 +58,17 @@ def sentences(status):
     return [in_english(entry.sentence) for entry in status.log]
 
 
+def test_a_run_knows_the_table_that_it_was_asked_for_with():
+    table = workplace.keep_table(b"message,topic\na,b\n")
+    data = dataclasses.replace(DATA, source=TableSource(table))
+    request = TrainingRequest("a-model", data, HEAD)
+    own = run_files.read_request(workplace.run_folder(run_files.create_run(request)))
+    assert own.data.source.table != table
+    assert own.is_of(table)
+    assert own.is_of(own.data.source.table)
+    assert not own.is_of(workplace.keep_table(b"message,topic\na,b\n"))
+
+
 def test_a_run_leaves_a_model_a_zip_and_its_curves_and_no_scratch():
     folder = new_run(title="Mine")
     status = run(folder)

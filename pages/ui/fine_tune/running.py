@@ -38,7 +38,7 @@ def show_run(state: FineTuneState) -> None:
     status = state.status
     if status is None:
         return
-    is_of_other = bool(state.table) and state.table != status.request.data.source.table
+    is_of_other = bool(state.table) and not status.request.is_of(state.table)
     if is_of_other:
         title = status.request.title or plain("fine_tune.your_table")
         st.info(t("fine_tune.other_table", title=title), icon=":material/info:")
