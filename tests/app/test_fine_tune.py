@@ -446,6 +446,25 @@ def test_another_level_takes_its_own_defaults(open_step):
     assert app.number_input(key="ft_option_batch_size").value == 16
 
 
+@pytest.mark.parametrize(
+    ("name", "proposed"), [("epochs", 15), ("learning_rate", 1e-3)]
+)
+def test_the_default_of_a_level_can_be_entered_where_another_is_proposed(
+    open_step, tuner, name, proposed
+):
+    usual = getattr(FinetuneSettings(level="full"), name)
+    app = open_step("train", ft_level="full")
+    assert app.number_input(key=f"ft_option_{name}").value == proposed
+    app.number_input(key=f"ft_option_{name}").set_value(usual).run()
+    assert app.number_input(key=f"ft_option_{name}").value == usual
+    again = open_step(**address(app))
+    assert again.number_input(key=f"ft_option_{name}").value == usual
+    again.number_input(key=f"ft_option_{name}").set_value(proposed).run()
+    assert "ft_options" not in address(again)
+    app.button(key="ft_start").click().run()
+    assert getattr(tuner.requests[0].settings, name) == usual
+
+
 def test_the_curve_before_the_start_is_the_one_that_is_used(open_step):
     app = open_step("train", ft_level="full", ft_options=["epochs:2"])
     (curve,) = traces_of(app, "fine_tune_schedule")
@@ -561,6 +580,26 @@ def test_a_table_chosen_after_a_run_leads_to_a_run_of_its_own(open_step, tuner):
     app.button(key="ft_again").click().run()
     app.button(key="ft_start").click().run()
     assert tuner.requests[0].data.source.table == SAMPLES["en"]
+
+
+@pytest.mark.parametrize("state", ["waiting", "running", "done"])
+def test_a_run_of_ones_own_file_is_not_taken_for_one_of_another(
+    open_step, tuner, state
+):
+    app = open_step("train", ft_table=table_of(tuner, UNEQUAL))
+    app.button(key="ft_start").click().run()
+    own = tuner.statuses[RUN].request
+    assert own.data.source.table == f"run:{RUN}/table"
+    if state != "waiting":
+        model = MODEL if state == "done" else None
+        tuner.statuses[RUN] = status_of(own, state, model=model)
+    app = open_step(**address(app))
+    assert not any("another table" in info.value for info in app.info)
+    if state == "done":
+        assert app.button(key="ft_again").label == "Train again with other settings"
+    else:
+        with pytest.raises(KeyError):
+            app.button(key="ft_again")
 
 
 def test_a_model_that_cannot_read_the_texts_is_exchanged_by_a_click(open_step, tuner):

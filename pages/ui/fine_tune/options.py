@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -10,6 +12,7 @@ import streamlit as st
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.settings import DECAYS, PRECISIONS, FinetuneSettings
 from pages.ui.answers import describe_model
+from pages.ui.fine_tune.asking import settings_of
 from pages.ui.fine_tune.link import MAX_SEED
 from pages.ui.fine_tune.state import FineTuneState, remember
 from pages.ui.language import plain, t
@@ -26,6 +29,8 @@ _BOUNDS: dict[str, dict[str, float]] = {
     "weight_decay": {"min_value": 0.0, "max_value": 1.0, "step": 0.01},
     "clip_norm": {"min_value": 0.0, "max_value": 100.0, "step": 0.5},
 }
+# What `FinetuneSettings.proposed` makes of the table and the model.
+_PROPOSED = ("epochs", "learning_rate")
 
 
 def choose_options(
@@ -39,12 +44,13 @@ def choose_options(
         check: of the rows.
     """
     epochs, rate, batch = st.columns(3)
-    _enter(epochs.number_input, settings, "epochs")
+    boxes = _Boxes(settings, _usual(state, settings, check))
+    boxes.enter(epochs.number_input, "epochs")
     step = settings.learning_rate / 10
-    _enter(rate.number_input, settings, "learning_rate", step=step, format="%.1e")
-    _enter(batch.number_input, settings, "batch_size", max_value=check.num_train)
+    boxes.enter(rate.number_input, "learning_rate", step=step, format="%.1e")
+    boxes.enter(batch.number_input, "batch_size", max_value=check.num_train)
     with st.expander(t("fine_tune.more_settings"), icon=":material/tune:"):
-        _more_options(state, settings)
+        _more_options(state, boxes)
     if state.options:
         st.button(
             t("fine_tune.reset_settings"),
@@ -54,60 +60,82 @@ def choose_options(
         )
 
 
-def _more_options(state: FineTuneState, settings: FinetuneSettings) -> None:
+def _usual(
+    state: FineTuneState, settings: FinetuneSettings, check: DataCheck
+) -> dict[str, Any]:
+    """What each box would hold if nothing had been entered into it.
+
+    The proposals depend on the table, the model and other boxes, so they are not
+    the defaults of the level.
+    """
+    usual = FinetuneSettings(level=settings.level).to_dict()
+    for name in _PROPOSED:
+        others = tuple(pair for pair in state.options if pair[0] != name)
+        without = dataclasses.replace(state, options=others)
+        usual[name] = getattr(settings_of(without, check, settings.level), name)
+    return usual
+
+
+def _more_options(state: FineTuneState, boxes: _Boxes) -> None:
     first, second, third = st.columns(3)
+    settings = boxes.settings
     if settings.level == "top":
         num_layers = int(str(describe_model(state.model).config["num_hidden_layers"]))
-        name = "num_top_layers"
-        _enter(first.number_input, settings, name, max_value=num_layers)
-    _enter(first.number_input, settings, "patience")
-    _enter(first.number_input, settings, "seed")
-    _enter(second.slider, settings, "warmup_rate", format="percent")
-    _pick(second, settings, "decay", DECAYS)
+        boxes.enter(first.number_input, "num_top_layers", max_value=num_layers)
+    boxes.enter(first.number_input, "patience")
+    boxes.enter(first.number_input, "seed")
+    boxes.enter(second.slider, "warmup_rate", format="percent")
+    boxes.pick(second, "decay", DECAYS)
     if settings.decay == "exponential":
-        _enter(second.number_input, settings, "epoch_factor")
-    _enter(third.number_input, settings, "weight_decay", format="%.3f")
-    _enter(third.number_input, settings, "clip_norm")
-    _pick(third, settings, "precision", PRECISIONS)
+        boxes.enter(second.number_input, "epoch_factor")
+    boxes.enter(third.number_input, "weight_decay", format="%.3f")
+    boxes.enter(third.number_input, "clip_norm")
+    boxes.pick(third, "precision", PRECISIONS)
 
 
-def _enter(
-    widget: Callable[..., object],
-    settings: FinetuneSettings,
-    name: str,
-    **arguments: Any,
-) -> None:
-    value, key = getattr(settings, name), _key(name)
-    st.session_state[key] = value
-    bounds = {**_BOUNDS[name], **arguments}
-    # A link may ask for more than the box offers, and a run would take it.
-    bounds["min_value"] = min(bounds["min_value"], value)
-    bounds["max_value"] = max(bounds["max_value"], value)
-    widget(
-        t(f"fine_tune.option_{name}"),
-        key=key,
-        help=t(f"fine_tune.option_{name}_help"),
-        on_change=_take,
-        args=(name, settings.level),
-        **bounds,
-    )
+@dataclass(frozen=True)
+class _Boxes:
+    """Draws settings.
 
+    Args:
+        settings: as they are now.
+        usual: what is no choice of the visitor's, by name.
+    """
 
-def _pick(
-    box: Any, settings: FinetuneSettings, name: str, options: tuple[str, ...]
-) -> None:
-    key = _key(name)
-    st.session_state[key] = getattr(settings, name)
-    names = {option: _named(name, option) for option in options}
-    box.selectbox(
-        t(f"fine_tune.option_{name}"),
-        options,
-        key=key,
-        format_func=names.__getitem__,
-        help=t(f"fine_tune.option_{name}_help"),
-        on_change=_take,
-        args=(name, settings.level),
-    )
+    settings: FinetuneSettings
+    usual: Mapping[str, Any]
+
+    def enter(self, widget: Callable[..., object], name: str, **arguments: Any) -> None:
+        """Draws a number."""
+        value, key = getattr(self.settings, name), _key(name)
+        st.session_state[key] = value
+        bounds = {**_BOUNDS[name], **arguments}
+        # A link may ask for more than the box offers, and a run would take it.
+        bounds["min_value"] = min(bounds["min_value"], value)
+        bounds["max_value"] = max(bounds["max_value"], value)
+        widget(
+            t(f"fine_tune.option_{name}"),
+            key=key,
+            help=t(f"fine_tune.option_{name}_help"),
+            on_change=_take,
+            args=(name, self.settings.level, self.usual[name]),
+            **bounds,
+        )
+
+    def pick(self, box: Any, name: str, options: tuple[str, ...]) -> None:
+        """Draws a choice."""
+        key = _key(name)
+        st.session_state[key] = getattr(self.settings, name)
+        names = {option: _named(name, option) for option in options}
+        box.selectbox(
+            t(f"fine_tune.option_{name}"),
+            options,
+            key=key,
+            format_func=names.__getitem__,
+            help=t(f"fine_tune.option_{name}_help"),
+            on_change=_take,
+            args=(name, self.settings.level, self.usual[name]),
+        )
 
 
 def _named(name: str, option: str) -> str:
@@ -121,11 +149,10 @@ def _key(name: str) -> str:
     return f"ft_option_{name}"
 
 
-def _take(name: str, level: str) -> None:
-    """Keeps a setting with the level that it was made for, unless it is the default."""
+def _take(name: str, level: str, usual: Any) -> None:
+    """Keeps a setting with the level that it was made for, unless it is usual."""
     value = st.session_state[_key(name)]
     others = tuple((key, old) for key, old in remember().options if key != name)
-    usual = getattr(FinetuneSettings(level=level), name)
     changed = others if value == usual else (*others, (name, value))
     remember(level=level, options=changed)
 
