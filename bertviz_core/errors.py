@@ -56,6 +56,15 @@ class DatasetError(BertVizError):
     """A table of examples that cannot be used."""
 
 
+class ValidationFileError(DatasetError):
+    """The same, where a visitor brought two tables and it is the one to judge by."""
+
+    @classmethod
+    def of(cls, error: DatasetError) -> ValidationFileError:
+        """Says the same of that table."""
+        return cls(error.template, **error.details)
+
+
 class TrainingError(BertVizError):
     """A training run that cannot start or go on."""
 

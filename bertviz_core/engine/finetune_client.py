@@ -36,7 +36,8 @@ class FinetuneClient:
             The handle for `TableSource.table`.
 
         Raises:
-            DatasetError: larger than the limit, or no room on the disk.
+            DatasetError: larger than the limit, no text at all, or no room on the
+                disk.
         """
         table = workplace.keep_table(file)
         self._engine.trainings.keep(table)

@@ -61,6 +61,7 @@ def check_data(model: str, data: DataChoice) -> DataCheck:
         prepared.notes,
         prepared.leakage,
         measured,
+        prepared.validation_notes,
     )
 
 

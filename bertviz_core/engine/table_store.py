@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bertviz_core.engine.cache import BoundedCache
+from bertviz_core.errors import DatasetError, ValidationFileError
 from bertviz_core.finetune import workplace
 from bertviz_core.finetune.dataset import Dataset, make_dataset
 from bertviz_core.finetune.examples import TrainingData
@@ -36,6 +37,7 @@ class PreparedData:
         dataset: all rows of the table that are whole.
         data: to learn from and to judge by.
         notes: what was left out, and what could not be split.
+        validation_notes: what was left out of the table to judge by.
         leakage: the finding about the split, where it is one of ours.
     """
 
@@ -43,6 +45,7 @@ class PreparedData:
     data: TrainingData
     notes: tuple[Note, ...]
     leakage: tuple[Finding, ...]
+    validation_notes: tuple[Note, ...] = ()
 
 
 def table(source: TableSource) -> Table:
@@ -68,10 +71,15 @@ def prepared(data: DataChoice) -> PreparedData:
     """The rows of a choice, from the store if they are there.
 
     Raises:
-        DatasetError: see `make_dataset`, `split_dataset`, `join_files`.
+        DatasetError: see `make_dataset`, `split_dataset`, `join_files`; of the
+            table to judge by it is a `ValidationFileError`.
     """
-    for source in filter(None, (data.source, data.validation)):
-        workplace.table_path(source.table)
+    workplace.table_path(data.source.table)
+    if data.validation is not None:
+        try:
+            workplace.table_path(data.validation.table)
+        except DatasetError as error:
+            raise ValidationFileError.of(error) from error
     return _PREPARED.get(data, lambda: _prepare(data))
 
 
@@ -101,9 +109,13 @@ def _divided(data: DataChoice) -> PreparedData:
             dataset.notes + split.notes,
             (check_leakage(dataset, split),),
         )
-    other = make_dataset(table(data.validation), data.columns, dataset.label_names)
+    try:
+        read = table(data.validation)
+        other = make_dataset(read, data.columns, dataset.label_names)
+    except DatasetError as error:
+        raise ValidationFileError.of(error) from error
     joined, notes = join_files(dataset, other)
-    return PreparedData(dataset, joined, dataset.notes + other.notes + notes, ())
+    return PreparedData(dataset, joined, dataset.notes + notes, (), other.notes)
 
 
 def _num_cells(found: Table) -> int:

@@ -66,6 +66,7 @@ class DataCheck(FrozenArrays):
         num_train, num_validation: rows to learn from and to judge by.
         train_counts, validation_counts: int, as `label_counts`.
         notes: which rows were left out and why, and what could not be split.
+        validation_notes: which rows of a table to judge by were left out and why.
         findings: warnings first.
         remedy: proposal for unequal classes, one of `remedies.REMEDIES`.
         lengths: of the rows of the table; of a very long one, of some of them.
@@ -90,6 +91,7 @@ class DataCheck(FrozenArrays):
     share_unknown: float
     default_max_tokens: int
     max_position_embeddings: int
+    validation_notes: tuple[Note, ...] = ()
 
     @property
     def num_oversampled(self) -> int:
@@ -134,6 +136,7 @@ def check_data(
     notes: tuple[Note, ...] = (),
     extra: tuple[Finding, ...] = (),
     measured: Dataset | None = None,
+    validation_notes: tuple[Note, ...] = (),
 ) -> DataCheck:
     """Runs all checks.
 
@@ -145,6 +148,7 @@ def check_data(
         notes: what was left out on the way here.
         extra: findings about the split.
         measured: see `to_measure`; `None` means all of them.
+        validation_notes: what was left out of a table to judge by.
     """
     part = dataset if measured is None else measured
     default = lengths.default_max_tokens(max_position_embeddings)
@@ -183,6 +187,7 @@ def check_data(
         share_unknown=lengths.share_unknown,
         default_max_tokens=default,
         max_position_embeddings=max_position_embeddings,
+        validation_notes=validation_notes,
     )
 
 

@@ -18,6 +18,7 @@ from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.notes import Note
 from bertviz_core.finetune.table_encoding import (
     find_encoding,
+    is_a_guess,
     refuse_control_characters,
 )
 from bertviz_core.finetune.table_layout import (
@@ -52,6 +53,7 @@ class Table(FrozenArrays):
         num_skipped: rows that were left out; see `notes` for which and why.
             Empty rows are not counted, nor those beyond `max_rows`.
         notes: what was guessed and what was left out.
+        warnings: those of `notes` that mean lost rows or garbled letters.
         sha256: of the file's bytes, in hexadecimal.
     """
 
@@ -63,6 +65,7 @@ class Table(FrozenArrays):
     has_header: bool
     num_skipped: int
     notes: tuple[Note, ...]
+    warnings: tuple[Note, ...]
     sha256: str
 
     @property
@@ -139,6 +142,7 @@ def read_table(
         return bounded_lines(_decoded(data, codec), separator, limits)
 
     reading = read_rows(lines, separator, skips_first, limits)
+    warnings = (notes if is_a_guess(codec, encoding) else ()) + reading.notes
     notes += reading.notes
     if has_header is None:
         has_header, why = guess_header(reading.rows[:MAX_SAMPLE_ROWS])
@@ -155,6 +159,7 @@ def read_table(
         has_header=has_header,
         num_skipped=reading.num_misshapen,
         notes=notes,
+        warnings=warnings,
         sha256=hashlib.sha256(data).hexdigest(),
     )
 

@@ -88,7 +88,8 @@ def find_encoding(data: bytes, chosen: str | None) -> tuple[str, tuple[Note, ...
     """
     if chosen is not None and chosen not in ENCODINGS:
         raise ValueError(f"`chosen` must be in {ENCODINGS}. Received: {chosen!r}.")
-    _refuse_other_formats(data)
+    _refuse_empty(data)
+    refuse_other_formats(data)
     if chosen is not None:
         _require_decodable(data, chosen)
         return _python_name(chosen), ()
@@ -112,6 +113,35 @@ def find_encoding(data: bytes, chosen: str | None) -> tuple[str, tuple[Note, ...
     if _first_undecodable(data, "utf-8") is not None:
         return _guess(data)
     return "utf-8-sig", ()
+
+
+def is_a_guess(codec: str, chosen: str | None) -> bool:
+    """Whether an encoding rests on how likely its letters are, and on nothing else.
+
+    Args:
+        codec: of `find_encoding`.
+        chosen: that it was asked with.
+    """
+    return chosen is None and codec.replace("-", "_") in _GUESSED
+
+
+def refuse_other_formats(start: bytes) -> None:
+    """Refuses what people upload by mistake, from its first bytes.
+
+    Args:
+        start: of the file, at least 1,000 bytes where it has so many.
+
+    Raises:
+        DatasetError: an archive, a spreadsheet, a picture, a web page, …
+    """
+    for signature, kind in _SIGNATURES:
+        if start.startswith(signature):
+            raise _not_text(kind)
+    start = start[:1000].removeprefix(codecs.BOM_UTF8)
+    if _WEB_PAGE.match(start):
+        raise _not_text("html, xml")
+    if _JSON.match(start):
+        raise _not_text("json")
 
 
 def refuse_control_characters(sample: str) -> None:
@@ -146,7 +176,7 @@ def _not_text(kind: str) -> DatasetError:
     )
 
 
-def _refuse_other_formats(data: bytes) -> None:
+def _refuse_empty(data: bytes) -> None:
     nothing = b" \t\r\n\x00\xef\xbb\xbf\xff\xfe"
     # The beginning first: `strip` copies what it leaves.
     if not data[:1000].strip(nothing) and not data.strip(nothing):
@@ -155,14 +185,6 @@ def _refuse_other_formats(data: bytes) -> None:
             "Choose a CSV file with a row for every text.",
             size=len(data),
         )
-    for signature, kind in _SIGNATURES:
-        if data.startswith(signature):
-            raise _not_text(kind)
-    start = data[:1000].removeprefix(codecs.BOM_UTF8)
-    if _WEB_PAGE.match(start):
-        raise _not_text("html, xml")
-    if _JSON.match(start):
-        raise _not_text("json")
 
 
 def _require_decodable(data: bytes, name: str) -> None:

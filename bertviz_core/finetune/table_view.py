@@ -33,6 +33,7 @@ class TableView:
         num_skipped: rows out of shape, which are left out; `notes` say why.
         encoding, separator, has_header: as guessed, or as asked for.
         notes: what was guessed and why, and what was left out.
+        warnings: those of `notes` that mean lost rows or garbled letters.
         guess: text, second text and label with reasons; `None` where no guess is
             possible, see `guess_problem`.
         guess_problem: why there is no guess.
@@ -49,6 +50,7 @@ class TableView:
     separator: str
     has_header: bool
     notes: tuple[Note, ...]
+    warnings: tuple[Note, ...]
     guess: ColumnChoice | None
     guess_problem: DatasetError | None
     sha256: str
@@ -75,6 +77,7 @@ def view_table(table: Table) -> TableView:
         separator=table.separator,
         has_header=table.has_header,
         notes=table.notes,
+        warnings=table.warnings,
         guess=guess,
         guess_problem=problem,
         sha256=table.sha256,

@@ -20,6 +20,7 @@ from typing import BinaryIO
 
 from bertviz_core.cached_files import cache_folder
 from bertviz_core.errors import DatasetError, TrainingError
+from bertviz_core.finetune.table_encoding import refuse_other_formats
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
 
 LEASE_VARIABLE = "BERTVIZ_LEASE_MINUTES"
@@ -51,7 +52,7 @@ def keep_table(file: BinaryIO | bytes) -> str:
         The handle for `TableSource.table`.
 
     Raises:
-        DatasetError: larger than the limit, or no room on the disk.
+        DatasetError: larger than the limit, no text at all, or no room on the disk.
     """
     digest = uuid.uuid4().hex
     folder = tables_folder() / digest
@@ -257,6 +258,8 @@ def _store(file: BinaryIO | bytes, path: Path) -> None:
             if isinstance(file, bytes)
             else file.read(_CHUNK_BYTES)
         ):
+            if not size:
+                refuse_other_formats(chunk)
             size += len(chunk)
             if size > limit:
                 raise DatasetError(

@@ -73,6 +73,7 @@ class FineTuneClient(FakeClient):
             CONFIG["max_position_embeddings"],
             prepared.notes,
             prepared.leakage,
+            validation_notes=prepared.validation_notes,
         )
 
     def data_rows(self, data, rows):

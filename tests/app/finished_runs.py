@@ -162,7 +162,13 @@ class RunClient(FakeClient):
 
     def read_table(self, source):
         self._asked("read_table", source.table)
-        return view_table(read_table(self.table))
+        table = read_table(
+            self.table,
+            encoding=source.encoding,
+            separator=source.separator,
+            has_header=source.has_header,
+        )
+        return view_table(table)
 
     def training_bundle(self, run_id):
         self._asked("training_bundle", run_id)

@@ -12,6 +12,7 @@ from bertviz_core.finetune import workplace
 from bertviz_core.finetune.request import SAMPLES, TrainingRequest
 from bertviz_core.finetune.schedule import learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.table_limits import Limits
 from pages.ui import engine
 from pages.ui.fine_tune.state import STEPS
 from tests.app.fake_fine_tune import MODEL, RUN, FineTuneClient, status_of
@@ -50,6 +51,11 @@ def open_step(tuner, open_app):
 
 def table_of(tuner, text):
     return tuner.keep_table(text.encode())
+
+
+def said_in(elements):
+    """What elements say, one a line, without the marks that keep it from Markdown."""
+    return "\n".join(element.value.replace("\\", "") for element in elements)
 
 
 def traces_of(app, key):
@@ -223,6 +229,60 @@ def test_a_wrong_encoding_can_be_corrected(open_step, tuner):
     assert "文本" in app.selectbox(key="ft_field_text").options
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "language", "sentence"),
+    [
+        ("book.xlsx", b"PK\x03\x04 not a table", "en", "not a table in text form"),
+        ("book.xlsx", b"PK\x03\x04 not a table", "zh", "zip, xlsx, docx"),
+        ("page.html", b"<!DOCTYPE html><p>", "zh", "html"),
+        ("long.csv", b"text,label\n" + b"a,b\n" * 30, "zh", "文件太大"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused_in_the_readers_language(
+    open_step, tuner, monkeypatch, name, data, language, sentence
+):
+    monkeypatch.setattr(workplace, "DEFAULT_LIMITS", Limits(max_bytes=99))
+    app = open_step(language=language)
+    app.file_uploader[0].set_value((name, data, "application/octet-stream")).run()
+    assert len(app.error) == 1
+    assert sentence in said_in(app.error)
+    assert list(workplace.tables_folder().iterdir()) == []
+    assert address(app)["ft_table"] == SAMPLES["en"]
+    assert app.file_uploader[0].value is None
+    app.run()
+    assert not app.error
+    assert tuner.count("keep_table") == 1
+
+
+ODD = "text,label\n" + "".join(f"word {row},{row % 2}\n" for row in range(40))
+ODD += "too,many,cells\ntoo few\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "Rows with more cells than the first row are left out: 42"),
+        ("zh", "单元格比第一行多的行已略去：第 42 行"),
+    ],
+)
+def test_rows_that_are_lost_are_said_beside_the_preview(
+    open_step, tuner, language, said
+):
+    app = open_step(language=language, ft_table=table_of(tuner, ODD))
+    assert len(app.warning) == 1
+    assert said in said_in(app.warning)
+    assert "43" in said_in(app.warning)
+    assert said not in said_in(app.expander[0].markdown)
+
+
+def test_a_guessed_encoding_is_said_beside_the_preview(open_step, tuner):
+    text = "文本,标签\n" + "很好的书,好\n不好的书,坏\n" * 8
+    app = open_step(ft_table=tuner.keep_table(text.encode("gb18030")))
+    assert "The encoding is a guess: gb18030" in said_in(app.warning)
+    app.selectbox(key="ft_field_encoding").set_value("gb18030").run()
+    assert not app.warning
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_an_uploaded_table_is_read_and_its_box_is_empty_again(
     open_app, tuner, language
@@ -248,8 +308,45 @@ def test_a_table_of_ones_own_is_checked_by_and_can_be_dropped(open_step, tuner):
     app.get_by_key("ft_step").set_value("data").run()
     app.button(key="ft_validation_remove").click().run()
     assert "ft_validation" not in address(app)
+    assert ("forget_table", handle) in tuner.calls
     app.get_by_key("ft_step").set_value("check").run()
     assert app.metric[2].value == "12"
+
+
+def test_a_table_to_check_by_is_shown_with_what_it_loses(open_step, tuner):
+    text = "text;label\n" + "a new word;rare\n" * 9 + "one;more;cell\n;often\n"
+    app = open_step(
+        ft_table=table_of(tuner, UNEQUAL),
+        ft_validation=table_of(tuner, text),
+        ft_validation_name="judge.csv",
+    )
+    previews = [element.value for element in app.dataframe]
+    assert list(previews[1]["text"]) == ["a new word"] * 9 + [""]
+    assert "more cells than the first row are left out: 11" in said_in(app.warning)
+    said = said_in(app.markdown)
+    _, _, of_file = said.partition("Of the table to check by, judge.csv:")
+    assert of_file.startswith("\n- Rows without a text are left out: 12")
+
+
+def test_the_table_to_check_by_can_be_read_differently(open_step, tuner):
+    text = "文本,标签\n" + "很好的书,好\n不好的书,坏\n" * 8
+    other = "文本,标签\n" + "新的书,好\n" * 4
+    app = open_step(
+        ft_table=table_of(tuner, text),
+        ft_validation=tuner.keep_table(other.encode("gb18030")),
+        ft_validation_encoding="latin-1",
+        ft_validation_name="判卷.csv",
+    )
+    assert "In the table to check by, 判卷.csv:" in said_in(app.markdown)
+    assert len(app.error) == 1
+    key = "ft_validation_file_encoding"
+    app.selectbox(key=key).set_value("gb18030").run()
+    assert not app.error
+    assert address(app)["ft_validation_encoding"] == "gb18030"
+    again = open_step(**address(app))
+    assert again.selectbox(key=key).value == "gb18030"
+    checked = [call[2] for call in tuner.calls if call[0] == "check_data"][-1]
+    assert checked.validation.encoding == "gb18030"
 
 
 @pytest.mark.parametrize(

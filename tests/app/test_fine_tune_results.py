@@ -390,6 +390,35 @@ def test_a_model_without_classes_is_not_tried(open_app, client, shown):
     assert "ft_to_try" not in {button.key for button in open_app("models").button}
 
 
+def test_rows_that_a_file_loses_are_said_before_it_is_predicted(open_step, client):
+    client.table = b"text,kind\n" + b"hello there,b\n" * 9 + b"one,cell,more\n"
+    app = open_step("try")
+    app.session_state["ft_try_table"] = ("file:" + "0" * 32, "my.csv")
+    app.run()
+    assert "left out: 11" in app.warning[-1].value.replace("\\", "")
+
+
+def test_a_file_is_read_as_it_is_said_to_be(open_step, client):
+    client.table = "message;other\né;1\nà;2\n".encode("latin-1")
+    app = open_step("try")
+    app.session_state["ft_try_table"] = ("file:" + "0" * 32, "my.csv")
+    app.run()
+    app.selectbox(key="ft_try_table_encoding").set_value("latin-1").run()
+    app.selectbox(key="ft_try_table_separator").set_value(";").run()
+    app.button(key="job_ft_try_table_start").click().run()
+    asked = [call[2] for call in client.calls if call[:2] == ("start", "predict_table")]
+    source = asked[0]["source"]
+    assert (source.encoding, source.separator) == ("latin-1", ";")
+
+
+def test_the_column_that_was_learnt_from_is_chosen_first(open_step, client):
+    client.table = b"summary,message\nlong words and more of them,a\nmore words,b\n"
+    app = open_step("try")
+    app.session_state["ft_try_table"] = ("file:" + "0" * 32, "my.csv")
+    app.run()
+    assert app.selectbox(key="ft_try_table_text").value == "message"
+
+
 @pytest.mark.parametrize("language", LOCALES)
 @pytest.mark.parametrize("panel", COMPARE_PANELS)
 @pytest.mark.parametrize("is_regression", [False, True])

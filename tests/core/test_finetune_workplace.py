@@ -53,6 +53,13 @@ def test_two_visitors_with_the_same_file_have_two_tables():
         workplace.table_path(first)
 
 
+@pytest.mark.parametrize("data", [b"PK\x03\x04...", b"%PDF-1.7", b"<!doctype html>"])
+def test_a_file_of_another_kind_is_refused_and_leaves_nothing(cache, data):
+    with pytest.raises(DatasetError, match="not a table in text form"):
+        workplace.keep_table(io.BytesIO(data))
+    assert files_in(cache) == []
+
+
 def test_a_file_beyond_the_limit_is_refused_and_leaves_nothing(cache, monkeypatch):
     monkeypatch.setattr(workplace, "DEFAULT_LIMITS", Limits(max_bytes=99))
     assert workplace.keep_table(b"x" * 99)

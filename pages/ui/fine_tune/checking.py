@@ -14,6 +14,7 @@ from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv
 from pages.ui.fine_tune.answers import data_rows
 from pages.ui.fine_tune.balance import show_balance
+from pages.ui.fine_tune.choosing import show_left_out
 from pages.ui.fine_tune.estimating import show_estimate
 from pages.ui.fine_tune.fields import enter_field
 from pages.ui.fine_tune.lengths import choose_length
@@ -39,7 +40,7 @@ def show(state: FineTuneState) -> None:
     if check is None or data is None:
         return
     _show_counts(check)
-    show_notes(check.notes)
+    show_left_out(state, check)
     st.subheader(t("fine_tune.findings_title"), anchor=False)
     _show_findings(check, data)
     st.subheader(t("fine_tune.split_title"), anchor=False)

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import streamlit as st
 
+from bertviz_core.errors import BertVizError, ValidationFileError
 from bertviz_core.finetune.data_check import DataCheck
-from bertviz_core.finetune.request import SAMPLES
+from bertviz_core.finetune.request import SAMPLES, TableSource
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
+from pages.ui.fine_tune.answers import read_table
 from pages.ui.fine_tune.layout import show_layout, show_preview
 from pages.ui.fine_tune.picking import choose_roles
-from pages.ui.fine_tune.state import FineTuneState, choose_table, remember
+from pages.ui.fine_tune.state import (
+    FineTuneState,
+    choose_table,
+    layout_of,
+    remember,
+)
 from pages.ui.fine_tune.steps import offer_step
+from pages.ui.fine_tune.uploading import upload_table
 from pages.ui.fine_tune.wording import say, show_notes
 from pages.ui.language import plain, t
 from pages.ui.models import choose, known_models, language_of
 
-FILE_KINDS = ["csv", "tsv", "txt"]
 _MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
 _BEFORE = "ft_table_before"
 _UNREADABLE = "ft_table_unreadable"
@@ -40,11 +49,11 @@ def show(state: FineTuneState) -> None:
     if state.view is None:
         st.session_state[_UNREADABLE] = state.table
         _show_problem(state)
-        show_layout(state)
+        show_layout(state.source, None, "field", take=_take_layout)
         _offer_before()
         return
     show_preview(state.view)
-    show_layout(state)
+    show_layout(state.source, state.view, "field", take=_take_layout)
     st.subheader(t("fine_tune.columns_title"), anchor=False)
     choose_roles(state, state.view)
     _choose_validation(state)
@@ -59,7 +68,7 @@ def show(state: FineTuneState) -> None:
             ),
             icon=":material/check_circle:",
         )
-        show_notes(state.check.notes)
+        show_left_out(state, state.check)
         _offer_other_model(state.model, state.check)
         offer_step("check", "data")
 
@@ -70,6 +79,25 @@ def table_name(state: FineTuneState) -> str:
         if table == state.table:
             return plain(f"fine_tune.sample_{language}")
     return state.name or plain("fine_tune.your_table")
+
+
+def validation_name(state: FineTuneState) -> str:
+    """What to call the table to judge by."""
+    return state.validation_name or plain("fine_tune.your_table")
+
+
+def show_left_out(state: FineTuneState, check: DataCheck) -> None:
+    """Draws which rows were left out and why, table by table.
+
+    Args:
+        state: names the tables.
+        check: of their rows.
+    """
+    show_notes(check.notes)
+    if check.validation_notes:
+        name = validation_name(state)
+        st.markdown(t("fine_tune.left_out_of_validation", name=name))
+        show_notes(check.validation_notes)
 
 
 def _offer_tables(state: FineTuneState) -> None:
@@ -89,7 +117,7 @@ def _offer_tables(state: FineTuneState) -> None:
             )
     with own:
         st.markdown(t("fine_tune.upload_explained", limit=_MEGABYTES))
-        found = _upload("table", t("fine_tune.upload"))
+        found = upload_table("table", t("fine_tune.upload"))
     if found is not None:
         _choose(*found)
         st.rerun()
@@ -105,42 +133,42 @@ def _choose(table: str, name: str) -> None:
     choose_table(table, name)
 
 
-def _upload(place: str, label: str) -> tuple[str, str] | None:
-    """Draws a box for a file; gives its handle and name when there is one."""
-    # A new key empties the box, and with it the memory that holds the file.
-    count = st.session_state.get(f"ft_{place}_uploads", 0)
-    file = st.file_uploader(
-        label,
-        type=FILE_KINDS,
-        key=f"ft_{place}_{count}",
-        max_upload_size=_MEGABYTES,
-    )
-    if file is None:
-        return None
-    with shown_to_user(stop=False), st.spinner(t("fine_tune.storing")):
-        handle = client().keep_table(file)
-        st.session_state[f"ft_{place}_uploads"] = count + 1
-        return handle, file.name
-    return None
-
-
 def _choose_validation(state: FineTuneState) -> None:
-    with st.expander(t("fine_tune.validation_title"), expanded=bool(state.validation)):
+    title, source = t("fine_tune.validation_title"), state.validation_source
+    if source is not None:
+        with st.container(border=True):
+            st.markdown(f"**{title}**")
+            _show_validation(state, source)
+        return
+    with st.expander(title):
         st.markdown(t("fine_tune.validation_explained"))
-        if state.validation:
-            name = state.validation_name or plain("fine_tune.your_table")
-            st.markdown(t("fine_tune.validation_chosen", name=name))
-            st.button(
-                t("fine_tune.validation_remove"),
-                key="ft_validation_remove",
-                icon=":material/close:",
-                on_click=_drop_validation,
-            )
-            return
-        found = _upload("validation", t("fine_tune.validation_upload"))
+        found = upload_table("validation", t("fine_tune.validation_upload"))
         if found is not None:
             remember(validation=found[0], validation_name=found[1])
             st.rerun()
+
+
+def _show_validation(state: FineTuneState, source: TableSource) -> None:
+    st.markdown(t("fine_tune.validation_chosen", name=validation_name(state)))
+    view = None
+    # Why it cannot be read is the problem that the page shows anyway.
+    with contextlib.suppress(BertVizError):
+        view = read_table(source)
+        show_preview(view)
+    show_layout(
+        source,
+        view,
+        "validation_file",
+        take=_take_validation_layout,
+        headers=("yes", "no"),
+    )
+    st.button(
+        t("fine_tune.validation_remove"),
+        key="ft_validation_remove",
+        icon=":material/close:",
+        on_click=_drop_validation,
+        args=(state.validation,),
+    )
 
 
 def _offer_other_model(model: str, check: DataCheck) -> None:
@@ -166,11 +194,25 @@ def _offer_other_model(model: str, check: DataCheck) -> None:
             )
 
 
-def _drop_validation() -> None:
-    remember(validation="", validation_name="")
+def _take_layout(source: TableSource) -> None:
+    remember(**layout_of(source))
+
+
+def _take_validation_layout(source: TableSource) -> None:
+    remember(**layout_of(source, "validation_"))
+
+
+def _drop_validation(table: str) -> None:
+    # Nobody will come back to it, so it need not lie here until its lease ends.
+    client().forget_table(table)
+    nothing = layout_of(TableSource(""), "validation_")
+    remember(validation="", validation_name="", **nothing)
 
 
 def _show_problem(state: FineTuneState) -> None:
+    if isinstance(state.problem, ValidationFileError):
+        name = validation_name(state)
+        st.markdown(t("fine_tune.problem_of_validation", name=name))
     with shown_to_user(stop=False):
         if state.problem is not None:
             raise state.problem

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import streamlit as st
 
+from bertviz_core.finetune.request import TableSource
 from bertviz_core.finetune.table_encoding import ENCODINGS
 from bertviz_core.finetune.table_layout import SEPARATORS
 from bertviz_core.finetune.table_view import TableView
-from pages.ui.fine_tune.fields import choose_field
-from pages.ui.fine_tune.state import FineTuneState
-from pages.ui.fine_tune.wording import show_notes
+from pages.ui.fine_tune.state import HEADERS, header_word
+from pages.ui.fine_tune.wording import show_notes, show_warnings
 from pages.ui.language import plain, t
 
 _SEPARATOR_NAMES = dict(zip(SEPARATORS, ("comma", "semicolon", "tab"), strict=True))
@@ -30,6 +32,7 @@ def show_preview(view: TableView) -> None:
         )
     )
     numbers = plain("fine_tune.row_number")
+    show_warnings(view.warnings)
     while numbers in view.columns:
         numbers += " "
     cells: dict[str, list[int] | list[str]] = {numbers: list(view.preview_rows)}
@@ -38,46 +41,77 @@ def show_preview(view: TableView) -> None:
     st.dataframe(cells, hide_index=True, alt=plain("fine_tune.preview_alt"))
 
 
-def show_layout(state: FineTuneState) -> None:
+def show_layout(
+    source: TableSource,
+    view: TableView | None,
+    place: str,
+    take: Callable[[TableSource], object],
+    headers: Sequence[str] = tuple(HEADERS),
+) -> None:
     """Draws what was detected, and the means to correct it.
 
     Args:
-        state: its `view` may be `None`, where the file could not be read.
+        source: the table as it was read.
+        view: what was read; `None` where that failed.
+        place: of the choices; unique.
+        take: called with the corrected source, before the next run.
+        headers: those of `HEADERS` that are offered.
     """
-    view = state.view
     label = t("fine_tune.layout_title") if view is None else _summary(view)
+    now = {
+        "encoding": source.encoding or "",
+        "separator": source.separator or "",
+        "header": header_word(source),
+    }
+    options = {
+        "encoding": ("", *ENCODINGS),
+        "separator": ("", *SEPARATORS),
+        "header": headers,
+    }
+    says = {
+        "encoding": _encoding_name,
+        "separator": _separator_name,
+        "header": lambda name: plain(f"fine_tune.header_{name or 'auto'}"),
+    }
     with st.expander(label, expanded=view is None, icon=":material/tune:"):
         st.markdown(t("fine_tune.layout_explained"))
-        boxes = st.columns(3)
-        choose_field(
-            boxes[0].selectbox,
-            t("fine_tune.encoding"),
-            ("", *ENCODINGS),
-            state.encoding,
-            name="encoding",
-            say=_encoding_name,
-            help=t("fine_tune.encoding_help"),
-        )
-        choose_field(
-            boxes[1].selectbox,
-            t("fine_tune.separator"),
-            ("", *SEPARATORS),
-            state.separator,
-            name="separator",
-            say=_separator_name,
-            help=t("fine_tune.separator_help"),
-        )
-        choose_field(
-            boxes[2].selectbox,
-            t("fine_tune.header"),
-            ("", "yes", "no"),
-            state.header,
-            name="header",
-            say=lambda name: plain(f"fine_tune.header_{name or 'auto'}"),
-            help=t("fine_tune.header_help"),
-        )
+        for box, name in zip(st.columns(len(now)), now, strict=True):
+            key = _key(place, name)
+            st.session_state[key] = now[name]
+            # Named now: the language belongs to this run.
+            names = {option: says[name](option) for option in options[name]}
+            box.selectbox(
+                t(f"fine_tune.{name}"),
+                options[name],
+                key=key,
+                format_func=names.__getitem__,
+                on_change=_take,
+                args=(source, place, take),
+                help=t(f"fine_tune.{name}_help"),
+            )
         if view is not None:
-            show_notes(view.notes)
+            show_notes([note for note in view.notes if note not in view.warnings])
+
+
+def _key(place: str, name: str) -> str:
+    return f"ft_{place}_{name}"
+
+
+def _take(
+    source: TableSource, place: str, take: Callable[[TableSource], object]
+) -> None:
+    chosen = {
+        name: st.session_state[_key(place, name)]
+        for name in ("encoding", "separator", "header")
+    }
+    take(
+        TableSource(
+            source.table,
+            encoding=chosen["encoding"] or None,
+            separator=chosen["separator"] or None,
+            has_header=HEADERS[chosen["header"]],
+        )
+    )
 
 
 def _summary(view: TableView) -> str:

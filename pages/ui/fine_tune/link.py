@@ -34,6 +34,10 @@ _ONE_OF = {
     "balance": REMEDIES,
     "level": LEVELS,
 }
+# The table to judge by has a layout of its own.
+_ONE_OF |= {
+    f"validation_{name}": _ONE_OF[name] for name in ("encoding", "separator", "header")
+}
 _LONGEST = 200  # characters
 _OPTIONS = "options"
 

@@ -26,6 +26,8 @@ STEPS = ("data", "check", "train", "evaluate", "try", "take")
 # Key of the session and of the address.
 STEP = "ft_step"
 _STATE = "ft_state"
+# Whether the first row names the columns; "" leaves it to a guess.
+HEADERS = {"": None, "yes": True, "no": False}
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class FineTuneState:
         kind: what the label is: "class", "number", "" guesses.
         validation: handle of a table to judge by; "" sets rows aside.
         validation_name: of its file.
+        validation_encoding, validation_separator, validation_header: as those of
+            the table; "" takes the header of the table.
         validation_rate: share of rows that are set aside.
         seed: of the draw of these rows.
         max_tokens: where texts are cut; 0 takes what the texts ask for.
@@ -70,6 +74,9 @@ class FineTuneState:
     kind: str = ""
     validation: str = ""
     validation_name: str = ""
+    validation_encoding: str = ""
+    validation_separator: str = ""
+    validation_header: str = ""
     validation_rate: float = 0.2
     seed: int = 1
     max_tokens: int = 0
@@ -98,7 +105,23 @@ class FineTuneState:
             self.table,
             encoding=self.encoding or None,
             separator=self.separator or None,
-            has_header={"yes": True, "no": False}.get(self.header),
+            has_header=HEADERS[self.header],
+        )
+
+    @property
+    def validation_source(self) -> TableSource | None:
+        """The table to judge by with its layout; `None` before one is chosen."""
+        if not self.validation:
+            return None
+        header = HEADERS[self.validation_header]
+        if header is None and self.view is not None:
+            # Both files name their columns, or neither does.
+            header = self.view.has_header
+        return TableSource(
+            self.validation,
+            encoding=self.validation_encoding or None,
+            separator=self.validation_separator or None,
+            has_header=header,
         )
 
     @property
@@ -106,15 +129,10 @@ class FineTuneState:
         """The rows that were chosen; `None` where these cannot be trained on."""
         if self.source is None or self.columns is None or self.view is None:
             return None
-        validation = None
-        if self.validation:
-            # Both files name their columns, or neither does.
-            header = self.view.has_header
-            validation = TableSource(self.validation, has_header=header)
         return DataChoice(
             source=self.source,
             columns=self.columns,
-            validation=validation,
+            validation=self.validation_source,
             validation_rate=self.validation_rate,
             seed=self.seed,
         )
@@ -187,18 +205,17 @@ def take_over(request: TrainingRequest) -> None:
         request: what the run was asked for.
     """
     data, settings = request.data, request.settings
-    headers = {True: "yes", False: "no", None: ""}
+    other = data.validation
     remember(
         table=data.source.table,
         name=request.title,
-        encoding=data.source.encoding or "",
-        separator=data.source.separator or "",
-        header=headers[data.source.has_header],
+        **layout_of(data.source),
         text=data.columns.text,
         label=data.columns.label,
         pair=data.columns.pair or "-",
         kind="number" if data.columns.is_regression else "class",
-        validation=data.validation.table if data.validation else "",
+        validation=other.table if other else "",
+        **(layout_of(other, "validation_") if other else {}),
         validation_rate=data.validation_rate,
         seed=data.seed,
         max_tokens=settings.max_tokens,
@@ -206,6 +223,25 @@ def take_over(request: TrainingRequest) -> None:
         level=settings.level,
         options=_changed(settings),
     )
+
+
+def layout_of(source: TableSource, prefix: str = "") -> dict[str, str]:
+    """How a table is laid out, as fields of `FineTuneState`.
+
+    Args:
+        source: the table.
+        prefix: of the fields' names: "validation_", or none.
+    """
+    return {
+        f"{prefix}encoding": source.encoding or "",
+        f"{prefix}separator": source.separator or "",
+        f"{prefix}header": header_word(source),
+    }
+
+
+def header_word(source: TableSource) -> str:
+    """That one of `HEADERS` which stands for the choice."""
+    return next(word for word, has in HEADERS.items() if has == source.has_header)
 
 
 def _balance(settings: FinetuneSettings) -> str:

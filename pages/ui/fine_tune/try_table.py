@@ -9,18 +9,19 @@ import streamlit as st
 
 from bertviz_core.experiments.finetuned_results import TablePredictions
 from bertviz_core.finetune.request import TableSource
-from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
 from bertviz_core.finetune.table_view import TableView
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.answers import read_table
 from pages.ui.fine_tune.classifier import Classifier
+from pages.ui.fine_tune.layout import show_layout
+from pages.ui.fine_tune.uploading import upload_table
+from pages.ui.fine_tune.wording import show_warnings
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 
 _TABLE = "ft_try_table"
-_UPLOADS = "ft_try_table_uploads"
-_MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
+_SOURCE = "ft_try_table_source"
 
 
 def predict_file(classifier: Classifier) -> None:
@@ -37,14 +38,17 @@ def predict_file(classifier: Classifier) -> None:
             return
         handle, name = chosen
         st.markdown(t("fine_tune_results.table_chosen", name=name))
-        view = read_table(TableSource(handle))
+        source = st.session_state.get(_SOURCE) or TableSource(handle)
+        view = _read(source)
+        if view is None:
+            return
         text, pair = _choose_columns(view, classifier)
         found: TablePredictions | None = ask_job(
             "ft_try_table",
             t("fine_tune_results.predict_all", count=view.num_rows),
             "predict_table",
             model=classifier.model_id,
-            source=TableSource(handle),
+            source=source,
             text_column=text,
             pair_column=pair,
             max_tokens=classifier.max_tokens,
@@ -58,23 +62,29 @@ def predict_file(classifier: Classifier) -> None:
 
 
 def _upload() -> None:
-    # A new key empties the box, and with it the memory that holds the file.
-    count = st.session_state.get(_UPLOADS, 0)
-    file = st.file_uploader(
-        t("fine_tune_results.table_upload"),
-        type=["csv", "tsv", "txt"],
-        key=f"{_TABLE}_{count}",
-        max_upload_size=_MEGABYTES,
-    )
-    if file is None:
+    found = upload_table("try_table", t("fine_tune_results.table_upload"))
+    if found is None:
         return
-    with st.spinner(t("fine_tune_results.storing")):
-        before = st.session_state.get(_TABLE)
-        st.session_state[_TABLE] = (client().keep_table(file), file.name)
-        if before is not None:
-            client().forget_table(before[0])
-    st.session_state[_UPLOADS] = count + 1
+    before = st.session_state.get(_TABLE)
+    st.session_state[_TABLE] = found
+    st.session_state.pop(_SOURCE, None)
+    if before is not None:
+        client().forget_table(before[0])
     st.rerun()
+
+
+def _read(source: TableSource) -> TableView | None:
+    """Reads the file, says what is lost of it, and lets it be read differently."""
+    view = None
+    with shown_to_user(stop=False):
+        view = read_table(source)
+        show_warnings(view.warnings)
+    show_layout(source, view, "try_table", take=_take_layout)
+    return view
+
+
+def _take_layout(source: TableSource) -> None:
+    st.session_state[_SOURCE] = source
 
 
 def _choose_columns(view: TableView, classifier: Classifier) -> tuple[str, str | None]:

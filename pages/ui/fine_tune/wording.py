@@ -31,6 +31,17 @@ def show_notes(notes: Sequence[Note]) -> None:
         st.markdown("\n".join(f"- {say(note)}" for note in notes))
 
 
+def show_warnings(notes: Sequence[Note]) -> None:
+    """Draws notes that nobody may miss; nothing where there is none.
+
+    Args:
+        notes: of the core.
+    """
+    if notes:
+        said = "\n".join(f"- {say(note)}" for note in notes)
+        st.warning(said, icon=":material/warning:")
+
+
 def duration(seconds: float) -> str:
     """A time for a reader: seconds, minutes or hours, two digits at most.
 
