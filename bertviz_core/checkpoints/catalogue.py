@@ -169,6 +169,16 @@ def _entries(folder: Path) -> Iterator[CachedModel]:
         yield CachedModel(inner, name, revision, asked)
 
 
+def language_of(model_id: str) -> str:
+    """The language of a model, "" where its name does not tell.
+
+    Args:
+        model_id: of a bundled model, or a name on the hub.
+    """
+    name = model_id.split("@")[0]
+    return dict(SUGGESTED_HUB_NAMES).get(name, "") or _language_of(name)
+
+
 def _language_of(name: str) -> str:
     match = re.search(r"-(en|zh)$", name)
     return match[1] if match else ""

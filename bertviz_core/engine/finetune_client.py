@@ -27,7 +27,8 @@ class FinetuneClient:
     def keep_table(self, file: BinaryIO | bytes) -> str:
         """Stores a visitor's file, unread, in a private folder.
 
-        It is removed when nobody has asked for it for an hour.
+        It is removed when nobody has asked for it for the time of a lease, an hour
+        unless `BERTVIZ_LEASE_MINUTES` says otherwise.
 
         Args:
             file: its bytes, or an open file, which is read in pieces.
@@ -52,7 +53,7 @@ class FinetuneClient:
         self._engine.trainings.forget(table)
 
     def renew_table(self, table: str) -> bool:
-        """Keeps a visitor's file for another hour.
+        """Keeps a visitor's file for another lease.
 
         Args:
             table: what `keep_table` returned; a sample is always kept.
@@ -69,8 +70,8 @@ class FinetuneClient:
     def start_training(self, request: TrainingRequest) -> str:
         """Takes a training into the queue; it runs on while nobody looks.
 
-        It is stopped with its best so far when nobody has asked for it for an hour,
-        and removed when nobody has for another.
+        It is stopped with its best so far when nobody has asked for it for the time
+        of a lease, and removed when nobody has for another.
 
         Args:
             request: what to train, on what and how. The run keeps its own copies
@@ -123,7 +124,7 @@ class FinetuneClient:
         self._engine.trainings.resume(run_id)
 
     def renew_training(self, run_id: str) -> bool:
-        """Keeps a training and its model for another hour.
+        """Keeps a training and its model for another lease.
 
         Args:
             run_id: what `start_training` returned.
@@ -156,11 +157,12 @@ class FinetuneClient:
         """Path of a zip file with the log for TensorBoard.
 
         Args:
-            run_id: of a run that was asked for one and has left a model.
+            run_id: of a run that was asked for one and has ended, however it did.
 
         Raises:
             TrainingError: no such training, or it has no such log.
         """
+        run_files.pack_log_of(workplace.run_folder(run_id))
         return self._file(run_id, run_files.LOG_BUNDLE)
 
     def _file(self, run_id: str, name: str) -> str:

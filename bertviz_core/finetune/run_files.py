@@ -20,6 +20,7 @@ from bertviz_core import errors
 from bertviz_core.errors import BertVizError, TrainingError
 from bertviz_core.finetune.request import TrainingRequest
 from bertviz_core.finetune.run_history import RunHistory
+from bertviz_core.finetune.tensorboard_log import pack_log
 from bertviz_core.finetune.training_status import LogEntry, TrainingStatus
 from bertviz_core.finetune.workplace import (
     RUN_PREFIX,
@@ -179,8 +180,8 @@ def status_of(folder: Path, place: int = 0) -> TrainingStatus:
         seconds_left=history.seconds_left if state == "running" else None,
         log=tuple(LogEntry(s, (text, details)) for s, text, details in history.log),
         error=_to_error(raw.get("error")),
-        model=_entry(folder, request),
-        has_log=(folder / LOG_BUNDLE).is_file(),
+        model=_entry(folder, request, history.language),
+        has_log=_has_log(folder, state),
         **{name: getattr(history, name) for name in _SAME},
         **_curves(history),
     )
@@ -217,7 +218,7 @@ def _plain(value: Any) -> Any:
     raise ValueError(f"`{type(value).__name__}` does not go into JSON.")
 
 
-def _entry(folder: Path, request: TrainingRequest) -> ModelEntry | None:
+def _entry(folder: Path, request: TrainingRequest, language: str) -> ModelEntry | None:
     weights = folder / MODEL / "model.safetensors"
     if not weights.is_file():
         return None
@@ -225,8 +226,29 @@ def _entry(folder: Path, request: TrainingRequest) -> ModelEntry | None:
         request.title[:_MAX_TITLE_CHARS]
         or f"{Path(request.model.split('@')[0]).name}-fine-tuned"
     )
-    size = weights.stat().st_size
-    return ModelEntry(f"{RUN_PREFIX}{folder.name}", title, "trained", size_bytes=size)
+    return ModelEntry(
+        f"{RUN_PREFIX}{folder.name}",
+        title,
+        "trained",
+        language=language,
+        size_bytes=weights.stat().st_size,
+    )
+
+
+def pack_log_of(folder: Path) -> None:
+    """Packs the log for TensorBoard of a run, as far as it was written.
+
+    A run that broke off leaves it unpacked; one that has ended has packed it.
+    """
+    if (folder / LOG_FOLDER).is_dir():
+        pack_log(folder / LOG_FOLDER, folder / LOG_BUNDLE)
+
+
+def _has_log(folder: Path, state: str) -> bool:
+    if state in ("waiting", "running"):
+        return False
+    log = folder / LOG_FOLDER
+    return (folder / LOG_BUNDLE).is_file() or (log.is_dir() and any(log.iterdir()))
 
 
 def _curves(history: RunHistory) -> dict[str, Any]:

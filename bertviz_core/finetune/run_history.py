@@ -33,6 +33,7 @@ class RunHistory:
     Args:
         phase, fraction, step, num_steps, epoch, num_epochs, seconds, seconds_left,
         metric_name, best_epoch, num_restarts, ending: see `TrainingStatus`.
+        language: of the model, as `ModelEntry` writes it.
         is_restarted: the log has not told the last restart yet.
         points: `[step, mean loss, learning rate]` each, at most `MAX_POINTS`.
         stride: steps that a point stands for.
@@ -54,6 +55,7 @@ class RunHistory:
     num_restarts: int = 0
     is_restarted: bool = False
     ending: str = ""
+    language: str = ""
     points: list[list[float]] = field(default_factory=list)
     stride: int = 1
     pending: list[list[float]] = field(default_factory=list)

@@ -1,8 +1,12 @@
-"""What a table of a user's may hold."""
+"""What a table of a user's may hold, and how long it is kept."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+
+LEASE_VARIABLE = "BERTVIZ_LEASE_MINUTES"
+DEFAULT_LEASE_MINUTES = 60
 
 
 @dataclass(frozen=True)
@@ -32,3 +36,10 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+
+
+def lease_seconds() -> float:
+    """How long something is kept that nobody asks for."""
+    received = os.environ.get(LEASE_VARIABLE, "").strip()
+    minutes = int(received) if received.isdecimal() else DEFAULT_LEASE_MINUTES
+    return 60.0 * max(1, minutes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import uuid
 import zipfile
 from pathlib import Path
 
@@ -60,15 +60,15 @@ class TensorBoardLog:
 
 
 def pack_log(folder: Path, path: Path) -> None:
-    """Packs the files of a log.
+    """Packs the files of a log, which stay where they are.
 
     Args:
         folder: that the log was written into.
         path: of the zip file.
     """
-    scratch = path.with_name(f"{path.name}.new")
+    # Two visitors of one link may ask at the same time.
+    scratch = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as packed:
         for file in sorted(folder.iterdir()):
             packed.write(file, f"log/{file.name}")
     scratch.replace(path)
-    shutil.rmtree(folder, ignore_errors=True)

@@ -19,7 +19,8 @@ from bertviz_core.finetune.events import TrainingEvent
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.run import FinetuneResult, finetune
 from bertviz_core.finetune.run_history import RunHistory
-from bertviz_core.finetune.tensorboard_log import TensorBoardLog, pack_log
+from bertviz_core.finetune.table_limits import lease_seconds
+from bertviz_core.finetune.tensorboard_log import TensorBoardLog
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
@@ -97,6 +98,7 @@ class TrainingRun:
         open_model: Callable[[str], LoadedModel],
         read_data: Callable[[], TrainingData],
     ) -> None:
+        self.history.language = _language_of(self.request.model)
         self._write()
         loaded = open_model(self.request.model)
         data = read_data()
@@ -140,7 +142,7 @@ class TrainingRun:
 
     def _tell_stop(self) -> None:
         if run_files.reason_to_stop(self.folder) == run_files.ABANDONED:
-            minutes = round(workplace.lease_seconds() / 60)
+            minutes = round(lease_seconds() / 60)
             self.history.say(run_sentences.of_lease(minutes))
 
     def _keep(self, result: FinetuneResult) -> None:
@@ -156,9 +158,8 @@ class TrainingRun:
         scratch.replace(self.folder / run_files.MODEL)
         while self._logs:
             self._logs.pop().close()
-            pack_log(
-                self.folder / run_files.LOG_FOLDER, self.folder / run_files.LOG_BUNDLE
-            )
+            run_files.pack_log_of(self.folder)
+            shutil.rmtree(self.folder / run_files.LOG_FOLDER, ignore_errors=True)
         shutil.rmtree(self.folder / run_files.WORK, ignore_errors=True)
 
     def _end(self, state: str, error: BertVizError | None = None) -> None:
@@ -173,6 +174,17 @@ class TrainingRun:
         self._written_at = self._clock()
         self.history.seconds = self._written_at - self._began_at
         run_files.write_progress(self.folder, self.history)
+
+
+def _language_of(model: str) -> str:
+    """Of the model that a run begins with, which may be that of another run."""
+    from bertviz_core.checkpoints.catalogue import language_of
+
+    if not model.startswith(workplace.RUN_PREFIX):
+        return language_of(model)
+    before = workplace.run_folder(model.removeprefix(workplace.RUN_PREFIX))
+    history = run_files.read_progress(before).get("history", {})
+    return str(history.get("language", ""))
 
 
 def outputs_of(result: FinetuneResult) -> dict[str, np.ndarray]:

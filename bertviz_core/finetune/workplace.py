@@ -21,10 +21,8 @@ from typing import BinaryIO
 from bertviz_core.cached_files import cache_folder
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.finetune.table_encoding import refuse_other_formats
-from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
+from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, lease_seconds
 
-LEASE_VARIABLE = "BERTVIZ_LEASE_MINUTES"
-DEFAULT_LEASE_MINUTES = 60
 RUN_PREFIX = "run:"
 
 _FOLDER = "fine-tuning"
@@ -203,13 +201,6 @@ def is_abandoned(folder: Path, now: float | None = None) -> bool:
             age = (time.time() if now is None else now) - path.stat().st_mtime
             return age > lease_seconds()
     return True
-
-
-def lease_seconds() -> float:
-    """How long something is kept that nobody asks for."""
-    received = os.environ.get(LEASE_VARIABLE, "").strip()
-    minutes = int(received) if received.isdecimal() else DEFAULT_LEASE_MINUTES
-    return 60.0 * max(1, minutes)
 
 
 def tables_folder() -> Path:

@@ -169,6 +169,41 @@ def test_a_failure_is_told_in_its_own_words(kind):
     assert not status.has_model
 
 
+def test_the_log_of_a_run_that_broke_off_can_be_taken_away_and_goes_on():
+    folder = new_run(SETTINGS, tensorboard=True)
+    kill_at(folder, step=13)
+    with pytest.raises(Killed):
+        run(folder)
+    (folder / run_files.OWNER).unlink()
+    broken = run_files.status_of(folder)
+    assert (broken.state, broken.has_log) == ("interrupted", True)
+    run_files.pack_log_of(folder)
+    first = zipfile.ZipFile(folder / run_files.LOG_BUNDLE).namelist()
+    assert len(first) == 1
+    run_files.take_care(folder)
+    run(folder)
+    whole = zipfile.ZipFile(folder / run_files.LOG_BUNDLE).namelist()
+    assert len(whole) == 2
+    assert set(first) < set(whole)
+    assert not [
+        name for name in files_of(folder) if name.startswith("tensorboard.zip.")
+    ]
+
+
+def test_a_model_reads_the_language_of_the_one_that_it_began_with():
+    request = TrainingRequest("some-model-zh", DATA, HEAD)
+    first = workplace.run_folder(run_files.create_run(request))
+    assert run(first).model.language == "zh"
+    request = dataclasses.replace(
+        request, model=run_files.status_of(first).model.model_id
+    )
+    second = workplace.run_folder(run_files.create_run(request))
+    assert run(second).model.language == "zh"
+    workplace.remove_run(first.name)
+    assert run_files.status_of(second).model.language == "zh"
+    assert run(new_run()).model.language == ""
+
+
 def test_a_disk_that_is_full_is_told(monkeypatch):
     def refuse(*_):
         raise OSError(28, "No space left on device")
