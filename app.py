@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.ui.engine import warm_up
 from pages.ui.errors import shown_to_user
+from pages.ui.fine_tune.keeping import keep_fine_tuning
 from pages.ui.hosting import MIDDLEWARE, lifespan, show_uncaught
 from pages.ui.language import choose_language, plain, t
 from pages.ui.navigation import FIRST, ICONS
@@ -39,6 +40,8 @@ def show_page() -> None:
     with links:
         for name, icon in ICONS.items():
             st.page_link(pages[name], icon=f":material/{icon}:")
+    if page is not pages["fine_tune"]:  # which does so itself
+        keep_fine_tuning()
     with shown_to_user():
         page.run()
 

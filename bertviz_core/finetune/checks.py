@@ -18,7 +18,7 @@ from bertviz_core.finetune.text_checks import (
 # A class with fewer rows cannot be learned and measured with any certainty.
 _FEW_ROWS = 10
 # Shares from which a finding is a warning.
-_MUCH_CUT, _MANY_UNKNOWN = 0.1, 0.05
+MUCH_CUT, _MANY_UNKNOWN = 0.1, 0.05
 
 
 def check_dataset(
@@ -91,19 +91,28 @@ def check_classes(dataset: Dataset) -> list[Finding]:
     return findings + check_spelling(dataset)
 
 
-def check_lengths(dataset: Dataset, lengths: Lengths, max_tokens: int) -> Finding:
+def check_lengths(
+    dataset: Dataset, lengths: Lengths, max_tokens: int, limit: int | None = None
+) -> Finding:
     """What a maximum length cuts off.
 
     Args:
         dataset: R rows.
         lengths: of the same rows.
         max_tokens: special tokens counted.
+        limit: what the model reads at most; `None` where that is not known.
     """
     share = lengths.share_cut(max_tokens)
     longest = np.argsort(-lengths.num_tokens, kind="stable")
     cut = longest[lengths.num_tokens[longest] > max_tokens]
-    is_much = share > _MUCH_CUT
+    is_much = share > MUCH_CUT
     remedy = note("Raise the maximum length; training takes longer and more memory.")
+    if limit is not None and max_tokens >= limit:
+        remedy = note(
+            "The model reads no more than {limit} tokens. Shorten the texts, or split "
+            "them into several rows, so that what tells the label stands within.",
+            limit=limit,
+        )
     return Finding(
         "lengths",
         "warning" if is_much else "notice" if share else "good",

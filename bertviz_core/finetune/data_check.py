@@ -155,7 +155,7 @@ def check_data(
     found = (
         *check_dataset(dataset),
         check_unknown(part, lengths),
-        check_lengths(part, lengths, default),
+        check_lengths(part, lengths, default, max_position_embeddings),
         *extra,
     )
     if len(part) < len(dataset):

@@ -17,7 +17,9 @@ from pages.ui.fine_tune import (
     try_chosen,
     trying,
 )
-from pages.ui.fine_tune.answers import keep_all, look, look_at_run
+from pages.ui.fine_tune.answers import look, look_at_run
+from pages.ui.fine_tune.keeping import keep_fine_tuning
+from pages.ui.fine_tune.running import lead_on_after_stop
 from pages.ui.fine_tune.state import FineTuneState, read_state, take_over
 from pages.ui.fine_tune.steps import choose_step, explain_closed, peek_step
 from pages.ui.fine_tune.try_chosen import can_try, explain_classes, is_tried
@@ -45,10 +47,11 @@ state = look_at_run(read_state(model_picker()))
 if state.status is not None and not state.table:
     take_over(state.status.request)
     st.rerun()
+lead_on_after_stop(state)
 # Once there is a run, the other steps ask about it alone.
 if peek_step() in ("data", "check") or not state.run_id:
     state = look(state)
-keep_all(state.run_id if state.is_trained else "", state.tables)
+keep_fine_tuning()
 open_steps = state.open_steps
 if can_try(state.model):
     open_steps = (*open_steps, "try")

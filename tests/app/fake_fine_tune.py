@@ -50,6 +50,7 @@ class FineTuneClient(FakeClient):
         super().__init__()
         self.statuses = {}
         self.requests = []
+        self.log = None  # a path
 
     def keep_table(self, file):
         self._asked("keep_table")
@@ -106,6 +107,10 @@ class FineTuneClient(FakeClient):
                 "removed when nobody has looked at them for a while. Start it again."
             )
         return self.statuses[run_id]
+
+    def training_log(self, run_id):
+        self._asked("training_log", run_id)
+        return str(self.log)
 
     def stop_training(self, run_id):
         self._asked("stop_training", run_id)

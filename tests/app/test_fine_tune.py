@@ -12,9 +12,10 @@ from bertviz_core.finetune import workplace
 from bertviz_core.finetune.request import SAMPLES, TrainingRequest
 from bertviz_core.finetune.schedule import learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.finetune.table_limits import Limits
+from bertviz_core.finetune.table_limits import LEASE_VARIABLE, Limits
 from pages.ui import engine
 from pages.ui.fine_tune.state import STEPS
+from tests.app.fake_client import CONFIG
 from tests.app.fake_fine_tune import MODEL, RUN, FineTuneClient, status_of
 
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
@@ -430,6 +431,29 @@ def test_the_share_that_is_cut_follows_the_slider_without_a_question(open_step, 
     assert address(app)["ft_max_tokens"] == "16"
 
 
+def test_texts_that_are_all_too_long_are_said_with_a_remedy(open_step, tuner):
+    limit = CONFIG["max_position_embeddings"]
+    text = "text,label\n" + "".join(
+        f"{'word ' * (limit + row)},{row % 2}\n" for row in range(40)
+    )
+    app = open_step("check", ft_table=table_of(tuner, text))
+    said = said_in(app.warning)
+    assert f"At {limit} tokens, 100.0 % of the texts lose their end" in said
+    assert f"The model reads no more than {limit} tokens" in said
+    assert "Raise the maximum length" not in said
+    assert app.get_by_key("ft_rows_lengths").type == "popover"
+
+
+def test_a_maximum_that_cuts_many_texts_is_a_warning_that_follows_it(open_step, tuner):
+    text = "text,label\n" + "".join(
+        f"{'word ' * (row % 12 + 1)},{row % 2}\n" for row in range(96)
+    )
+    app = open_step("check", ft_table=table_of(tuner, text))
+    assert "lose their end" not in said_in(app.warning)
+    app.slider(key="ft_field_max_tokens").set_value(8).run()
+    assert "50% of the texts lose their end. Raise" in said_in(app.warning)
+
+
 def test_another_share_draws_anew(open_step, tuner):
     app = open_step("check")
     app.slider(key="ft_field_validation_rate").set_value(0.5).run()
@@ -543,6 +567,20 @@ def test_another_level_takes_its_own_defaults(open_step):
     assert app.number_input(key="ft_option_batch_size").value == 16
 
 
+def test_the_name_of_the_model_follows_the_table(open_step, tuner):
+    app = open_step("train")
+    app.text_input(key="ft_title").set_value("my letters").run()
+    app.get_by_key("ft_step").set_value("data").run()
+    app.get_by_key("ft_step").set_value("train").run()
+    assert app.text_input(key="ft_title").value == "my letters"
+    app.get_by_key("ft_step").set_value("data").run()
+    app.file_uploader[0].set_value(("mine.csv", UNEQUAL.encode(), "text/csv")).run()
+    app.get_by_key("ft_step").set_value("train").run()
+    assert app.text_input(key="ft_title").value == "mine.csv"
+    app.button(key="ft_start").click().run()
+    assert tuner.requests[0].title == "mine.csv"
+
+
 @pytest.mark.parametrize(
     ("name", "proposed"), [("epochs", 15), ("learning_rate", 1e-3)]
 )
@@ -603,6 +641,10 @@ def test_a_running_training_shows_what_it_told(open_step, tuner, language, shown
     np.testing.assert_allclose(raw["y"], np.linspace(1.5, 0.5, 14), rtol=1e-6)
     best = traces_of(app, "fine_tune_metric")[1]
     assert (best["x"], best["y"]) == ([1], [0.625])
+    rates, now = traces_of(app, "fine_tune_schedule")
+    assert len(rates["x"]) == 28
+    assert now["x"] == [14]
+    assert now["y"] == [rates["y"][13]]
     assert "1:01" in shown(app)
     assert "324" in shown(app)
 
@@ -616,6 +658,66 @@ def test_a_broken_run_says_so_and_goes_on_when_asked(open_step, tuner, state):
     app.button(key="ft_resume").click().run()
     assert ("resume_training", RUN) in tuner.calls
     assert app.get_by_key("ft_stop")
+
+
+def test_the_curves_of_a_broken_run_can_be_taken_away(open_step, tuner, tmp_path):
+    tuner.log = tmp_path / "log.zip"
+    tuner.log.write_bytes(b"curves")
+    request = finished_request()
+    tuner.statuses[RUN] = status_of(request, "failed", has_log=True)
+    app = open_step("train", ft_run_id=RUN)
+    assert "ft_run_log" in {button.key for button in app.get("download_button")}
+    assert ("training_log", RUN) in tuner.calls
+
+
+@pytest.mark.parametrize("state", ["failed", "interrupted"])
+@pytest.mark.parametrize("page", ["home", "activations"])
+def test_a_run_is_kept_from_every_page(open_step, tuner, state, page):
+    tuner.statuses[RUN] = status_of(finished_request(), state)
+    app = open_step("train", ft_run_id=RUN)
+    assert tuner.calls.count(("renew_training", RUN)) == 1
+    app.switch_page(f"pages/views/{page}.py").run()
+    assert not app.exception
+    assert tuner.calls.count(("renew_training", RUN)) == 2
+    assert tuner.calls.count(("renew_table", SAMPLES["en"])) == 2
+
+
+def test_a_visit_without_fine_tuning_renews_nothing(open_app, tuner):
+    open_app("home")
+    assert not {"renew_table", "renew_training"} & {call[0] for call in tuner.calls}
+
+
+@pytest.mark.parametrize("step", ["train", "data"])
+def test_a_run_that_was_stopped_here_leads_on_to_its_scores(open_step, tuner, step):
+    tuner.statuses[RUN] = status_of(finished_request(), "running")
+    app = open_step("train", ft_run_id=RUN, ft_table=SAMPLES["zh"])
+    app.button(key="ft_stop").click().run()
+    app.get_by_key("ft_step").set_value(step).run()
+    tuner.statuses[RUN] = status_of(
+        finished_request(), "stopped", ending="asked", model=MODEL
+    )
+    app.run()
+    assert app.get_by_key("ft_step").value == {"train": "evaluate"}.get(step, step)
+    app.get_by_key("ft_step").set_value("train").run()
+    assert app.get_by_key("ft_step").value == "train"
+
+
+def test_a_run_that_ended_by_itself_stays_where_it_is(open_step, tuner):
+    tuner.statuses[RUN] = status_of(finished_request(), "done", model=MODEL)
+    app = open_step("train", ft_run_id=RUN)
+    assert app.get_by_key("ft_step").value == "train"
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "20 minutes"), ("zh", "20 分钟")]
+)
+def test_pages_say_how_long_this_server_keeps_things(
+    open_step, tuner, monkeypatch, language, said
+):
+    monkeypatch.setenv(LEASE_VARIABLE, "20")
+    assert said in said_in(open_step(language=language).markdown)
+    tuner.statuses[RUN] = status_of(finished_request(), "running")
+    assert said in said_in(open_step("train", language, ft_run_id=RUN).markdown)
 
 
 @pytest.mark.parametrize("ending", ["finished", "no_better", "asked", "not_a_number"])
@@ -666,6 +768,7 @@ def test_trainings_of_a_visit_can_be_opened_again(open_step, tuner):
     tuner.statuses[RUN] = status_of(tuner.requests[0], "done", model=MODEL)
     app.run()
     app.button(key="ft_again").click().run()
+    assert "keep the link in the address bar" in said_in(app.caption)
     app.button(key=f"ft_earlier_{RUN}").click().run()
     assert address(app)["ft_run_id"] == RUN
 

@@ -159,8 +159,10 @@ def test_a_running_training_is_stopped_and_keeps_the_best(visit):
     page.wait_for_url("**/activations*")
     page.get_by_role("link", name="Fine-tune").first.click()
     stop.click(timeout=TRAINING_SECONDS * 1000)
-    stopped = page.get_by_text(words("en")["ended_stopped"])
-    stopped.wait_for(timeout=TRAINING_SECONDS * 1000)
+    page.wait_for_url("**ft_step=evaluate*", timeout=TRAINING_SECONDS * 1000)
+    settle(page)
+    page.get_by_test_id("stButtonGroup").get_by_text("3 Train").first.click()
+    page.get_by_text(words("en")["ended_stopped"]).wait_for()
     assert page.locator(".st-key-ft_go_train button").is_visible()
 
 

@@ -117,6 +117,13 @@ def test_what_a_length_cuts_off_is_found_with_the_longest_rows_first(measured):
     assert check_lengths(*measured, max_tokens=7).severity == "good"
 
 
+def test_what_to_do_about_long_texts_depends_on_what_the_model_reads(measured):
+    free = check_lengths(*measured, max_tokens=4, limit=9)
+    assert "Raise the maximum length" in in_english(free.remedy)
+    at_limit = check_lengths(*measured, max_tokens=4, limit=4)
+    assert "no more than 4 tokens" in in_english(at_limit.remedy)
+
+
 def test_unknown_tokens_are_found(measured):
     found = check_unknown(*measured)
     assert (found.severity, found.rows) == ("warning", (5,))

@@ -20,7 +20,6 @@ from pages.ui.head import model_at_work
 
 # The engine keeps a table while somebody asks for it: ask now and then.
 TTL_SECONDS = 600
-_RENEW_SECONDS = 300
 HASHED: dict[str | type[Any], Callable[[Any], Any]] = {
     TableSource: repr,
     DataChoice: repr,
@@ -101,22 +100,6 @@ def look_at_run(state: FineTuneState) -> FineTuneState:
         return dataclasses.replace(state, status=client().training(state.run_id))
     except BertVizError as error:
         return dataclasses.replace(state, run_problem=error)
-
-
-@st.fragment(run_every=_RENEW_SECONDS)
-def keep_all(run_id: str, tables: tuple[str, ...]) -> None:
-    """Tells the engine now and then that somebody still has the page open.
-
-    What it is not told of is removed after an hour.
-
-    Args:
-        run_id: of a run that has left a model, or "".
-        tables: what `keep_table` returned.
-    """
-    if run_id:
-        client().renew_training(run_id)
-    for table in tables:
-        client().renew_table(table)
 
 
 def choose_columns(view: TableView, state: FineTuneState) -> ColumnChoice:

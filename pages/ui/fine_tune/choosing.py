@@ -23,7 +23,7 @@ from pages.ui.fine_tune.state import (
 )
 from pages.ui.fine_tune.steps import offer_step
 from pages.ui.fine_tune.uploading import upload_table
-from pages.ui.fine_tune.wording import say, show_notes
+from pages.ui.fine_tune.wording import lease, say, show_notes
 from pages.ui.language import plain, t
 from pages.ui.models import choose, known_models, language_of
 
@@ -116,7 +116,8 @@ def _offer_tables(state: FineTuneState) -> None:
                 width="stretch",
             )
     with own:
-        st.markdown(t("fine_tune.upload_explained", limit=_MEGABYTES))
+        said = t("fine_tune.upload_explained", limit=_MEGABYTES, time=lease())
+        st.markdown(said)
         found = upload_table("table", t("fine_tune.upload"))
     if found is not None:
         _choose(*found)
@@ -126,7 +127,7 @@ def _offer_tables(state: FineTuneState) -> None:
 def _choose(table: str, name: str) -> None:
     before = remember()
     if before.table and before.table == st.session_state.get(_UNREADABLE):
-        # Nobody will come back to it, so it need not lie here for an hour.
+        # Nobody will come back to it, so it need not lie here until its lease ends.
         client().forget_table(before.table)
     elif before.table and before.table != table:
         st.session_state[_BEFORE] = (before.table, before.name)

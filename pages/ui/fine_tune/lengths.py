@@ -7,6 +7,7 @@ import math
 import streamlit as st
 
 from bertviz_core.figures.finetune_data import bars_of_lengths, lengths_figure
+from bertviz_core.finetune.checks import MUCH_CUT
 from bertviz_core.finetune.data_check import DataCheck
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.balance import data_words
@@ -52,12 +53,11 @@ def choose_length(check: DataCheck) -> None:
             step=_STEP,
             help=t("fine_tune.max_tokens_help", default=check.default_max_tokens),
         )
-    whole, tokens = st.columns(2)
     share = lengths.share_cut(max_tokens)
-    whole.metric(t("fine_tune.texts_cut"), f"{share:.1%}")
-    tokens.metric(
-        t("fine_tune.tokens_cut"), f"{lengths.share_tokens_cut(max_tokens):.1%}"
-    )
+    _show_cut(share, lengths.share_tokens_cut(max_tokens))
+    if share > MUCH_CUT and max_tokens < top:
+        said = t("fine_tune.much_is_cut", share=share)
+        st.warning(said, icon=":material/content_cut:")
     bars = bars_of_lengths(lengths.num_tokens, lengths.num_rows, max_tokens, top)
     show_figure(
         lengths_figure(bars, max_tokens, data_words()),
@@ -75,6 +75,12 @@ def choose_length(check: DataCheck) -> None:
             plain("fine_tune.figure_rows"): lengths.num_rows.tolist(),
         },
     )
+
+
+def _show_cut(share: float, share_of_tokens: float) -> None:
+    whole, tokens = st.columns(2)
+    whole.metric(t("fine_tune.texts_cut"), f"{share:.1%}")
+    tokens.metric(t("fine_tune.tokens_cut"), f"{share_of_tokens:.1%}")
 
 
 def _least(check: DataCheck) -> int:

@@ -19,30 +19,53 @@ from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 
 
-def show_schedule(settings: FinetuneSettings, num_rows: int) -> None:
+def show_schedule_so_far(status: TrainingStatus) -> None:
+    """Draws the learning rate of a run, with a mark where it is.
+
+    Args:
+        status: of the run; nothing is drawn before its first step.
+    """
+    settings = status.request.settings
+    if status.step and status.num_epochs:
+        in_epoch = status.num_steps // status.num_epochs
+        show_schedule(settings, in_epoch * settings.batch_size, status.step)
+
+
+def show_schedule(
+    settings: FinetuneSettings, num_rows: int, step: int | None = None
+) -> None:
     """Draws the learning rate of every step.
 
     Args:
         settings: of the run.
         num_rows: of an epoch.
+        step: steps that are done, marked on the curve.
     """
     rates = learning_rates(settings, num_rows)
     in_epoch = steps_per_epoch(num_rows, settings.batch_size)
     show_figure(
-        schedule_figure(rates, in_epoch, words=_words()),
+        schedule_figure(rates, in_epoch, step, _words()),
         name="fine_tune_schedule",
-        description=t(
-            f"fine_tune.schedule_described_{settings.decay}",
-            steps=len(rates),
-            epochs=settings.epochs,
-            peak=f"{settings.learning_rate:g}",
-            warmup=settings.warmup_rate,
-        ),
+        description=_described(settings, rates, step),
         columns={
             plain("fine_tune.figure_step"): list(range(1, len(rates) + 1)),
             plain("fine_tune.figure_learning_rate"): rates.tolist(),
         },
     )
+
+
+def _described(settings: FinetuneSettings, rates: np.ndarray, step: int | None) -> str:
+    said = t(
+        f"fine_tune.schedule_described_{settings.decay}",
+        steps=len(rates),
+        epochs=settings.epochs,
+        peak=f"{settings.learning_rate:g}",
+        warmup=settings.warmup_rate,
+    )
+    if step is None:
+        return said
+    now = float(rates[min(step, len(rates)) - 1])
+    return f"{said} {t('fine_tune.schedule_now', step=step, rate=f'{now:.3g}')}"
 
 
 def show_curves(status: TrainingStatus) -> None:

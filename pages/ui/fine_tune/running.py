@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.training_status import TrainingStatus
 from pages.ui.engine import client
 from pages.ui.errors import sentence, shown_to_user
-from pages.ui.fine_tune.progress import latest_rate, metric_name, show_curves
-from pages.ui.fine_tune.state import FineTuneState, remember
-from pages.ui.fine_tune.steps import offer_step
-from pages.ui.fine_tune.wording import duration, say
+from pages.ui.fine_tune.progress import (
+    latest_rate,
+    metric_name,
+    show_curves,
+    show_schedule_so_far,
+)
+from pages.ui.fine_tune.state import FineTuneState, go_to, remember
+from pages.ui.fine_tune.steps import offer_step, peek_step
+from pages.ui.fine_tune.wording import duration, lease, say
 from pages.ui.language import plain, t
 from pages.ui.markdown import table
 
@@ -21,6 +28,8 @@ _LOG_HEIGHT = 220  # pixels
 _RESUMABLE = ("failed", "interrupted")
 # There is nothing left to stop.
 _AFTER_STEPS = ("evaluate", "pack")
+# Key of the session: the run that a visitor has stopped.
+_STOPPED = "ft_stopped"
 _NOT_SHOWN = ("level", "num_top_layers", "epoch_factor")
 
 
@@ -44,7 +53,7 @@ def show_run(state: FineTuneState) -> None:
         st.info(t("fine_tune.other_table", title=title), icon=":material/info:")
         _offer_another(t("fine_tune.train_this_table"))
     if not status.is_finished:
-        st.markdown(t("fine_tune.run_goes_on"))
+        st.markdown(t("fine_tune.run_goes_on", time=lease()))
         _watch(status.run_id)
         return
     _show_ending(status)
@@ -70,8 +79,25 @@ def _watch(run_id: str) -> None:
         _offer_stop(status)
     _show_numbers(status)
     show_curves(status)
+    show_schedule_so_far(status)
     _show_log(status)
     _show_settings(status)
+
+
+def lead_on_after_stop(state: FineTuneState) -> None:
+    """Opens the next step when the run that was stopped here has left its best.
+
+    Call it before the row of steps is drawn.
+
+    Args:
+        state: with or without a run.
+    """
+    if state.status is None or not state.status.is_finished:
+        return
+    was_stopped = st.session_state.pop(_STOPPED, "") == state.run_id
+    if was_stopped and state.is_trained and peek_step() == "train":
+        st.toast(t("fine_tune.ended_asked"), icon=":material/check_circle:")
+        go_to("evaluate")
 
 
 def _offer_stop(status: TrainingStatus) -> None:
@@ -84,6 +110,7 @@ def _offer_stop(status: TrainingStatus) -> None:
     if stop:
         with shown_to_user(stop=False):
             client().stop_training(status.run_id)
+            st.session_state[_STOPPED] = status.run_id
             st.info(t("fine_tune.stopping"), icon=":material/hourglass_top:")
 
 
@@ -117,12 +144,27 @@ def _show_ending(status: TrainingStatus) -> None:
     else:
         st.error(t("fine_tune.ended_failed"), icon=":material/error:")
     _explain(status.error)
+    if status.has_log:
+        _offer_log(status)
     if status.state in _RESUMABLE and st.button(
         t("fine_tune.resume"), key="ft_resume", icon=":material/resume:"
     ):
         with shown_to_user(stop=False):
             client().resume_training(status.run_id)
             st.rerun()
+
+
+def _offer_log(status: TrainingStatus) -> None:
+    """Draws the way to the curves of a run that has left no model."""
+    st.download_button(
+        t("fine_tune.download_log"),
+        Path(client().training_log(status.run_id)).read_bytes,
+        file_name=plain("fine_tune.log_file"),
+        mime="application/zip",
+        key="ft_run_log",
+        icon=":material/monitoring:",
+        on_click="ignore",
+    )
 
 
 def _explain(error: BertVizError | None) -> None:

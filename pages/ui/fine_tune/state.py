@@ -20,12 +20,14 @@ from bertviz_core.finetune.request import DataChoice, TableSource, TrainingReque
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table_view import TableView
 from bertviz_core.finetune.training_status import TrainingStatus
+from pages.ui.fine_tune.keeping import STATE
 from pages.ui.fine_tune.link import read_link, write_link
 
 STEPS = ("data", "check", "train", "evaluate", "try", "take")
 # Key of the session and of the address.
 STEP = "ft_step"
-_STATE = "ft_state"
+# Key of the session: what the new model is to be called.
+TITLE = "ft_title"
 # Whether the first row names the columns; "" leaves it to a guess.
 HEADERS = {"": None, "yes": True, "no": False}
 
@@ -167,8 +169,8 @@ def read_state(model: str) -> FineTuneState:
     Args:
         model: that is chosen in the sidebar.
     """
-    if _STATE not in st.session_state:
-        st.session_state[_STATE] = read_link(FineTuneState())
+    if STATE not in st.session_state:
+        st.session_state[STATE] = read_link(FineTuneState())
     return remember(model=model)
 
 
@@ -178,9 +180,9 @@ def remember(**changes: Any) -> FineTuneState:
     Args:
         changes: fields of `FineTuneState`.
     """
-    before: FineTuneState = st.session_state.get(_STATE) or FineTuneState()
+    before: FineTuneState = st.session_state.get(STATE) or FineTuneState()
     state = dataclasses.replace(before, **changes)
-    st.session_state[_STATE] = state
+    st.session_state[STATE] = state
     write_link(state, FineTuneState(), _CHOSEN)
     return state
 
@@ -196,6 +198,8 @@ def choose_table(table: str, name: str) -> None:
     kept = ("table", "name", "level", "options", "run_id")
     reset = {key: getattr(fresh, key) for key in _CHOSEN if key not in kept}
     remember(**reset | {"table": table, "name": name})
+    # The name that was proposed for the model was that of the table before.
+    st.session_state.pop(TITLE, None)
 
 
 def take_over(request: TrainingRequest) -> None:

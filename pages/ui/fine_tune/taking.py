@@ -17,6 +17,7 @@ from pages.ui.answers import forget_models
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.state import FineTuneState
+from pages.ui.fine_tune.wording import lease
 from pages.ui.head import model_at_work
 from pages.ui.language import current_language, plain, t
 from pages.ui.models import OPEN, add_uploaded, may_bring_any_model
@@ -100,7 +101,7 @@ def _offer_files(status: TrainingStatus, path: Path) -> None:
             )
     # A stranger has no way to the disk of a server, and no business with its names.
     if may_bring_any_model():
-        st.caption(t("fine_tune_results.where_it_lies", path=str(path)))
+        st.caption(t("fine_tune_results.where_it_lies", path=str(path), time=lease()))
 
 
 def _show_contents(path: Path) -> None:
@@ -152,7 +153,7 @@ def _offer_pages(entry: ModelEntry) -> None:
 
 
 def _offer_to_keep(status: TrainingStatus, path: Path) -> None:
-    st.markdown(t("fine_tune_results.keep_intro"))
+    st.markdown(t("fine_tune_results.keep_intro", time=lease()))
     kept: dict[str, ModelEntry] = st.session_state.setdefault(_KEPT, {})
     if st.button(
         t("fine_tune_results.keep"),

@@ -17,8 +17,8 @@ from pages.ui.fine_tune.levels import choose_level
 from pages.ui.fine_tune.options import choose_options
 from pages.ui.fine_tune.progress import show_schedule
 from pages.ui.fine_tune.running import show_run
-from pages.ui.fine_tune.state import FineTuneState, remember
-from pages.ui.fine_tune.wording import duration
+from pages.ui.fine_tune.state import TITLE, FineTuneState, remember
+from pages.ui.fine_tune.wording import duration, lease
 from pages.ui.language import plain, t
 
 _MOST_CHARACTERS = 60
@@ -83,7 +83,7 @@ def _offer_start(state: FineTuneState, settings: FinetuneSettings) -> None:
     title = name_box.text_input(
         t("fine_tune.model_name"),
         table_name(state),
-        key="ft_title",
+        key=TITLE,
         max_chars=_MOST_CHARACTERS,
         help=t("fine_tune.model_name_help"),
         persist_state="session",
@@ -117,6 +117,7 @@ def _offer_earlier() -> None:
     if not earlier:
         return
     st.subheader(t("fine_tune.earlier_title"), anchor=False)
+    st.caption(t("fine_tune.earlier_explained", time=lease()))
     with st.container(horizontal=True):
         for number, (run_id, title) in enumerate(earlier):
             st.button(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from bertviz_core.finetune.notes import Note
+from bertviz_core.finetune.table_limits import lease_seconds
 from pages.ui.errors import sentence
 from pages.ui.language import t
 
@@ -55,6 +56,11 @@ def duration(seconds: float) -> str:
     if seconds < 100 * 60:
         return t("fine_tune.minutes", count=round(seconds / 60))
     return t("fine_tune.hours", count=seconds / 3600)
+
+
+def lease() -> str:
+    """How long the engine keeps what nobody asks for, for a reader."""
+    return duration(lease_seconds())
 
 
 def memory(size: int) -> str:

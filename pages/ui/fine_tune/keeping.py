@@ -1,0 +1,33 @@
+"""What a visitor chose for fine-tuning is kept while any page of the app is open.
+
+It reads the session alone, so that other pages need not load this one.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.ui.engine import client
+
+# Key of the session: the `FineTuneState`.
+STATE = "ft_state"
+_RENEW_SECONDS = 300
+
+
+def keep_fine_tuning() -> None:
+    """Tells the engine now and then that somebody still has the app open.
+
+    What it is not told of ends and is removed when its lease runs out. Nothing
+    happens in a session that has not seen the fine-tuning page.
+    """
+    if STATE in st.session_state:
+        _renew()
+
+
+@st.fragment(run_every=_RENEW_SECONDS)
+def _renew() -> None:
+    state = st.session_state[STATE]
+    if state.run_id:
+        client().renew_training(state.run_id)
+    for table in state.tables:
+        client().renew_table(table)
