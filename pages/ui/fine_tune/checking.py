@@ -52,9 +52,9 @@ def show(state: FineTuneState) -> None:
             show_finding(finding, data)
     st.subheader(t("fine_tune.lengths_title"), anchor=False)
     choose_length(check)
-    finding = check.finding("lengths")
-    if finding is not None and finding.severity == "warning":
-        show_finding(finding, data)
+    too_long = check.finding("lengths")
+    if too_long is not None and too_long.severity == "warning":
+        show_finding(too_long, data)
     st.subheader(t("fine_tune.estimate_title"), anchor=False)
     show_estimate(state)
     offer_step("train", "check")
