@@ -11,6 +11,8 @@ import dataclasses
 import json
 import os
 import time
+import uuid
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,6 @@ from bertviz_core import errors
 from bertviz_core.errors import BertVizError, TrainingError
 from bertviz_core.finetune.request import TrainingRequest
 from bertviz_core.finetune.run_history import RunHistory
-from bertviz_core.finetune.tensorboard_log import pack_log
 from bertviz_core.finetune.training_status import LogEntry, TrainingStatus
 from bertviz_core.finetune.workplace import (
     RUN_PREFIX,
@@ -238,10 +239,16 @@ def _entry(folder: Path, request: TrainingRequest, language: str) -> ModelEntry 
 def pack_log_of(folder: Path) -> None:
     """Packs the log for TensorBoard of a run, as far as it was written.
 
-    A run that broke off leaves it unpacked; one that has ended has packed it.
+    The files stay, as a run that goes on adds to them.
     """
-    if (folder / LOG_FOLDER).is_dir():
-        pack_log(folder / LOG_FOLDER, folder / LOG_BUNDLE)
+    if not (folder / LOG_FOLDER).is_dir():
+        return
+    # Two visitors of one link may ask at the same time.
+    scratch = folder / f"{LOG_BUNDLE}.{uuid.uuid4().hex}"
+    with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in sorted((folder / LOG_FOLDER).iterdir()):
+            packed.write(file, f"log/{file.name}")
+    scratch.replace(folder / LOG_BUNDLE)
 
 
 def _has_log(folder: Path, state: str) -> bool:

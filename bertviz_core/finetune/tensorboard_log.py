@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-import zipfile
 from pathlib import Path
 
 from bertviz_core.finetune.events import TrainingEvent
@@ -57,18 +55,3 @@ class TensorBoardLog:
     def close(self) -> None:
         """Writes what is left."""
         self._writer.close()
-
-
-def pack_log(folder: Path, path: Path) -> None:
-    """Packs the files of a log, which stay where they are.
-
-    Args:
-        folder: that the log was written into.
-        path: of the zip file.
-    """
-    # Two visitors of one link may ask at the same time.
-    scratch = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as packed:
-        for file in sorted(folder.iterdir()):
-            packed.write(file, f"log/{file.name}")
-    scratch.replace(path)
