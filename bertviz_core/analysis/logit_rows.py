@@ -22,6 +22,22 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
+def softmax_rows(logits: np.ndarray) -> np.ndarray:
+    """Probabilities of each row.
+
+    Args:
+        logits: float `[..., V]`.
+
+    Returns:
+        float64 `[..., V]`; a row sums to 1.
+    """
+    shifted = np.asarray(logits, np.float64)
+    # Changes no probability, and no power is too large for a number.
+    shifted = shifted - shifted.max(axis=-1, keepdims=True)
+    powers = np.exp(shifted)
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
 def top_words(logits: np.ndarray, count: int) -> np.ndarray:
     """Ids of the best words of each row, best first; equals are ordered by id.
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from bertviz_core.analysis.logit_rows import log_softmax
+from bertviz_core.analysis.logit_rows import softmax_rows
 from bertviz_core.config import BertConfig
 from bertviz_core.experiments.attention_parts import visible_edges
 from bertviz_core.experiments.double_precision import dense, normed, wide
@@ -200,13 +200,13 @@ class HeadValues(Computed):
         return dense(self._model.nsp.dense, self["pooled_output"])
 
     def nsp_probs(self) -> np.ndarray:
-        return np.exp(log_softmax(self["nsp_logits"]))
+        return softmax_rows(self["nsp_logits"])
 
     def class_logits(self) -> np.ndarray:
         return dense(self._model.classifier.dense, self["pooled_output"])
 
     def class_probs(self) -> np.ndarray:
-        return np.exp(log_softmax(self["class_logits"]))
+        return softmax_rows(self["class_logits"])
 
     def mlm_transform(self) -> np.ndarray:
         return dense(self._model.mlm.transform, self._last()[self._positions])
@@ -221,7 +221,7 @@ class HeadValues(Computed):
         return decoded(self._model, self["mlm_norm"]) + wide(self._model.mlm.bias)
 
     def mlm_probs(self) -> np.ndarray:
-        return np.exp(log_softmax(self["mlm_logits"]))
+        return softmax_rows(self["mlm_logits"])
 
     def _last(self) -> np.ndarray:
         return self["final_norm" if self._config.pre_norm else "x"]

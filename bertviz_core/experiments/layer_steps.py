@@ -16,6 +16,7 @@ import functools
 import importlib
 import inspect
 import operator
+import textwrap
 
 import numpy as np
 
@@ -250,14 +251,16 @@ def _axis_sizes(explorer: Explorer, trace: Trace) -> dict[str, int]:
 
 @functools.cache
 def _locate(operation: Operation) -> CodePlace:
-    """Finds the line in the source as it is installed."""
+    """Finds the lines in the source as it is installed."""
     module = importlib.import_module(f"bertviz_core.{operation.module}")
     function = operator.attrgetter(operation.function)(module)
     lines, first = inspect.getsourcelines(function)
     found = [index for index, line in enumerate(lines) if operation.code in line]
     if len(found) < operation.occurrence:
         raise ValueError(f"`{operation.code}` is not in {operation.function}.")
-    index = found[operation.occurrence - 1]
-    return CodePlace(
-        module.__name__, operation.function, first + index, lines[index].strip()
-    )
+    start = found[operation.occurrence - 1]
+    ends = [i for i in range(start, len(lines)) if operation.last in lines[i]]
+    if not ends:
+        raise ValueError(f"`{operation.last}` is not in {operation.function}.")
+    code = textwrap.dedent("".join(lines[start : ends[0] + 1])).rstrip()
+    return CodePlace(module.__name__, operation.function, first + start, code)

@@ -16,19 +16,24 @@ from bertviz_core.trace import FrozenArrays
 
 @dataclass(frozen=True)
 class CodePlace:
-    """The line of the core that computes a step.
+    """The lines of the core that compute a step, one in most cases.
 
     Args:
         module: its dotted name.
         qualified_name: of the function in it, "Class.method".
-        line: number of the line in its file, from 1.
-        code: the line, without its indentation.
+        line: number of the first line in its file, from 1.
+        code: the lines, without their common indentation.
     """
 
     module: str
     qualified_name: str
     line: int
     code: str
+
+    @property
+    def last_line(self) -> int:
+        """Number of the last line in its file, from 1."""
+        return self.line + self.code.count("\n")
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,9 @@ class Operation:
             the last one before the layer or the head.
         module: of the core, less `bertviz_core.`.
         function: qualified name in it.
-        code: part of the line that does it.
+        code: part of the line that does it, or of the first of several.
         occurrence: which of several such lines, from 1.
+        last: part of the last line, where several belong together.
     """
 
     axes: str
@@ -36,6 +37,7 @@ class Operation:
     function: str
     code: str
     occurrence: int = 1
+    last: str = ""
 
 
 _ATTENTION = ("model.attention", "SelfAttention.call")
@@ -45,11 +47,10 @@ _EMBEDDINGS = ("model.embeddings", "Embeddings.call")
 _MLM = ("model.heads", "MaskedLanguageModelHead.call")
 _POOLER = ("model.heads", "Pooler.call")
 _CLASSIFIER = ("model.heads", "ClassifierHead.call")
-_SOFTMAX = ("analysis.logit_rows", "log_softmax")
-_NORM = ("model.layers", "LayerNorm.call", "normed * self.gamma + self.beta")
+_SOFTMAX = ("analysis.logit_rows", "softmax_rows", "powers = np.exp(shifted)")
+_NORM = ("model.layers", "LayerNorm.call", "mean = ops.mean(wide")
 _RESIDUAL = "x = x + self.dropout(update, training=training)"
 _LOGITS = "self.dense(self.dropout(pooled_output, training=training))"
-_EXPONENT = "shifted - np.log(np.exp(shifted)"
 
 
 def _norm(x: str) -> str:
@@ -58,6 +59,11 @@ def _norm(x: str) -> str:
         rf"\gamma \odot \frac{{{x} - \mu({x})}}"
         rf"{{\sqrt{{\sigma^2({x}) + \varepsilon}}}} + \beta"
     )
+
+
+def _normed(result: str, x: str, source: str, axes: str = "TH") -> Operation:
+    formula, last = f"{result} = {_norm(x)}", "normed * self.gamma + self.beta"
+    return Operation(axes, formula, (source,), *_NORM, last=last)
 
 
 # How g comes of u, by `hidden_act`.
@@ -73,7 +79,7 @@ _ACTIVATIONS = {
 def _as_probs(axes: str, logits: str, index: str) -> Operation:
     power = rf"e^{{\ell_{{{index}}}}}"
     formula = rf"p_{{{index}}} = \frac{{{power}}}{{\sum_{{j}} e^{{\ell_{{j}}}}}}"
-    return Operation(axes, formula, (logits,), *_SOFTMAX, _EXPONENT)
+    return Operation(axes, formula, (logits,), *_SOFTMAX, last="powers / powers.sum(")
 
 
 def _looked_up(formula: str, code: str) -> Operation:
@@ -111,9 +117,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             *_EMBEDDINGS,
             "words + positions + segments",
         ),
-        "embedding_norm": Operation(
-            "TH", f"x^{{(0)}} = {_norm('e')}", ("embedding_sum",), *_NORM
-        ),
+        "embedding_norm": _normed("x^{(0)}", "e", "embedding_sum"),
         "query": _projected("NQD", "Q"),
         "key": _projected("NKD", "K"),
         "value": _projected("NKD", "V"),
@@ -122,7 +126,8 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             r"S_n = \frac{Q_n K_n^\top}{\sqrt{D}}",
             ("query", "key"),
             *_ATTENTION,
-            "scores = ops.matmul(query, ops.swapaxes(key, -1, -2))",
+            "query = query / math.sqrt(self.config.head_size)",
+            last="scores = ops.matmul(query, ops.swapaxes(key, -1, -2))",
         ),
         "masked_scores": Operation(
             "NQK",
@@ -144,6 +149,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             ("attention_probs", "value"),
             *_ATTENTION,
             "context = ops.matmul(self.dropout(probs",
+            last="self._merge_heads(context)",
         ),
         "attention_output": Operation(
             "TH",
@@ -155,9 +161,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "attention_residual": Operation(
             "TH", "r = x + a", (BEFORE, "attention_output"), *_BLOCK, _RESIDUAL
         ),
-        "attention_norm": Operation(
-            "TH", f"y = {_norm('r')}", ("attention_residual",), *_NORM
-        ),
+        "attention_norm": _normed("y", "r", "attention_residual"),
         "intermediate": Operation(
             "TI",
             r"u = y W^{1} + b^{1}",
@@ -187,10 +191,8 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             _RESIDUAL,
             2,
         ),
-        "output_norm": Operation(
-            "TH", f"x' = {_norm('s')}", ("output_residual",), *_NORM
-        ),
-        "final_norm": Operation("TH", f"h = {_norm('x^{(L)}')}", (BEFORE,), *_NORM),
+        "output_norm": _normed("x'", "s", "output_residual"),
+        "final_norm": _normed("h", "x^{(L)}", BEFORE),
         "pooler_dense": Operation(
             "H",
             r"z = h_{\mathtt{[CLS]}} W^{P} + b^{P}",
@@ -223,7 +225,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "mlm_activation": Operation(
             "PH", _ACTIVATIONS["gelu"], ("mlm_transform",), *_MLM, "self.activation("
         ),
-        "mlm_norm": Operation("PH", f"m = {_norm('g')}", ("mlm_activation",), *_NORM),
+        "mlm_norm": _normed("m", "g", "mlm_activation", "PH"),
         "mlm_logits": Operation(
             "PV",
             r"\ell = m\, (E^{\mathrm{word}})^\top + b",

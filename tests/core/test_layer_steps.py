@@ -258,15 +258,34 @@ def test_a_sum_is_that_of_its_inputs_and_every_step_leads_to_an_answer(case, val
     assert set(steps) - reached == pooled | {"class_logits", "class_probs"}
 
 
-def test_the_place_is_a_line_of_the_core_that_exists(case):
+def test_the_place_is_lines_of_the_core_that_exist(case):
     for step in list_steps(case.explorer, case.trace):
-        module = importlib.import_module(step.place.module)
-        function = operator.attrgetter(step.place.qualified_name)(module)
+        place = step.place
+        module = importlib.import_module(place.module)
+        function = operator.attrgetter(place.qualified_name)(module)
         lines, first = inspect.getsourcelines(function)
-        source = inspect.getsource(module).splitlines()
-        assert source[step.place.line - 1].strip() == step.place.code
-        assert first <= step.place.line < first + len(lines)
-        assert not step.place.code.startswith("#")
+        source = inspect.getsource(module).splitlines()[place.line - 1 :]
+        for line, shown in zip(source, place.code.splitlines(), strict=False):
+            assert line.strip() == shown.strip()
+        assert first <= place.line <= place.last_line < first + len(lines)
+        assert not place.code.startswith("#")
+
+
+def test_the_code_holds_all_that_the_formula_says(explorer):
+    steps = {step.name: step for step in list_steps(explorer, explorer.trace(TEXT))}
+    scores = steps["layer_1/attention_scores"].place.code
+    assert "math.sqrt(self.config.head_size)" in scores
+    assert "ops.matmul(query" in scores
+    for name in ("nsp_probs", "class_probs", "mlm_probs"):
+        shown = steps[name].place.code
+        assert "np.exp(" in shown
+        assert "/ powers.sum(" in shown
+        assert "log" not in shown
+    for name in ("embedding_norm", "layer_0/output_norm", "mlm_norm"):
+        shown = steps[name].place.code
+        for part in ("mean = ", "variance = ", "self.epsilon", "self.gamma"):
+            assert part in shown
+    assert "self._merge_heads(context)" in steps["layer_0/context"].place.code
 
 
 def test_the_two_residuals_of_a_layer_are_two_lines(explorer):

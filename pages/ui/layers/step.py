@@ -1,4 +1,4 @@
-"""One step: what it does, its formula, its numbers, its line of code."""
+"""One step: what it does, its formula, its numbers, its lines of code."""
 
 from __future__ import annotations
 
@@ -71,12 +71,15 @@ def _show_inputs(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
 
 
 def _show_code(step: LayerStep) -> None:
-    st.code(step.place.code, language="python", wrap_lines=True)
+    place = step.place
+    st.code(place.code, language="python", wrap_lines=True)
+    is_one = place.line == place.last_line
     st.caption(
         t(
-            "layers.code_place",
-            file=step.place.module.replace(".", "/") + ".py",
-            line=step.place.line,
-            function=step.place.qualified_name,
+            "layers.code_place" if is_one else "layers.code_places",
+            file=place.module.replace(".", "/") + ".py",
+            line=place.line,
+            function=place.qualified_name,
+            **({} if is_one else {"last": place.last_line}),
         )
     )
