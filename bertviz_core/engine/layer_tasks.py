@@ -17,12 +17,15 @@ from bertviz_core.experiments.step_results import (
 )
 
 
-def layer_steps(model: str, text: str, cut: bool = False) -> tuple[LayerStep, ...]:
+def layer_steps(
+    model: str, text: str, pair: str | None = None, cut: bool = False
+) -> tuple[LayerStep, ...]:
     """Every operation in its order, the masked-word head asked at one token.
 
     Args:
         model: its id.
         text: the text.
+        pair: the second text.
         cut: leaves out what is beyond the last position.
 
     Raises:
@@ -30,12 +33,17 @@ def layer_steps(model: str, text: str, cut: bool = False) -> tuple[LayerStep, ..
     """
     from bertviz_core.experiments import token_numbers
 
-    trace = whole_trace(model, text, None, cut)
+    trace = whole_trace(model, text, pair, cut)
     return token_numbers.steps_for_one_token(explorer(model), trace)
 
 
 def part_numbers(
-    model: str, text: str, part: str, token: int, cut: bool = False
+    model: str,
+    text: str,
+    part: str,
+    token: int,
+    pair: str | None = None,
+    cut: bool = False,
 ) -> PartNumbers:
     """What every step of a part of the network computed for one token.
 
@@ -44,6 +52,7 @@ def part_numbers(
         text: the text.
         part: "embeddings", "layer_2" (from 0) or "heads", see `LayerStep.part`.
         token: index of the token.
+        pair: the second text.
         cut: leaves out what is beyond the last position.
 
     Raises:
@@ -51,12 +60,18 @@ def part_numbers(
     """
     from bertviz_core.experiments import token_numbers
 
-    trace = whole_trace(model, text, None, cut)
+    trace = whole_trace(model, text, pair, cut)
     return token_numbers.part_numbers(explorer(model), trace, part, token)
 
 
 def step_table(
-    model: str, text: str, step: str, token: int, head: int = 0, cut: bool = False
+    model: str,
+    text: str,
+    step: str,
+    token: int,
+    head: int = 0,
+    pair: str | None = None,
+    cut: bool = False,
 ) -> StepTable:
     """What a step computed for 64 tokens around one.
 
@@ -66,6 +81,7 @@ def step_table(
         step: name of a step with an axis of tokens.
         token: index of the token.
         head: from 0; not read for a step without heads.
+        pair: the second text.
         cut: leaves out what is beyond the last position.
 
     Raises:
@@ -73,12 +89,17 @@ def step_table(
     """
     from bertviz_core.experiments import token_numbers
 
-    trace = whole_trace(model, text, None, cut)
+    trace = whole_trace(model, text, pair, cut)
     return token_numbers.step_table(explorer(model), trace, step, token, head)
 
 
 def norm_input(
-    model: str, text: str, step: str, token: int, cut: bool = False
+    model: str,
+    text: str,
+    step: str,
+    token: int,
+    pair: str | None = None,
+    cut: bool = False,
 ) -> NormInput:
     """What a layer norm got for one token, and its weights.
 
@@ -87,6 +108,7 @@ def norm_input(
         text: the text.
         step: name of a step whose operation ends in "_norm".
         token: index of the token.
+        pair: the second text.
         cut: leaves out what is beyond the last position.
 
     Raises:
@@ -94,11 +116,13 @@ def norm_input(
     """
     from bertviz_core.experiments import token_numbers
 
-    trace = whole_trace(model, text, None, cut)
+    trace = whole_trace(model, text, pair, cut)
     return token_numbers.norm_input_at(explorer(model), trace, step, token)
 
 
-def residual_stream(model: str, text: str, cut: bool = False) -> ResidualStream:
+def residual_stream(
+    model: str, text: str, pair: str | None = None, cut: bool = False
+) -> ResidualStream:
     """Lengths of the residual and of both updates, at every layer and token.
 
     For large models and long texts there is the job `measure_residual_stream`.
@@ -106,6 +130,7 @@ def residual_stream(model: str, text: str, cut: bool = False) -> ResidualStream:
     Args:
         model: its id.
         text: the text.
+        pair: the second text.
         cut: leaves out what is beyond the last position.
 
     Raises:
@@ -113,19 +138,23 @@ def residual_stream(model: str, text: str, cut: bool = False) -> ResidualStream:
     """
     from bertviz_core.experiments import residual_stream as stream
 
-    trace = whole_trace(model, text, None, cut)
-    key = ("residual_stream", model, text, cut)
+    trace = whole_trace(model, text, pair, cut)
+    key = ("residual_stream", model, text, pair, cut)
     return ANSWERS.get(key, lambda: stream.residual_stream(explorer(model), trace))
 
 
 def measure_residual_stream(
-    progress: Progress, model: str, text: str, cut: bool = False
+    progress: Progress,
+    model: str,
+    text: str,
+    pair: str | None = None,
+    cut: bool = False,
 ) -> ResidualStream:
     """The same as a job, for large models and long texts."""
     from bertviz_core.experiments import residual_stream as stream
 
-    trace = whole_trace(model, text, None, cut)
-    key = ("residual_stream", model, text, cut)
+    trace = whole_trace(model, text, pair, cut)
+    key = ("residual_stream", model, text, pair, cut)
     return ANSWERS.get(
         key, lambda: stream.residual_stream(explorer(model), trace, progress)
     )
@@ -138,6 +167,7 @@ def strongest_neurons(
     token: int,
     num_neurons: int = 10,
     order: str = "activation",
+    pair: str | None = None,
     cut: bool = False,
 ) -> StrongNeurons:
     """The feed-forward neurons that are strongest at a token.
@@ -149,6 +179,7 @@ def strongest_neurons(
         token: index of the token.
         num_neurons: how many.
         order: "activation" or "contribution", see `neurons.strongest_neurons`.
+        pair: the second text.
         cut: leaves out what is beyond the last position.
 
     Raises:
@@ -156,14 +187,19 @@ def strongest_neurons(
     """
     from bertviz_core.experiments import neurons
 
-    trace = whole_trace(model, text, None, cut)
+    trace = whole_trace(model, text, pair, cut)
     return neurons.strongest_neurons(
         explorer(model), trace, layer, token, num_neurons, order
     )
 
 
 def neuron_activations(
-    model: str, text: str, layer: int, neuron: int, cut: bool = False
+    model: str,
+    text: str,
+    layer: int,
+    neuron: int,
+    pair: str | None = None,
+    cut: bool = False,
 ) -> NeuronActivations:
     """One neuron at every token.
 
@@ -172,6 +208,7 @@ def neuron_activations(
         text: the text.
         layer: from 0.
         neuron: from 0.
+        pair: the second text.
         cut: leaves out what is beyond the last position.
 
     Raises:
@@ -179,7 +216,7 @@ def neuron_activations(
     """
     from bertviz_core.experiments import neurons
 
-    trace = whole_trace(model, text, None, cut)
+    trace = whole_trace(model, text, pair, cut)
     return neurons.neuron_activations(explorer(model), trace, layer, neuron)
 
 
@@ -190,6 +227,7 @@ def neuron_words(
     neuron: int,
     token: int | None = None,
     top_k: int = 10,
+    pair: str | None = None,
     cut: bool = False,
 ) -> NeuronWords:
     """Words that a neuron speaks for and against.
@@ -202,6 +240,7 @@ def neuron_words(
         token: index of the token for the reading "head"; `None` for "embedding",
             see `NeuronWords`.
         top_k: words on each side.
+        pair: the second text.
         cut: leaves out what is beyond the last position.
 
     Raises:
@@ -213,7 +252,7 @@ def neuron_words(
     opened = explorer(model)
     if token is None:
         return neurons.words_of_neuron(opened, layer, neuron, top_k)
-    trace = whole_trace(model, text, None, cut)
+    trace = whole_trace(model, text, pair, cut)
     return neurons.words_of_neuron_here(opened, trace, layer, neuron, token, top_k)
 
 
@@ -224,13 +263,14 @@ def neuron_factors(
     num_factors: int,
     seed: int,
     layers: tuple[int, ...] | None = None,
+    pair: str | None = None,
     cut: bool = False,
 ) -> NeuronFactors:
     """Finds groups of neurons that fire together over a text."""
     from bertviz_core.experiments import neuron_factors as factors
 
-    key = ("neuron_factors", model, text, num_factors, seed, layers, cut)
-    trace = whole_trace(model, text, None, cut)
+    key = ("neuron_factors", model, text, pair, num_factors, seed, layers, cut)
+    trace = whole_trace(model, text, pair, cut)
     return ANSWERS.get(
         key,
         lambda: factors.neuron_factors(

@@ -8,7 +8,7 @@ from pages.ui.head import model_at_work, page_head
 from pages.ui.language import t
 from pages.ui.layers.panels import ask_further
 from pages.ui.layers.terms import explain_terms
-from pages.ui.layers.texts import choose_token, edit_text
+from pages.ui.layers.texts import choose_token, edit_texts
 from pages.ui.layers.walk import walk
 from pages.ui.models import model_picker
 
@@ -21,13 +21,13 @@ page_head(
 explain_terms()
 model = model_picker()
 
-text = edit_text(model)
-if not text.strip():
+texts = edit_texts(model)
+if not texts.text.strip():
     st.info(t("layers.empty"), icon=":material/edit:")
     st.stop()
 
 with shown_to_user(), model_at_work():
-    tokenized = tokenize(model, text, cut=True)
+    tokenized = tokenize(model, texts.text, texts.pair, cut=True)
 limit = int(str(describe_model(model).config["max_position_embeddings"]))
 if tokenized.was_cut:
     st.warning(
@@ -37,7 +37,7 @@ if tokenized.was_cut:
 token = choose_token(tokenized)
 
 st.header(t("layers.walk_title"), anchor=False)
-walk(model, text, tokenized, token)
+walk(model, texts, tokenized, token)
 
 st.header(t("layers.further_title"), anchor=False)
-ask_further(model, text, tokenized, token)
+ask_further(model, texts, tokenized, token)

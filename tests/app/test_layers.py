@@ -20,7 +20,7 @@ from tests.core.checkpoint_copies import hf_copy, weights_of_hf
 
 ROOT = Path(__file__).parents[2]
 TITLES = {"en": "Layers", "zh": "逐层行走"}
-TEXT = EXAMPLES["en"][0]
+TEXT = EXAMPLES["en"][0][0]
 MASK = 6  # its index in the text
 PAGE = "pages/views/layers.py"
 
@@ -306,10 +306,72 @@ def test_a_model_without_a_word_head_has_all_its_views(without_word_head, panel)
     assert "does not follow" in json.dumps(specs(app)[0])
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_second_text_changes_segments_and_next_sentence(tmp_path, language):
+    model = str(hf_copy(tmp_path, weights_of_hf()))
+    text, pair = "ab cab [MASK]", "ba cab"
+    seen = {}
+    for second in ("", pair):
+        last = client().tokenize(model, text, second or None).num_tokens
+        app = open_page(
+            language,
+            model=model,
+            layers_text=text,
+            layers_pair=second,
+            layers_token=str(last),
+            layers_step="token_type_embeddings",
+            layers_panel="orders",
+        )
+        assert app.text_area(key="layers_pair").value == second
+        assert link_of(app, "layers_pair") == second
+        assert app.get_by_key("layers_token").value == str(last)
+        segment = strip(app).ravel()
+        app.session_state["layers_step"] = "nsp_probs"
+        app.run()
+        assert not app.exception
+        seen[second] = segment, numbers(specs(app)[0]["data"][0]["x"])
+    assert np.nanmax(np.abs(seen[""][0] - seen[pair][0])) > 1e-3
+    trace = client().trace(model, text, pair, parts=("nsp_logits",))
+    powers = np.exp(trace.nsp_logits.astype(float))
+    expected = powers / powers.sum()
+    np.testing.assert_allclose(sorted(seen[pair][1]), sorted(expected), atol=1e-5)
+    assert np.abs(np.sort(seen[pair][1]) - np.sort(seen[""][1])).max() > 1e-5
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_every_panel_reads_both_texts(panel):
+    app = open_page(layers_pair="It was old.", layers_panel=panel)
+    assert not app.exception
+    if panel == "residual":
+        read = client().tokenize(DEFAULT_MODEL, TEXT, "It was old.")
+        names = specs(app)[2]["data"][0]["x"]
+        assert len(names) == read.num_tokens
+
+
+@pytest.mark.parametrize(
+    ("lost", "sentence"),
+    [
+        (("cls.predictions",), "no masked-word head"),
+        (("cls.seq_relationship",), "no next-sentence head"),
+        (("cls.seq_relationship", "bert.pooler"), "no pooler"),
+        ((), ""),
+    ],
+)
+def test_missing_heads_are_named(tmp_path, lost, sentence):
+    kept = {k: v for k, v in weights_of_hf().items() if not k.startswith(lost)}
+    model = str(hf_copy(tmp_path, kept))
+    app = open_page(model=model, layers_text="ab cab ba", layers_panel="orders")
+    found = "This model has no" in said(app)
+    assert found == bool(lost)
+    assert sentence in said(app)
+    names = [step.operation for step in client().layer_steps(model, "ab cab ba")]
+    assert ("nsp_probs" in names) == (sentence in ("", "no masked-word head"))
+
+
 def test_a_chinese_example_is_there_for_a_model_that_reads_chinese(monkeypatch):
     monkeypatch.setattr(texts, "language_of", lambda model: "zh")
     app = open_page("zh")
-    assert app.text_area(key="layers_text").value == EXAMPLES["zh"][0]
+    assert app.text_area(key="layers_text").value == EXAMPLES["zh"][0][0]
     names = app.get_by_key("layers_token").options
     assert any("MASK" in name for name in names)
 
@@ -318,16 +380,16 @@ def test_an_untouched_example_follows_the_language_of_the_model(monkeypatch):
     language = {DEFAULT_MODEL: "en"}
     monkeypatch.setattr(texts, "language_of", lambda model: language[model])
     app = open_page()
-    assert app.text_area(key="layers_text").value == EXAMPLES["en"][0]
+    assert app.text_area(key="layers_text").value == EXAMPLES["en"][0][0]
     language[DEFAULT_MODEL] = "zh"
     app.run()
-    assert app.text_area(key="layers_text").value == EXAMPLES["zh"][0]
+    assert app.text_area(key="layers_text").value == EXAMPLES["zh"][0][0]
 
 
 def test_an_example_in_a_link_stays_whatever_the_model_reads():
-    app = open_page(layers_text=EXAMPLES["zh"][0])
+    app = open_page(layers_text=EXAMPLES["zh"][0][0])
     app.button(key="layers_look").click().run()
-    assert app.text_area(key="layers_text").value == EXAMPLES["zh"][0]
+    assert app.text_area(key="layers_text").value == EXAMPLES["zh"][0][0]
 
 
 def test_long_work_waits_for_a_button_and_ends_in_the_same_figure(monkeypatch):

@@ -7,6 +7,7 @@ import streamlit as st
 from bertviz_core.experiments.step_results import LayerStep, StepTable
 from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.trace import TokenizedText
+from pages.ui.attention.texts import Texts
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
@@ -41,7 +42,8 @@ def offer_all_tokens(
         return
     head = _choose_head(step.shape[0]) if "N" in step.axes else 0
     with model_at_work():
-        table = step_table(model, tokenized.text, step.name, token, head)
+        texts = Texts(tokenized.text, tokenized.pair)
+        table = step_table(model, texts, step.name, token, head)
     _show(step, table, token, tokenized)
 
 

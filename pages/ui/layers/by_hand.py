@@ -15,6 +15,7 @@ from bertviz_core.figures.layer_lines import lines_figure, norm_formulas
 from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
+from pages.ui.attention.texts import Texts
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
@@ -28,12 +29,14 @@ _FEW = 32  # numbers that can be drawn as points
 
 
 @st.fragment
-def norm_by_hand(model: str, text: str, tokenized: TokenizedText, token: int) -> None:
+def norm_by_hand(
+    model: str, texts: Texts, tokenized: TokenizedText, token: int
+) -> None:
     """Draws the sliders, the vector before and after, and the arithmetic.
 
     Args:
         model: its id; asked only for a vector of its own.
-        text: what it reads.
+        texts: what it reads.
         tokenized: the same, in tokens.
         token: index of the token that is followed.
     """
@@ -52,7 +55,7 @@ def norm_by_hand(model: str, text: str, tokenized: TokenizedText, token: int) ->
             gamma, beta = np.ones_like(vector), np.zeros_like(vector)
             own = _EPSILONS[0]
         else:
-            real = _real(model, text, tokenized, token)
+            real = _real(model, texts, tokenized, token)
             vector, gamma, beta, own = real.vector, real.gamma, real.beta, real.epsilon
         shift, scale, epsilon = _choose_change(source, own)
         changed = change_vector(vector, shift, scale)
@@ -69,10 +72,10 @@ def norm_by_hand(model: str, text: str, tokenized: TokenizedText, token: int) ->
                 st.latex(formula)
 
 
-def _real(model: str, text: str, tokenized: TokenizedText, token: int) -> NormInput:
+def _real(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> NormInput:
     norms = {
         step.name: step_name(step)
-        for step in layer_steps(model, text)
+        for step in layer_steps(model, texts)
         if step.operation.endswith("_norm")
     }
     chosen = choose_linked(
@@ -82,7 +85,7 @@ def _real(model: str, text: str, tokenized: TokenizedText, token: int) -> NormIn
         key="layers_by_hand_norm",
         format_func=norms.__getitem__,
     )
-    found = norm_input(model, text, chosen, token)
+    found = norm_input(model, texts, chosen, token)
     st.caption(
         t(
             "layers.by_hand_of_token",

@@ -11,6 +11,7 @@ from bertviz_core.figures.token_grid import token_grid_figure
 from bertviz_core.figures.value_map import value_map_figure
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, tokenize
+from pages.ui.attention.texts import Texts
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
@@ -25,12 +26,12 @@ _SHORT_WORK = 2_000_000
 
 
 @st.fragment
-def explore_factors(model: str, text: str) -> None:
+def explore_factors(model: str, texts: Texts) -> None:
     """Draws the settings, then each group over the tokens.
 
     Args:
         model: its id.
-        text: what it reads.
+        texts: what it reads.
     """
     st.markdown(t("layers.factors_intro"))
     with shown_to_user():
@@ -40,14 +41,15 @@ def explore_factors(model: str, text: str) -> None:
         neurons = int(str(config["intermediate_size"])) * (
             len(layers) if layers else num_layers
         )
-        tokens = tokenize(model, text, cut=True).num_tokens
+        tokens = tokenize(model, texts.text, texts.pair, cut=True).num_tokens
         found: NeuronFactors | None = ask_job(
             "layers_factors",
             t("layers.factors_start"),
             "neuron_factors",
             at_once=tokens * neurons * count < _SHORT_WORK,
             model=model,
-            text=text,
+            text=texts.text,
+            pair=texts.pair,
             num_factors=count,
             seed=seed,
             layers=layers,

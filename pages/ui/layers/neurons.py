@@ -12,6 +12,7 @@ from bertviz_core.figures.layer_strip import named_bars_figure, strip_figure
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
+from pages.ui.attention.texts import Texts
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
@@ -29,13 +30,13 @@ _NUM_WORDS = 8
 
 @st.fragment
 def explore_neurons(
-    model: str, text: str, tokenized: TokenizedText, token: int
+    model: str, texts: Texts, tokenized: TokenizedText, token: int
 ) -> None:
     """Draws the strongest neurons, and all about one of them.
 
     Args:
         model: its id.
-        text: what it reads.
+        texts: what it reads.
         tokenized: the same, in tokens.
         token: index of the token that is followed.
     """
@@ -44,15 +45,17 @@ def explore_neurons(
     with shown_to_user():
         layer, order = _choose_layer(int(str(config["num_hidden_layers"])))
         with model_at_work():
-            strong = strongest_neurons(model, text, layer, token, _NUM_STRONGEST, order)
+            strong = strongest_neurons(
+                model, texts, layer, token, _NUM_STRONGEST, order
+            )
         _show_strongest(strong, tokenized)
         size = int(str(config["intermediate_size"]))
-        _start_anew((model, text, layer, token), strong)
+        _start_anew((model, texts, layer, token), strong)
         neuron = _choose_neuron(strong, size)
         with model_at_work():
-            _show_over_text(model, text, layer, neuron)
-            _show_words(model, text, layer, neuron, token, tokenized)
-        switch_off_here(model, text, tokenized, token, (layer, neuron))
+            _show_over_text(model, texts, layer, neuron)
+            _show_words(model, texts, layer, neuron, token, tokenized)
+        switch_off_here(model, texts, tokenized, token, (layer, neuron))
 
 
 def _choose_layer(num_layers: int) -> tuple[int, str]:
@@ -145,8 +148,8 @@ def _take_other() -> None:
     st.session_state[_OTHER] = None
 
 
-def _show_over_text(model: str, text: str, layer: int, neuron: int) -> None:
-    found = neuron_activations(model, text, layer, neuron)
+def _show_over_text(model: str, texts: Texts, layer: int, neuron: int) -> None:
+    found = neuron_activations(model, texts, layer, neuron)
     names = [f"{i + 1} {piece}" for i, piece in enumerate(found.tokens)]
     best = int(np.argmax(found.activations))
     rows = [plain("layers.before_activation"), plain("layers.after_activation")]
@@ -181,7 +184,7 @@ def _show_over_text(model: str, text: str, layer: int, neuron: int) -> None:
 
 def _show_words(
     model: str,
-    text: str,
+    texts: Texts,
     layer: int,
     neuron: int,
     token: int,
@@ -200,7 +203,7 @@ def _show_words(
     name = f"{token + 1} {tokenized.tokens[token]}"
     st.caption(t(f"layers.reading_{reading}_explained", token=name))
     place = token if reading == "head" else None
-    found = neuron_words(model, text, layer, neuron, place, _NUM_WORDS)
+    found = neuron_words(model, texts, layer, neuron, place, _NUM_WORDS)
     for box, side, words, changes in zip(
         st.columns(2),
         ("promoted", "suppressed"),

@@ -6,6 +6,7 @@ import streamlit as st
 
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
+from pages.ui.attention.texts import Texts
 from pages.ui.language import plain, t
 from pages.ui.layers.by_hand import norm_by_hand
 from pages.ui.layers.factors import explore_factors
@@ -16,12 +17,12 @@ from pages.ui.layers.residual import follow_residual
 PANELS = ("residual", "neurons", "factors", "orders", "by_hand")
 
 
-def ask_further(model: str, text: str, tokenized: TokenizedText, token: int) -> None:
+def ask_further(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> None:
     """Draws the choice of a question, and its answer.
 
     Args:
         model: its id.
-        text: what it reads.
+        texts: what it reads.
         tokenized: the same, in tokens.
         token: index of the token that is followed.
     """
@@ -34,12 +35,12 @@ def ask_further(model: str, text: str, tokenized: TokenizedText, token: int) -> 
         format_func=lambda name: plain(f"layers.panel_{name}"),
     )
     if panel == "residual":
-        follow_residual(model, text, token)
+        follow_residual(model, texts, token)
     elif panel == "neurons":
-        explore_neurons(model, text, tokenized, token)
+        explore_neurons(model, texts, tokenized, token)
     elif panel == "factors":
-        explore_factors(model, text)
+        explore_factors(model, texts)
     elif panel == "orders":
         compare_orders(model)
     else:
-        norm_by_hand(model, text, tokenized, token)
+        norm_by_hand(model, texts, tokenized, token)

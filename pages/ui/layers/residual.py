@@ -10,6 +10,7 @@ from bertviz_core.figures.layer_lines import lines_figure
 from bertviz_core.figures.value_map import value_map_figure
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, tokenize
+from pages.ui.attention.texts import Texts
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
@@ -25,17 +26,17 @@ _MOST_TOKENS = 64  # columns that can be told apart
 
 
 @st.fragment
-def follow_residual(model: str, text: str, token: int) -> None:
+def follow_residual(model: str, texts: Texts, token: int) -> None:
     """Draws the lengths for one token, and one measure for all of them.
 
     Args:
         model: its id.
-        text: what it reads.
+        texts: what it reads.
         token: index of the token that is followed.
     """
     st.markdown(t("layers.residual_intro"))
     with shown_to_user():
-        stream = _ask(model, text)
+        stream = _ask(model, texts)
         if stream is None:
             return
         order = "pre" if stream.pre_norm else "post"
@@ -44,23 +45,24 @@ def follow_residual(model: str, text: str, token: int) -> None:
         _show_all(stream, token)
 
 
-def _ask(model: str, text: str) -> ResidualStream | None:
+def _ask(model: str, texts: Texts) -> ResidualStream | None:
     """At once where that takes no longer than a click may, else as a job."""
     config = describe_model(model).config
     layers, hidden = (
         int(str(config[name])) for name in ("num_hidden_layers", "hidden_size")
     )
-    tokens = tokenize(model, text, cut=True).num_tokens
+    tokens = tokenize(model, texts.text, texts.pair, cut=True).num_tokens
     # 12 H^2 weights in a layer; making them wide costs about as much as 8 tokens.
     if layers * 12 * hidden**2 * (tokens + 8) < _SHORT_WORK:
         with model_at_work():
-            return residual_stream(model, text)
+            return residual_stream(model, texts)
     found: ResidualStream | None = ask_job(
         "layers_residual",
         t("layers.residual_start"),
         "measure_residual_stream",
         model=model,
-        text=text,
+        text=texts.text,
+        pair=texts.pair,
         cut=True,
     )
     return found

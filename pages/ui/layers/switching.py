@@ -11,6 +11,7 @@ from bertviz_core.experiments.cause_results import SwitchedPrediction, Target
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model, vocabulary
+from pages.ui.attention.texts import Texts
 from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.layers.answers import part_numbers, switch_neurons_off
@@ -30,7 +31,7 @@ class _Watched:
 
 def switch_off_here(
     model: str,
-    text: str,
+    texts: Texts,
     tokenized: TokenizedText,
     token: int,
     neuron: tuple[int, int],
@@ -39,7 +40,7 @@ def switch_off_here(
 
     Args:
         model: its id.
-        text: what it reads.
+        texts: what it reads.
         tokenized: the same, in tokens.
         token: index of the token whose word is guessed.
         neuron: (layer, neuron), from 0.
@@ -48,12 +49,12 @@ def switch_off_here(
     name = f"{token + 1} {tokenized.tokens[token]}"
     layer, number = neuron[0] + 1, neuron[1] + 1
     st.markdown(t("layers.off_intro", layer=layer, number=number, token=name))
-    watched = _choose_answer(model, text, token)
+    watched = _choose_answer(model, texts, token)
     if watched is None:
         st.info(t("layers.off_no_head", model=model), icon=":material/block:")
         return
     with model_at_work():
-        result = switch_neurons_off(model, text, watched.target, (neuron,))
+        result = switch_neurons_off(model, texts, watched.target, (neuron,))
     _show(result, watched)
 
 
@@ -83,10 +84,10 @@ def _show(result: SwitchedPrediction, watched: _Watched) -> None:
     st.caption(t(meaning, word=watched.name))
 
 
-def _choose_answer(model: str, text: str, token: int) -> _Watched | None:
+def _choose_answer(model: str, texts: Texts, token: int) -> _Watched | None:
     info = describe_model(model)
     if "mlm" in info.heads:
-        return _choose_word(model, text, token)
+        return _choose_word(model, texts, token)
     if "classifier" not in info.heads or not info.labels:
         return None
     index = st.selectbox(
@@ -98,9 +99,9 @@ def _choose_answer(model: str, text: str, token: int) -> _Watched | None:
     return _Watched(Target("classifier", index or 0), info.labels[index or 0])
 
 
-def _choose_word(model: str, text: str, token: int) -> _Watched:
+def _choose_word(model: str, texts: Texts, token: int) -> _Watched:
     words = vocabulary(model)
-    logits = part_numbers(model, text, "heads", token).of("mlm_logits")
+    logits = part_numbers(model, texts, "heads", token).of("mlm_logits")
     if logits is None:
         raise ValueError("A model with a masked-word head has its numbers.")
     ids = [int(i) for i in rank_order(logits[: len(words)])[:_NUM_OFFERED]]

@@ -1,4 +1,4 @@
-"""The top of the layers page: a sentence, and the token that is followed."""
+"""The top of the layers page: a text or two, and the token that is followed."""
 
 from __future__ import annotations
 
@@ -9,67 +9,93 @@ import streamlit as st
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
+from pages.ui.attention.texts import Texts
 from pages.ui.language import t
 from pages.ui.markdown import escape
 from pages.ui.models import language_of
 
 TEXT = "layers_text"
+PAIR = "layers_pair"
 TOKEN = "layers_token"
 _EXAMPLE = "layers_example"
 _LANGUAGE = "layers_language"  # of the model that was shown before
 _FOLLOWED = "layers_followed"  # the tokens that the choice was made among
 
+# A text alone, or a text and the one after it.
 EXAMPLES = {
     "en": (
-        "The cat sat on the [MASK] because it was tired.",
-        "Paris is the capital of [MASK].",
-        "She took the [MASK] to the library and read it.",
-        "The bank of the river was green.",
+        ("The cat sat on the [MASK] because it was tired.", ""),
+        ("Paris is the capital of [MASK].", ""),
+        ("She took the [MASK] to the library and read it.", ""),
+        ("She took the book to the library.", "The [MASK] was very old."),
+        ("The bank of the river was green.", ""),
     ),
     "zh": (
-        "今天天气很[MASK]，我们去公园玩。",
-        "北京是中国的首[MASK]。",
-        "他每天早上都喝一杯[MASK]奶。",
-        "小狗没有过马路，因为它太累了。",
+        ("今天天气很[MASK]，我们去公园玩。", ""),
+        ("北京是中国的首[MASK]。", ""),
+        ("他每天早上都喝一杯[MASK]奶。", ""),
+        ("她把书带到了图书馆。", "那本书很[MASK]。"),
+        ("小狗没有过马路，因为它太累了。", ""),
     ),
 }
 MOST_CHARACTERS = 4000
 _MOST_BUTTONS = 40  # tokens; more get a list
 
 
-def edit_text(model: str) -> str:
-    """Draws the text box.
+def edit_texts(model: str) -> Texts:
+    """Draws the text boxes.
 
     Args:
         model: its language chooses the examples.
 
     Returns:
-        What it holds, masks written as `[MASK]`; it may be empty.
+        What they hold, masks written as `[MASK]`; the first may be empty.
     """
     language = language_of(model)
+    _follow_language(language)
+    boxes = zip(
+        st.columns(2),
+        ((TEXT, "text", EXAMPLES[language][0][0]), (PAIR, "pair", "")),
+        strict=True,
+    )
+    typed, second = (
+        column.text_area(
+            t(f"layers.{name}"),
+            default,
+            key=key,
+            height=80,
+            max_chars=MOST_CHARACTERS,
+            help=t(f"layers.{name}_help"),
+            bind="query-params",
+            persist_state="session",
+        )
+        for column, (key, name, default) in boxes
+    )
+    _offer_examples(language)
+    pair = normalise_masks(second or "")[0].strip()
+    return Texts(normalise_masks(typed or "")[0], pair or None)
+
+
+def _follow_language(language: str) -> None:
+    """An untouched example changes with the language of the model."""
     before = st.session_state.get(_LANGUAGE, language)
     st.session_state[_LANGUAGE] = language
-    if before != language and st.session_state.get(TEXT) == EXAMPLES[before][0]:
-        # An untouched example changes with the language of the model.
-        st.session_state[TEXT] = EXAMPLES[language][0]
-    typed = st.text_area(
-        t("layers.text"),
-        EXAMPLES[language][0],
-        key=TEXT,
-        height=80,
-        max_chars=MOST_CHARACTERS,
-        help=t("layers.text_help"),
-        bind="query-params",
-        persist_state="session",
-    )
+    now = (st.session_state.get(TEXT), st.session_state.get(PAIR) or "")
+    if before != language and now == EXAMPLES[before][0]:
+        st.session_state[TEXT], st.session_state[PAIR] = EXAMPLES[language][0]
+
+
+def _offer_examples(language: str) -> None:
+    examples = EXAMPLES[language]
+    labels = [" · ".join(filter(None, example)) for example in examples]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # Leaving the text box is what sends the text; a button gives a place to go.
         st.button(t("layers.look"), icon=":material/play_arrow:", key="layers_look")
         st.selectbox(
             t("layers.examples"),
-            range(len(EXAMPLES[language])),
+            range(len(examples)),
             index=None,
-            format_func=EXAMPLES[language].__getitem__,
+            format_func=labels.__getitem__,
             key=_EXAMPLE,
             placeholder=t("layers.choose_example"),
             label_visibility="collapsed",
@@ -77,7 +103,6 @@ def edit_text(model: str) -> str:
             args=(language,),
             width=460,
         )
-    return normalise_masks(typed or "")[0]
 
 
 def choose_token(tokenized: TokenizedText) -> int:
@@ -120,5 +145,5 @@ def _name(tokenized: TokenizedText, number: str, is_markdown: bool) -> str:
 def _take_example(language: str) -> None:
     index = st.session_state[_EXAMPLE]
     if index is not None:
-        st.session_state[TEXT] = EXAMPLES[language][index]
+        st.session_state[TEXT], st.session_state[PAIR] = EXAMPLES[language][index]
     st.session_state[_EXAMPLE] = None

@@ -6,6 +6,8 @@ import streamlit as st
 
 from bertviz_core.experiments.step_results import LayerStep
 from bertviz_core.trace import TokenizedText
+from pages.ui.answers import describe_model
+from pages.ui.attention.texts import Texts
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.language import t
@@ -16,7 +18,7 @@ from pages.ui.layers.strip import step_strip
 
 
 @st.fragment
-def walk(model: str, text: str, tokenized: TokenizedText, token: int) -> None:
+def walk(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> None:
     """Draws the chosen step, and the ways to another one.
 
     Only this part of the page runs again when the step changes, and the numbers of a
@@ -24,17 +26,18 @@ def walk(model: str, text: str, tokenized: TokenizedText, token: int) -> None:
 
     Args:
         model: its id.
-        text: what it reads.
+        texts: what it reads.
         tokenized: the same, in tokens.
         token: index of the token that is followed.
     """
     with shown_to_user():
         with model_at_work():
-            steps = layer_steps(model, text)
+            steps = layer_steps(model, texts)
         step = _current(steps)
         _show_ways(steps, step)
+        _name_missing_heads(model)
         with model_at_work():
-            numbers = part_numbers(model, text, step.part, token)
+            numbers = part_numbers(model, texts, step.part, token)
         show_step(model, steps, step, numbers, tokenized)
 
 
@@ -77,3 +80,14 @@ def _show_ways(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
         )
     step_strip(steps, step)
     st.caption(t("layers.keys"))
+
+
+def _name_missing_heads(model: str) -> None:
+    """Why the way out is shorter than that of a pre-trained BERT."""
+    heads = describe_model(model).heads
+    missing = [head for head in ("mlm", "pooler", "nsp") if head not in heads]
+    if "pooler" in missing:  # what next sentence is read from
+        missing.remove("nsp")
+    if missing:
+        reasons = " ".join(t(f"layers.without_{head}") for head in missing)
+        st.caption(reasons)
