@@ -15,6 +15,7 @@ from bertviz_core.experiments.cause_results import (
     Switches,
     Target,
 )
+from bertviz_core.experiments.neuron_results import NeuronEffects
 
 
 def switch_off(
@@ -113,6 +114,27 @@ def ablate_heads(
     )
 
 
+def rank_neurons(
+    progress: Progress,
+    model: str,
+    text: str,
+    target: Target,
+    num_neurons: int = 10,
+    pair: str | None = None,
+    cut: bool = False,
+) -> NeuronEffects:
+    """Finds the neurons of all layers that matter most for the target."""
+    from bertviz_core.experiments import neuron_effects
+
+    key = ("rank_neurons", model, text, target, num_neurons, pair, cut)
+    return ANSWERS.get(
+        key,
+        lambda: neuron_effects.rank_neurons(
+            explorer(model), text, target, num_neurons, pair, cut, progress
+        ),
+    )
+
+
 def ablate_parts(
     progress: Progress,
     model: str,
@@ -158,4 +180,4 @@ def patch_hidden_states(
     )
 
 
-JOB_TASKS = (ablate_heads, ablate_parts, patch_hidden_states)
+JOB_TASKS = (ablate_heads, ablate_parts, rank_neurons, patch_hidden_states)

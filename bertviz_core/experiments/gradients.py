@@ -1,4 +1,4 @@
-"""A quick estimate of the head ablation map, from one backward pass."""
+"""Quick estimates of what a part does for an answer, from one backward pass."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keras import ops
 
 from bertviz_core.experiments.cause_results import GradientMap, Target
 from bertviz_core.experiments.compiled_step import compiled_step
-from bertviz_core.experiments.targets import LOGITS, ask
+from bertviz_core.experiments.targets import LOGITS, Question, ask
 from bertviz_core.explorer import Explorer
 from bertviz_core.model.compiled import INPUTS
 
@@ -48,16 +48,37 @@ def estimate_heads(
         size of the loss's derivative over many texts; this is the derivative
         itself, with its sign, for one text.
     """
-    if quantity not in (*QUANTITIES, None):
-        raise ValueError(
-            f"`quantity` must be one of {QUANTITIES}. Received: {quantity}."
-        )
     question = ask(explorer, text, target, pair, cut)
     before, _ = question.run()
     quantity = quantity or ("logit" if before.is_number else "probability")
     config = explorer.config
-    shape = (1, config.num_hidden_layers, config.num_attention_heads)
-    name = LOGITS[target.head]
+    shape = (config.num_hidden_layers, config.num_attention_heads)
+    slope = mask_slopes(question, "head_mask", shape, quantity)
+    return GradientMap(target, question.tokenized, before, quantity, slope)
+
+
+def mask_slopes(
+    question: Question, mask: str, shape: tuple[int, ...], quantity: str
+) -> np.ndarray:
+    """The derivative of the target with respect to a mask that lets all through.
+
+    Args:
+        question: text and target.
+        mask: an input of `CompiledForward`, without its batch axis of `shape`.
+        shape: of the mask.
+        quantity: "probability" or "logit", what is derived.
+
+    Returns:
+        float32 of that shape; one backward pass for all of it.
+
+    Raises:
+        ValueError: another quantity.
+    """
+    if quantity not in QUANTITIES:
+        raise ValueError(
+            f"`quantity` must be one of {QUANTITIES}. Received: {quantity}."
+        )
+    head, name = question.target.head, LOGITS[question.target.head]
 
     def make_body(model: Any) -> Any:
         def body(inputs: Any) -> dict[str, Any]:
@@ -70,13 +91,12 @@ def estimate_heads(
         return body
 
     arrays = question.inputs | {
-        "head_mask": np.ones(shape, "float32"),
-        "index": np.array([target.index], "int32"),
+        mask: np.ones((1, *shape), "float32"),
+        "index": np.array([question.target.index], "int32"),
     }
     signature = {"index": ("int32", 1)} | {
         key: INPUTS[key] for key in arrays if key in INPUTS
     }
-    key = ("gradient", target.head, quantity)
-    step = compiled_step(explorer, key, signature, make_body, slope_of="head_mask")
-    slope = step(arrays)["slope"][0]
-    return GradientMap(target, question.tokenized, before, quantity, slope)
+    key = ("gradient", mask, head, quantity)
+    step = compiled_step(question.explorer, key, signature, make_body, slope_of=mask)
+    return step(arrays)["slope"][0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.experiments.cause_results import Switches, Target
 from bertviz_core.experiments.step_table import OPERATIONS
 from pages.ui.engine import client
 from pages.ui.layers import residual, texts
@@ -23,6 +25,7 @@ TITLES = {"en": "Layers", "zh": "逐层行走"}
 TEXT = EXAMPLES["en"][0][0]
 MASK = 6  # its index in the text
 PAGE = "pages/views/layers.py"
+ISOLATES = "\u2068\u2069"  # around a label of a figure
 
 
 def open_page(language: str = "en", **params: str) -> AppTest:
@@ -31,6 +34,18 @@ def open_page(language: str = "en", **params: str) -> AppTest:
     for name, value in params.items():
         app.query_params[name] = value
     app.switch_page(PAGE).run()
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def finished(app: AppTest) -> AppTest:
+    """Waits for the jobs of a page."""
+    end = time.monotonic() + 90
+    while any("%" in bar.text for bar in app.progress):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+        app.run()
     assert not app.exception
     assert not app.error
     return app
@@ -225,6 +240,76 @@ def test_any_neuron_can_be_looked_at():
     app.number_input(key="layers_other_neuron").set_value(7).run()
     assert app.get_by_key("layers_neuron").value == "7"
     assert "Neuron 7 of layer 6" in said(app)
+
+
+def test_the_best_neurons_of_all_layers_are_those_measured_one_by_one():
+    app = finished(open_page(layers_panel="neurons", layers_word="floor"))
+    bars, marks = specs(app)[-1]["data"]
+    shown = numbers(bars["x"]) / 100
+    assert len(shown) == len(numbers(marks["x"])) == 10
+    assert (np.diff(np.abs(shown)) <= 1e-9).all()
+    target = Target("mlm", client().vocabulary(DEFAULT_MODEL).index("floor"), MASK)
+    places = [place.strip(ISOLATES) for place in bars["customdata"]]
+    assert app.get_by_key("layers_effect_open").options == places
+    for place, change in list(zip(places, shown, strict=True))[:3]:
+        layer, neuron = (int(part) - 1 for part in place.split("·"))
+        switches = Switches(neurons=((layer, neuron),))
+        found = client().switch_off(DEFAULT_MODEL, TEXT, target, switches, cut=True)
+        assert found.delta_probability == pytest.approx(change, abs=1e-6)
+
+
+def test_one_of_the_best_neurons_opens_with_a_click():
+    app = finished(open_page(layers_panel="neurons"))
+    place = app.get_by_key("layers_effect_open").options[1]
+    app.get_by_key("layers_effect_open").set_value(place).run()
+    layer, neuron = place.split("·")
+    assert app.get_by_key("layers_neuron_layer").value == layer
+    assert app.get_by_key("layers_neuron").value == neuron
+    assert f"Neuron {neuron} of layer {layer}" in said(app)
+
+
+def test_a_link_keeps_the_watched_word_and_epsilon():
+    app = open_page(layers_panel="neurons", layers_word="floor")
+    assert app.get_by_key("layers_word").value == "floor"
+    assert link_of(app, "layers_word") == "floor"
+    app.get_by_key("layers_word").set_value("bed").run()
+    assert link_of(app, "layers_word") == "bed"
+    for source in ("small", "real"):
+        key = f"layers_epsilon_{source}"
+        link = {"layers_panel": "by_hand", "layers_by_hand": source, key: "0.1"}
+        app = open_page(**link)
+        assert app.get_by_key(key).value == "0.1"
+        assert link_of(app, key) == "0.1"
+        app.get_by_key(key).set_value("1").run()
+        assert link_of(app, key) == "1"
+
+
+def classifier_copy(folder: Path) -> str:
+    """A model with three classes and no word head."""
+    rng = np.random.default_rng(5)
+    weights = {k: v for k, v in weights_of_hf().items() if not k.startswith("cls.")}
+    size = weights["bert.pooler.dense.bias"].size
+    weights |= {
+        "classifier.weight": rng.normal(0, 0.05, (3, size)).astype("float32"),
+        "classifier.bias": rng.normal(size=3).astype("float32"),
+    }
+    config = {
+        "architectures": ["BertForSequenceClassification"],
+        "id2label": {"0": "x", "1": "y", "2": "z"},
+    }
+    return str(hf_copy(folder, weights, config))
+
+
+def test_a_link_keeps_the_watched_class(tmp_path):
+    model = classifier_copy(tmp_path)
+    link = {"model": model, "layers_text": "ab cab", "layers_panel": "neurons"}
+    app = open_page(**link, layers_class="2")
+    assert app.get_by_key("layers_class").value == "2"
+    assert link_of(app, "layers_class") == "2"
+    target = Target("classifier", 1)
+    trace = client().switch_off(model, "ab cab", target, Switches())
+    shown = float(app.metric[0].value.rstrip("%"))
+    assert shown == pytest.approx(100 * trace.before.probability, abs=0.06)
 
 
 def test_a_word_outside_the_vocabulary_is_named():

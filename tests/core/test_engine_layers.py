@@ -203,3 +203,51 @@ def test_a_table_of_all_tokens_is_that_of_the_trace(client, trace):
     close(client.step_table(MODEL, TEXT, name, 2).values, trace.hidden_states[2])
     probs = client.step_table(MODEL, TEXT, "layer_2/attention_probs", 2, 4)
     close(probs.values, trace.attention_probs[2, 4])
+
+
+def test_every_task_reads_the_second_text(client):
+    pair = "cab ba"
+    whole = client.trace(MODEL, TEXT, pair, parts=("hidden_states", "nsp_logits"))
+    tokens = whole.tokenized.num_tokens
+    last = tokens - 1
+    assert client.layer_steps(MODEL, TEXT, pair)[0].shape[0] == tokens
+    name = f"layer_1/{last_operation(client)}"
+    numbers = client.part_numbers(MODEL, TEXT, "layer_1", last, pair)
+    close(numbers.of(name), whole.hidden_states[2, last])
+    heads = client.part_numbers(MODEL, TEXT, "heads", last, pair)
+    close(heads.of("nsp_logits"), whole.nsp_logits)
+    table = client.step_table(MODEL, TEXT, name, last, pair=pair)
+    close(table.values, whole.hidden_states[2])
+    stream = client.residual_stream(MODEL, TEXT, pair)
+    norms = np.linalg.norm(whole.hidden_states, axis=-1)
+    np.testing.assert_allclose(stream.output_norms, norms[1:], rtol=1e-5)
+    assert len(client.residual_stream(MODEL, TEXT).tokens) < tokens
+    neurons = numbers.of("layer_1/neurons")
+    strong = client.strongest_neurons(MODEL, TEXT, 1, last, 3, pair=pair)
+    np.testing.assert_array_equal(strong.neurons, np.argsort(-neurons)[:3])
+    over = client.neuron_activations(MODEL, TEXT, 1, 2, pair)
+    assert over.activations[last] == pytest.approx(neurons[2])
+    here = client.neuron_words(MODEL, TEXT, 1, 2, last, 3, pair)
+    assert here.token == last
+    norm = client.norm_input(MODEL, TEXT, "embedding_norm", last, pair)
+    embeddings = client.part_numbers(MODEL, TEXT, "embeddings", last, pair)
+    np.testing.assert_allclose(norm.vector, embeddings.of("embedding_sum"))
+    arguments = {"model": MODEL, "text": TEXT, "pair": pair}
+    job = client.start("neuron_factors", **arguments, num_factors=2, seed=1)
+    assert ended(client, job).result.weights.shape == (2, tokens)
+    job = client.start("measure_residual_stream", **arguments)
+    assert len(ended(client, job).result.tokens) == tokens
+
+
+def test_the_best_neurons_of_all_layers_are_a_job(client):
+    target = Target("mlm", 7, 3)
+    arguments = {"model": MODEL, "text": TEXT, "pair": "ba", "target": target}
+    job = client.start("rank_neurons", **arguments, num_neurons=2)
+    status = ended(client, job)
+    assert status.error is None
+    (place, *_) = status.result.neurons.tolist()
+    switched = client.switch_off(
+        MODEL, TEXT, target, Switches(neurons=(tuple(place),)), "ba"
+    )
+    first = status.result.delta_probabilities[0]
+    assert switched.delta_probability == pytest.approx(first, abs=1e-9)

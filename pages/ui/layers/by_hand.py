@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -13,9 +15,11 @@ from bertviz_core.analysis.layer_norm import (
 from bertviz_core.experiments.step_results import NormInput
 from bertviz_core.figures.layer_lines import lines_figure, norm_formulas
 from bertviz_core.figures.layer_strip import strip_figure
+from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.attention.texts import Texts
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
@@ -53,23 +57,37 @@ def norm_by_hand(
         if source == "small":
             vector = np.array(SMALL)
             gamma, beta = np.ones_like(vector), np.zeros_like(vector)
-            own = _EPSILONS[0]
+            own, norm = _EPSILONS[0], ""
         else:
             real = _real(model, texts, tokenized, token)
-            vector, gamma, beta, own = real.vector, real.gamma, real.beta, real.epsilon
+            vector, gamma, beta = real.vector, real.gamma, real.beta
+            own, norm = real.epsilon, real.step
         shift, scale, epsilon = _choose_change(source, own)
         changed = change_vector(vector, shift, scale)
         found = layer_norm_steps(changed, gamma, beta, epsilon)
         has_weights = source == "real"
         _show(vector, found, has_weights)
-        if (shift, scale) == (0, 1):
-            st.info(t("layers.norm_unchanged"), icon=":material/tune:")
-        else:
-            unchanged = layer_norm_steps(vector, gamma, beta, epsilon)
-            _say_what_it_means(found, unchanged, scale)
-        with st.expander(t("layers.by_hand_numbers"), icon=":material/calculate:"):
-            for formula in norm_formulas(found, float(gamma[0]), float(beta[0])):
-                st.latex(formula)
+        unchanged = layer_norm_steps(vector, gamma, beta, epsilon)
+        _say_what_it_means(found, unchanged, shift, scale)
+        _show_formulas(found, gamma, beta)
+        places: dict[str, Any] = {"vector": SMALL}
+        if source == "real":
+            places = {"model": model, "text": texts.text, "pair": texts.pair}
+            places |= {"step": norm, "token": token}
+        show_code(
+            layers.NORM if source == "real" else layers.NORM_OF_SMALL,
+            name="layers_norm",
+            **places,
+            shift=shift,
+            scale=scale,
+            epsilon=epsilon,
+        )
+
+
+def _show_formulas(found: LayerNormSteps, gamma: np.ndarray, beta: np.ndarray) -> None:
+    with st.expander(t("layers.by_hand_numbers"), icon=":material/calculate:"):
+        for formula in norm_formulas(found, float(gamma[0]), float(beta[0])):
+            st.latex(formula)
 
 
 def _real(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> NormInput:
@@ -118,16 +136,16 @@ def _choose_change(source: str, own: float) -> tuple[float, float, float]:
         help=t("layers.scale_help"),
         bind="query-params",
     )
-    epsilons = sorted({*_EPSILONS, own})
-    epsilon = boxes[2].selectbox(
+    # What is usual here comes first: the default of a choice in the address.
+    epsilons = [own, *(value for value in _EPSILONS if value != own)]
+    epsilon = choose_linked(
+        boxes[2].selectbox,
         t("layers.epsilon"),
-        epsilons,
-        index=epsilons.index(own),
-        format_func=lambda value: f"{value:g}",
+        [f"{value:g}" for value in epsilons],
         key=f"layers_epsilon_{source}",
         help=t("layers.epsilon_help"),
     )
-    return shift, scale, epsilon or own
+    return shift, scale, float(epsilon)
 
 
 def _show(vector: np.ndarray, found: LayerNormSteps, has_weights: bool) -> None:
@@ -173,10 +191,12 @@ def _show(vector: np.ndarray, found: LayerNormSteps, has_weights: bool) -> None:
 
 
 def _say_what_it_means(
-    found: LayerNormSteps, unchanged: LayerNormSteps, scale: float
+    found: LayerNormSteps, unchanged: LayerNormSteps, shift: float, scale: float
 ) -> None:
     difference = float(np.abs(found.output - unchanged.output).max())
-    if scale == 0:
+    if (shift, scale) == (0, 1):
+        st.info(t("layers.norm_unchanged"), icon=":material/tune:")
+    elif scale == 0:
         st.info(t("layers.norm_flat"), icon=":material/horizontal_rule:")
     elif scale < 0:
         st.info(t("layers.norm_mirrored"), icon=":material/flip:")

@@ -9,9 +9,11 @@ from bertviz_core.experiments.step_results import NeuronFactors
 from bertviz_core.figures.layer_strip import named_bars_figure
 from bertviz_core.figures.token_grid import token_grid_figure
 from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.snippets import layers as snippets
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, tokenize
 from pages.ui.attention.texts import Texts
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
@@ -60,6 +62,16 @@ def explore_factors(model: str, texts: Texts) -> None:
         _show_quality(found)
         _show_map(found)
         _show_factor(found, _choose_factor(count))
+        show_code(
+            snippets.FACTORS,
+            name="layers_factors",
+            model=model,
+            text=texts.text,
+            pair=texts.pair,
+            num_factors=count,
+            seed=seed,
+            layers=layers,
+        )
 
 
 def _choose(num_layers: int) -> tuple[int, tuple[int, ...] | None, int]:

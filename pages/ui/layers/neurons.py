@@ -9,15 +9,18 @@ import streamlit as st
 
 from bertviz_core.experiments.step_results import StrongNeurons
 from bertviz_core.figures.layer_strip import named_bars_figure, strip_figure
+from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
 from pages.ui.attention.texts import Texts
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.layers.answers import neuron_activations, neuron_words, strongest_neurons
+from pages.ui.layers.effects import rank_all_neurons
 from pages.ui.layers.switching import switch_off_here
 
 LAYER = "layers_neuron_layer"
@@ -50,12 +53,38 @@ def explore_neurons(
             )
         _show_strongest(strong, tokenized)
         size = int(str(config["intermediate_size"]))
-        _start_anew((model, texts, layer, token), strong)
+        _start_anew((model, texts, token, layer), strong)
         neuron = _choose_neuron(strong, size)
         with model_at_work():
             _show_over_text(model, texts, layer, neuron)
             _show_words(model, texts, layer, neuron, token, tokenized)
-        switch_off_here(model, texts, tokenized, token, (layer, neuron))
+        show_code(
+            layers.NEURONS,
+            name="layers_strongest",
+            model=model,
+            text=texts.text,
+            pair=texts.pair,
+            layer=layer,
+            token=token,
+            num_neurons=_NUM_STRONGEST,
+            order=order,
+            neuron=neuron,
+        )
+        watched = switch_off_here(model, texts, tokenized, token, (layer, neuron))
+        if watched is not None:
+            rank_all_neurons(
+                model,
+                texts,
+                watched,
+                lambda layer, number: _open(layer, number, (model, texts, token)),
+            )
+
+
+def _open(layer: int, neuron: int, where: tuple[Hashable, ...]) -> None:
+    """Makes a neuron of any layer the one that is looked at. For callbacks."""
+    st.session_state[LAYER] = str(layer + 1)
+    st.session_state[NEURON] = str(neuron + 1)
+    st.session_state[_ASKED] = (*where, layer)  # or the strongest is chosen anew
 
 
 def _choose_layer(num_layers: int) -> tuple[int, str]:

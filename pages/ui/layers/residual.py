@@ -8,9 +8,11 @@ import streamlit as st
 from bertviz_core.experiments.step_results import ResidualStream
 from bertviz_core.figures.layer_lines import lines_figure
 from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.snippets import layers
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, tokenize
 from pages.ui.attention.texts import Texts
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
@@ -43,17 +45,25 @@ def follow_residual(model: str, texts: Texts, token: int) -> None:
         st.caption(t(f"layers.residual_{order}"))
         _show_token(stream, token)
         _show_all(stream, token)
+        show_code(
+            layers.RESIDUAL,
+            name="layers_residual",
+            model=model,
+            text=texts.text,
+            pair=texts.pair,
+            token=token,
+        )
 
 
 def _ask(model: str, texts: Texts) -> ResidualStream | None:
     """At once where that takes no longer than a click may, else as a job."""
     config = describe_model(model).config
-    layers, hidden = (
+    num_layers, hidden = (
         int(str(config[name])) for name in ("num_hidden_layers", "hidden_size")
     )
     tokens = tokenize(model, texts.text, texts.pair, cut=True).num_tokens
     # 12 H^2 weights in a layer; making them wide costs about as much as 8 tokens.
-    if layers * 12 * hidden**2 * (tokens + 8) < _SHORT_WORK:
+    if num_layers * 12 * hidden**2 * (tokens + 8) < _SHORT_WORK:
         with model_at_work():
             return residual_stream(model, texts)
     found: ResidualStream | None = ask_job(
@@ -69,7 +79,7 @@ def _ask(model: str, texts: Texts) -> ResidualStream | None:
 
 
 def _show_token(stream: ResidualStream, token: int) -> None:
-    layers = _layers(stream)
+    numbers = _layers(stream)
     name = f"{token + 1} {stream.tokens[token]}"
     lengths = {
         plain(f"layers.measure_{key}"): getattr(stream, key)[:, token]
@@ -82,7 +92,7 @@ def _show_token(stream: ResidualStream, token: int) -> None:
     show_figure(
         lines_figure(
             lengths,
-            layers,
+            numbers,
             x_title=plain("layers.layer"),
             y_title=plain("layers.length"),
         ),
@@ -95,7 +105,7 @@ def _show_token(stream: ResidualStream, token: int) -> None:
             attention=int(np.argmax(attention)) + 1,
             feed_forward=int(np.argmax(feed_forward)) + 1,
         ),
-        columns={plain("layers.layer"): layers}
+        columns={plain("layers.layer"): numbers}
         | {
             plain(f"layers.measure_{key}"): getattr(stream, key)[:, token].tolist()
             for key in (*LENGTHS, "output_norms", *COSINES)
@@ -118,12 +128,12 @@ def _show_all(stream: ResidualStream, token: int) -> None:
         st.caption(t("layers.some_tokens", first=first + 1, last=last))
     values = getattr(stream, key)
     shown = values[:, first:last]
-    layers, title = _layers(stream), plain(f"layers.measure_{key}")
+    numbers, title = _layers(stream), plain(f"layers.measure_{key}")
     names = [f"{i + 1} {stream.tokens[i]}" for i in range(len(stream.tokens))]
     show_figure(
         value_map_figure(
             shown,
-            layers,
+            numbers,
             names[first:last],
             title=title,
             row_title=plain("layers.layer"),

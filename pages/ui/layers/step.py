@@ -5,8 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from bertviz_core.experiments.step_results import LayerStep, PartNumbers
+from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model
+from pages.ui.code import show_code
 from pages.ui.language import t
 from pages.ui.layers.all_tokens import offer_all_tokens
 from pages.ui.layers.numbers import show_numbers
@@ -42,6 +44,16 @@ def show_step(
     show_numbers(model, steps, step, numbers, tokenized)
     offer_all_tokens(model, step, numbers.token, tokenized)
     _show_code(step)
+    show_code(
+        layers.STEP,
+        name="layers_numbers",
+        model=model,
+        text=tokenized.text,
+        pair=tokenized.pair,
+        part=step.part,
+        token=numbers.token,
+        step=step.name,
+    )
 
 
 def _shape(step: LayerStep) -> str:

@@ -9,9 +9,12 @@ import streamlit as st
 from bertviz_core.analysis.sampling import rank_order
 from bertviz_core.experiments.cause_results import SwitchedPrediction, Target
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
+from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, vocabulary
 from pages.ui.attention.texts import Texts
+from pages.ui.code import show_code
 from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.layers.answers import part_numbers, switch_neurons_off
@@ -24,7 +27,14 @@ _SMALL_POINTS = 1.0  # percentage points
 
 
 @dataclass(frozen=True)
-class _Watched:
+class Watched:
+    """An answer to watch.
+
+    Args:
+        target: as an experiment takes it.
+        name: as the reader knows it.
+    """
+
     target: Target
     name: str
 
@@ -35,7 +45,7 @@ def switch_off_here(
     tokenized: TokenizedText,
     token: int,
     neuron: tuple[int, int],
-) -> None:
+) -> Watched | None:
     """Draws the choice of an answer, and the answer with and without the neuron.
 
     Args:
@@ -44,6 +54,9 @@ def switch_off_here(
         tokenized: the same, in tokens.
         token: index of the token whose word is guessed.
         neuron: (layer, neuron), from 0.
+
+    Returns:
+        The answer that is watched; `None`, with a sentence, where there is none.
     """
     st.subheader(t("layers.off_title"), anchor=False)
     name = f"{token + 1} {tokenized.tokens[token]}"
@@ -52,13 +65,27 @@ def switch_off_here(
     watched = _choose_answer(model, texts, token)
     if watched is None:
         st.info(t("layers.off_no_head", model=model), icon=":material/block:")
-        return
+        return None
     with model_at_work():
         result = switch_neurons_off(model, texts, watched.target, (neuron,))
     _show(result, watched)
+    target = watched.target
+    show_code(
+        layers.SWITCH_OFF,
+        name="layers_off",
+        model=model,
+        text=texts.text,
+        pair=texts.pair,
+        head=target.head,
+        index=target.index,
+        position=target.position,
+        layer=neuron[0],
+        neuron=neuron[1],
+    )
+    return watched
 
 
-def _show(result: SwitchedPrediction, watched: _Watched) -> None:
+def _show(result: SwitchedPrediction, watched: Watched) -> None:
     before, after = result.before, result.after
     boxes = st.columns(4)
     boxes[0].metric(t("layers.off_before"), percent(before.probability))
@@ -84,41 +111,44 @@ def _show(result: SwitchedPrediction, watched: _Watched) -> None:
     st.caption(t(meaning, word=watched.name))
 
 
-def _choose_answer(model: str, texts: Texts, token: int) -> _Watched | None:
+def _choose_answer(model: str, texts: Texts, token: int) -> Watched | None:
     info = describe_model(model)
     if "mlm" in info.heads:
         return _choose_word(model, texts, token)
     if "classifier" not in info.heads or not info.labels:
         return None
-    index = st.selectbox(
+    number = choose_linked(
+        st.selectbox,
         t("layers.off_class"),
-        range(len(info.labels)),
-        format_func=info.labels.__getitem__,
+        [str(index + 1) for index in range(len(info.labels))],
         key=_CLASS,
+        format_func=lambda shown: info.labels[int(shown) - 1],
     )
-    return _Watched(Target("classifier", index or 0), info.labels[index or 0])
+    index = int(number) - 1
+    return Watched(Target("classifier", index), info.labels[index])
 
 
-def _choose_word(model: str, texts: Texts, token: int) -> _Watched:
+def _choose_word(model: str, texts: Texts, token: int) -> Watched:
     words = vocabulary(model)
     logits = part_numbers(model, texts, "heads", token).of("mlm_logits")
     if logits is None:
         raise ValueError("A model with a masked-word head has its numbers.")
     ids = [int(i) for i in rank_order(logits[: len(words)])[:_NUM_OFFERED]]
     likely = [words[index] for index in ids]
-    typed = st.session_state.get(_WORD)
-    word = st.selectbox(
+    typed = st.session_state.get(_WORD) or st.query_params.get(_WORD)
+    word = choose_linked(
+        st.selectbox,
         t("layers.off_word"),
         list(dict.fromkeys([*likely, *filter(None, [typed])])),
         key=_WORD,
         accept_new_options=True,
         help=t("layers.off_word_help"),
     )
-    for spelling in (word or likely[0], (word or likely[0]).lower()):
+    for spelling in (word, word.lower()):
         if spelling in words:
-            return _Watched(Target("mlm", words.index(spelling), token), spelling)
+            return Watched(Target("mlm", words.index(spelling), token), spelling)
     st.warning(
-        t("layers.off_unknown", word=word or "", instead=likely[0]),
+        t("layers.off_unknown", word=word, instead=likely[0]),
         icon=":material/question_mark:",
     )
-    return _Watched(Target("mlm", ids[0], token), likely[0])
+    return Watched(Target("mlm", ids[0], token), likely[0])

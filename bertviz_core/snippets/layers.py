@@ -1,0 +1,108 @@
+"""The numbers of the layers page, part by part; see `writing`.
+
+Layers, tokens and neurons are counted from 0 here.
+"""
+
+from __future__ import annotations
+
+STEP = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.token_numbers import part_numbers
+
+explorer = Explorer.open({model})
+trace = explorer.trace({text}, {pair}, cut=True)
+found = part_numbers(explorer, trace, {part}, {token})
+print(trace.tokenized.tokens[{token}], found.of({step}))
+"""
+
+RESIDUAL = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.residual_stream import residual_stream
+
+explorer = Explorer.open({model})
+trace = explorer.trace({text}, {pair}, cut=True)
+found = residual_stream(explorer, trace)
+print(found.residual_norms[:, {token}])
+print(found.attention_norms[:, {token}], found.attention_cosines[:, {token}])
+print(found.feed_forward_norms[:, {token}], found.feed_forward_cosines[:, {token}])
+"""
+
+NEURONS = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.neurons import strongest_neurons, words_of_neuron
+
+explorer = Explorer.open({model})
+trace = explorer.trace({text}, {pair}, cut=True)
+found = strongest_neurons(
+    explorer, trace, {layer}, {token}, {num_neurons}, {order}
+)
+for neuron, activation in zip(found.neurons, found.activations):
+    print(neuron, activation)
+print(words_of_neuron(explorer, {layer}, {neuron}).promoted_tokens)
+"""
+
+SWITCH_OFF = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.neurons import switch_neurons_off
+
+explorer = Explorer.open({model})
+target = Target({head}, {index}, {position})
+found = switch_neurons_off(
+    explorer, {text}, target, [({layer}, {neuron})], {pair}, cut=True
+)
+print(found.before.probability, found.after.probability)
+print(found.delta_probability, found.delta_logit)
+"""
+
+EFFECTS = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.neuron_effects import rank_neurons
+
+explorer = Explorer.open({model})
+target = Target({head}, {index}, {position})
+found = rank_neurons(explorer, {text}, target, {num_neurons}, {pair}, cut=True)
+for neuron, measured, estimated in zip(
+    found.neurons, found.delta_probabilities, found.estimated_deltas
+):
+    print(neuron, measured, estimated)
+"""
+
+FACTORS = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.neuron_factors import neuron_factors
+
+explorer = Explorer.open({model})
+trace = explorer.trace({text}, {pair}, cut=True)
+found = neuron_factors(explorer, trace, {num_factors}, {seed}, {layers})
+print(1 - found.error**2, found.num_iterations)
+for weights, neurons in zip(found.weights, found.top_neurons):
+    print(weights.round(3), neurons[0])
+"""
+
+NORM_OF_SMALL = """
+from bertviz_core.analysis.layer_norm import change_vector, layer_norm_steps
+
+vector = {vector}
+changed = change_vector(vector, {shift}, {scale})
+found = layer_norm_steps(
+    changed, (1.0,) * len(vector), (0.0,) * len(vector), {epsilon}
+)
+print(found.mean, found.variance)
+print(found.output)
+"""
+
+NORM = """
+from bertviz_core import Explorer
+from bertviz_core.analysis.layer_norm import change_vector, layer_norm_steps
+from bertviz_core.experiments.token_numbers import norm_input_at
+
+explorer = Explorer.open({model})
+trace = explorer.trace({text}, {pair}, cut=True)
+norm = norm_input_at(explorer, trace, {step}, {token})
+changed = change_vector(norm.vector, {shift}, {scale})
+found = layer_norm_steps(changed, norm.gamma, norm.beta, {epsilon})
+print(found.mean, found.variance)
+print(found.output)
+"""

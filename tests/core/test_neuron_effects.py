@@ -1,0 +1,103 @@
+"""The best neurons of all layers, against switching each one off by hand."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.errors import CheckpointError
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.gradients import mask_slopes
+from bertviz_core.experiments.neuron_effects import rank_neurons
+from bertviz_core.experiments.targets import ask
+from tests.core import oracle
+from tests.core.cause_models import TARGETS, TEXT, WORD, explorer_named, weights_named
+from tests.core.random_models import agree
+
+NAMES = ("post-norm", "pre-norm")
+LOGITS = {"mlm": "mlm_logits", "nsp": "nsp_logits", "classifier": "class_logits"}
+STEP = 1e-4  # of a neuron's mask
+
+
+def by_hand(name, text, target, mask):
+    """The target's probability and logit by the oracle, with this mask."""
+    explorer, weights = explorer_named(name), weights_named(name)
+    tokenized = explorer.tokenize(text)
+    inputs = {
+        "input_ids": tokenized.input_ids[None],
+        "token_type_ids": tokenized.token_type_ids[None],
+        "mlm_positions": [target.position],
+        "neuron_mask": mask[None],
+    }
+    logits = oracle.forward(weights, explorer.config, inputs)[LOGITS[target.head]][0]
+    powers = np.exp(logits)
+    return powers[target.index] / powers.sum(), logits[target.index]
+
+
+def shape_of(name):
+    config = explorer_named(name).config
+    return config.num_hidden_layers, config.intermediate_size
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.head)
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_measured_is_what_switching_off_by_hand_gives(name, target):
+    found = rank_neurons(explorer_named(name), TEXT, target, 6)
+    everything = np.ones(shape_of(name))
+    before = by_hand(name, TEXT, target, everything)
+    agree([found.before.probability, found.before.logit], before)
+    assert len(set(map(tuple, found.neurons.tolist()))) == 6
+    for index, place in enumerate(found.neurons.tolist()):
+        mask = everything.copy()
+        mask[tuple(place)] = 0
+        after = by_hand(name, TEXT, target, mask)
+        agree([found.probabilities[index], found.logits[index]], after)
+        change = np.subtract(after, before)
+        agree([found.delta_probabilities[index], found.delta_logits[index]], change)
+    sizes = np.abs(found.delta_probabilities)
+    assert (np.diff(sizes) <= 0).all()
+    assert sizes[0] > 1e-4, "nothing to find"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_neuron_of_every_layer_is_estimated_as_small_steps_find(name):
+    shape = shape_of(name)
+    slopes = np.zeros(shape)
+    for place in np.ndindex(shape):
+        ends = []
+        for step in (STEP, -STEP):
+            mask = np.ones(shape)
+            mask[place] += step
+            ends.append(by_hand(name, TEXT, WORD, mask)[0])
+        slopes[place] = (ends[0] - ends[1]) / (2 * STEP)
+    question = ask(explorer_named(name), TEXT, WORD)
+    agree(mask_slopes(question, "neuron_mask", shape, "probability"), slopes)
+    found = rank_neurons(explorer_named(name), TEXT, WORD, 5)
+    assert found.num_estimated == slopes.size
+    largest = np.argsort(-np.abs(slopes), axis=None)[:5]
+    expected = {tuple(map(int, np.unravel_index(i, shape))) for i in largest}
+    assert set(map(tuple, found.neurons.tolist())) == expected
+    agree(found.estimated_deltas, -slopes[tuple(found.neurons.T)])
+
+
+def test_fewer_neurons_than_asked_for_are_all_of_them():
+    found = rank_neurons(explorer_named("post-norm"), "cat", Target("nsp", 0), 10**6)
+    assert len(found.neurons) == found.num_estimated
+    assert found.num_estimated == np.prod(shape_of("post-norm"))
+
+
+def test_it_says_how_far_it_is():
+    told = []
+    rank_neurons(
+        explorer_named("post-norm"),
+        TEXT,
+        WORD,
+        4,
+        progress=lambda share, what: told.append(share),
+    )
+    assert told == [0.25, 0.5, 0.75, 1]
+
+
+def test_an_absent_head_and_no_neurons_are_refused():
+    with pytest.raises(CheckpointError, match="has no MLM head"):
+        rank_neurons(explorer_named("headless"), TEXT, WORD)
+    with pytest.raises(ValueError, match="num_neurons"):
+        rank_neurons(explorer_named("post-norm"), TEXT, WORD, 0)
