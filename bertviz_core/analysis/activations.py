@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ _ERFC = np.frompyfunc(math.erfc, 1, 1)
 # Source: Hendrycks and Gimpel 2016 (arXiv:1606.08415), section 2.
 PAPER_CONSTANT = 0.044715
 
-_Function = Callable[[np.ndarray, float], np.ndarray]
+_Function = Callable[[np.ndarray, Any], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,16 @@ class Activation:
     parameter: Parameter | None = None
 
 
-def activate(name: str, x: np.ndarray, parameter: float | None = None) -> np.ndarray:
+def activate(
+    name: str, x: np.ndarray, parameter: float | np.ndarray | None = None
+) -> np.ndarray:
     """Applies an activation function to every number.
 
     Args:
         name: a key of `ACTIVATIONS`.
         x: float, any shape.
-        parameter: of the function; its default if `None`.
+        parameter: of the function; its default if `None`. An array, for each number
+            its own, must broadcast with `x`.
 
     Returns:
         float64, shaped like `x`.
@@ -75,14 +79,15 @@ def activate(name: str, x: np.ndarray, parameter: float | None = None) -> np.nda
 
 
 def differentiate(
-    name: str, x: np.ndarray, parameter: float | None = None
+    name: str, x: np.ndarray, parameter: float | np.ndarray | None = None
 ) -> np.ndarray:
     """The derivative of an activation function at every number.
 
     Args:
         name: a key of `ACTIVATIONS`.
         x: float, any shape. At a corner: the derivative of the left side.
-        parameter: of the function; its default if `None`.
+        parameter: of the function; its default if `None`. An array, for each number
+            its own, must broadcast with `x`.
 
     Returns:
         float64, shaped like `x`.
@@ -237,7 +242,9 @@ def _activation(name: str) -> Activation:
     return ACTIVATIONS[name]
 
 
-def _parameter_of(function: Activation, given: float | None) -> float:
+def _parameter_of(
+    function: Activation, given: float | np.ndarray | None
+) -> float | np.ndarray:
     if given is not None:
         return given
     return function.parameter.default if function.parameter else 0.0

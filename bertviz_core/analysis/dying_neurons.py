@@ -10,8 +10,9 @@ P examples, S steps.
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from bertviz_core.trace import FrozenArrays
 
 NUM_EXAMPLES = 41
 NUM_NEURONS = 6
+LEARNED = "prelu"  # the function whose parameter is a weight
+FIRST_LEAK = 0.25  # Source: He et al. 2015 (arXiv:1502.01852), section 2.1.
 # Source: google-research/bert, `optimization.py`: BERT's training, too, shortens a
 # gradient that is longer than this.
 LARGEST_NORM = 1.0
@@ -39,6 +42,8 @@ class Training(FrozenArrays):
         gradients: float64 `[S + 1, H]`, the size (Euclidean norm) of the loss's
             gradient by the neuron's own weight and bias.
         losses: float64 `[S + 1]`, mean squared errors.
+        leaks: float64 `[S + 1, H]`, each neuron's slope left of 0 where that is
+            learned, as in PReLU; 0 wide for another function, `[S + 1, 0]`.
     """
 
     inputs: np.ndarray
@@ -47,6 +52,7 @@ class Training(FrozenArrays):
     activity: np.ndarray
     gradients: np.ndarray
     losses: np.ndarray
+    leaks: np.ndarray
 
     def died_at(self) -> np.ndarray:
         """When each neuron died, int64 `[H]`; -1 for one that lives.
@@ -72,32 +78,38 @@ def train(
 
     Args:
         name: of the hidden neurons' function.
-        parameter: of the function.
+        parameter: of the function; of PReLU, whose leaks are learned, the first one.
         learning_rate: per step.
         num_steps: S.
         seed: of the first weights; they are the same for every function.
 
     Source:
-        The first weights: He et al. 2015 (arXiv:1502.01852), section 2.2. Dying:
-        Lu et al. 2019 (arXiv:1903.06733).
+        The first weights: He et al. 2015 (arXiv:1502.01852), section 2.2; leaks that
+        are learned, one for each neuron and without decay: section 2.1. Dying: Lu et
+        al. 2019 (arXiv:1903.06733).
     """
     x = np.linspace(-2, 2, NUM_EXAMPLES)
     targets = np.sin(2 * x) + 0.5 * x
     weights = _first_weights(seed)
+    if name == LEARNED:
+        weights = _with_leaks(weights, parameter)
     rows = []
     for _ in range(num_steps + 1):
         z = np.outer(x, weights.into) + weights.biases  # [P, H]
-        hidden = activate(name, z, parameter)
+        shape = weights.leaks if len(weights.leaks) else parameter
+        hidden = activate(name, z, shape)
         outputs = hidden @ weights.out + weights.out_bias  # [P]
         error = outputs - targets
-        slopes = differentiate(name, z, parameter)
-        gradient = _gradient(x, hidden, slopes, 2 * error / NUM_EXAMPLES, weights)
+        slopes = differentiate(name, z, shape)
+        by_output = 2 * error / NUM_EXAMPLES
+        gradient = _gradient(x, z, hidden, slopes, by_output, weights)
         rows.append(
             (
                 outputs,
                 (z > 0).mean(axis=0),
                 np.hypot(gradient.into, gradient.biases),
                 (error**2).mean(),
+                weights.leaks,
             )
         )
         weights = weights.after(gradient, learning_rate)
@@ -112,12 +124,13 @@ class _Weights:
     biases: np.ndarray  # [H]
     out: np.ndarray  # [H]
     out_bias: float
+    leaks: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [H] or [0]
 
     def after(self, gradient: _Weights, learning_rate: float) -> _Weights:
         """The weights one step down the gradient."""
         squares = sum(
             float(part @ part)
-            for part in (gradient.into, gradient.biases, gradient.out)
+            for part in (gradient.into, gradient.biases, gradient.out, gradient.leaks)
         )
         norm = math.sqrt(squares + gradient.out_bias**2)
         # Without a bound on the step, a large rate throws the weights to infinity.
@@ -127,6 +140,7 @@ class _Weights:
             self.biases - rate * gradient.biases,
             self.out - rate * gradient.out,
             self.out_bias - rate * gradient.out_bias,
+            self.leaks - rate * gradient.leaks,
         )
 
 
@@ -139,15 +153,28 @@ def _first_weights(seed: int) -> _Weights:
     return _Weights(into, biases, out, 0.0)
 
 
+def _with_leaks(weights: _Weights, parameter: float | None) -> _Weights:
+    leaks = np.full(NUM_NEURONS, FIRST_LEAK if parameter is None else parameter)
+    return dataclasses.replace(weights, leaks=leaks)
+
+
 def _gradient(
     x: np.ndarray,
+    z: np.ndarray,
     hidden: np.ndarray,
     slopes: np.ndarray,
     by_output: np.ndarray,
     weights: _Weights,
 ) -> _Weights:
     """The loss's gradient by every weight, from that by the outputs `[P]`."""
-    back = np.outer(by_output, weights.out) * slopes  # [P, H]
+    by_hidden = np.outer(by_output, weights.out)  # [P, H]
+    back = by_hidden * slopes
+    # A leak is multiplied with the inputs below 0 alone.
+    by_leak = (by_hidden * np.minimum(z, 0)).sum(axis=0)
     return _Weights(
-        x @ back, back.sum(axis=0), by_output @ hidden, float(by_output.sum())
+        x @ back,
+        back.sum(axis=0),
+        by_output @ hidden,
+        float(by_output.sum()),
+        by_leak[: len(weights.leaks)],
     )

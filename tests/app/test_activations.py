@@ -26,13 +26,14 @@ from bertviz_core.analysis.gelu_approximation import (
     largest_error,
 )
 from bertviz_core.analysis.small_networks import gradient_through_layers
+from pages.ui.activations import watching
 from pages.ui.activations.formulas import (
     FORMULAS,
     GELU_STEPS,
     TANH_STEPS,
     matrix,
 )
-from pages.ui.activations.training import FIRST_SEED, NUM_STEPS
+from pages.ui.activations.training import FIRST_SEED, NUM_STEPS, TWINS
 from pages.ui.activations.wording import LABELS, number
 
 WEAKNESSES = ["vanishing", "centre", "dead", "collapse"]
@@ -182,12 +183,15 @@ def test_a_dying_neuron_is_told_with_its_measured_step(open_page, shown):
     relu = train("relu", learning_rate=0.1, num_steps=NUM_STEPS, seed=FIRST_SEED)
     neuron = int(np.flatnonzero(relu.died_at() > 0)[0])
     said = shown(app)
-    assert f"Neuron {neuron} as ReLU: from step **{relu.died_at()[neuron]}**" in said
+    assert (
+        f"Neuron {neuron + 1} as ReLU: from step **{relu.died_at()[neuron]}**" in said
+    )
     measured = metrics(app)
     assert measured["Dead at the end: ReLU"] == "1 of 6 neurons"
     assert measured["Dead at the end: leaky ReLU"] == "0 of 6 neurons"
-    app.get_by_key("act_neuron").set_value("0").run()
-    assert "Neuron 0 as ReLU lives" in shown(app)
+    app.get_by_key("act_neuron").set_value("1").run()
+    assert "Neuron 1 as ReLU lives" in shown(app)
+    assert app.slider(key="act_step").value == 0
     app.slider(key="act_step").set_value(4).run()
     fit = by_name(figure(app, "activations_fit"))
     np.testing.assert_allclose(
@@ -198,7 +202,92 @@ def test_a_dying_neuron_is_told_with_its_measured_step(open_page, shown):
 def test_a_neuron_is_followed_when_none_dies_too(open_page, shown):
     app = open_page(act_weakness="dead", act_rate="0.01", act_dead_seed="1")
     assert metrics(app)["Dead at the end: ReLU"] == "0 of 6 neurons"
-    assert "Neuron 0 as ReLU lives" in shown(app)
+    assert "Neuron 1 as ReLU lives" in shown(app)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("twin", TWINS)
+def test_any_function_trains_beside_relu(open_page, shown, twin, language):
+    app = open_page(language, act_weakness="dead", act_neuron="4", act_step="60")
+    app.selectbox(key="act_twin").set_value(twin).run()
+    assert not app.exception
+    parameter = 0.1 if twin == "leaky_relu" else None
+    other = train(
+        twin,
+        parameter=parameter,
+        learning_rate=0.1,
+        num_steps=NUM_STEPS,
+        seed=FIRST_SEED,
+    )
+    fit = by_name(figure(app, "activations_fit"))
+    np.testing.assert_allclose(
+        values(fit[LABELS[twin]], "y"), other.outputs[60], rtol=1e-5, atol=1e-5
+    )
+    smallest = other.gradients[:, 3].min()
+    assert str(number(float(smallest))) in shown(app)
+    if twin == "prelu":
+        lines = figure(app, "activations_leaks")["data"]
+        for line, learned in zip(lines, other.leaks.T, strict=True):
+            np.testing.assert_allclose(values(line, "y"), learned, rtol=1e-5)
+    if ACTIVATIONS[twin].parameter is not None:
+        assert app.slider(key=f"act_twin_{twin}").value == pytest.approx(
+            parameter or ACTIVATIONS[twin].parameter.default
+        )
+
+
+def test_play_goes_by_the_clock_to_the_end_and_begins_anew(open_page, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(watching, "monotonic", lambda: now[0])
+    app = open_page(act_weakness="dead")
+    button = app.button(key="act_play")
+    assert button.label == "Play"
+    button.click().run()
+    assert app.button(key="act_play").label == "Stop"
+    steps = []
+    for seconds in (1, 2, 5):
+        now[0] += seconds
+        app.run()
+        steps.append(app.slider(key="act_step").value)
+    assert 0 < steps[0] < steps[1] < steps[2] < NUM_STEPS
+    drawn = figure(app, "activations_neuron")["layout"]["shapes"][0]["x0"]
+    assert drawn == steps[2]
+    now[0] += 1000
+    app.run()
+    assert app.slider(key="act_step").value == NUM_STEPS
+    assert app.button(key="act_play").label == "Play"
+    app.button(key="act_play").click().run()
+    assert app.slider(key="act_step").value == 0
+    assert app.button(key="act_play").label == "Stop"
+
+
+def test_stop_and_a_dragged_slider_end_the_play(open_page, monkeypatch):
+    now = [5.0]
+    monkeypatch.setattr(watching, "monotonic", lambda: now[0])
+    app = open_page(act_weakness="dead", act_step="50")
+    app.button(key="act_play").click().run()
+    now[0] += 1
+    app.button(key="act_play").click().run()
+    stopped_at = app.slider(key="act_step").value
+    now[0] += 9
+    app.run()
+    assert app.slider(key="act_step").value == stopped_at
+    app.button(key="act_play").click().run()
+    app.slider(key="act_step").set_value(7).run()
+    now[0] += 9
+    app.run()
+    assert app.slider(key="act_step").value == 7
+    assert app.button(key="act_play").label == "Play"
+
+
+def test_how_flat_elu_is_far_left_is_measured(open_page):
+    app = open_page(act_start="-6", act_weight="0.5")
+    slope = float(differentiate("elu", np.array(-3.0)))
+    assert any(str(number(slope)) in caption.value for caption in app.caption)
+    drawn = by_name(figure(app, "activations_gradients"))
+    expected = gradient_through_layers("elu", 20, 0.5, start=-6.0).gradients
+    np.testing.assert_allclose(values(drawn["ELU"], "y"), expected, rtol=1e-6)
+    app.slider(key="act_start").set_value(1.0).run()
+    assert not any(str(number(slope)) in caption.value for caption in app.caption)
 
 
 def test_linear_layers_and_the_one_layer_give_the_same(open_page, shown):

@@ -118,3 +118,19 @@ def test_the_way_to_the_model_is_open_with_choices_in_the_address(visit):
     answer = page.get_by_text("精确的 GELU（erf）").first
     expect(answer).to_be_visible(timeout=1000 * ANSWER_SECONDS)
     expect(page.locator("[data-testid=stException]")).to_have_count(0)
+
+
+@pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
+def test_a_neuron_is_seen_dying_by_keyboard(visit, locale):
+    page = visit("/activations?act_weakness=dead", locale=locale)
+    slider = page.locator(".st-key-act_step [role=slider]")
+    expect(slider).to_have_attribute("aria-valuenow", "0")
+    button = page.locator(".st-key-act_play button")
+    play = button.inner_text()
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(button).not_to_have_text(play)
+    expect(slider).not_to_have_attribute("aria-valuenow", "0")
+    # It stops by itself, at the end.
+    expect(slider).to_have_attribute("aria-valuenow", "300")
+    expect(button).to_have_text(play)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -10,6 +12,12 @@ from playwright.sync_api import Page, expect
 pytestmark = pytest.mark.browser
 
 FIRST_ANSWER = 60_000
+ROOT = Path(__file__).parents[2]
+
+
+def texts_of(language: str, page: str) -> dict[str, str]:
+    path = ROOT / "assets" / "locales" / language / f"{page}.json"
+    return json.loads(path.read_text("utf-8"))
 
 
 def open_page(visit, query: str = "", **browser) -> Page:
@@ -132,3 +140,72 @@ def test_the_page_fits_a_phone(visit, scheme):
     title(page, "Layer 6: Activation")
     width = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
     assert width <= 390
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_whole_page_is_walked_in_both_languages(visit, language, width):
+    words = texts_of(language, "layers")
+    steps = texts_of(language, "layer_steps")
+    locale = {"en": "en-GB", "zh": "zh-CN"}[language]
+    page = open_page(visit, locale=locale, width=width)
+
+    def stands_at(operation: str) -> None:
+        step = steps[f"name_{operation}"]
+        part = words["part_embeddings"]
+        title(page, words["step_of"].format(part=part, step=step))
+
+    stands_at("word_embeddings")
+    for operation in ("position_embeddings", "token_type_embeddings", "embedding_sum"):
+        page.keyboard.press("ArrowRight")
+        stands_at(operation)
+    page.keyboard.press("ArrowLeft")
+    stands_at("token_type_embeddings")
+    for name in ("residual", "neurons", "factors", "orders", "by_hand"):
+        page.get_by_role("radio", name=words[f"panel_{name}"]).or_(
+            page.get_by_role("button", name=words[f"panel_{name}"])
+        ).first.click()
+        sign = {
+            "residual": words["residual_intro"],
+            "neurons": words["off_title"],
+            "factors": words["factors_intro"],
+            "orders": words["order_post"],
+            "by_hand": words["by_hand_intro"],
+        }[name]
+        expect(page.get_by_text(sign[:12]).first).to_be_visible(timeout=FIRST_ANSWER)
+        expect(page.locator("[data-testid=stException]")).to_have_count(0)
+        width_used = page.evaluate(
+            "document.querySelector('[data-testid=stMain]').scrollWidth"
+        )
+        assert width_used <= width
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_second_text_is_typed_and_kept_in_the_link(visit, language):
+    words = texts_of(language, "layers")
+    locale = {"en": "en-GB", "zh": "zh-CN"}[language]
+    page = open_page(visit, "?layers_panel=orders", locale=locale)
+    box = page.get_by_role("textbox", name=words["pair"])
+    box.fill("It was old.")
+    box.press("Control+Enter")
+    expect(page.locator("button", has_text="18 [SEP]").first).to_be_visible()
+    expect(page).to_have_url(re.compile("layers_pair=It"))
+    expect(page.get_by_text(words["without_pooler"]).first).to_be_visible()
+
+
+def test_the_best_neurons_are_found_and_opened_by_keyboard(visit):
+    words = texts_of("en", "layers")
+    page = open_page(visit, "?layers_panel=neurons&layers_word=floor")
+    heading = words["effects_title"].format(word="floor")
+    expect(page.get_by_role("heading", name=heading)).to_be_visible()
+    choices = page.locator(".st-key-layers_effect_open button")
+    expect(choices).to_have_count(10)
+    layer, number = choices.nth(1).inner_text().split("·")
+    choices.nth(1).focus()
+    page.keyboard.press("Enter")
+    expect(
+        page.get_by_role(
+            "heading", name=words["neuron_title"].format(number=number, layer=layer)
+        )
+    ).to_be_visible()
+    expect(page).to_have_url(re.compile(f"layers_neuron={number}"))

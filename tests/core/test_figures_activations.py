@@ -30,11 +30,14 @@ from bertviz_core.figures.gelu import (
 from bertviz_core.figures.small_networks import (
     NetworkWords,
     collapse_figure,
-    fit_figure,
     gradients_figure,
     means_figure,
-    neuron_figure,
     path_figure,
+)
+from bertviz_core.figures.small_trainings import (
+    fit_figure,
+    leaks_figure,
+    neuron_figure,
 )
 
 X = np.linspace(-2, 2, 7)
@@ -76,6 +79,7 @@ def all_figures(curve_words, gelu_words, network_words):
         means_figure(signs, LABELS, network_words),
         path_figure(paths, LABELS, network_words),
         neuron_figure(trainings(), LABELS, 3, 7, network_words),
+        leaks_figure(X[:, None], ["n"], network_words),
         fit_figure(trainings(), LABELS, 7, network_words),
         collapse_figure(X, X, X, X, 3, "tanh", network_words),
     ]
@@ -236,6 +240,18 @@ def test_the_fit_is_that_of_the_step_and_its_axis_stays():
         late.data[2].y, runs["relu"].targets, rtol=1e-5, atol=1e-6
     )
     assert early.layout.yaxis.range == late.layout.yaxis.range
+
+
+def test_leaks_are_told_apart_without_colours_and_are_those_of_the_training():
+    leaks = train("prelu", seed=3, num_steps=9).leaks
+    names = [f"neuron {number}" for number in range(1, 7)]
+    lines = leaks_figure(leaks, names).data
+    assert len({line.line.dash for line in lines}) == len(names)
+    for index, line in enumerate(lines):
+        assert line.name == names[index]
+        np.testing.assert_allclose(line.y, leaks[:, index], rtol=1e-6)
+    with pytest.raises(ValueError, match="name"):
+        leaks_figure(leaks, names[:-1])
 
 
 def test_the_one_layer_is_drawn_as_circles_over_the_line():

@@ -1,5 +1,6 @@
 """Small networks: gradients by differences, and the weaknesses that they show."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -224,6 +225,47 @@ def test_the_measured_gradient_is_that_of_the_loss(monkeypatch):
             for field in ("into", "biases")
         ]
         assert measured[neuron] == pytest.approx(np.hypot(*slopes), rel=1e-6)
+
+
+def test_the_slope_that_prelu_learns_follows_the_loss(monkeypatch):
+    """One step of the training, checked by moving each leak a little."""
+    first = dying_neurons._first_weights(5)
+    leaks = np.linspace(-0.2, 0.6, NUM_NEURONS)
+    start = dataclasses.replace(first, leaks=leaks)
+    step, rate = 1e-6, 1e-3
+
+    def loss_with(moved):
+        changed = dataclasses.replace(start, leaks=moved)
+        monkeypatch.setattr(
+            dying_neurons, "_with_leaks", lambda weights, parameter: changed
+        )
+        return train("prelu", seed=5, num_steps=1, learning_rate=rate)
+
+    found = loss_with(leaks)
+    slopes = np.zeros(NUM_NEURONS)
+    for neuron in range(NUM_NEURONS):
+        ends = []
+        for change in (step, -step):
+            moved = leaks.copy()
+            moved[neuron] += change
+            ends.append(loss_with(moved).losses[0])
+        slopes[neuron] = (ends[0] - ends[1]) / (2 * step)
+    taken = np.diff(found.leaks, axis=0)[0]
+    # A long gradient is shortened as a whole: the direction is the loss's own.
+    cosine = taken @ slopes / np.linalg.norm(taken) / np.linalg.norm(slopes)
+    assert cosine == pytest.approx(-1, abs=1e-8)
+    assert np.linalg.norm(taken) <= rate * np.linalg.norm(slopes) * (1 + 1e-6)
+
+
+def test_leaks_are_learned_by_prelu_alone_and_start_at_its_papers_value():
+    prelu = train("prelu", seed=2, num_steps=40)
+    np.testing.assert_array_equal(prelu.leaks[0], [0.25] * NUM_NEURONS)
+    assert np.ptp(prelu.leaks[-1]) > 0.01
+    assert train("prelu", parameter=0.1, num_steps=1).leaks[0, 0] == 0.1
+    assert train("leaky_relu", num_steps=4).leaks.shape == (5, 0)
+    fixed = train("leaky_relu", parameter=0.25, seed=2, num_steps=40)
+    np.testing.assert_array_equal(fixed.outputs[0], prelu.outputs[0])
+    assert np.abs(fixed.outputs[-1] - prelu.outputs[-1]).max() > 1e-3
 
 
 def test_a_small_step_lowers_the_loss_and_a_long_gradient_is_shortened():

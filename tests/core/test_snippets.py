@@ -7,13 +7,20 @@ import string
 import numpy as np
 import pytest
 
-from bertviz_core.snippets import attention, masked_sentences, masked_words
+from bertviz_core.snippets import (
+    activations,
+    attention,
+    layers,
+    masked_sentences,
+    masked_words,
+)
 from bertviz_core.snippets.writing import literal, write_snippet
 from tests.core.nasty_texts import NASTY_TEXTS
 
+MODULES = (attention, masked_words, masked_sentences, layers, activations)
 TEMPLATES = {
-    name: template
-    for module in (attention, masked_words, masked_sentences)
+    f"{module.__name__}.{name}": template
+    for module in MODULES
     for name, template in vars(module).items()
     if name.isupper()
 }

@@ -13,9 +13,11 @@ from bertviz_core.analysis.small_networks import (
     run_layers,
 )
 from bertviz_core.figures.small_networks import collapse_figure
+from bertviz_core.snippets import activations as snippets
 from pages.ui.activations.choosing import choose_seed
 from pages.ui.activations.formulas import column, matrix
 from pages.ui.activations.wording import LABELS, network_words, number
+from pages.ui.code import show_code
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
@@ -25,15 +27,23 @@ _ALONG = np.linspace(-3, 3, 121)
 
 def explore_collapse() -> None:
     """Draws the layers with their numbers, the one layer, and both at work."""
-    layers, name, inputs = _choose_layers()
+    layers, name, inputs, seed = _choose_layers()
     st.markdown(_all_layers(layers))
     one = collapse(layers)
     st.markdown(_one_layer(one, len(layers)))
     st.markdown(_walk(layers, one, inputs, name))
     _show(layers, one, inputs, name)
+    show_code(
+        snippets.COLLAPSE,
+        name="activations_collapse",
+        depth=len(layers),
+        seed=seed,
+        inputs=tuple(inputs.tolist()),
+        function=name,
+    )
 
 
-def _choose_layers() -> tuple[tuple[LinearLayer, ...], str, np.ndarray]:
+def _choose_layers() -> tuple[tuple[LinearLayer, ...], str, np.ndarray, int]:
     depth_box, first_box, second_box, function_box, seed_box = st.columns(5)
     depth = depth_box.slider(
         t("activations.num_layers"),
@@ -53,7 +63,7 @@ def _choose_layers() -> tuple[tuple[LinearLayer, ...], str, np.ndarray]:
             key=f"act_linear_x{index}",
             bind="query-params",
         )
-        for box, index, default in ((first_box, 0, 1.0), (second_box, 1, -0.5))
+        for box, index, default in ((first_box, 1, 1.0), (second_box, 2, -0.5))
     ]
     name = function_box.selectbox(
         t("activations.in_between"),
@@ -66,7 +76,7 @@ def _choose_layers() -> tuple[tuple[LinearLayer, ...], str, np.ndarray]:
     )
     with seed_box:
         seed = choose_seed("act_linear_seed", 26)
-    return linear_layers(depth, seed), name, np.array(inputs)
+    return linear_layers(depth, seed), name, np.array(inputs), seed
 
 
 def _all_layers(layers: tuple[LinearLayer, ...]) -> str:

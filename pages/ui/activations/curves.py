@@ -7,9 +7,11 @@ import streamlit as st
 
 from bertviz_core.analysis.activations import ACTIVATIONS, activate, differentiate
 from bertviz_core.figures.activations import Curve, curves_figure
+from bertviz_core.snippets import activations as snippets
 from pages.ui.activations.choosing import choose_functions
 from pages.ui.activations.formulas import FORMULAS
 from pages.ui.activations.wording import LABELS, curve_words, number
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
@@ -40,6 +42,12 @@ def explore_curves() -> None:
             boxes = st.columns(min(len(curves), _CARDS_BESIDE), border=True)
             for box, curve in zip(boxes, row, strict=False):
                 box.markdown(_card(curve, read_at))
+        show_code(
+            snippets.CURVES,
+            name="activations_curves",
+            functions=tuple((name, parameters.get(name)) for name in names),
+            x=read_at,
+        )
 
 
 def _choose() -> tuple[list[str], bool, float]:

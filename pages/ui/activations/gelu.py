@@ -23,9 +23,11 @@ from bertviz_core.analysis.gelu_approximation import (
     largest_errors,
 )
 from bertviz_core.figures.gelu import error_figure, largest_error_figure, normal_figure
+from bertviz_core.snippets import activations as snippets
 from pages.ui.activations.choosing import choose_one
 from pages.ui.activations.formulas import GELU_STEPS, TANH_STEPS
 from pages.ui.activations.wording import derivation, gelu_words, number
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
@@ -67,6 +69,7 @@ def explore_normal() -> None:
                 for name, value in values.items()
             },
         )
+        show_code(snippets.NORMAL, name="activations_normal", x=read_at)
     with st.expander(t("activations.gelu_derivation"), icon=":material/functions:"):
         st.markdown(derivation(GELU_STEPS))
 
@@ -104,14 +107,24 @@ def explore_approximation() -> None:
         _show_largest(
             {name: (marked[name], worst[name].error) for name in marked}, measure
         )
-        st.markdown(
-            t(
-                "activations.best_found",
-                gelu=best_constant("gelu"),
-                cumulative=best_constant("cumulative"),
-                paper=PAPER_CONSTANT,
-            )
+        _name_the_best()
+        show_code(
+            snippets.APPROXIMATION,
+            name="activations_error",
+            measure=measure,
+            constant=constants["chosen"],
         )
+
+
+def _name_the_best() -> None:
+    st.markdown(
+        t(
+            "activations.best_found",
+            gelu=best_constant("gelu"),
+            cumulative=best_constant("cumulative"),
+            paper=PAPER_CONSTANT,
+        )
+    )
 
 
 def _values(x: np.ndarray) -> dict[str, np.ndarray]:

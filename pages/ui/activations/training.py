@@ -1,14 +1,23 @@
-"""A ReLU that dies while it trains, and its leaky twin that does not."""
+"""A ReLU that dies while it trains, and a twin with another function that does not."""
 
 from __future__ import annotations
 
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.dying_neurons import NUM_NEURONS, Training, train
-from bertviz_core.figures.small_networks import fit_figure, neuron_figure
+from bertviz_core.analysis.activations import ACTIVATIONS
+from bertviz_core.analysis.dying_neurons import (
+    LEARNED,
+    NUM_NEURONS,
+    Training,
+    train,
+)
+from bertviz_core.figures.small_trainings import leaks_figure
+from bertviz_core.snippets import activations as snippets
 from pages.ui.activations.choosing import choose_seed
+from pages.ui.activations.watching import watch_training
 from pages.ui.activations.wording import LABELS, network_words, number
+from pages.ui.code import show_code
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 
@@ -16,14 +25,17 @@ from pages.ui.language import plain, t
 # hold it to that.
 FIRST_SEED = 214
 NUM_STEPS = 300
+TWINS = ("leaky_relu", "elu", "prelu", "gelu", "swish")
+# A leak with which the twin comes back while one watches.
+_FIRST_PARAMETERS = {"leaky_relu": 0.1}
 
 
 def explore_training() -> None:
     """Draws the settings, both trainings, and one neuron of both."""
-    learning_rate, leak, seed = _choose_training()
+    learning_rate, twin, parameter, seed = _choose_training()
     trainings = {
         "relu": _trained("relu", None, learning_rate, seed),
-        "leaky_relu": _trained("leaky_relu", leak, learning_rate, seed),
+        twin: _trained(twin, parameter, learning_rate, seed),
     }
     for box, (name, training) in zip(st.columns(2), trainings.items(), strict=True):
         dead = int((training.died_at() >= 0).sum())
@@ -35,15 +47,21 @@ def explore_training() -> None:
             delta_arrow="off",
             help=t("activations.dead_help"),
         )
-    neuron, step = _choose_view(trainings["relu"])
-    st.markdown(_story(trainings, neuron))
+    neuron = _choose_neuron(trainings["relu"])
+    st.markdown(_story(trainings, twin, neuron))
     # Where both are alike, the one that dies shall be seen.
-    relu_last = dict(reversed(trainings.items()))
-    neuron_box, fit_box = st.columns(2)
-    with neuron_box:
-        _show_neuron(relu_last, neuron, step)
-    with fit_box:
-        _show_fit(relu_last, step)
+    watch_training(dict(reversed(trainings.items())), neuron)
+    if twin == LEARNED:
+        _show_leaks(trainings[twin])
+    show_code(
+        snippets.TRAINING,
+        name="activations_training",
+        functions=(("relu", None), (twin, parameter)),
+        learning_rate=learning_rate,
+        num_steps=NUM_STEPS,
+        seed=seed,
+        neuron=neuron,
+    )
 
 
 # Looking at another step or neuron trains nothing again.
@@ -60,8 +78,8 @@ def _trained(
     )
 
 
-def _choose_training() -> tuple[float, float, int]:
-    rate_box, leak_box, seed_box = st.columns(3)
+def _choose_training() -> tuple[float, str, float | None, int]:
+    rate_box, twin_box, parameter_box, seed_box = st.columns(4)
     learning_rate = rate_box.slider(
         t("activations.learning_rate"),
         0.01,
@@ -72,93 +90,98 @@ def _choose_training() -> tuple[float, float, int]:
         bind="query-params",
         help=t("activations.learning_rate_help"),
     )
-    leak = leak_box.slider(
-        t("activations.leak"),
-        0.01,
-        0.5,
-        0.1,
-        0.01,
-        key="act_leak",
+    twin = twin_box.selectbox(
+        t("activations.twin"),
+        TWINS,
+        format_func=LABELS.__getitem__,
+        key="act_twin",
         bind="query-params",
-        help=t("activations.leak_help"),
+        help=t("activations.twin_help"),
     )
+    with parameter_box:
+        parameter = _choose_parameter(twin)
     with seed_box:
         seed = choose_seed("act_dead_seed", FIRST_SEED)
-    return learning_rate, leak, seed
+    return learning_rate, twin, parameter, seed
 
 
-def _choose_view(training: Training) -> tuple[int, int]:
-    neuron_box, step_box = st.columns(2)
-    chosen = neuron_box.segmented_control(
+def _choose_parameter(twin: str) -> float | None:
+    """The number that shapes the twin's function; `None` if it has none."""
+    shape = ACTIVATIONS[twin].parameter
+    if shape is None:
+        return None
+    return float(
+        st.slider(
+            t("activations.twin_parameter", name=LABELS[twin], symbol=shape.symbol),
+            max(shape.lowest, 0.01),
+            shape.highest,
+            _FIRST_PARAMETERS.get(twin, shape.default),
+            0.01,
+            key=f"act_twin_{twin}",
+            bind="query-params",
+            help=t(f"activations.parameter_{twin}"),
+        )
+    )
+
+
+def _choose_neuron(training: Training) -> int:
+    """The chosen neuron, from 0; with none chosen, the one that died first."""
+    chosen = st.segmented_control(
         t("activations.neuron"),
-        [str(neuron) for neuron in range(NUM_NEURONS)],
+        [str(neuron + 1) for neuron in range(NUM_NEURONS)],
         key="act_neuron",
         bind="query-params",
         help=t("activations.neuron_help"),
     )
-    step = step_box.slider(
-        t("activations.step"),
-        0,
-        NUM_STEPS,
-        NUM_STEPS,
-        key="act_step",
-        bind="query-params",
-        help=t("activations.step_help"),
-    )
-    return _first_dead(training) if chosen is None else int(chosen), step
+    return _first_dead(training) if chosen is None else int(chosen) - 1
 
 
 def _first_dead(training: Training) -> int:
-    """The neuron that died first; neuron 0 if all live."""
+    """The neuron that died first; the first one if all live."""
     died_at = training.died_at()
     return int(np.where(died_at < 0, NUM_STEPS + 1, died_at).argmin())
 
 
-def _story(trainings: dict[str, Training], neuron: int) -> str:
+def _story(trainings: dict[str, Training], twin: str, neuron: int) -> str:
     """What happened to one neuron in both networks, as measured."""
     died_at = int(trainings["relu"].died_at()[neuron])
-    leaky = trainings["leaky_relu"]
     key = "activations.story_lives" if died_at < 0 else "activations.story_dies"
     relu_story = t(
         key,
-        neuron=neuron,
+        neuron=neuron + 1,
         step=died_at,
         activity=float(trainings["relu"].activity[-1, neuron]),
     )
-    leaky_story = t(
-        "activations.story_leaky",
-        lowest=float(leaky.activity[:, neuron].min()),
-        activity=float(leaky.activity[-1, neuron]),
-        gradient=number(float(leaky.gradients[:, neuron].min())),
+    other = trainings[twin]
+    smallest = other.gradients[:, neuron]
+    twin_story = t(
+        "activations.story_twin",
+        name=LABELS[twin],
+        lowest=float(other.activity[:, neuron].min()),
+        activity=float(other.activity[-1, neuron]),
+        gradient=number(float(smallest.min())),
+        step=int(smallest.argmin()),
     )
-    return f"{relu_story}\n\n{leaky_story}"
+    return f"{relu_story}\n\n{twin_story}"
 
 
-def _show_neuron(trainings: dict[str, Training], neuron: int, step: int) -> None:
-    columns = {plain("activations.figure_step"): list(range(NUM_STEPS + 1))}
-    for name, training in trainings.items():
-        for measure in ("activity", "gradients"):
-            column = plain(f"activations.column_{measure}", name=LABELS[name])
-            columns[column] = getattr(training, measure)[:, neuron].tolist()
+def _show_leaks(training: Training) -> None:
+    """What PReLU's neurons made of their slopes left of 0."""
+    st.subheader(t("activations.leaks_title"), anchor=False)
+    leaks = training.leaks
+    names = [
+        plain("activations.neuron_number", number=index + 1)
+        for index in range(NUM_NEURONS)
+    ]
     show_figure(
-        neuron_figure(trainings, LABELS, neuron, step, network_words()),
-        name="activations_neuron",
-        description=t("activations.neuron_described", neuron=neuron),
-        columns=columns,
-    )
-
-
-def _show_fit(trainings: dict[str, Training], step: int) -> None:
-    first = trainings["relu"]
-    columns = {
-        plain("activations.figure_input"): first.inputs.tolist(),
-        plain("activations.figure_examples"): first.targets.tolist(),
-    }
-    for name, training in trainings.items():
-        columns[LABELS[name]] = training.outputs[step].tolist()
-    show_figure(
-        fit_figure(trainings, LABELS, step, network_words()),
-        name="activations_fit",
-        description=t("activations.fit_described", step=step),
-        columns=columns,
+        leaks_figure(leaks, names, network_words()),
+        name="activations_leaks",
+        description=t(
+            "activations.leaks_described",
+            start=float(leaks[0, 0]),
+            low=float(leaks[-1].min()),
+            high=float(leaks[-1].max()),
+        ),
+        columns={plain("activations.figure_step"): list(range(len(leaks)))}
+        | {name: leaks[:, index].tolist() for index, name in enumerate(names)},
     )

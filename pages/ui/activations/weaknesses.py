@@ -19,10 +19,12 @@ from bertviz_core.figures.small_networks import (
     means_figure,
     path_figure,
 )
+from bertviz_core.snippets import activations as snippets
 from pages.ui.activations.choosing import choose_functions, choose_one, choose_seed
 from pages.ui.activations.collapse import explore_collapse
 from pages.ui.activations.training import explore_training
 from pages.ui.activations.wording import LABELS, network_words, number
+from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
@@ -49,12 +51,14 @@ def explore_weaknesses() -> None:
 
 
 def _explore_vanishing() -> None:
-    names, depth, weight, width, seed = _choose_network()
+    names, depth, weight, width, start, seed = _choose_network()
     if not names:
         st.info(t("activations.choose_some"), icon=":material/touch_app:")
         return
     paths = {
-        name: gradient_through_layers(name, depth, weight, width=width, seed=seed)
+        name: gradient_through_layers(
+            name, depth, weight, width=width, seed=seed, start=start
+        )
         for name in names
     }
     back = plain("activations.column_layers_back")
@@ -67,18 +71,45 @@ def _explore_vanishing() -> None:
         | {LABELS[name]: sizes.tolist() for name, sizes in gradients.items()},
     )
     st.markdown(_product_table(paths, weight, width))
+    show_code(
+        snippets.VANISHING,
+        name="activations_gradients",
+        functions=tuple(names),
+        depth=depth,
+        weight=weight,
+        width=width,
+        seed=seed,
+        start=start,
+    )
     ceiling = number((weight / 4) ** depth)
     if width == 1 and "sigmoid" in names:
         st.caption(t("activations.sigmoid_ceiling", depth=depth, ceiling=ceiling))
+    if width == 1 and start < 0 and "elu" in names:
+        _say_how_flat_elu_is(weight, start)
 
 
-def _choose_network() -> tuple[list[str], int, float, int, int]:
+def _say_how_flat_elu_is(weight: float, start: float) -> None:
+    elu, leaky = (
+        gradient_through_layers(name, 1, weight, start=start).slopes[0, 0]
+        for name in ("elu", "leaky_relu")
+    )
+    st.caption(
+        t(
+            "activations.elu_flat",
+            z=weight * start,
+            elu=number(float(elu)),
+            leaky=number(float(leaky)),
+        )
+    )
+
+
+def _choose_network() -> tuple[list[str], int, float, int, float, int]:
     names = choose_functions(
         "act_deep_functions",
-        ["sigmoid", "tanh", "relu", "gelu"],
+        ["sigmoid", "tanh", "relu", "elu", "gelu"],
         t("activations.usual_parameters"),
     )
-    depth_box, weight_box, width_box = st.columns(3)
+    depth_box, weight_box, width_box, last_box = st.columns(4)
     depth = depth_box.slider(
         t("activations.depth"),
         1,
@@ -107,8 +138,26 @@ def _choose_network() -> tuple[list[str], int, float, int, int]:
         bind="query-params",
         help=t("activations.width_help"),
     )
-    seed = 0 if width == "1" else choose_seed("act_deep_seed", 0)
-    return names, depth, weight, int(width), seed
+    with last_box:
+        start, seed = _choose_start(is_narrow=width == "1")
+    return names, depth, weight, int(width), start, seed
+
+
+def _choose_start(is_narrow: bool) -> tuple[float, int]:
+    """What goes in: one number, or for wider layers the seed of the inputs."""
+    if not is_narrow:
+        return 1.0, choose_seed("act_deep_seed", 0)
+    start = st.slider(
+        t("activations.start"),
+        -8.0,
+        8.0,
+        1.0,
+        0.1,
+        key="act_start",
+        bind="query-params",
+        help=t("activations.start_help"),
+    )
+    return start, 0
 
 
 def _product_table(paths: dict[str, GradientPath], weight: float, width: int) -> str:
@@ -158,6 +207,7 @@ def _explore_centre() -> None:
             tanh=signs["tanh"].one_sided(_NUM_INPUTS),
         )
     )
+    show_code(snippets.MEANS, name="activations_means", num_inputs=_NUM_INPUTS)
     st.subheader(t("activations.zigzag_title"), anchor=False)
     st.markdown(t("activations.zigzag_intro"))
     _explore_zigzag()
@@ -183,6 +233,17 @@ def _explore_zigzag() -> None:
     )
     with seed_box:
         seed = choose_seed("act_zigzag_seed", 0)
+    _show_paths(name, num_steps, seed)
+    show_code(
+        snippets.ZIGZAG,
+        name="activations_path",
+        function=name,
+        num_steps=num_steps,
+        seed=seed,
+    )
+
+
+def _show_paths(name: str, num_steps: int, seed: int) -> None:
     paths = {
         one: learn_two_weights(one, num_steps=num_steps, seed=seed)
         for one in (name, "tanh")
@@ -194,7 +255,7 @@ def _explore_zigzag() -> None:
         name="activations_path",
         description=t("activations.path_described", name=LABELS[name]),
         columns={
-            plain("activations.column_weight", name=LABELS[one], index=index): (
+            plain("activations.column_weight", name=LABELS[one], index=index + 1): (
                 path.weights[:, index].tolist()
             )
             for one, path in paths.items()

@@ -1,0 +1,154 @@
+"""Figures of two small networks while they train.
+
+H neurons, S steps, P examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.analysis.dying_neurons import Training
+from bertviz_core.figures.activations import (
+    GREY,
+    NUM_COLORS,
+    figure,
+    layout,
+    line,
+    nothing,
+    upright,
+)
+from bertviz_core.figures.small_networks import ENGLISH, NetworkWords
+
+_TALL = 520  # pixels
+# Of two networks; the second one is drawn over the first.
+_DASHES = ("solid", "dash")
+# Of several neurons, which colours alone would not tell apart.
+_MANY_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
+
+def neuron_figure(
+    trainings: Mapping[str, Training],
+    labels: Mapping[str, str],
+    neuron: int,
+    step: int,
+    words: NetworkWords = ENGLISH,
+) -> go.Figure:
+    """Draws how active one neuron is over the steps, and what gradient it gets.
+
+    Args:
+        trainings: of two functions, from the same start; the second is drawn on top.
+        labels: of the functions.
+        neuron: zero-based.
+        step: the one that is looked at.
+        words: the texts on the figure.
+    """
+    traces = []
+    for axis, measure in (("y", "activity"), ("y2", "gradients")):
+        for (name, training), dash in zip(trainings.items(), _DASHES, strict=False):
+            values = getattr(training, measure)[:, neuron]
+            if axis == "y2":
+                values = np.where(values > 0, values, np.nan)
+            trace = line(np.arange(len(values)), values, dash)
+            traces.append(
+                {
+                    **trace,
+                    "name": labels[name],
+                    "yaxis": axis,
+                    "legendgroup": name,
+                    "showlegend": axis == "y",
+                }
+            )
+        # The lower curves take the colours of the upper ones.
+        traces += [nothing()] * (NUM_COLORS - len(trainings)) if axis == "y" else []
+    sizes = np.concatenate([t.gradients[:, neuron] for t in trainings.values()])
+    return figure(traces, _two_storeys(step, _decades(sizes), words))
+
+
+def fit_figure(
+    trainings: Mapping[str, Training],
+    labels: Mapping[str, str],
+    step: int,
+    words: NetworkWords = ENGLISH,
+) -> go.Figure:
+    """Draws what networks say at one step beside what they should say.
+
+    Args:
+        trainings: of two functions, on the same examples; the second is drawn on top.
+        labels: of the functions.
+        step: after how many steps.
+        words: the texts on the figure.
+    """
+    traces: list[dict[str, Any]] = [
+        {**line(training.inputs, training.outputs[step], dash), "name": labels[name]}
+        for (name, training), dash in zip(trainings.items(), _DASHES, strict=False)
+    ]
+    first = next(iter(trainings.values()))
+    traces.append(
+        {
+            **line(first.inputs, first.targets),
+            "mode": "markers",
+            "name": words.examples,
+            "marker": {"size": 6, "color": GREY},
+        }
+    )
+    low, high = float(first.targets.min()), float(first.targets.max())
+    made = layout(words.input, words.output, height=_TALL)
+    # The same at every step, so that the curves move and not the axis.
+    made["yaxis"] |= {"range": [low - 1.5, high + 1.5]}
+    return figure(traces, made)
+
+
+def leaks_figure(
+    leaks: np.ndarray, names: Sequence[str], words: NetworkWords = ENGLISH
+) -> go.Figure:
+    """Draws what a training makes of each neuron's slope left of 0.
+
+    Args:
+        leaks: float `[S + 1, H]`, see `Training.leaks`.
+        names: of the H neurons, six at most.
+        words: the texts on the figure.
+
+    Raises:
+        ValueError: not one name for each neuron, or too many of them.
+    """
+    if leaks.shape[1] != len(names) or len(names) > len(_MANY_DASHES):
+        raise ValueError(
+            f"There must be a name for each of at most {len(_MANY_DASHES)} neurons. "
+            f"Received: {len(names)} names, shape={leaks.shape}."
+        )
+    steps = np.arange(len(leaks))
+    traces = [
+        {**line(steps, leaks[:, index], dash), "name": name}
+        for index, (name, dash) in enumerate(zip(names, _MANY_DASHES, strict=False))
+    ]
+    return figure(traces, layout(words.step, words.leak, height=360))
+
+
+def _two_storeys(step: int, decades: float, words: NetworkWords) -> dict[str, Any]:
+    made = layout(words.step, words.activity, lines=(upright(step),), height=_TALL)
+    made["xaxis"] |= {"anchor": "y2"}
+    made["yaxis"] |= {"domain": [0.56, 1], "range": [-0.05, 1.05], "tickformat": ".0%"}
+    made["yaxis2"] = {
+        **made["yaxis"],
+        "title": {"text": words.neuron_gradient},
+        "domain": [0, 0.44],
+        "type": "log",
+        "range": None,
+        "tickformat": "",
+        # Powers of ten alone, about five of them.
+        "dtick": max(1, round(decades / 5)),
+        "exponentformat": "power",
+    }
+    return made
+
+
+def _decades(sizes: np.ndarray) -> float:
+    """How many powers of ten lie between the smallest and the largest, 0 left out."""
+    positive = sizes[sizes > 0]
+    if not len(positive):
+        return 0.0
+    return float(np.log10(positive.max()) - np.log10(positive.min()))

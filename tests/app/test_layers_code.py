@@ -1,0 +1,175 @@
+"""The programs of the layers page and of the activations page run.
+
+They print the numbers that the pages show.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.analysis.activations import activate, differentiate
+from bertviz_core.analysis.dying_neurons import train
+from bertviz_core.analysis.gelu_approximation import best_constant
+from bertviz_core.analysis.small_networks import (
+    gradient_through_layers,
+    learn_two_weights,
+    output_signs,
+)
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from pages.ui.activations.training import FIRST_SEED, NUM_STEPS
+from pages.ui.engine import client
+from pages.ui.layers.by_hand import SMALL
+from pages.ui.layers.texts import EXAMPLES
+
+ROOT = Path(__file__).parents[2]
+DEADLINE_SECONDS = 90.0
+TEXT, PAIR = EXAMPLES["en"][3]
+MASK = 11
+
+
+def printed(page: str, code: str, **params: str) -> tuple[AppTest, str]:
+    """Opens a page with one program unfolded, and runs that."""
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    app.query_params["lang"] = "English"
+    for name, value in params.items():
+        app.query_params[name] = value
+    app.session_state[f"{code}_code"] = True
+    app.switch_page(f"pages/views/{page}.py").run()
+    end = time.monotonic() + DEADLINE_SECONDS
+    while any("%" in bar.text for bar in app.progress):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+        app.run()
+    assert not app.exception
+    assert not app.error
+    (program,) = [one.value for one in app.code if "import" in one.value]
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(program, "program", "exec"), {"__name__": "__main__"})
+    return app, output.getvalue()
+
+
+def layers_printed(code: str, **params: str) -> tuple[AppTest, str]:
+    texts = {"layers_text": TEXT, "layers_pair": PAIR}
+    return printed("layers", code, **texts, **params)
+
+
+def floats(output: str) -> list[float]:
+    found = re.findall(r"-?\d+\.?\d*(?:e[-+]?\d+)?", output)
+    return [float(number) for number in found]
+
+
+def test_a_step_of_both_texts():
+    _, output = layers_printed(
+        "layers_numbers", layers_step="layer_1/query", layers_token="3"
+    )
+    numbers = client().part_numbers(
+        DEFAULT_MODEL, TEXT, "layer_1", 2, pair=PAIR, cut=True
+    )
+    assert output.startswith("took ")
+    expected = numbers.of("layer_1/query").ravel()
+    np.testing.assert_allclose(floats(output)[:3], expected[:3], atol=1e-6)
+
+
+def test_the_residual_stream():
+    _, output = layers_printed("layers_residual")
+    found = client().residual_stream(DEFAULT_MODEL, TEXT, pair=PAIR, cut=True)
+    shown = floats(output)[: len(found.residual_norms)]
+    np.testing.assert_allclose(shown, found.residual_norms[:, MASK], rtol=1e-5)
+
+
+def test_neurons_switching_and_effects():
+    panel = {"layers_panel": "neurons"}
+    app, output = layers_printed("layers_strongest", **panel)
+    chosen = app.get_by_key("layers_neuron").value
+    assert int(output.split()[0]) + 1 == int(chosen)
+    app, output = layers_printed("layers_off", **panel)
+    before = floats(output)[0]
+    shown = [metric.value for metric in app.metric]
+    assert float(shown[0].rstrip("%")) == pytest.approx(100 * before, abs=0.06)
+    change = floats(output)[2]
+    assert float(shown[2].split()[0]) == pytest.approx(100 * change, abs=6e-4)
+    app, output = layers_printed("layers_effects", **panel)
+    places = re.findall(r"\[ *(\d+) +(\d+)\]", output)
+    labels = [f"{int(a) + 1}·{int(b) + 1}" for a, b in places]
+    assert app.get_by_key("layers_effect_open").options == labels
+
+
+def test_groups_of_neurons():
+    app, output = layers_printed("layers_factors", layers_panel="factors")
+    share = float(app.metric[0].value.rstrip("%")) / 100
+    assert floats(output)[0] == pytest.approx(share, abs=6e-4)
+    assert output.count("[") >= 8
+
+
+@pytest.mark.parametrize("source", ["small", "real"])
+def test_a_norm_by_hand(source):
+    change = {"layers_shift": "2.0", "layers_scale": "1.5"}
+    app, output = layers_printed(
+        "layers_norm", layers_panel="by_hand", layers_by_hand=source, **change
+    )
+    vector = np.array(SMALL)
+    if source == "real":
+        norm = app.get_by_key("layers_by_hand_norm").value
+        vector = (
+            client()
+            .norm_input(DEFAULT_MODEL, TEXT, norm, MASK, pair=PAIR, cut=True)
+            .vector
+        )
+    assert floats(output)[0] == pytest.approx(vector.mean() + 2, rel=1e-6)
+    assert floats(output)[1] == pytest.approx(vector.var() * 2.25, rel=1e-6)
+
+
+def test_curves_at_the_chosen_x():
+    _, output = printed("activations", "activations_curves", act_x="0.5")
+    lines = [line.split() for line in output.splitlines()]
+    assert [line[0] for line in lines] == ["sigmoid", "relu", "gelu"]
+    for name, *numbers in lines:
+        expected = [float(f(name, np.array(0.5))) for f in (activate, differentiate)]
+        assert list(map(float, numbers)) == pytest.approx(expected)
+
+
+def test_weaknesses():
+    _, output = printed(
+        "activations", "activations_gradients", act_depth="9", act_start="-2"
+    )
+    left = {line.split()[0]: float(line.split()[-1]) for line in output.splitlines()}
+    for name, gradient in left.items():
+        path = gradient_through_layers(name, 9, 1.0, start=-2.0)
+        assert gradient == pytest.approx(path.gradients[-1])
+    assert "elu" in left
+    centre = {"act_weakness": "centre"}
+    _, output = printed("activations", "activations_means", **centre)
+    assert floats(output.splitlines()[0])[0] == output_signs("sigmoid").mean
+    _, output = printed("activations", "activations_path", **centre)
+    path = learn_two_weights("sigmoid", num_steps=40)
+    first = output.split()
+    assert int(first[1]) == path.num_one_sided
+    assert float(first[2]) == pytest.approx(path.distances[-1])
+
+
+def test_training_and_collapse():
+    _, output = printed("activations", "activations_training", act_weakness="dead")
+    relu = train("relu", learning_rate=0.1, num_steps=NUM_STEPS, seed=FIRST_SEED)
+    assert output.startswith(f"relu {relu.died_at()}")
+    assert output.splitlines()[1].split() == ["0.0", "0.0"]
+    _, output = printed("activations", "activations_collapse", act_weakness="collapse")
+    stack, one, bent = output.splitlines()[-3:]
+    assert floats(stack) == pytest.approx(floats(one))
+    assert floats(stack) != pytest.approx(floats(bent))
+
+
+def test_gelu():
+    _, output = printed("activations", "activations_normal", act_normal_x="1.5")
+    gelu = float(activate("gelu", np.array(1.5)))
+    assert floats(output)[-1] == pytest.approx(gelu)
+    _, output = printed("activations", "activations_error")
+    assert floats(output)[0] == best_constant("gelu")

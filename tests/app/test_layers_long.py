@@ -1,0 +1,120 @@
+"""The layers page with a text that fills the 512 positions of a model."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.engine import client
+from pages.ui.layers.panels import PANELS
+from tests.core.checkpoint_copies import hf_copy, weights_of_hf
+
+ROOT = Path(__file__).parents[2]
+NUM_TOKENS, NUM_NEURONS = 512, 3072  # of BERT-base
+LAST = NUM_TOKENS - 1
+TEXT = "ab cab ba " * 250
+# What a phone on a slow line still takes: all figures of the page together.
+MOST_BYTES = 3_000_000
+DEADLINE_SECONDS = 120.0
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """The golden model with as many positions and neurons as a BERT-base."""
+    rng = np.random.default_rng(8)
+    weights = weights_of_hf()
+
+    def random(name, *shape):
+        weights[name] = rng.normal(0, 0.1, shape).astype("float32")
+
+    place = "bert.embeddings.position_embeddings.weight"
+    hidden = weights[place].shape[1]
+    random(place, NUM_TOKENS, hidden)
+    layers = {name.split(".")[3] for name in weights if ".encoder.layer." in name}
+    for layer in layers:
+        block = f"bert.encoder.layer.{layer}"
+        random(f"{block}.intermediate.dense.weight", NUM_NEURONS, hidden)
+        random(f"{block}.intermediate.dense.bias", NUM_NEURONS)
+        random(f"{block}.output.dense.weight", hidden, NUM_NEURONS)
+    sizes = {
+        "max_position_embeddings": NUM_TOKENS,
+        "intermediate_size": NUM_NEURONS,
+    }
+    weights.pop("bert.embeddings.position_ids", None)
+    return str(hf_copy(tmp_path_factory.mktemp("long"), weights, sizes))
+
+
+def open_page(model: str, **params: str) -> AppTest:
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=120)
+    app.query_params["lang"] = "English"
+    app.query_params["layers_text"] = TEXT
+    app.query_params["model"] = model
+    for name, value in params.items():
+        app.query_params[name] = value
+    app.switch_page("pages/views/layers.py").run()
+    return finished(app)
+
+
+def finished(app: AppTest) -> AppTest:
+    """Starts the work that waits for a button, and waits for it."""
+    for button in app.button:
+        if (button.key or "").startswith("job_") and button.key.endswith("_start"):
+            button.click().run()
+    end = time.monotonic() + DEADLINE_SECONDS
+    while any("%" in bar.text for bar in app.progress):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+        app.run()
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def sent_bytes(app: AppTest) -> int:
+    return sum(chart.proto.ByteSize() for chart in app.get("plotly_chart"))
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_every_panel_stays_usable_at_512_tokens(model, panel):
+    app = open_page(
+        model,
+        layers_panel=panel,
+        layers_token=str(LAST),
+        layers_step="embedding_sum",
+        layers_factor_layer="1",
+        layers_by_hand="real",
+    )
+    assert any("502 tokens" in one.value or "752" in one.value for one in app.warning)
+    assert app.selectbox(key="layers_token").value == str(LAST)
+    assert len(app.get("plotly_chart")) >= 2
+    assert sent_bytes(app) < MOST_BYTES
+    if panel in ("residual", "factors"):
+        captions = " ".join(caption.value for caption in app.caption)
+        assert "64" in captions or str(NUM_TOKENS) in captions
+    before = sent_bytes(app)
+    app.selectbox(key="layers_token").set_value("2").run()
+    assert not app.exception
+    assert sent_bytes(finished(app)) < before + MOST_BYTES
+
+
+@pytest.mark.parametrize(
+    "step", ["query", "attention_scores", "attention_probs", "context", "neurons"]
+)
+def test_every_step_and_its_table_are_light_at_512_tokens(model, step):
+    app = open_page(
+        model,
+        layers_panel="orders",
+        layers_step=f"layer_1/{step}",
+        layers_token="300",
+        layers_all_tokens="true",
+    )
+    assert len(app.get("plotly_chart")) >= 2
+    assert sent_bytes(app) < MOST_BYTES
+    captions = " ".join(caption.value for caption in app.caption)
+    assert "tokens 268 to 331" in captions
+    part = client().part_numbers(model, TEXT, "layer_1", 299, cut=True)
+    assert part.of("layer_1/attention_probs").shape[1] == NUM_TOKENS
