@@ -260,7 +260,9 @@ def test_play_goes_by_the_clock_to_the_end_and_begins_anew(open_page, monkeypatc
     assert app.button(key="act_play").label == "Stop"
 
 
-def test_stop_and_a_dragged_slider_end_the_play(open_page, monkeypatch):
+def test_a_play_can_be_stopped_and_only_then_the_slider_is_dragged(
+    open_page, monkeypatch
+):
     now = [5.0]
     monkeypatch.setattr(watching, "monotonic", lambda: now[0])
     app = open_page(act_weakness="dead", act_step="50")
@@ -271,12 +273,12 @@ def test_stop_and_a_dragged_slider_end_the_play(open_page, monkeypatch):
     now[0] += 9
     app.run()
     assert app.slider(key="act_step").value == stopped_at
-    app.button(key="act_play").click().run()
-    app.slider(key="act_step").set_value(7).run()
-    now[0] += 9
-    app.run()
-    assert app.slider(key="act_step").value == 7
     assert app.button(key="act_play").label == "Play"
+    assert not app.slider(key="act_step").disabled
+    app.slider(key="act_step").set_value(7).run()
+    app.button(key="act_play").click().run()
+    assert app.slider(key="act_step").disabled
+    assert app.slider(key="act_step").value == 7
 
 
 def test_how_flat_elu_is_far_left_is_measured(open_page):

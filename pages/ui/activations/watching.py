@@ -52,7 +52,8 @@ def _watch(trainings: Mapping[str, Training], neuron: int, has_clock: bool) -> N
         key=_STEP,
         bind="query-params",
         help=t("activations.step_help"),
-        on_change=_stop,
+        # A value that comes late from the browser would set the clock back.
+        disabled=is_playing,
     )
     neuron_box, fit_box = st.columns(2)
     with neuron_box:
