@@ -73,6 +73,7 @@ class Client(FinetuneClient):
     step_table = Asks(layer_tasks.step_table)
     norm_input = Asks(layer_tasks.norm_input)
     residual_stream = Asks(layer_tasks.residual_stream)
+    layer_similarity = Asks(layer_tasks.layer_similarity)
     strongest_neurons = Asks(layer_tasks.strongest_neurons)
     neuron_activations = Asks(layer_tasks.neuron_activations)
     neuron_words = Asks(layer_tasks.neuron_words)

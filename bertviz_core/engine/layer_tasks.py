@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import ANSWERS, explorer, whole_trace
 from bertviz_core.experiments.step_results import (
@@ -141,6 +143,22 @@ def residual_stream(
     trace = whole_trace(model, text, pair, cut)
     key = ("residual_stream", model, text, pair, cut)
     return ANSWERS.get(key, lambda: stream.residual_stream(explorer(model), trace))
+
+
+def layer_similarity(
+    model: str, text: str, pair: str | None = None, cut: bool = False
+) -> np.ndarray:
+    """How alike every two layers see the tokens, `[L + 1, L + 1]`.
+
+    Args:
+        model: its id.
+        text: the text.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+    """
+    from bertviz_core.analysis.layer_similarity import layer_similarities
+
+    return layer_similarities(whole_trace(model, text, pair, cut).hidden_states)
 
 
 def measure_residual_stream(

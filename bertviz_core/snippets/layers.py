@@ -27,6 +27,17 @@ print(found.attention_norms[:, {token}], found.attention_cosines[:, {token}])
 print(found.feed_forward_norms[:, {token}], found.feed_forward_cosines[:, {token}])
 """
 
+SIMILARITY = """
+from bertviz_core import Explorer
+from bertviz_core.analysis.layer_similarity import layer_similarities
+
+explorer = Explorer.open({model})
+trace = explorer.trace({text}, {pair}, cut=True)
+found = layer_similarities(trace.hidden_states)
+for row in found:
+    print(row.round(4))
+"""
+
 NEURONS = """
 from bertviz_core import Explorer
 from bertviz_core.experiments.neurons import strongest_neurons, words_of_neuron

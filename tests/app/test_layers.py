@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.analysis.layer_similarity import layer_similarities
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.cause_results import Switches, Target
 from bertviz_core.experiments.step_table import OPERATIONS
@@ -256,6 +257,15 @@ def test_the_best_neurons_of_all_layers_are_those_measured_one_by_one():
         switches = Switches(neurons=((layer, neuron),))
         found = client().switch_off(DEFAULT_MODEL, TEXT, target, switches, cut=True)
         assert found.delta_probability == pytest.approx(change, abs=1e-6)
+
+
+def test_the_similarity_of_layers_is_that_of_their_hidden_states():
+    app = open_page(layers_panel="similarity")
+    trace = client().trace(DEFAULT_MODEL, TEXT, cut=True, parts=("hidden_states",))
+    shown = np.array(specs(app)[-1]["data"][0]["z"], float)
+    expected = layer_similarities(trace.hidden_states)
+    np.testing.assert_allclose(shown, expected, atol=1e-6)
+    assert f"{expected[0, -1]:.3f}" in said(app)
 
 
 def test_one_of_the_best_neurons_opens_with_a_click():

@@ -86,6 +86,13 @@ def test_the_residual_stream():
     np.testing.assert_allclose(shown, found.residual_norms[:, MASK], rtol=1e-5)
 
 
+def test_similar_layers():
+    _, output = layers_printed("layers_similarity", layers_panel="similarity")
+    found = client().layer_similarity(DEFAULT_MODEL, TEXT, PAIR, cut=True)
+    shown = floats(output)[: len(found)]
+    np.testing.assert_allclose(shown, found[0], atol=6e-5)
+
+
 def test_neurons_switching_and_effects():
     panel = {"layers_panel": "neurons"}
     app, output = layers_printed("layers_strongest", **panel)

@@ -161,12 +161,13 @@ def test_the_whole_page_is_walked_in_both_languages(visit, language, width):
         stands_at(operation)
     page.keyboard.press("ArrowLeft")
     stands_at("token_type_embeddings")
-    for name in ("residual", "neurons", "factors", "orders", "by_hand"):
+    for name in ("residual", "similarity", "neurons", "factors", "orders", "by_hand"):
         page.get_by_role("radio", name=words[f"panel_{name}"]).or_(
             page.get_by_role("button", name=words[f"panel_{name}"])
         ).first.click()
         sign = {
             "residual": words["residual_intro"],
+            "similarity": words["similarity_intro"],
             "neurons": words["off_title"],
             "factors": words["factors_intro"],
             "orders": words["order_post"],
@@ -198,7 +199,7 @@ def test_the_best_neurons_are_found_and_opened_by_keyboard(visit):
     page = open_page(visit, "?layers_panel=neurons&layers_word=floor")
     heading = words["effects_title"].format(word="floor")
     expect(page.get_by_role("heading", name=heading)).to_be_visible()
-    choices = page.locator(".st-key-layers_effect_open button")
+    choices = page.locator(".st-key-layers_effect_open button", has_text="·")
     expect(choices).to_have_count(10)
     layer, number = choices.nth(1).inner_text().split("·")
     choices.nth(1).focus()

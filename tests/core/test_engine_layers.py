@@ -251,3 +251,12 @@ def test_the_best_neurons_of_all_layers_are_a_job(client):
     )
     first = status.result.delta_probabilities[0]
     assert switched.delta_probability == pytest.approx(first, abs=1e-9)
+
+
+def test_the_similarity_of_layers_has_a_row_for_each_and_reads_both_texts(client):
+    found = client.layer_similarity(MODEL, TEXT)
+    layers = int(client.describe_model(MODEL).config["num_hidden_layers"])
+    assert found.shape == (layers + 1, layers + 1)
+    np.testing.assert_allclose(np.diag(found), 1)
+    both = client.layer_similarity(MODEL, TEXT, "cab ba")
+    assert np.abs(both - found).max() > 1e-3

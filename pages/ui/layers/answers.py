@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from bertviz_core.experiments.cause_results import (
@@ -51,6 +52,12 @@ def step_table(model: str, texts: Texts, step: str, token: int, head: int) -> St
 def residual_stream(model: str, texts: Texts) -> ResidualStream:
     """Lengths of the residual and of both updates."""
     return client().residual_stream(model, texts.text, pair=texts.pair, cut=True)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def layer_similarity(model: str, texts: Texts) -> np.ndarray:
+    """How alike every two layers see the tokens, `[L + 1, L + 1]`."""
+    return client().layer_similarity(model, texts.text, texts.pair, cut=True)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -13,8 +13,9 @@ from pages.ui.layers.factors import explore_factors
 from pages.ui.layers.neurons import explore_neurons
 from pages.ui.layers.orders import compare_orders
 from pages.ui.layers.residual import follow_residual
+from pages.ui.layers.similarity import compare_layers
 
-PANELS = ("residual", "neurons", "factors", "orders", "by_hand")
+PANELS = ("residual", "similarity", "neurons", "factors", "orders", "by_hand")
 
 
 def ask_further(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> None:
@@ -36,6 +37,8 @@ def ask_further(model: str, texts: Texts, tokenized: TokenizedText, token: int) 
     )
     if panel == "residual":
         follow_residual(model, texts, token)
+    elif panel == "similarity":
+        compare_layers(model, texts)
     elif panel == "neurons":
         explore_neurons(model, texts, tokenized, token)
     elif panel == "factors":

@@ -1,0 +1,70 @@
+"""How alike the layers see the tokens of the text."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.snippets import layers
+from pages.ui.attention.texts import Texts
+from pages.ui.code import show_code
+from pages.ui.errors import shown_to_user
+from pages.ui.export import show_figure
+from pages.ui.head import model_at_work
+from pages.ui.language import plain, t
+from pages.ui.layers.answers import layer_similarity
+
+
+@st.fragment
+def compare_layers(model: str, texts: Texts) -> None:
+    """Draws every two layers against each other.
+
+    Args:
+        model: its id.
+        texts: what it reads.
+    """
+    st.markdown(t("layers.similarity_intro"))
+    st.latex(
+        r"\operatorname{CKA}(X, Y) = \frac{\lVert Y^\top X \rVert_F^2}"
+        r"{\lVert X^\top X \rVert_F \, \lVert Y^\top Y \rVert_F}"
+    )
+    with shown_to_user():
+        with model_at_work():
+            found = layer_similarity(model, texts)
+        names = [plain("layers.part_embeddings")]
+        names += [
+            plain("layers.part_layer", number=number) for number in range(1, len(found))
+        ]
+        # What each layer makes new: the less it is like the one before it.
+        steps = np.diag(found, k=1)
+        least = int(np.nanargmin(steps)) if not np.isnan(steps).all() else 0
+        show_figure(
+            value_map_figure(
+                found,
+                names,
+                names,
+                title=plain("layers.similarity"),
+                row_title="",
+                column_title="",
+                is_signed=False,
+                digits=3,
+            ),
+            name="layers_similarity",
+            description=t(
+                "layers.similarity_described",
+                first=names[least],
+                second=names[least + 1],
+                least=float(steps[least]),
+                ends=float(found[0, -1]),
+            ),
+            columns={plain("layers.layer"): names}
+            | {name: row.tolist() for name, row in zip(names, found, strict=True)},
+        )
+        show_code(
+            layers.SIMILARITY,
+            name="layers_similarity",
+            model=model,
+            text=texts.text,
+            pair=texts.pair,
+        )
