@@ -7,6 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+# Of two layers, X and Y `[T, H]`, the mean of each column taken off; LaTeX.
+FORMULA = (
+    r"\operatorname{CKA}(X, Y) = \frac{\lVert Y^\top X \rVert_F^2}"
+    r"{\lVert X^\top X \rVert_F \, \lVert Y^\top Y \rVert_F}"
+)
+
 
 def layer_similarities(hidden_states: np.ndarray) -> np.ndarray:
     """Linear centred kernel alignment (CKA) of every two layers.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bertviz_core.analysis.layer_similarity import layer_similarities
 from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import ANSWERS, explorer, whole_trace
 from bertviz_core.experiments.step_results import (
@@ -156,9 +157,8 @@ def layer_similarity(
         pair: the second text.
         cut: leaves out what is beyond the last position.
     """
-    from bertviz_core.analysis.layer_similarity import layer_similarities
-
-    return layer_similarities(whole_trace(model, text, pair, cut).hidden_states)
+    states = whole_trace(model, text, pair, cut).hidden_states
+    return layer_similarities(np.asarray(states))
 
 
 def measure_residual_stream(

@@ -125,7 +125,7 @@ def test_a_neuron_is_seen_dying_by_keyboard(visit, locale):
     page = visit("/activations?act_weakness=dead", locale=locale)
     slider = page.locator(".st-key-act_step input")
     expect(slider).to_have_value("0")
-    button = page.locator(".st-key-act_play button")
+    button = page.locator(".st-key-act_play [data-testid^=stBaseButton]")
     play = button.inner_text()
     button.focus()
     page.keyboard.press("Enter")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from bertviz_core.analysis.layer_similarity import FORMULA
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers
 from pages.ui.attention.texts import Texts
@@ -25,42 +26,11 @@ def compare_layers(model: str, texts: Texts) -> None:
         texts: what it reads.
     """
     st.markdown(t("layers.similarity_intro"))
-    st.latex(
-        r"\operatorname{CKA}(X, Y) = \frac{\lVert Y^\top X \rVert_F^2}"
-        r"{\lVert X^\top X \rVert_F \, \lVert Y^\top Y \rVert_F}"
-    )
+    st.latex(FORMULA)
     with shown_to_user():
         with model_at_work():
             found = layer_similarity(model, texts)
-        names = [plain("layers.part_embeddings")]
-        names += [
-            plain("layers.part_layer", number=number) for number in range(1, len(found))
-        ]
-        # What each layer makes new: the less it is like the one before it.
-        steps = np.diag(found, k=1)
-        least = int(np.nanargmin(steps)) if not np.isnan(steps).all() else 0
-        show_figure(
-            value_map_figure(
-                found,
-                names,
-                names,
-                title=plain("layers.similarity"),
-                row_title="",
-                column_title="",
-                is_signed=False,
-                digits=3,
-            ),
-            name="layers_similarity",
-            description=t(
-                "layers.similarity_described",
-                first=names[least],
-                second=names[least + 1],
-                least=float(steps[least]),
-                ends=float(found[0, -1]),
-            ),
-            columns={plain("layers.layer"): names}
-            | {name: row.tolist() for name, row in zip(names, found, strict=True)},
-        )
+        _show(found)
         show_code(
             layers.SIMILARITY,
             name="layers_similarity",
@@ -68,3 +38,35 @@ def compare_layers(model: str, texts: Texts) -> None:
             text=texts.text,
             pair=texts.pair,
         )
+
+
+def _show(found: np.ndarray) -> None:
+    names = [plain("layers.part_embeddings")]
+    names += [
+        plain("layers.part_layer", number=number) for number in range(1, len(found))
+    ]
+    # What each layer makes new: the less it is like the one before it.
+    steps = np.diag(found, k=1)
+    least = int(np.nanargmin(steps)) if not np.isnan(steps).all() else 0
+    show_figure(
+        value_map_figure(
+            found,
+            names,
+            names,
+            title=plain("layers.similarity"),
+            row_title="",
+            column_title="",
+            is_signed=False,
+            digits=3,
+        ),
+        name="layers_similarity",
+        description=t(
+            "layers.similarity_described",
+            first=names[least],
+            second=names[least + 1],
+            least=float(steps[least]),
+            ends=float(found[0, -1]),
+        ),
+        columns={plain("layers.layer"): names}
+        | {name: row.tolist() for name, row in zip(names, found, strict=True)},
+    )
