@@ -16,13 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.table import Table, met
-from bertviz_core.figures.attention_view import (
-    AttentionView,
-    grid_thumbnails,
-    strongest_links,
-    token_kinds,
-    view_payload,
-)
+from bertviz_core.figures.attention_thumbnails import grid_thumbnails, strongest_links
+from bertviz_core.figures.attention_view import AttentionView, token_kinds, view_payload
 from bertviz_core.figures.component_files import component_script, component_style
 
 NUM_LAYERS, NUM_HEADS = 12, 12

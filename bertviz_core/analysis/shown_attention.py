@@ -39,6 +39,8 @@ class AttentionOptions:
         renormalise: divides each row by what is left of it.
         least_weight: smaller weights become 0.
         mass: of each row, the largest weights that reach this share stay.
+        least_share: weights below this share of the largest become 0; for numbers
+            that do not end at 1.
     """
 
     merge_words: bool = False
@@ -48,6 +50,7 @@ class AttentionOptions:
     renormalise: bool = False
     least_weight: float = 0.0
     mass: float = 1.0
+    least_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Places(FrozenArrays):
         segments: int, 0 first text, 1 second.
         first_tokens: int, index of its first token in the text.
         num_tokens: int, how many tokens it stands for.
+        groups: int, the same for pieces of one word, see `group_words`.
     """
 
     labels: tuple[str, ...]
@@ -67,6 +71,7 @@ class Places(FrozenArrays):
     segments: np.ndarray
     first_tokens: np.ndarray
     num_tokens: np.ndarray
+    groups: np.ndarray
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -80,6 +85,7 @@ class Places(FrozenArrays):
             self.segments[indices],
             self.first_tokens[indices],
             self.num_tokens[indices],
+            self.groups[indices],
         )
 
     def place_of(self, token: int) -> int | None:
@@ -135,6 +141,9 @@ def show_attention(
         values = threshold_weight(values, options.least_weight)
     if options.mass < 1:
         values = threshold_mass(values, options.mass)
+    if options.least_share > 0:
+        least = options.least_share * float(values.max(initial=0))
+        values = threshold_weight(values, least)
     left_out = float(np.clip(1 - values.sum() / whole, 0, 1)) if whole > 0 else 0.0
     return ShownAttention(values, places.select(kept), left_out)
 
@@ -150,6 +159,7 @@ def _places(tokenized: TokenizedText) -> Places:
         tokenized.token_type_ids,
         np.arange(tokenized.num_tokens),
         np.ones(tokenized.num_tokens, int),
+        group_words(tokenized.word_ids, tokenized.token_type_ids),
     )
 
 
@@ -161,4 +171,5 @@ def _merged(places: Places, tokenized: TokenizedText, groups: np.ndarray) -> Pla
         places.segments[starts],
         starts,
         np.diff(np.append(starts, len(groups))),
+        groups[starts],
     )

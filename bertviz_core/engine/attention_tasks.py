@@ -9,10 +9,11 @@ from bertviz_core.analysis.attention_mass import attention_mass as mass_of_heads
 from bertviz_core.analysis.comparison import align_tokens, attention_difference
 from bertviz_core.analysis.head_distances import divergence_sums
 from bertviz_core.analysis.head_profiles import profile_sums
+from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import ANSWERS, explorer, whole_trace
 from bertviz_core.experiments.attention_results import CorpusProfile, PairArithmetic
-from bertviz_core.figures.attention_view import (
+from bertviz_core.figures.attention_thumbnails import (
     StrongestLinks,
     grid_thumbnails,
     strongest_links,
@@ -72,7 +73,11 @@ def attention_matrix(
 
 
 def attention_thumbnails(
-    model: str, text: str, pair: str | None = None, cut: bool = False
+    model: str,
+    text: str,
+    pair: str | None = None,
+    cut: bool = False,
+    options: AttentionOptions | None = None,
 ) -> np.ndarray:
     """A small picture of every head, uint8 `[L, N, h, w]`.
 
@@ -81,15 +86,26 @@ def attention_thumbnails(
         text: the first text.
         pair: the second text.
         cut: leaves out what is beyond the last position.
+        options: filters, which leave S rows of the T; `None` shows all.
 
     Raises:
         TextError: empty, or too long while `cut` is false.
     """
-    return grid_thumbnails(_attention(whole_trace(model, text, pair, cut)))
+    trace = whole_trace(model, text, pair, cut)
+    layers = [
+        grid_thumbnails(_filtered(trace, layer, options)[None])
+        for layer in range(len(_attention(trace)))
+    ]
+    return np.concatenate(layers)
 
 
 def attention_links(
-    model: str, text: str, layer: int, pair: str | None = None, cut: bool = False
+    model: str,
+    text: str,
+    layer: int,
+    pair: str | None = None,
+    cut: bool = False,
+    options: AttentionOptions | None = None,
 ) -> StrongestLinks:
     """The strongest links of every row of a layer's heads.
 
@@ -99,11 +115,14 @@ def attention_links(
         layer: from 0.
         pair: the second text.
         cut: leaves out what is beyond the last position.
+        options: filters, which leave S rows of the T; `None` shows all.
 
     Raises:
         TextError: empty, or too long while `cut` is false.
     """
-    return strongest_links(_attention(whole_trace(model, text, pair, cut))[layer])
+    return strongest_links(
+        _filtered(whole_trace(model, text, pair, cut), layer, options)
+    )
 
 
 def attention_mass(
@@ -259,6 +278,16 @@ def _combined(model: str, trace: Trace, method: str, layer: int) -> np.ndarray:
         parts = attention_parts.norm_weighted_attention(opened, trace, layer)
         return parts.combined
     return attention_parts.value_zeroing(opened, trace, layer).scores
+
+
+def _filtered(trace: Trace, layer: int, options: AttentionOptions | None) -> np.ndarray:
+    """The heads of a layer as they are shown, float `[N, S, S]`."""
+    attention = _attention(trace)[layer]
+    if options is None or options == AttentionOptions():
+        return attention
+    return np.stack(
+        [show_attention(head, trace.tokenized, options).values for head in attention]
+    )
 
 
 def _mean_of_chosen(

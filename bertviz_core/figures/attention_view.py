@@ -12,27 +12,35 @@ from typing import Any
 
 import numpy as np
 
+from bertviz_core.figures.attention_thumbnails import StrongestLinks
 from bertviz_core.figures.payload import pack
 from bertviz_core.trace import FrozenArrays
 
-THUMBNAIL_SIZE = 32  # pixels each way; 144 heads take 147 kB
-LINKS_PER_ROW = 8
 SCALES = ("linear", "log", "row")
 # Signs that name what is no word of the text: a mask to fill, an added token.
 SIGNS = {"mask": "▢", "special": "◆", "word": ""}
 
 
 @dataclass(frozen=True)
-class StrongestLinks(FrozenArrays):
-    """The strongest links of every row of every head of one layer.
+class Measure:
+    """What the numbers of a picture are, in the reader's language.
 
     Args:
-        targets: uint16 `[N, T, R]`, tokens looked at, strongest first.
-        weights: float32 `[N, T, R]`.
+        name: which head, or what was put together; "{layer}" and "{head}" are filled
+            with the numbers of the view.
+        unit: what one number is: a weight, a length.
+        filters: what was left out or changed, a phrase each.
+        top: the value at the end of the scale, above 0.
+        has_layer, has_head: whether the layer, and the head, of the view is what is
+            shown; false where several were put together.
     """
 
-    targets: np.ndarray
-    weights: np.ndarray
+    name: str
+    unit: str
+    filters: tuple[str, ...] = ()
+    top: float = 1.0
+    has_layer: bool = True
+    has_head: bool = True
 
 
 @dataclass(frozen=True)
@@ -51,9 +59,16 @@ class AttentionView(FrozenArrays):
             lines to the shown head.
         from_token, to_token: locked at first; `None` is every token.
         scale: "linear", "log" or "row" (each row up to its largest weight).
-        threshold: lines below it are not drawn.
+        threshold: lines below this share of the scale's end are not drawn.
         is_difference: weights may be negative; diverging colours.
         is_lying: lines go between two rows of tokens, not two columns.
+        measure: what is shown; `None` is a weight of one head.
+        heads: of the shown layer, whose lines are drawn; empty is the shown head.
+        groups: int `[T]`, tokens of one word share a number, see `group_words`; `None`
+            groups nothing.
+        first_tokens: int `[T]`, index in the text of the first token that each row
+            stands for; `None` counts the rows.
+        text_key: another one tells that the tokens are those of another text.
 
     Raises:
         ValueError: sizes do not fit together, or a scale or kind is unknown.
@@ -74,6 +89,11 @@ class AttentionView(FrozenArrays):
     threshold: float = 0.05
     is_difference: bool = False
     is_lying: bool = False
+    measure: Measure | None = None
+    heads: tuple[int, ...] = ()
+    groups: np.ndarray | None = None
+    first_tokens: np.ndarray | None = None
+    text_key: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,6 +120,47 @@ class AttentionView(FrozenArrays):
         """Tokens with the sign of their kind."""
         pairs = zip(self.tokens, self.kinds, strict=True)
         return tuple(f"{SIGNS[kind]}{token}" for token, kind in pairs)
+
+    @property
+    def measured(self) -> Measure:
+        """What is shown."""
+        words = self.words
+        return self.measure or Measure(words["shown_head"], words["unit_weight"])
+
+    @property
+    def name(self) -> str:
+        """Which head, or what was put together, with its numbers."""
+        return self.measured.name.format(layer=self.layer + 1, head=self.head + 1)
+
+    @property
+    def top(self) -> float:
+        """The value at the end of the scale, of differences the largest magnitude."""
+        if self.is_difference:
+            return float(np.abs(self.matrix).max()) or 1.0
+        return self.measured.top
+
+    @property
+    def shown_heads(self) -> tuple[int, ...]:
+        """Heads whose lines are drawn, from 0."""
+        return self.heads or (self.head,)
+
+    @property
+    def token_numbers(self) -> list[int]:
+        """Index in the text of the first token of each row."""
+        if self.first_tokens is None:
+            return list(range(len(self.tokens)))
+        numbers: list[int] = self.first_tokens.tolist()
+        return numbers
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """First row and number of rows of each word of several pieces."""
+        if self.groups is None:
+            return []
+        starts = np.flatnonzero(np.diff(self.groups, prepend=-1))
+        sizes = np.diff(np.append(starts, len(self.groups)))
+        pairs = zip(starts.tolist(), sizes.tolist(), strict=True)
+        return [(start, size) for start, size in pairs if size > 1]
 
 
 @dataclass(frozen=True)
@@ -132,48 +193,6 @@ class HeadMap(FrozenArrays):
         return largest or 1.0
 
 
-def grid_thumbnails(
-    attention_probs: np.ndarray,
-    size: int = THUMBNAIL_SIZE,
-    is_difference: bool = False,
-) -> np.ndarray:
-    """Makes a small picture of every head.
-
-    Where a head has more tokens than pixels, a pixel is the largest weight of its
-    area: a single strong cell, which a mean would hide, stays visible.
-
-    Args:
-        attention_probs: float `[L, N, Q, K]`; in [0, 1], or in [-1, 1] for
-            differences.
-        size: pixels each way, at most.
-        is_difference: keep the sign; the largest magnitude of an area counts.
-
-    Returns:
-        uint8 `[L, N, min(Q, size), min(K, size)]`. 255 √weight, so that small weights
-        keep their steps; differences 128 + 127 √|weight| with their sign.
-    """
-    small = _strongest_of_areas(_strongest_of_areas(attention_probs, 2, size), 3, size)
-    root = np.sign(small) * np.sqrt(np.abs(np.clip(small, -1, 1)))
-    if is_difference:
-        return np.rint(128 + 127 * root).astype(np.uint8)
-    return np.rint(255 * np.clip(root, 0, 1)).astype(np.uint8)
-
-
-def strongest_links(
-    layer_probs: np.ndarray, num_links: int = LINKS_PER_ROW
-) -> StrongestLinks:
-    """Picks the strongest links of every row of a layer's heads.
-
-    Args:
-        layer_probs: float `[N, Q, K]`; differences count by magnitude.
-        num_links: R, at most K.
-    """
-    num_links = min(num_links, layer_probs.shape[-1])
-    order = np.argsort(-np.abs(layer_probs), axis=-1, kind="stable")[..., :num_links]
-    weights = np.take_along_axis(layer_probs, order, axis=-1)
-    return StrongestLinks(order.astype(np.uint16), weights.astype(np.float32))
-
-
 def token_kinds(tokens: Sequence[str], mask_token: str = "[MASK]") -> tuple[str, ...]:
     """The kind of each token by its spelling: "[CLS]" and "[SEP]" are special."""
     kinds = {mask_token: "mask", "[CLS]": "special", "[SEP]": "special"}
@@ -193,8 +212,18 @@ def view_payload(
             nobody answers.
     """
     links = view.links
+    measured = view.measured
     header = {
         "mode": "heads",
+        "name": measured.name,
+        "unit": measured.unit,
+        "filters": measured.filters,
+        "top": view.top,
+        "isOneHead": measured.has_head,
+        "heads": view.heads,
+        "spans": view.spans,
+        "firstTokens": view.token_numbers,
+        "text": view.text_key,
         "labels": view.labels,
         "segments": view.segments.tolist(),
         "numTokens": len(view.tokens),
@@ -212,7 +241,11 @@ def view_payload(
         "thumbnails": view.thumbnails,
     }
     if links is not None:
-        parts |= {"linkTargets": links.targets, "linkWeights": links.weights}
+        parts |= {
+            "linkTargets": links.targets,
+            "linkWeights": links.weights,
+            "linkSums": links.sums,
+        }
     if attention_probs is not None:
         parts["everyHead"] = attention_probs.astype(np.float32)
     return pack(header, parts)
@@ -246,14 +279,3 @@ def _common(
         "turn": turn,
         "words": dict(view.words),
     }
-
-
-def _strongest_of_areas(values: np.ndarray, axis: int, size: int) -> np.ndarray:
-    """Shrinks an axis to at most `size` areas, each its value of largest magnitude."""
-    length = values.shape[axis]
-    if length <= size:
-        return values
-    starts = np.arange(size) * length // size
-    highest = np.maximum.reduceat(values, starts, axis=axis)
-    lowest = np.minimum.reduceat(values, starts, axis=axis)
-    return np.where(highest >= -lowest, highest, lowest)

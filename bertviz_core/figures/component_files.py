@@ -13,8 +13,8 @@ _FOLDER = Path(__file__).parents[2] / "assets" / "components"
 _SHARED = "payload"  # comes first in each script
 PARTS = {
     "attention": (
-        "data", "colors", "canvas", "grid", "heatmap", "lines", "tables", "build",
-        "keys", "attention",
+        "data", "colors", "canvas", "grid", "heatmap", "lines", "find", "tables",
+        "build", "choose", "keys", "listen", "picture", "attention",
     ),
     "points": ("data", "theme", "draw", "build", "caption", "files", "points"),
 }  # fmt: skip

@@ -11,11 +11,9 @@ import pytest
 from playwright.sync_api import expect
 
 from bertviz_core.figures.attention_export import attention_html
-from bertviz_core.figures.attention_view import (
-    AttentionView,
-    grid_thumbnails,
-    token_kinds,
-)
+from bertviz_core.figures.attention_thumbnails import grid_thumbnails
+from bertviz_core.figures.attention_view import AttentionView, token_kinds
+from bertviz_core.figures.component_files import component_script
 from tests.browser.conftest import ROOT, running_server, settle
 
 pytestmark = pytest.mark.browser
@@ -72,6 +70,10 @@ def selection_line(page):
     return page.get_by_text(re.compile(r"^Selection\("))
 
 
+def look_line(page):
+    return page.get_by_text(re.compile(r"^Look\("))
+
+
 def status(view):
     return view.get_by_role("status")
 
@@ -80,8 +82,8 @@ def test_choosing_a_head_moves_the_other_views_and_the_page(show):
     page, view = show()
     click_head(view, 5, 3)
     expect(view).to_have_attribute("data-layer", "5")
-    expect(view.locator("h4", has_text="Weights of layer 5, head 3")).to_be_visible()
-    expect(view.locator("h4", has_text="Lines of layer 5, head 3")).to_be_visible()
+    expect(view.locator("h4", has_text="Heatmap: layer 5, head 3")).to_be_visible()
+    expect(view.locator("h4", has_text="Lines: layer 5, head 3")).to_be_visible()
     expect(selection_line(page)).to_contain_text("layer=4, head=2, from_token=None")
 
 
@@ -101,12 +103,12 @@ def test_hovering_says_the_exact_weight_and_does_not_run_the_page_again(show):
     expect(selection_line(page)).to_contain_text("run 1")
 
 
-def row_of_the_example(row):
-    """The same random weights as the page, layer 1, head 1."""
+def row_of_the_example(row, head=0):
+    """The same random weights as the page, layer 1."""
     shape = (12, 12, NUM_TOKENS, NUM_TOKENS)
     scores = np.random.default_rng(7).standard_normal(shape, np.float32) * 2
-    scores[:, 0] += 4 * np.eye(NUM_TOKENS, k=-3)
-    exponents = np.exp(scores[0, 0, row] - scores[0, 0, row].max())
+    scores[:, head] += 4 * np.eye(NUM_TOKENS, k=head - 3)
+    exponents = np.exp(scores[0, head, row] - scores[0, head, row].max())
     return exponents / exponents.sum()
 
 
@@ -201,10 +203,10 @@ def test_tables_say_what_the_canvases_show(show):
     _, view = show()
     view.get_by_text("As a table").nth(1).click()
     caption = view.locator(".heat-part caption")
-    expect(caption).to_have_text("The 25 largest weights of layer 1, head 1")
+    expect(caption).to_have_text("The 25 largest numbers: layer 1, head 1")
     expect(view.locator(".heat-part tbody tr")).to_have_count(25)
     view.locator("canvas.heat").click(position={"x": 20, "y": HEAT_TOP + 5})
-    expect(caption).to_contain_text("weights of ◆[CLS]")
+    expect(caption).to_contain_text("numbers of ◆[CLS]")
     expect(view.locator(".heat-part tbody tr")).to_have_count(NUM_TOKENS)
     view.get_by_text("As a table").first.click()
     expect(view.locator(".grid-part tbody tr")).to_have_count(12)
@@ -216,7 +218,7 @@ def test_heads_are_added_to_the_lines(show):
     view.get_by_role("button", name="Show head 11").click()
     pressed = view.locator(".chip[aria-pressed=true]")
     expect(pressed).to_have_text(["1", "11"])
-    expect(view.locator("h4", has_text="Lines of layer 1, head 1, 11")).to_be_visible()
+    expect(view.locator("h4", has_text="Lines: layer 1, heads 1, 11")).to_be_visible()
     assert int(view.get_attribute("data-lines")) > before
     hues = view.locator(".chip").evaluate_all(
         "chips => chips.map(chip => chip.style.getPropertyValue('--hue'))"
@@ -235,7 +237,8 @@ def test_scale_and_threshold_change_the_picture_and_the_legend(show):
     )
     view.get_by_label("Lines from").fill("0.5")
     expect(view).to_have_attribute("data-lines", re.compile(r"^\d$"))
-    expect(selection_line(page)).to_contain_text("run 1")
+    expect(look_line(page)).to_contain_text("scale='log'")
+    expect(look_line(page)).to_contain_text("threshold=0.5")
 
 
 def test_differences_have_a_legend_with_both_signs(show):
@@ -293,8 +296,160 @@ def test_the_picture_is_saved_with_twice_the_pixels(show):
         view.get_by_role("button", name="Save PNG").click()
     picture = BytesIO(saved.value.path().read_bytes()).getvalue()
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
-    width = int.from_bytes(picture[16:20], "big")
-    assert width >= 2 * view.locator("canvas.lines").bounding_box()["width"]
+    width, height = (int.from_bytes(picture[i : i + 4], "big") for i in (16, 20))
+    boxes = [
+        view.locator(f"canvas.{name}").bounding_box()
+        for name in ("grid", "heat", "lines")
+    ]
+    assert width >= 2 * max(box["width"] for box in boxes)
+    # The legend, three titles and the threshold have lines of their own.
+    assert height >= 2 * (sum(box["height"] for box in boxes) + 5 * 20)
+
+
+def test_the_picture_holds_what_is_scrolled_out_of_sight(show):
+    page, view = show("?text=middle")
+    with page.expect_download() as saved:
+        view.get_by_role("button", name="Save PNG").click()
+    picture = saved.value.path().read_bytes()
+    height = int.from_bytes(picture[20:24], "big")
+    assert height >= 2 * 128 * (LINES_ROW + 13)
+
+
+def test_what_the_visitor_changes_stays_when_the_page_answers(show):
+    page, view = show()
+    view.get_by_label("Scale").select_option("row")
+    view.get_by_role("button", name="Tokens in rows").click()
+    view.get_by_role("button", name="Show head 4").click()
+    expected = "Look(scale='row', is_lying=True, threshold=0.05, heads=(0, 3))"
+    expect(look_line(page)).to_have_text(expected)
+    page.get_by_role("button", name="Choose").click()
+    expect(view).to_have_attribute("data-layer", "7")
+    # Heads of the other layer are not those that were added.
+    expect(look_line(page)).to_have_text(expected.replace("(0, 3)", "()"))
+    expect(view.get_by_label("Scale")).to_have_value("row")
+    expect(view.get_by_role("button", name="Tokens in columns")).to_be_visible()
+
+
+def test_lengths_are_named_and_drawn_up_to_the_largest(show):
+    _, view = show("?lengths=1")
+    expect(view.locator(".legend")).to_have_text("08length (linear)")
+    expect(view.locator("h4", has_text="Heatmap: lengths of layer 1")).to_be_visible()
+    expect(view.locator("h4", has_text="single weights, 0 to 1")).to_be_visible()
+    expect(view.locator(".filters")).to_have_text("Shown with: a filter")
+    expect(view.locator(".chip")).to_have_count(0)
+    view.locator("canvas.heat").hover(position=cell_position(view, 1, 4))
+    weight = 8 * row_of_the_example(1)[4]
+    said = f"the → drink · lengths of layer 1 · length {weight:.4f} · "
+    expect(status(view)).to_contain_text(said)
+    for name in ("heat", "lines"):
+        label = view.locator(f"canvas.{name}").get_attribute("aria-label")
+        assert "lengths of layer 1" in label
+        assert "head" not in label
+    view.get_by_text("As a table").nth(1).click()
+    expect(view.locator(".heat-part thead")).to_have_text(
+        "FromToLengthShare of row" + ("Rank in row")
+    )
+    # A scale with the same steps: a half of the largest is drawn from half of 8 on.
+    view.get_by_label("Lines from").fill("0.5")
+    expect(view.get_by_text("Lines from 4.000")).to_be_visible()
+
+
+def test_a_click_on_the_framed_head_is_told_where_it_is_not_what_is_shown(show):
+    page, view = show("?lengths=1")
+    click_head(view, 1, 1)
+    expect(selection_line(page)).to_contain_text("run 2")
+
+
+def test_a_line_under_the_pointer_is_named_with_its_numbers(show):
+    _, view = show()
+    view.get_by_role("button", name="Show head 11").click()
+    width = view.locator("canvas.lines").bounding_box()["width"]
+    # Right beside the names, where lines begin at the height of their token.
+    view.locator("canvas.lines").hover(
+        position={"x": width * 0.3 + 12, "y": 2.5 * LINES_ROW}
+    )
+    expect(view).to_have_attribute("data-peek", re.compile(r"^\d+ \d+$"))
+    said = status(view).inner_text()
+    row, column = map(int, view.get_attribute("data-peek").split())
+    head = int(re.search(r"head (\d+)", said).group(1))
+    assert head in (1, 11)
+    weights = row_of_the_example(row, head - 1)
+    assert f"weight {weights[column]:.4f}" in said
+    assert f"rank {1 + sum(other > weights[column] for other in weights)} of 12" in said
+    lines = int(view.get_attribute("data-lines"))
+    assert lines > 1  # the others stay
+
+
+def test_a_locked_token_has_the_numbers_of_its_partners(show):
+    _, view = show()
+    lines = view.locator("canvas.lines")
+    lines.click(position={"x": 40, "y": 3.5 * LINES_ROW})
+    width = lines.bounding_box()["width"]
+    lines.hover(position={"x": width - 40, "y": 8.5 * LINES_ROW})
+    weight = row_of_the_example(3)[8]
+    said = f"##s → are · layer 1, head 1 · weight {weight:.4f}"
+    expect(status(view)).to_contain_text(said)
+    expect(view).to_have_attribute("data-locked", "true")
+    expect(view).to_have_attribute("data-to", "")
+    view.locator("canvas.heat").hover(position=cell_position(view, 6, 2))
+    said = f"##s → cat · layer 1, head 1 · weight {row_of_the_example(3)[2]:.4f}"
+    expect(status(view)).to_contain_text(said)
+
+
+def test_keys_go_from_a_locked_token_through_its_partners(show):
+    page, view = show()
+    view.locator("canvas.lines").focus()
+    for key in ("ArrowDown", "ArrowDown", "Enter", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    expect(status(view)).to_contain_text("the → cat · layer 1, head 1 · weight 0.")
+    expect(view).to_have_attribute("data-from", "1")
+    page.keyboard.press("ArrowLeft")
+    expect(status(view)).to_contain_text("the → every token")
+    for key in ("ArrowRight", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    expect(selection_line(page)).to_contain_text("from_token=1, to_token=2")
+
+
+def test_the_lines_have_a_table_with_every_head_that_is_drawn(show):
+    _, view = show()
+    view.get_by_role("button", name="Show head 11").click()
+    part = view.locator(".lines-part")
+    part.get_by_text("As a table").click()
+    total = int(view.get_attribute("data-lines"))
+    expect(part.locator("caption")).to_contain_text(f"of {total}: layer 1, heads 1, 11")
+    expect(part.locator("tbody tr")).to_have_count(25)
+    part.get_by_role("button", name="More rows").click()
+    expect(part.locator("tbody tr")).to_have_count(total)
+    expect(part.get_by_role("button", name="More rows")).to_be_hidden()
+    heads = part.locator("tbody th").all_inner_texts()
+    assert set(heads) == {"1", "11"}
+    head, *cells = part.locator("tbody tr").first.locator("th, td").all_inner_texts()
+    weights = [row_of_the_example(row, int(head) - 1) for row in range(NUM_TOKENS)]
+    assert float(cells[2]) == pytest.approx(max(map(max, weights)), abs=5e-5)
+
+
+def test_the_status_stays_in_sight_beside_the_lines(show):
+    page, view = show("?text=middle")
+    view.locator("canvas.lines").scroll_into_view_if_needed()
+    page.mouse.move(700, 400)
+    page.mouse.wheel(0, 3000)
+    settle(page)
+    expect(status(view)).to_be_in_viewport(ratio=1)
+
+
+def test_the_names_of_the_heads_follow_the_language(show):
+    page, view = show()
+    expect(view.get_by_role("button", name="Show head 3")).to_be_visible()
+    page.get_by_text("中文").click()
+    expect(view.get_by_role("button", name="显示第 3 头")).to_be_visible()
+
+
+def test_fullwidth_signs_count_as_chinese(show):
+    page, _ = show()
+    script = component_script("attention")
+    for text, is_wide in (("，", True), ("！", True), ("𠮷", True), ("a", False)):
+        found = page.evaluate(f"(text) => {{ {script}; return CJK.test(text) }}", text)
+        assert found is is_wide, text
 
 
 def test_another_head_of_128_tokens_is_there_soon(show):
@@ -303,7 +458,7 @@ def test_another_head_of_128_tokens_is_there_soon(show):
     for head in range(2, 13):
         click_head(view, head, head)
         expect(view).to_have_attribute("aria-busy", "false")
-        expect(view.locator("h4", has_text=f"Weights of layer {head},")).to_be_visible()
+        expect(view.locator("h4", has_text=f"Heatmap: layer {head},")).to_be_visible()
         times.append(float(view.get_attribute("data-switch-ms")))
     # 100 ms on a quiet machine; tests share theirs with others.
     assert sorted(times)[len(times) // 2] <= 400, times
@@ -356,6 +511,29 @@ def test_a_saved_file_works_without_a_network(new_page, tmp_path):
         position={"x": HEAT_LEFT + 45, "y": HEAT_TOP + 35}
     )
     expect(status(shown)).to_contain_text(f"weight {probs[1, 2, 1, 1]:.4f}")
+
+
+def test_a_saved_file_says_which_heads_it_does_not_hold(new_page, tmp_path):
+    probs = np.full((2, 3, 4, 4), 0.25, np.float32)
+    words = json.loads(
+        (ROOT / "assets/locales/en/attention_view.json").read_text("utf-8")
+    )
+    tokens = ("a", "b", "c", "d")
+    view = AttentionView(
+        *(tokens, token_kinds(tokens), np.zeros(4, int), grid_thumbnails(probs)),
+        *(probs[0, 0], words),
+    )
+    file = tmp_path / "attention.html"
+    file.write_bytes(attention_html(view, "Without its heads"))
+    page = new_page(base="file:")
+    page.goto(file.as_uri())
+    shown = page.locator(".attention")
+    click_head(shown, 2, 3, num_heads=3)
+    expect(status(shown)).to_have_text(
+        "This file holds only what was shown when it was saved: layer 1, head 1."
+    )
+    expect(shown).to_have_attribute("data-layer", "1")
+    expect(shown).to_have_attribute("aria-busy", "false")
 
 
 def test_hovering_the_grid_names_a_head_and_does_not_run_the_page_again(show):

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis.aggregation import rollout
+from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.engine.client import Client
 from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.experiments.cause_results import SparsePattern, Switches, Target
-from bertviz_core.figures.attention_view import grid_thumbnails, strongest_links
+from bertviz_core.figures.attention_thumbnails import grid_thumbnails, strongest_links
 from tests.core.checkpoint_copies import HF
 from tests.core.engine_waiting import ended
 
@@ -80,6 +81,22 @@ def test_pictures_are_made_of_the_same_attention(client, attention):
     )
     np.testing.assert_array_equal(links.targets, expected.targets)
     np.testing.assert_array_equal(links.weights, expected.weights)
+
+
+def test_pictures_are_filtered_as_one_matrix_is(client, attention):
+    options = AttentionOptions(hide_special=True, renormalise=True)
+    tokenized = client.tokenize(MODEL, TEXT)
+    expected = np.array(
+        [
+            [show_attention(head, tokenized, options).values for head in layer]
+            for layer in attention
+        ]
+    )
+    found = client.attention_thumbnails(MODEL, TEXT, options=options)
+    np.testing.assert_array_equal(found, grid_thumbnails(expected))
+    links = client.attention_links(MODEL, TEXT, 2, options=options)
+    np.testing.assert_array_equal(links.weights, strongest_links(expected[2]).weights)
+    np.testing.assert_allclose(links.sums, 1, rtol=1e-5)
 
 
 def test_the_arithmetic_ends_in_the_exposed_probability(client, attention):

@@ -95,6 +95,24 @@ def test_thresholds_leave_the_large_weights(matrix, tokenized):
     assert ((half.values > 0).sum(axis=1) < 8).all()
 
 
+def test_a_share_of_the_largest_is_the_least_whatever_the_unit(matrix, tokenized):
+    lengths = 20 * matrix
+    shown = show_attention(lengths, tokenized, AttentionOptions(least_share=0.5))
+    expected = np.where(lengths >= lengths.max() / 2, lengths, 0)
+    np.testing.assert_array_equal(shown.values, expected)
+
+
+@pytest.mark.parametrize("hide", [False, True])
+def test_pieces_of_a_word_are_a_group(matrix, tokenized, hide):
+    options = AttentionOptions(hide_special=hide)
+    groups = show_attention(matrix, tokenized, options).places.groups
+    play = 0 if hide else 1
+    assert groups[play] == groups[play + 1]
+    assert len(set(groups.tolist())) == len(groups) - 1
+    merged = show_attention(matrix, tokenized, AttentionOptions(merge_words=True))
+    assert len(set(merged.places.groups.tolist())) == len(MERGED)
+
+
 @pytest.mark.parametrize(
     ("options", "token", "place"),
     [

@@ -1,8 +1,9 @@
-// Part 8: the elements of the component, made once.
+// Part 9: the elements of the component, made once.
 
 /** Makes the elements of a component and gives them by name. */
 function buildParts(data) {
   const parts = {
+    filters: element('p', { className: 'filters' }),
     status: element('p', { className: 'status', role: 'status', 'aria-live': 'polite' }),
     legendStrip: element('canvas', { className: 'strip', 'aria-hidden': 'true' }),
     legendLow: element('span'),
@@ -13,7 +14,7 @@ function buildParts(data) {
   }
   parts.gridBox = element('div', { className: 'box grid-box' }, [parts.grid])
   parts.gridTitle = element('h4')
-  parts.gridDetails = tableDetails(parts, 'gridSummary', parts.gridTable)
+  parts.gridDetails = tableDetails(parts, 'gridSummary', [parts.gridTable])
   parts.save = element('button', { type: 'button', className: 'save' })
   const legend = element('div', { className: 'legend' }, [
     parts.legendLow, parts.legendStrip, parts.legendHigh, parts.legendName,
@@ -30,6 +31,7 @@ function buildParts(data) {
     element('div', { className: 'bar' }, [
       parts.scaleLabel, parts.thresholdLabel, legend, parts.layout, parts.save,
     ]),
+    parts.filters,
     parts.status,
     element('div', { className: 'pair' }, [gridPart, parts.heatPart]),
     parts.linesPart,
@@ -48,11 +50,17 @@ function buildHeadParts(parts) {
   Object.assign(parts, scrollingCanvas('heat'), scrollingCanvas('lines'))
   parts.heatTitle = element('h4')
   parts.linesTitle = element('h4')
-  parts.cellTable = element('table')
-  parts.cellDetails = tableDetails(parts, 'cellSummary', parts.cellTable)
+  for (const name of ['cell', 'lines']) {
+    const table = element('table')
+    const more = element('button', { type: 'button', className: 'more' })
+    Object.assign(parts, { [`${name}Table`]: table, [`${name}More`]: more })
+    parts[`${name}Details`] = tableDetails(parts, `${name}Summary`, [table, more])
+  }
   parts.chips = element('div', { className: 'chips', role: 'group' })
   parts.heatPart = section('heat-part', [parts.heatTitle, parts.heatBox, parts.cellDetails])
-  parts.linesPart = section('lines-part', [parts.linesTitle, parts.chips, parts.linesBox])
+  parts.linesPart = section('lines-part', [
+    parts.linesTitle, parts.chips, parts.linesBox, parts.linesDetails,
+  ])
 }
 
 function section(className, children) {
@@ -71,9 +79,9 @@ function scrollingCanvas(name) {
   return { [name]: canvas, [`${name}Space`]: space, [`${name}Box`]: box }
 }
 
-function tableDetails(parts, summaryName, table) {
+function tableDetails(parts, summaryName, children) {
   parts[summaryName] = element('summary')
-  const box = element('div', { className: 'box table-box' }, [table])
+  const box = element('div', { className: 'box table-box' }, children)
   return element('details', {}, [parts[summaryName], box])
 }
 
@@ -82,7 +90,7 @@ function writeWords(app) {
   const { data, parts } = app
   const put = (name, key, places) => (parts[name].textContent = say(data, key, places))
   const isMap = data.mode === 'map'
-  put('gridTitle', isMap ? 'map_title' : 'grid_title')
+  put('gridTitle', isMap ? 'map_title' : gridTitle(data))
   put('gridSummary', 'as_table')
   put('save', 'save_png')
   const gridLabel = say(data, isMap ? 'map_alt' : 'grid_alt', {
@@ -91,14 +99,29 @@ function writeWords(app) {
   parts.grid.setAttribute('aria-label', gridLabel)
   if (isMap) return
   put('scaleText', 'scale')
-  put('cellSummary', 'as_table')
-  put('heatTitle', 'heat_title', numbersOf(data))
-  const count = { count: data.numTokens, ...numbersOf(data) }
+  for (const name of ['cell', 'lines']) {
+    put(`${name}Summary`, 'as_table')
+    put(`${name}More`, 'more_rows')
+  }
+  const name = nameShown(data)
+  put('heatTitle', 'heat_title', { name })
+  parts.filters.hidden = !data.filters.length
+  parts.filters.textContent = filtersSaid(data)
+  const count = { count: data.numTokens, name }
   parts.heat.setAttribute('aria-label', say(data, 'heat_alt', count))
   parts.lines.setAttribute('aria-label', say(data, 'lines_alt', count))
   parts.chips.setAttribute('aria-label', say(data, 'heads_shown'))
   writeScaleNames(app)
   writeChips(app)
+}
+
+/** The grid always shows single weights, whatever the other views measure. */
+function gridTitle(data) {
+  return data.top === 1 || data.isDifference ? 'grid_title' : 'grid_title_weights'
+}
+
+function filtersSaid(data) {
+  return data.filters.length ? say(data, 'filters_are', { filters: data.filters.join(' · ') }) : ''
 }
 
 function writeScaleNames({ data, parts }) {
@@ -114,16 +137,20 @@ function writeChips(app) {
   const hasLinks = data.numHeads > 1 && (data.linksPerRow > 0 || data.arrays.everyHead)
   const numbers = hasLinks ? Array.from({ length: data.numHeads }, (_, head) => head) : []
   parts.chips.hidden = !hasLinks
-  if (parts.chips.childElementCount === numbers.length) return
-  const chips = numbers.map((head) => {
-    const name = say(data, 'head_chip', { head: head + 1 })
-    const chip = element('button', { type: 'button', className: 'chip' })
-    chip.textContent = String(head + 1)
-    chip.setAttribute('aria-label', name)
-    chip.onclick = () => toggleHead(app, head)
-    return chip
+  // Those that are there stay: one of them may have the keyboard.
+  if (parts.chips.childElementCount !== numbers.length) {
+    parts.chips.replaceChildren(...numbers.map((head) => chipOf(app, head)))
+  }
+  ;[...parts.chips.children].forEach((chip, head) => {
+    chip.setAttribute('aria-label', say(data, 'head_chip', { head: head + 1 }))
   })
-  parts.chips.replaceChildren(...chips)
+}
+
+function chipOf(app, head) {
+  const chip = element('button', { type: 'button', className: 'chip' })
+  chip.textContent = String(head + 1)
+  chip.onclick = () => toggleHead(app, head)
+  return chip
 }
 
 /** Controls show the state. */
@@ -133,15 +160,12 @@ function showControls(app) {
   parts.scale.value = state.scale
   parts.threshold.value = String(state.threshold)
   parts.thresholdText.textContent = say(data, 'threshold', {
-    threshold: state.threshold.toFixed(3),
+    threshold: (state.threshold * topOf(data)).toFixed(3),
   })
   const isStanding = state.layout === 'standing'
   parts.layout.textContent = say(data, isStanding ? 'lay_down' : 'stand_up')
   const shown = shownHeads(app)
-  parts.linesTitle.textContent = say(data, 'lines_title', {
-    layer: data.layer + 1,
-    head: shown.map((head) => head + 1).join(', '),
-  })
+  parts.linesTitle.textContent = say(data, 'lines_title', { name: nameOfLines(app) })
   ;[...parts.chips.children].forEach((chip, head) => {
     chip.setAttribute('aria-pressed', String(shown.includes(head)))
     chip.style.setProperty('--hue', headStyle(app, head).color)

@@ -1,6 +1,7 @@
 // Part 3: canvases, sharp on every screen, and text on them.
 
-const CJK = /[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\u3040-\u30ff]/
+// Wide characters, fullwidth signs and rare characters included.
+const CJK = /[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]/u
 const FONT_SIZE = 12
 
 /** Sizes a canvas in CSS pixels and gives its context, scaled to the screen. */

@@ -89,7 +89,7 @@ function css([red, green, blue]) {
 /** The value that the end of the scale stands for, in a row of the shown head. */
 function scaleTop(app, from) {
   if (app.state.scale === 'row') return rowFacts(app.data, from).largest || 1
-  return app.data.isDifference ? largestMagnitude(app.data) : 1
+  return topOf(app.data)
 }
 
 /** Colour and dashes of a head in the lines. */
@@ -99,10 +99,32 @@ function headStyle(app, head) {
   return { color: hues[head % hues.length], dash: DASHES[(head + turn) % DASHES.length] }
 }
 
+/** Colours of the legend's strip, from its low end to its high one. */
+function legendColors(app) {
+  return app.data.isDifference ? app.theme.diverging : app.theme.sequential
+}
+
+/** What stands at both ends of the legend, and behind it. */
+function legendTexts({ data, state }) {
+  const { scale } = state
+  const end = topOf(data)
+  const top = scale === 'row' ? say(data, 'row_top') : threeDigits(end)
+  const low = scale === 'log' ? `≤ ${threeDigits(LOG_FLOOR * end)}` : '0'
+  return {
+    low: data.isDifference ? `−${top}` : low,
+    high: data.isDifference ? `+${top}` : top,
+    name: say(data, legendKey(data), { scale: say(data, `scale_${scale}`), unit: data.unit }),
+  }
+}
+
+function threeDigits(number) {
+  return Number(number.toPrecision(3)).toString()
+}
+
 /** Draws the legend: a strip of colours, its ends in numbers, the scale's name. */
 function drawLegend(app) {
   const { legendStrip, legendLow, legendHigh, legendName } = app.parts
-  const table = app.data.isDifference ? app.theme.diverging : app.theme.sequential
+  const table = legendColors(app)
   const context = legendStrip.getContext('2d')
   legendStrip.width = 256
   legendStrip.height = 1
@@ -110,23 +132,13 @@ function drawLegend(app) {
     context.fillStyle = css(color)
     context.fillRect(index, 0, 1, 1)
   })
-  const { scale } = app.state
-  const byRow = scale === 'row'
-  const top = byRow ? say(app.data, 'row_top') : endOfScale(app)
-  const low = scale === 'log' ? `≤ ${LOG_FLOOR}` : '0'
-  legendLow.textContent = app.data.isDifference ? `−${top}` : low
-  legendHigh.textContent = app.data.isDifference ? `+${top}` : top
-  const name = say(app.data, `scale_${scale}`)
-  legendName.textContent = say(app.data, legendKey(app.data), { scale: name })
+  const texts = legendTexts(app)
+  legendLow.textContent = texts.low
+  legendHigh.textContent = texts.high
+  legendName.textContent = texts.name
 }
 
 function legendKey(data) {
   if (data.mode === 'map') return 'legend_map'
   return data.isDifference ? 'legend_difference' : 'legend_weight'
-}
-
-function endOfScale(app) {
-  if (!app.data.isDifference) return '1'
-  const top = app.data.mode === 'map' ? app.data.limit : largestMagnitude(app.data)
-  return Number(top.toPrecision(3)).toString()
 }

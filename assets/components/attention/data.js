@@ -39,6 +39,18 @@ function largestMagnitude(data) {
   return data.largest || 1
 }
 
+/** The value that the end of the scale stands for, but for a scale by row. */
+function topOf(data) {
+  if (data.mode === 'map') return data.limit
+  return data.isDifference ? largestMagnitude(data) : data.top
+}
+
+/** Which head is shown, or what was put together, with its numbers. */
+function nameShown(data) {
+  const numbers = numbersOf(data)
+  return data.name.replace(/\{(\w+)\}/g, (whole, key) => numbers[key] ?? whole)
+}
+
 /** What a byte of a thumbnail stands for; see `grid_thumbnails`. */
 function thumbnailValue(data, byte) {
   if (!data.isDifference) return (byte / 255) ** 2
@@ -87,6 +99,7 @@ function linksOfHead(data, head, focus, threshold) {
   }
   const { linkTargets, linkWeights } = data.arrays
   const { numTokens, linksPerRow } = data
+  if (!linkTargets) return []
   const cells = []
   for (let from = 0; from < numTokens; from++) {
     if (focus.from !== null && focus.from !== from) continue
@@ -99,6 +112,28 @@ function linksOfHead(data, head, focus, threshold) {
     }
   }
   return cells
+}
+
+/**
+ * Weight, sum of its row and rank in it, of any head whose numbers are here; `null`
+ * for a link that was not sent, because it is not among the strongest of its row.
+ */
+function factsOf(data, { from, to, head = data.head }) {
+  if (head === data.head || data.arrays.everyHead) {
+    const arrays = { matrix: head === data.head ? data.arrays.matrix : matrixOf(data, data.layer, head) }
+    const own = head === data.head ? data : { ...data, arrays, rows: undefined }
+    const { sum } = rowFacts(own, from)
+    return { weight: weightAt(own, from, to), sum, rank: rankInRow(own, from, to) }
+  }
+  const { numTokens, linksPerRow } = data
+  const row = head * numTokens + from
+  const targets = data.arrays.linkTargets.subarray(row * linksPerRow, (row + 1) * linksPerRow)
+  const rank = targets.indexOf(to)
+  if (rank < 0) return null
+  const weights = data.arrays.linkWeights.subarray(row * linksPerRow, (row + 1) * linksPerRow)
+  // Equals share a rank, as in `rankInRow`.
+  const first = weights.findIndex((weight) => Math.abs(weight) === Math.abs(weights[rank]))
+  return { weight: weights[rank], sum: data.arrays.linkSums[row], rank: first + 1 }
 }
 
 /** A token as it is named in a sentence, with the sign of its kind. */

@@ -98,6 +98,8 @@ function outlineFocus(app, context) {
   context.lineWidth = 1
   if (from !== null) context.strokeRect(0, from * cell, size, cell)
   if (to !== null) context.strokeRect(to * cell, 0, cell, size)
+  const { peek } = app.state
+  if (peek) context.strokeRect(peek.to * cell, peek.from * cell, cell, cell)
   if (from === null || to === null) return
   context.strokeStyle = app.theme.background
   context.lineWidth = 5
@@ -107,6 +109,7 @@ function outlineFocus(app, context) {
   context.strokeRect(to * cell, from * cell, cell, cell)
 }
 
+/** Names of the rows; pieces of one word stand behind one bar. */
 function writeRowNames(app, context, view, range) {
   const { cell } = heatGeometry(app)
   const focus = focusOf(app.state)
@@ -119,8 +122,12 @@ function writeRowNames(app, context, view, range) {
     setFont(app, context, from === focus.from)
     context.textAlign = 'right'
     context.fillStyle = app.theme.text
-    const name = fitted(context, app.data.labels[from], HEAT.left - 10)
-    context.fillText(name, HEAT.left - 6, y)
+    const name = fitted(context, app.data.labels[from], HEAT.left - 12)
+    context.fillText(name, HEAT.left - 8, y)
+  }
+  for (const [start, size] of app.data.spans) {
+    const top = HEAT.top - view.y + start * cell
+    context.fillRect(HEAT.left - 5, top + 2, 2, size * cell - 4)
   }
   context.restore()
 }
@@ -136,7 +143,11 @@ function writeColumnNames(app, context, view, range) {
     const x = HEAT.left - view.x + (to + 0.5) * cell
     setFont(app, context, to === focus.to)
     context.fillStyle = app.theme.text
-    writeColumnName(context, app.data.labels[to], x, HEAT.top - 5, HEAT.top - 8)
+    writeColumnName(context, app.data.labels[to], x, HEAT.top - 8, HEAT.top - 11)
+  }
+  for (const [start, size] of app.data.spans) {
+    const left = HEAT.left - view.x + start * cell
+    context.fillRect(left + 2, HEAT.top - 5, size * cell - 4, 2)
   }
   context.restore()
 }
@@ -154,11 +165,17 @@ function cellAt(app, { x, y }) {
   return isOutside || (from === null && to === null) ? null : { from, to }
 }
 
+/** All of it, whatever the box shows. */
+function wholeHeatmap(app) {
+  const { width, height } = heatGeometry(app)
+  return { width, height, x: 0, y: 0 }
+}
+
 /** Scrolls until the cell in focus is in sight. */
 function showFocus(app) {
   const { heatBox } = app.parts
   const { cell } = heatGeometry(app)
-  const { from, to } = focusOf(app.state)
+  const { from, to } = app.state.peek ?? focusOf(app.state)
   const shift = (start, scroll, room) => {
     if (start < scroll) return start
     return Math.max(scroll, start + cell - room)

@@ -1,4 +1,4 @@
-// Part 9: the keyboard. Arrows move, Enter locks, Escape frees.
+// Part 11: the keyboard. Arrows move, Enter locks, Escape frees.
 
 const ARROWS = {
   ArrowUp: [-1, 0],
@@ -35,6 +35,7 @@ function onCellKey(app, event, move) {
   if (!arrow) return
   event.preventDefault()
   const cell = move(app.data, app.state, focus, arrow)
+  state.peek = null
   if (state.locked) {
     state.chosen = cell
     sendSoon(app, SEND_CELL_MS)
@@ -42,6 +43,47 @@ function onCellKey(app, event, move) {
   showFocus(app)
   showToken(app)
   refocus(app)
+}
+
+/**
+ * Keys in the lines. From a locked token, the arrow across goes over to its partners,
+ * and Enter locks the pair.
+ */
+function onLineKey(app, event) {
+  const { state } = app
+  const side = state.locked ? onlySide(state.chosen) : null
+  const arrow = ARROWS[event.key]
+  if (side === null || (!arrow && event.key !== 'Enter')) {
+    return onCellKey(app, event, moveToken)
+  }
+  if (event.key === 'Enter' && !state.peek) return onCellKey(app, event, moveToken)
+  if (event.key === 'Enter') {
+    event.preventDefault()
+    return toggleLock(app, state.peek)
+  }
+  const isStanding = state.layout === 'standing'
+  const [along, across] = isStanding ? arrow : [arrow[1], arrow[0]]
+  if (across === 0 && !state.peek) return onCellKey(app, event, moveToken)
+  event.preventDefault()
+  state.peek = movePartner(app, side, along, across)
+  showFocus(app)
+  showToken(app)
+  refocus(app)
+}
+
+/** The side of a cell that names a token, where one alone does. */
+function onlySide({ from, to }) {
+  if ((from === null) === (to === null)) return null
+  return from === null ? 'to' : 'from'
+}
+
+/** The next partner of a locked token; `null` on the way back to it. */
+function movePartner({ data, state }, side, along, across) {
+  const other = side === 'from' ? 'to' : 'from'
+  const { chosen, peek } = state
+  const isAway = (across > 0) === (side === 'from')
+  if (across !== 0) return isAway ? (peek ?? { ...chosen, [other]: chosen[side] }) : null
+  return { from: peek.from, to: peek.to, [other]: within(peek[other] + along, data.numTokens) }
 }
 
 function moveCell(data, state, { from, to }, [down, right]) {
@@ -64,8 +106,11 @@ function moveToken(data, state, { from, to }, [down, right]) {
 function showToken(app) {
   const { linesBox } = app.parts
   const { step } = linesGeometry(app)
+  const { chosen, peek } = app.state
   const { from, to } = focusOf(app.state)
-  const start = (from ?? to) * step
+  const isPartner = peek !== null && onlySide(chosen ?? peek) !== null
+  const index = isPartner && chosen.from !== null ? peek.to : isPartner ? peek.from : (from ?? to)
+  const start = index * step
   const isStanding = app.state.layout === 'standing'
   const room = isStanding ? linesBox.clientHeight : linesBox.clientWidth
   const side = isStanding ? 'scrollTop' : 'scrollLeft'

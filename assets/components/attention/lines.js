@@ -55,7 +55,7 @@ function linksToDraw(app) {
 function findLinks({ data, state }, focus, heads) {
   const isCell = focus.from !== null && focus.to !== null
   // The cell in focus has its line, however weak.
-  const threshold = isCell ? 0 : state.threshold
+  const threshold = isCell ? 0 : state.threshold * topOf(data)
   const found = []
   for (const head of heads) {
     const cells = head === data.head
@@ -86,9 +86,22 @@ function drawLines(app, canvas = app.parts.lines, view = linesView(app), ratio =
   for (const link of links) {
     if (isInSight(link, place.step, view, isStanding)) drawLink(app, context, place, link)
   }
+  const { peek } = app.state
+  if (peek) drawLink(app, context, place, linkOf(app.data, peek), true)
   context.setLineDash([])
   context.globalAlpha = 1
   writeTokens(app, context, place, view)
+}
+
+/** A pair with the weight that a head gives it. */
+function linkOf(data, { from, to, head = data.head }) {
+  return { from, to, head, weight: factsOf(data, { from, to, head })?.weight ?? 0 }
+}
+
+/** All of it, whatever the box shows. */
+function wholeLines(app) {
+  const { width, height } = linesGeometry(app)
+  return { width, height, x: 0, y: 0 }
 }
 
 function isInSight({ from, to }, step, view, isStanding) {
@@ -97,14 +110,14 @@ function isInSight({ from, to }, step, view, isStanding) {
   return Math.max(from, to) * step + step >= start && Math.min(from, to) * step <= end
 }
 
-function drawLink(app, context, { step, near, far }, { from, to, weight, head }) {
+function drawLink(app, context, { step, near, far }, link, isPeeked = false) {
+  const { from, to, weight, head } = link
   const { color, dash } = headStyle(app, head)
-  const top = app.data.isDifference ? largestMagnitude(app.data) : 1
-  const size = Math.min(1, Math.abs(weight) / top)
+  const size = Math.min(1, Math.abs(weight) / topOf(app.data))
   const isNegative = weight < 0
   context.strokeStyle = isNegative ? css(app.theme.diverging[20]) : color
-  context.globalAlpha = 0.12 + 0.88 * Math.sqrt(size)
-  context.lineWidth = 0.6 + 3 * size
+  context.globalAlpha = isPeeked ? 1 : 0.12 + 0.88 * Math.sqrt(size)
+  context.lineWidth = 0.6 + 3 * size + (isPeeked ? 2 : 0)
   context.setLineDash(isNegative ? [2, 3] : shownHeads(app).length > 1 ? dash : [])
   const start = (from + 0.5) * step
   const end = (to + 0.5) * step
@@ -138,6 +151,17 @@ function writeTokens(app, context, place, view) {
       else writeLying(context, data.labels[index], place, index, side)
     }
     if (beginsSegment(data, index)) markSegment(app, context, place, index)
+  }
+  context.fillStyle = theme.text
+  for (const span of data.spans) markWord(context, place, span, isStanding)
+}
+
+/** Pieces of one word stand behind one bar, on both sides. */
+function markWord(context, { step, near, far }, [start, size], isStanding) {
+  const [along, length] = [start * step + 2, size * step - 4]
+  for (const across of [near - 3, far + 1]) {
+    if (isStanding) context.fillRect(across, along, 2, length)
+    else context.fillRect(along, across, length, 2)
   }
 }
 
@@ -183,17 +207,4 @@ function markSegment(app, context, { step, width, height }, index) {
   }
   context.stroke()
   context.setLineDash([])
-}
-
-/** The token under a point as a cell with one side; `null` between the columns. */
-function tokenAt(app, point) {
-  const { step, near, far } = linesGeometry(app)
-  const view = linesView(app)
-  const isStanding = app.state.layout === 'standing'
-  const along = isStanding ? point.y + view.y : point.x + view.x
-  const across = isStanding ? point.x + view.x : point.y + view.y
-  const index = Math.floor(along / step)
-  if (index < 0 || index >= app.data.numTokens) return null
-  if (across <= near) return { from: index, to: null }
-  return across >= far ? { from: null, to: index } : null
 }

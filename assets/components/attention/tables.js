@@ -1,31 +1,40 @@
-// Part 7: the same in words and tables, for eyes and for screen readers.
+// Part 8: the same in words and tables, for eyes and for screen readers.
 
 const TABLE_ROWS = 25
+const MORE_ROWS = 200
 
 /** One sentence about what is in focus. */
 function describeFocus(app) {
   const { data, state } = app
   if (data.mode === 'map') return describeMapCell(app, state.gridHover ?? state)
+  const name = nameShown(data)
+  if (state.missing) return say(data, 'only_this_is_saved', { name })
   if (state.gridHover) return say(data, 'head_name', numbersOf(state.gridHover))
-  const { from, to } = focusOf(state)
-  if (from === null && to === null) return say(data, 'nothing_in_focus')
-  const names = { from: nameOf(data, from), to: nameOf(data, to) }
-  const place = { ...names, ...numbersOf(data) }
-  if (from === null || to === null) return say(data, 'token_in_focus', place)
+  const cell = state.peek ?? focusOf(state)
+  if (cell.from === null && cell.to === null) return say(data, 'nothing_in_focus')
+  const place = { from: nameOf(data, cell.from), to: nameOf(data, cell.to), name }
+  if (cell.from === null || cell.to === null) return say(data, 'token_in_focus', place)
+  return describeCell(data, cell, place)
+}
+
+function describeCell(data, cell, place) {
+  const facts = factsOf(data, cell)
+  const head = cell.head ?? data.head
   return say(data, 'cell_in_focus', {
     ...place,
-    weight: weightAt(data, from, to).toFixed(4),
-    share: shareOfRow(data, from, to),
-    rank: rankInRow(data, from, to),
+    name: head === data.head ? place.name : say(data, 'shown_head', numbersOf({ ...data, head })),
+    unit: data.unit,
+    weight: facts.weight.toFixed(4),
+    share: shareOf(data, facts),
+    rank: facts.rank,
     count: data.numTokens,
   })
 }
 
 /** A difference has no row that sums to one, so no share either. */
-function shareOfRow(data, from, to) {
-  const { sum } = rowFacts(data, from)
+function shareOf(data, { weight, sum }) {
   if (data.isDifference || sum === 0) return '–'
-  return `${((100 * weightAt(data, from, to)) / sum).toFixed(1)} %`
+  return `${((100 * weight) / sum).toFixed(1)} %`
 }
 
 function describeMapCell(app, place) {
@@ -46,28 +55,73 @@ function numbersOf({ layer, head }) {
 
 /** Fills the tables that are open; closed ones cost nothing. */
 function fillTables(app) {
-  const { gridDetails, gridTable, cellDetails, cellTable } = app.parts
+  const { gridDetails, gridTable, cellDetails, linesDetails } = app.parts
   if (gridDetails.open) fillGridTable(app, gridTable)
-  if (app.data.mode !== 'map' && cellDetails.open) fillCellTable(app, cellTable)
+  if (app.data.mode === 'map') return
+  if (cellDetails.open) fillCellTable(app)
+  if (linesDetails.open) fillLinesTable(app)
 }
 
-function fillCellTable(app, table) {
-  const { data, state } = app
+function fillCellTable(app) {
+  const { data, state, parts } = app
   const focus = focusOf(state)
-  const cells = strongestCells(data, focus, 0, TABLE_ROWS)
-  const header = ['from', 'to', 'weight', 'share', 'rank'].map((key) => say(data, key))
-  const rows = cells.map(({ from, to, weight }) => [
-    data.labels[from],
-    data.labels[to],
-    data.isDifference ? signed(data, weight) : weight.toFixed(4),
-    shareOfRow(data, from, to),
-    String(rankInRow(data, from, to)),
-  ])
+  const all = strongestCells(data, focus, 0, Infinity)
+  const cells = all.slice(0, state.tableRows)
+  const header = [...sides(data), unitTitle(data), say(data, 'share'), say(data, 'rank')]
+  const rows = cells.map((cell) => cellRow(data, { ...cell, head: data.head }))
   const isAll = focus.from === null && focus.to === null
   const key = isAll ? 'table_of_head' : 'table_of_token'
   const token = nameOf(data, focus.from ?? focus.to)
-  const caption = say(data, key, { token, count: cells.length, ...numbersOf(data) })
-  fillTable(table, caption, header, rows)
+  const caption = say(data, key, { token, count: cells.length, name: nameShown(data) })
+  fillTable(parts.cellTable, caption, header, rows)
+  parts.cellMore.hidden = cells.length === all.length
+}
+
+/** The same lines as are drawn, each with its head. */
+function fillLinesTable(app) {
+  const { data, state, parts } = app
+  const all = [...linksToDraw(app)].reverse()
+  const links = all.slice(0, state.tableRows)
+  const isHead = data.isOneHead
+  const numbers = [unitTitle(data), say(data, 'share'), say(data, 'rank')]
+  const header = [...(isHead ? [say(data, 'head')] : []), ...sides(data), ...numbers]
+  const rows = links.map((link) => [
+    ...(isHead ? [String(link.head + 1)] : []),
+    ...cellRow(data, link),
+  ])
+  const counts = { count: links.length, total: all.length }
+  const caption = say(data, 'table_of_lines', { ...counts, name: nameOfLines(app) })
+  fillTable(parts.linesTable, caption, header, rows)
+  parts.linesMore.hidden = links.length === all.length
+}
+
+function sides(data) {
+  return [say(data, 'from'), say(data, 'to')]
+}
+
+function unitTitle({ unit }) {
+  return unit.charAt(0).toUpperCase() + unit.slice(1)
+}
+
+function cellRow(data, cell) {
+  const facts = factsOf(data, cell)
+  return [
+    data.labels[cell.from],
+    data.labels[cell.to],
+    data.isDifference ? signed(data, facts.weight) : facts.weight.toFixed(4),
+    shareOf(data, facts),
+    String(facts.rank),
+  ]
+}
+
+/** The name of what the lines show: the head, several heads, or many put together. */
+function nameOfLines(app) {
+  const { data } = app
+  const shown = shownHeads(app)
+  if (shown.length === 1 && shown[0] === data.head) return nameShown(data)
+  const heads = shown.map((head) => head + 1).join(', ')
+  if (shown.length === 1) return say(data, 'shown_head', { layer: data.layer + 1, head: heads })
+  return say(data, 'shown_heads', { layer: data.layer + 1, heads })
 }
 
 function fillGridTable(app, table) {

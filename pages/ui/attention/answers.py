@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from bertviz_core.analysis.shown_attention import AttentionOptions
 from bertviz_core.experiments.attention_results import CorpusProfile, PairArithmetic
 from bertviz_core.experiments.cause_results import (
     GradientMap,
@@ -14,7 +15,7 @@ from bertviz_core.experiments.cause_results import (
     Switches,
     Target,
 )
-from bertviz_core.figures.attention_view import StrongestLinks
+from bertviz_core.figures.attention_thumbnails import StrongestLinks
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model
 from pages.ui.attention.texts import Texts
@@ -55,15 +56,23 @@ def all_attention(model: str, texts: Texts) -> np.ndarray | None:
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def attention_thumbnails(model: str, texts: Texts) -> np.ndarray:
-    """A small picture of every head, uint8 `[L, N, h, w]`."""
-    return client().attention_thumbnails(model, texts.text, texts.pair, cut=True)
+def attention_thumbnails(
+    model: str, texts: Texts, options: AttentionOptions
+) -> np.ndarray:
+    """A small picture of every head as filters leave it, uint8 `[L, N, h, w]`."""
+    return client().attention_thumbnails(
+        model, texts.text, texts.pair, cut=True, options=options
+    )
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def attention_links(model: str, texts: Texts, layer: int) -> StrongestLinks:
-    """The strongest links of every row of a layer's heads."""
-    return client().attention_links(model, texts.text, layer, texts.pair, cut=True)
+def attention_links(
+    model: str, texts: Texts, layer: int, options: AttentionOptions
+) -> StrongestLinks:
+    """The strongest links of every row that filters leave of a layer's heads."""
+    return client().attention_links(
+        model, texts.text, layer, texts.pair, cut=True, options=options
+    )
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

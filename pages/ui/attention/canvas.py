@@ -7,6 +7,7 @@ once, because its weights have to be sent, choosing a token or a cell after a pa
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.figures.attention_view import (
+    SCALES,
     AttentionView,
     HeadMap,
     map_payload,
@@ -39,21 +41,16 @@ _component = st.components.v2.component(
 )
 
 _WORDS = (
-    *("grid_title", "grid_alt", "map_title", "map_alt", "heat_title", "heat_alt"),
-    *("lines_title", "lines_alt", "heads_shown", "head_chip", "as_table"),
-    *("save_png", "scale", "scale_linear", "scale_log", "scale_row", "row_top"),
-    *(
-        "legend_weight",
-        "legend_difference",
-        "legend_map",
-        "threshold",
-        "lay_down",
-        "stand_up",
-    ),
-    *("nothing_in_focus", "head_name", "token_in_focus", "cell_in_focus", "map_cell"),
-    *("every_token", "locked", "from", "to", "weight", "share", "rank"),
-    *("table_of_head", "table_of_token", "table_of_heads", "table_of_map"),
-    "layer_by_head",
+    *("grid_title", "grid_title_weights", "grid_alt", "map_title", "map_alt"),
+    *("heat_title", "heat_alt", "lines_title", "lines_alt", "heads_shown"),
+    *("head_chip", "as_table", "more_rows", "save_png", "filters_are"),
+    *("scale", "scale_linear", "scale_log", "scale_row", "row_top"),
+    *("legend_weight", "legend_difference", "legend_map", "threshold"),
+    *("lay_down", "stand_up", "nothing_in_focus", "only_this_is_saved"),
+    *("shown_head", "shown_heads", "head_name", "unit_weight"),
+    *("token_in_focus", "cell_in_focus", "map_cell", "every_token", "locked"),
+    *("head", "from", "to", "share", "rank", "table_of_head", "table_of_token"),
+    *("table_of_lines", "table_of_heads", "table_of_map", "layer_by_head"),
 )
 
 
@@ -63,13 +60,30 @@ class Selection:
 
     Args:
         layer, head: from 0.
-        from_token, to_token: a locked row, column or cell; `None` is every token.
+        from_token, to_token: a locked row, column or cell, as tokens of the text,
+            whatever filters leave of it; `None` is every token.
+        text_key: of the text that these tokens belong to, `AttentionView.text_key`.
     """
 
     layer: int = 0
     head: int = 0
     from_token: int | None = None
     to_token: int | None = None
+    text_key: str = ""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a visitor wants the pictures drawn.
+
+    Args:
+        scale, is_lying, threshold, heads: see `AttentionView`.
+    """
+
+    scale: str = "linear"
+    is_lying: bool = False
+    threshold: float = 0.05
+    heads: tuple[int, ...] = ()
 
 
 def canvas_words() -> dict[str, str]:
@@ -78,7 +92,11 @@ def canvas_words() -> dict[str, str]:
 
 
 def current_selection(
-    key: str, num_layers: int, num_heads: int, num_tokens: int = 0
+    key: str,
+    num_layers: int,
+    num_heads: int,
+    num_tokens: int = 0,
+    text_key: str | None = None,
 ) -> Selection:
     """What is chosen, before the component is drawn: the page has to fetch that head.
 
@@ -89,11 +107,15 @@ def current_selection(
         num_layers: of the model.
         num_heads: of the model.
         num_tokens: of the text; 0 where there is none.
+        text_key: of the text: tokens that were locked in another one are dropped.
+            `None` keeps them.
     """
     raw = _stored(key)
+    locked_in = str(raw.get("text", ""))
+    is_same_text = text_key in (None, locked_in)
 
     def token(name: str) -> int | None:
-        index = raw.get(name)
+        index = raw.get(name) if is_same_text else None
         return index if isinstance(index, int) and 0 <= index < num_tokens else None
 
     return Selection(
@@ -101,7 +123,40 @@ def current_selection(
         min(max(int(raw.get("head", 0)), 0), num_heads - 1),
         token("from"),
         token("to"),
+        locked_in,
     )
+
+
+def current_look(
+    key: str, layer: int, num_heads: int, default: Look | None = None
+) -> Look:
+    """How the pictures are to be drawn, before they are.
+
+    Args:
+        key: of the component.
+        layer: the shown one; heads that were added to another layer's lines are
+            dropped.
+        num_heads: of the model.
+        default: where the visitor has changed nothing.
+    """
+    raw, default = _stored(key), default or Look()
+    heads = raw.get("heads") or () if raw.get("layer") == layer else ()
+    scale = raw.get("scale")
+    return Look(
+        scale if scale in SCALES else default.scale,
+        bool(raw.get("lying", default.is_lying)),
+        float(raw.get("threshold", default.threshold)),
+        tuple(sorted({int(head) for head in heads if 0 <= int(head) < num_heads})),
+    )
+
+
+def head_was_chosen(key: str) -> int:
+    """When the visitor last chose a head in the component, 0 for never.
+
+    A number that is another one after each choice, also of the head that was chosen
+    already: a click on it leaves what was put together of many heads.
+    """
+    return int(_stored(key).get("chosenAt") or 0)
 
 
 def select(key: str, selection: Selection) -> None:
@@ -112,10 +167,13 @@ def select(key: str, selection: Selection) -> None:
         selection: what to show from now on.
     """
     st.session_state.setdefault(key, {})["selection"] = {
+        **_stored(key),
+        "heads": list(current_look(key, selection.layer, sys.maxsize).heads),
         "layer": selection.layer,
         "head": selection.head,
         "from": selection.from_token,
         "to": selection.to_token,
+        "text": selection.text_key,
         "turn": 0,
     }
 
@@ -133,7 +191,8 @@ def attention_canvas(view: AttentionView, key: str) -> Selection:
     """
     _mount(view_payload(view, _turn(key)), key)
     num_layers, num_heads = view.thumbnails.shape[:2]
-    return current_selection(key, num_layers, num_heads, len(view.tokens))
+    num_tokens = int(max(view.token_numbers)) + 1
+    return current_selection(key, num_layers, num_heads, num_tokens, view.text_key)
 
 
 def head_map(

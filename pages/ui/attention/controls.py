@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from bertviz_core.analysis.shown_attention import AttentionOptions
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
-from pages.ui.attention.canvas import Selection, current_selection, select
+from pages.ui.attention.canvas import (
+    Selection,
+    current_selection,
+    head_was_chosen,
+    select,
+)
 from pages.ui.language import plain, t
 
 CANVAS = "attention_canvas"
@@ -31,6 +36,7 @@ METHODS = {
 }
 # The selection of the pictures that the widgets already show.
 _SEEN = "attention_seen"
+_SEEN_CHOICE = "attention_seen_choice"
 _WALL, _WALL_HEIGHT = 64, 240  # buttons; more get a box that scrolls, in pixels
 _SEGMENTS = {"both": None, "first": 0, "second": 1}
 
@@ -96,7 +102,7 @@ def choose_view(model: str, has_pair: bool) -> View:
         method,
         (layer or 1) - 1,
         (head or 1) - 1,
-        _choose_options(has_pair),
+        _choose_options(has_pair, method),
         heads or (((layer or 1) - 1, (head or 1) - 1),),
     )
 
@@ -149,7 +155,7 @@ def _lead_pictures() -> None:
     """The widgets changed: the pictures follow, and keep their locked token."""
     layer, head = st.session_state[LAYER] - 1, st.session_state[HEAD] - 1
     before: Selection = st.session_state.get(_SEEN) or Selection()
-    chosen = Selection(layer, head, before.from_token, before.to_token)
+    chosen = replace(before, layer=layer, head=head)
     select(CANVAS, chosen)
     st.session_state[_SEEN] = chosen
 
@@ -163,14 +169,17 @@ def _follow_pictures(num_layers: int, num_heads: int) -> None:
         return
     now = current_selection(CANVAS, num_layers, num_heads, MOST_TOKENS)
     before: Selection = st.session_state.get(_SEEN) or Selection()
-    if (now.layer, now.head) != (before.layer, before.head):
+    chosen_at = head_was_chosen(CANVAS)
+    is_chosen = chosen_at and chosen_at != st.session_state.get(_SEEN_CHOICE)
+    if is_chosen or (now.layer, now.head) != (before.layer, before.head):
         st.session_state[LAYER] = now.layer + 1
         st.session_state[HEAD] = now.head + 1
         st.session_state[_METHOD] = "head"
     st.session_state[_SEEN] = now
+    st.session_state[_SEEN_CHOICE] = chosen_at
 
 
-def _choose_options(has_pair: bool) -> AttentionOptions:
+def _choose_options(has_pair: bool, method: str) -> AttentionOptions:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         merge = _toggle("merge_words")
         hide = _toggle("hide_special")
@@ -186,8 +195,10 @@ def _choose_options(has_pair: bool) -> AttentionOptions:
             format_func=lambda name: plain(f"attention.cut_off_{name}"),
             width=220,
         )
-        least = mass = None
-        if cut == "weight":
+        least = least_share = mass = None
+        if cut == "weight" and method == "norms":  # lengths do not end at 1
+            least_share = _slider("least_share", 0.0, 1.0, 0.05)
+        elif cut == "weight":
             least = _slider("least_weight", 0.0, 1.0, 0.05)
         elif cut == "mass":
             mass = _slider("mass", 0.05, 1.0, 0.9)
@@ -199,6 +210,7 @@ def _choose_options(has_pair: bool) -> AttentionOptions:
         to_segment=segments[1],
         least_weight=least or 0.0,
         mass=1.0 if mass is None else mass,
+        least_share=least_share or 0.0,
     )
 
 

@@ -1,26 +1,22 @@
-"""The three linked pictures of attention, and taking them away."""
+"""The three linked pictures of attention."""
 
 from __future__ import annotations
+
+import hashlib
 
 import streamlit as st
 
 from bertviz_core.analysis.shown_attention import (
     MASK,
     SPECIAL,
-    AttentionOptions,
+    Places,
     ShownAttention,
     show_attention,
 )
-from bertviz_core.figures.attention_export import (
-    attention_columns,
-    attention_html,
-    heatmap_svg,
-    lines_svg,
-)
-from bertviz_core.figures.attention_view import AttentionView, StrongestLinks
+from bertviz_core.figures.attention_thumbnails import StrongestLinks
+from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import (
-    all_attention,
     attention_links,
     attention_matrix,
     attention_thumbnails,
@@ -29,15 +25,15 @@ from pages.ui.attention.answers import (
 from pages.ui.attention.canvas import (
     attention_canvas,
     canvas_words,
+    current_look,
     current_selection,
 )
 from pages.ui.attention.controls import CANVAS, View
+from pages.ui.attention.downloads import offer_downloads
+from pages.ui.attention.measure import measure_of
 from pages.ui.attention.texts import Texts
-from pages.ui.export import table_csv
-from pages.ui.language import current_language, plain, t
+from pages.ui.language import t
 
-_DRAWN_FROM = 0.05  # lines of less weight would hide the others
-_MOST_SAVED = 128  # tokens; all heads of BERT-base are 9 MB then
 _KINDS = {MASK: "mask", SPECIAL: "special"}
 
 
@@ -65,71 +61,64 @@ def show_pictures(
     if not len(shown.places):
         st.info(t("attention.nothing_to_show"), icon=":material/visibility_off:")
         return None
-    thumbnails = attention_thumbnails(model, texts)
-    num_layers, num_heads = thumbnails.shape[:2]
-    chosen = current_selection(CANVAS, num_layers, num_heads, len(shown.places))
-    picture = AttentionView(
-        tokens=shown.places.labels,
-        kinds=tuple(_KINDS.get(kind, "word") for kind in shown.places.kinds),
-        segments=shown.places.segments,
-        thumbnails=thumbnails,
-        matrix=shown.values.astype("float32"),
-        words=canvas_words(),
-        layer=view.layer,
-        head=view.head,
-        links=_links(model, texts, view),
-        from_token=chosen.from_token,
-        to_token=chosen.to_token,
-        threshold=max(_DRAWN_FROM, view.options.least_weight),
-    )
+    picture = _picture(model, texts, tokenized, view, shown)
     attention_canvas(picture, CANVAS)
-    _offer_downloads(picture, model, texts, is_whole=picture.links is not None)
+    offer_downloads(picture, model, texts, tokenized, view)
     if shown.left_out > 0:
         st.caption(t("attention.left_out", share=shown.left_out))
     return shown
 
 
-def _offer_downloads(
-    picture: AttentionView, model: str, texts: Texts, is_whole: bool
-) -> None:
-    """Files of what is shown; each is made when its button is clicked."""
-
-    def all_views() -> bytes:
-        """Every head, where all of them together are a few megabytes."""
-        attention = None
-        if is_whole and len(picture.tokens) <= _MOST_SAVED:
-            attention = all_attention(model, texts)
-        return attention_html(picture, texts.text, language, attention)
-
-    language = current_language()
-    downloads = st.popover(
-        t("app.download"),
-        icon=":material/download:",
-        key="attention_downloads",
-        on_change="rerun",
+def _picture(
+    model: str,
+    texts: Texts,
+    tokenized: TokenizedText,
+    view: View,
+    shown: ShownAttention,
+) -> AttentionView:
+    thumbnails = attention_thumbnails(model, texts, view.options)
+    num_layers, num_heads = thumbnails.shape[:2]
+    places, text_key = shown.places, _key_of(tokenized)
+    chosen = current_selection(
+        CANVAS, num_layers, num_heads, tokenized.num_tokens, text_key
     )
-    if not downloads.open:
-        return
-    files = {
-        "heatmap_svg": (lambda: heatmap_svg(picture).encode(), "image/svg+xml"),
-        "lines_svg": (lambda: lines_svg(picture).encode(), "image/svg+xml"),
-        "csv": (lambda: table_csv(attention_columns(picture)), "text/csv"),
-        "html": (all_views, "text/html"),
-    }
-    with downloads:
-        for name, (make, mime) in files.items():
-            st.download_button(
-                t(f"attention.save_{name}"),
-                make,
-                file_name=plain(f"attention.file_{name}"),
-                mime=mime,
-                key=f"attention_save_{name}",
-                on_click="ignore",
-            )
+    look = current_look(CANVAS, view.layer, num_heads)
+    links = _links(model, texts, view)
+    return AttentionView(
+        tokens=places.labels,
+        kinds=tuple(_KINDS.get(kind, "word") for kind in places.kinds),
+        segments=places.segments,
+        thumbnails=thumbnails,
+        matrix=shown.values.astype("float32"),
+        words=canvas_words(),
+        layer=view.layer,
+        head=view.head,
+        links=links,
+        from_token=_place_of(places, chosen.from_token),
+        to_token=_place_of(places, chosen.to_token),
+        scale=look.scale,
+        threshold=look.threshold,
+        is_lying=look.is_lying,
+        measure=measure_of(view, shown.values),
+        heads=look.heads if links is not None else (),
+        groups=places.groups,
+        first_tokens=places.first_tokens,
+        text_key=text_key,
+    )
+
+
+def _place_of(places: Places, token: int | None) -> int | None:
+    return None if token is None else places.place_of(token)
+
+
+def _key_of(tokenized: TokenizedText) -> str:
+    """Another one for other tokens; short, for it travels with every choice."""
+    read = repr((tokenized.tokens, tokenized.token_type_ids.tolist()))
+    return hashlib.blake2s(read.encode(), digest_size=8).hexdigest()
 
 
 def _links(model: str, texts: Texts, view: View) -> StrongestLinks | None:
-    """Lines of several heads, where tokens and weights are the model's own."""
-    if view.method != "head" or view.options != AttentionOptions():
+    """Lines of several heads, where single heads are shown."""
+    if view.method != "head":
         return None
-    return attention_links(model, texts, view.layer)
+    return attention_links(model, texts, view.layer, view.options)

@@ -3,17 +3,19 @@
 import numpy as np
 import streamlit as st
 
+from bertviz_core.figures.attention_thumbnails import grid_thumbnails, strongest_links
 from bertviz_core.figures.attention_view import (
     AttentionView,
     HeadMap,
-    grid_thumbnails,
-    strongest_links,
+    Measure,
     token_kinds,
 )
 from pages.ui.attention.canvas import (
+    Look,
     Selection,
     attention_canvas,
     canvas_words,
+    current_look,
     current_selection,
     head_map,
     select,
@@ -67,6 +69,10 @@ tokens = tuple(TEXTS[text])
 is_difference = "difference" in st.query_params
 probs = shown_probs(text, size, is_difference)
 chosen = current_selection("canvas", *SIZES[size], len(tokens))
+lying = Look(is_lying=text == "chinese")
+look = current_look("canvas", chosen.layer, SIZES[size][1], lying)
+lengths = Measure("lengths of layer {layer}", "length", ("a filter",), 8.0, True, False)
+is_length = "lengths" in st.query_params
 after_first_sep = np.arange(len(tokens)) > (
     tokens.index("[SEP]") if text == "pair" else 1e9
 )
@@ -75,21 +81,27 @@ view = AttentionView(
     token_kinds(tokens),
     after_first_sep.astype(int),
     example_thumbnails(text, size, is_difference),
-    probs[chosen.layer, chosen.head],
+    probs[chosen.layer, chosen.head] * (8 if is_length else 1),
     canvas_words(),
     chosen.layer,
     chosen.head,
-    strongest_links(probs[chosen.layer]),
+    None if is_length else strongest_links(probs[chosen.layer]),
     chosen.from_token,
     chosen.to_token,
     is_difference=is_difference,
-    is_lying=text == "chinese",
+    scale=look.scale,
+    threshold=look.threshold,
+    is_lying=look.is_lying,
+    heads=look.heads,
+    measure=lengths if is_length else None,
+    groups=np.cumsum([not token.startswith("##") for token in tokens]),
 )
 st.title(tokens[0])
 st.button("Choose", on_click=select, args=("canvas", Selection(6, 4, 1, None)))
 selection = attention_canvas(view, "canvas")
 st.session_state.runs = st.session_state.get("runs", 0) + 1
 st.text(f"{selection} run {st.session_state.runs}")
+st.text(str(look))
 if "map" in st.query_params:
     values = np.random.default_rng(3).normal(0, 0.1, SIZES[size])
     place = current_selection("map", *SIZES[size])

@@ -1,0 +1,101 @@
+// Part 10: what is chosen, and telling the page.
+
+const SEND_CELL_MS = 350
+const SEND_HEAD_MS = 180
+const SEND_LOOK_MS = 500
+
+/**
+ * Tells the page what is chosen and how it is drawn, after a pause: a held key sends
+ * once. Tokens are named by their place in the text, which filters do not move.
+ */
+function sendSoon(app, pause) {
+  app.turn += 1
+  clearTimeout(app.timer)
+  app.timer = setTimeout(() => {
+    const { data, state } = app
+    const { layer, head, chosen, scale, threshold } = state
+    const tokenOf = (place) => (place === null ? null : data.firstTokens[place])
+    app.send({
+      layer,
+      head,
+      from: tokenOf(chosen?.from ?? null),
+      to: tokenOf(chosen?.to ?? null),
+      text: data.text,
+      turn: app.turn,
+      chosenAt: app.chosenAt ?? 0,
+      scale,
+      threshold,
+      lying: state.layout === 'lying',
+      heads: layer === data.layer ? [...state.heads] : [],
+    })
+  }, pause)
+}
+
+function chooseHead(app, place, pause = 0) {
+  const { data, state } = app
+  if (data.isFixed) {
+    state.missing = place
+    return showState(app)
+  }
+  const isSame = place.layer === state.layer && place.head === state.head
+  Object.assign(state, { layer: place.layer, head: place.head, gridHover: null })
+  // The head in the frame is not what is shown while many are put together.
+  if (!isSame || data.isOneHead === false) {
+    app.chosenAt = Date.now()
+    app.askedAt = performance.now() + pause
+    sendSoon(app, pause)
+  }
+  refocus(app)
+}
+
+/** Locks a cell or token; the same one again frees it. */
+function toggleLock(app, { from, to }) {
+  const { state } = app
+  const { chosen } = state
+  const isSame = state.locked && chosen?.from === from && chosen?.to === to
+  if (isSame) return unlock(app)
+  Object.assign(state, { chosen: { from, to }, locked: true, hover: null, peek: null })
+  sendSoon(app, SEND_CELL_MS)
+  showFocus(app)
+  showToken(app)
+  refocus(app)
+}
+
+function unlock(app) {
+  if (!app.state.locked) return
+  Object.assign(app.state, { chosen: null, locked: false, hover: null, peek: null })
+  sendSoon(app, SEND_CELL_MS)
+  refocus(app)
+}
+
+/** Shows or hides a head of the layer among the lines. */
+function toggleHead(app, head) {
+  const shown = new Set(shownHeads(app))
+  if (!shown.delete(head)) shown.add(head)
+  app.state.heads = shown
+  changeLook(app, {})
+}
+
+/** Changes how the pictures are drawn. */
+function changeLook(app, change) {
+  Object.assign(app.state, change)
+  sendSoon(app, SEND_LOOK_MS)
+  redraw(app)
+}
+
+/**
+ * Follows the pointer.
+ * @param {?object} cell under it, perhaps with one side only.
+ * @param {?object} link the line under it.
+ */
+function hover(app, cell, link = null) {
+  const { state } = app
+  const peek = link ?? pairWith(state, cell)
+  const isSame = sameCell(peek, state.peek) && (state.locked || sameCell(cell, state.hover))
+  Object.assign(state, { hover: cell, peek, missing: null })
+  if (!isSame) refocus(app)
+}
+
+function sameCell(one, other) {
+  return ['from', 'to', 'head'].every((side) => one?.[side] === other?.[side])
+}

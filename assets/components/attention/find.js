@@ -1,0 +1,64 @@
+// Part 7: what of the lines is under the pointer.
+
+const NEAR_LINE = 6 // CSS pixels
+
+/** The token under a point as a cell with one side; `null` between the columns. */
+function tokenAt(app, point) {
+  const { step, near, far } = linesGeometry(app)
+  const view = linesView(app)
+  const isStanding = app.state.layout === 'standing'
+  const along = isStanding ? point.y + view.y : point.x + view.x
+  const across = isStanding ? point.x + view.x : point.y + view.y
+  const index = Math.floor(along / step)
+  if (index < 0 || index >= app.data.numTokens) return null
+  if (across <= near) return { from: index, to: null }
+  return across >= far ? { from: null, to: index } : null
+}
+
+/** The line under a point, with its head; `null` where there is none. */
+function linkAt(app, point) {
+  const { step, near, far } = linesGeometry(app)
+  const view = linesView(app)
+  const isStanding = app.state.layout === 'standing'
+  const along = isStanding ? point.y + view.y : point.x + view.x
+  const across = isStanding ? point.x + view.x : point.y + view.y
+  if (across <= near || across >= far) return null
+  const share = shareOfCurve((across - near) / (far - near))
+  let best = null
+  let least = NEAR_LINE
+  for (const link of linksToDraw(app)) {
+    const distance = distanceTo(link, share, along, step, far - near)
+    // The stronger one is drawn later: of two alike, it lies on top.
+    if (distance > least) continue
+    least = distance
+    best = link
+  }
+  return best
+}
+
+/** How far along a curve (0 to 1) a place between the columns is; see `drawLink`. */
+function shareOfCurve(place) {
+  let low = 0
+  let high = 1
+  for (let turn = 0; turn < 20; turn++) {
+    const t = (low + high) / 2
+    if (1.5 * t - 1.5 * t * t + t ** 3 < place) low = t
+    else high = t
+  }
+  return (low + high) / 2
+}
+
+function distanceTo({ from, to }, t, along, step, width) {
+  const rise = (to - from) * step
+  const there = (from + 0.5) * step + rise * (3 * t * t - 2 * t ** 3)
+  const slope = (rise * (6 * t - 6 * t * t)) / (width * (1.5 - 3 * t + 3 * t * t))
+  return Math.abs(there - along) / Math.hypot(1, slope)
+}
+
+/** The locked token and the one on the other side that a cell names, or `null`. */
+function pairWith(state, cell) {
+  const { from, to } = state.locked ? state.chosen : { from: null, to: null }
+  if (!cell || (from === null) === (to === null)) return null
+  const pair = { from: from ?? cell.from, to: to ?? cell.to }
+  return pair.from === null || pair.to === null ? null : pair
+}

@@ -1,0 +1,135 @@
+// Part 13: what the views show, whole, as one picture with twice the pixels.
+
+const PICTURE = { margin: 16, line: 20, least: 420, ratio: 2, side: 16000, area: 80e6 }
+
+/** Saves the grid, the whole heatmap, all lines, the legend and what is said of them. */
+function savePicture(app) {
+  const blocks = pictureBlocks(app)
+  const { margin, least } = PICTURE
+  const width = Math.max(least, ...blocks.map((block) => block.width)) + 2 * margin
+  const written = blocks.map((block) => (block.text ? wrappedBlock(app, block, width - 2 * margin) : block))
+  const height = written.reduce((sum, block) => sum + block.height, 2 * margin)
+  // Browsers refuse larger canvases.
+  const ratio = Math.min(
+    PICTURE.ratio,
+    PICTURE.side / Math.max(width, height),
+    Math.sqrt(PICTURE.area / (width * height))
+  )
+  const canvas = document.createElement('canvas')
+  const context = prepare(canvas, width, height, ratio)
+  context.fillStyle = app.theme.background
+  context.fillRect(0, 0, width, height)
+  let top = margin
+  for (const block of written) {
+    block.draw(context, margin, top, ratio)
+    top += block.height
+  }
+  canvas.toBlob((blob) => {
+    const href = URL.createObjectURL(blob)
+    element('a', { download: 'attention.png', href }).click()
+    setTimeout(() => URL.revokeObjectURL(href), 60_000)
+  })
+}
+
+function pictureBlocks(app) {
+  const { data, parts, state } = app
+  const title = (part) => ({ text: part.textContent, isBold: true, width: 0 })
+  const blocks = [legendBlock(app)]
+  if (data.mode !== 'map' && data.filters.length) blocks.push({ text: filtersSaid(data), width: 0 })
+  const grid = gridGeometry(app)
+  blocks.push(title(parts.gridTitle), sheet(grid, (canvas, ratio) => drawGrid(app, canvas, ratio)))
+  if (data.mode !== 'map') {
+    const heat = wholeHeatmap(app)
+    const lines = wholeLines(app)
+    blocks.push(
+      title(parts.heatTitle),
+      sheet(heat, (canvas, ratio) => drawHeatmap(app, canvas, heat, ratio)),
+      title(parts.linesTitle),
+      { text: parts.thresholdText.textContent, width: 0 }
+    )
+    if (shownHeads(app).length > 1) blocks.push(headsBlock(app))
+    blocks.push(sheet(lines, (canvas, ratio) => drawLines(app, canvas, lines, ratio)))
+  }
+  if (state.locked || data.mode === 'map') blocks.push({ text: parts.status.textContent, width: 0 })
+  return blocks
+}
+
+/** A view that is painted on a canvas of its own, then put in its place. */
+function sheet({ width, height }, paint) {
+  const draw = (context, left, top, ratio) => {
+    const canvas = document.createElement('canvas')
+    paint(canvas, ratio)
+    context.drawImage(canvas, left, top, width, height)
+  }
+  return { width, height: height + PICTURE.line / 2, draw }
+}
+
+function legendBlock(app) {
+  const { low, high, name } = legendTexts(app)
+  const draw = (context, left, top) => {
+    const y = top + PICTURE.line / 2
+    let x = left
+    const write = (text) => {
+      setFont(app, context)
+      context.textAlign = 'left'
+      context.fillStyle = app.theme.text
+      context.fillText(text, x, y)
+      x += context.measureText(text).width + 8
+    }
+    write(low)
+    legendColors(app).forEach((color, index) => {
+      context.fillStyle = css(color)
+      context.fillRect(x + index / 2, y - 6, 1, 12)
+    })
+    x += 136
+    write(high)
+    write(name)
+  }
+  return { width: 0, height: 1.5 * PICTURE.line, draw }
+}
+
+/** The colour and the dashes of each head whose lines are drawn. */
+function headsBlock(app) {
+  const { data } = app
+  const heads = shownHeads(app)
+  const draw = (context, left, top) => {
+    heads.forEach((head, index) => {
+      const y = top + (index + 0.5) * PICTURE.line
+      const { color, dash } = headStyle(app, head)
+      context.strokeStyle = color
+      context.lineWidth = 3
+      context.setLineDash(dash)
+      context.beginPath()
+      context.moveTo(left, y)
+      context.lineTo(left + 40, y)
+      context.stroke()
+      context.setLineDash([])
+      setFont(app, context)
+      context.textAlign = 'left'
+      context.fillStyle = app.theme.text
+      context.fillText(say(data, 'head_name', numbersOf({ layer: data.layer, head })), left + 48, y)
+    })
+  }
+  return { width: 0, height: heads.length * PICTURE.line, draw }
+}
+
+/** A text in as many lines as it takes. */
+function wrappedBlock(app, { text, isBold = false }, width) {
+  const measure = document.createElement('canvas').getContext('2d')
+  setFont(app, measure, isBold)
+  const lines = ['']
+  for (const piece of text.match(/[\u3000-\u9fff\uff00-\uffef]|[^\s\u3000-\u9fff\uff00-\uffef]+|\s+/gu) ?? []) {
+    const longer = lines.at(-1) + piece
+    if (measure.measureText(longer).width <= width) lines[lines.length - 1] = longer
+    else lines.push(piece.trimStart())
+  }
+  const draw = (context, left, top) => {
+    setFont(app, context, isBold)
+    context.textAlign = 'left'
+    context.fillStyle = app.theme.text
+    lines.forEach((line, index) => {
+      context.fillText(line, left, top + (index + 0.5) * PICTURE.line)
+    })
+  }
+  return { width: 0, height: lines.length * PICTURE.line, draw }
+}

@@ -1,0 +1,194 @@
+"""What the attention page draws and saves is named, filtered and locked as it says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.figures.attention_export import attention_columns
+from bertviz_core.figures.attention_svg import heatmap_svg
+from bertviz_core.figures.attention_thumbnails import grid_thumbnails
+from bertviz_core.figures.attention_view import AttentionView
+from pages.ui.attention import pictures
+from pages.ui.attention.controls import CANVAS, METHODS, View
+from pages.ui.attention.downloads import every_head
+from pages.ui.attention.texts import Texts
+from pages.ui.engine import client
+from tests.app.test_attention import TEXT, open_page
+
+CAT = 5  # [CLS] the dog chased the cat
+
+
+@dataclass
+class Drawn:
+    """The pictures of a page, newest last, and what its visitor chose in them."""
+
+    views: list[AttentionView] = field(default_factory=list)
+
+    @property
+    def last(self) -> AttentionView:
+        return self.views[-1]
+
+    def choose(self, app: AppTest, **chosen: object) -> AttentionView:
+        """What the component would send, and the picture that answers it."""
+        selection = {"layer": 0, "head": 0, "from": None, "to": None, "turn": 1}
+        selection["text"] = self.last.text_key
+        app.session_state[CANVAS] = {"selection": {**selection, **chosen}}
+        app.run()
+        assert not app.exception
+        return self.last
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """In place of the canvas, which needs a browser."""
+    seen = Drawn()
+    monkeypatch.setattr(
+        pictures, "attention_canvas", lambda view, key: seen.views.append(view)
+    )
+    return seen
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "head"])
+def test_what_is_put_together_is_not_called_one_head(drawn, method, language):
+    open_page(language, attention_method=method, attention_layer="3")
+    view = drawn.last
+    is_of_layer, _ = METHODS[method]
+    assert ("3" in view.name) == is_of_layer or method == "chosen"
+    one_head = {"en": "layer 3, head 1", "zh": "第 3 层第 1 头"}[language]
+    assert one_head not in view.name
+    assert one_head not in heatmap_svg(view)
+    columns = attention_columns(view)
+    assert ("layer" in columns, "head" in columns) == (is_of_layer, False)
+    assert set(columns["shown"]) == {view.name}
+
+
+def test_one_head_is_named_with_its_numbers(drawn):
+    open_page(attention_layer="3", attention_head="5")
+    assert drawn.last.name == "layer 3, head 5"
+    columns = attention_columns(drawn.last)
+    assert (set(columns["layer"]), set(columns["head"])) == ({3}, {5})
+    assert drawn.last.measured.filters == ()
+
+
+def test_filters_are_named_where_they_work(drawn):
+    open_page(attention_hide_special="true", attention_merge_words="true")
+    assert drawn.last.measured.filters == (
+        "pieces put together to words",
+        "[CLS] and [SEP] hidden",
+        "what is left keeps its value: rows add up to less",
+    )
+    open_page(attention_hide_special="true", attention_renormalise="true")
+    *_, last = drawn.last.measured.filters
+    assert "not the model's own numbers" in last
+    assert last in heatmap_svg(drawn.last)
+
+
+def test_a_locked_token_stays_itself_when_signs_are_hidden(drawn):
+    app = open_page()
+    assert drawn.last.tokens[CAT] == "cat"
+    assert drawn.choose(app, **{"from": CAT, "to": 0}).from_token == CAT
+    app.toggle(key="attention_hide_special").set_value(True).run()
+    assert drawn.last.tokens[drawn.last.from_token] == "cat"
+    assert drawn.last.from_token == CAT - 1
+    assert drawn.last.to_token is None  # [CLS] is not there to be locked
+    app.toggle(key="attention_hide_special").set_value(False).run()
+    assert (drawn.last.from_token, drawn.last.to_token) == (CAT, 0)
+
+
+def test_a_locked_token_is_freed_when_the_text_is_another(drawn):
+    app = open_page()
+    assert drawn.choose(app, to=CAT).to_token == CAT
+    app.text_area(key="attention_text").set_value("Look: " + TEXT).run()
+    assert (drawn.last.from_token, drawn.last.to_token) == (None, None)
+
+
+def test_a_locked_token_stays_when_a_widget_chooses_the_head(drawn):
+    app = open_page()
+    drawn.choose(app, to=CAT)
+    app.selectbox(key="attention_layer").set_value(3).run()
+    assert (drawn.last.layer, drawn.last.to_token) == (2, CAT)
+
+
+def test_lengths_have_their_unit_and_a_scale_of_their_own(drawn):
+    app = open_page(attention_method="norms", attention_layer="2")
+    lengths = client().attention_matrix(DEFAULT_MODEL, TEXT, "norms", 1, 0, cut=True)
+    view = drawn.last
+    assert view.measured.unit == "length"
+    assert view.top == pytest.approx(float(lengths.max()))
+    app.selectbox(key="attention_cut_off").set_value("weight").run()
+    app.slider(key="attention_least_share").set_value(0.5).run()
+    expected = np.where(lengths >= lengths.max() / 2, lengths, 0)
+    np.testing.assert_array_equal(drawn.last.matrix, expected)
+    assert "nothing below 50% of the largest" in drawn.last.measured.filters
+
+
+def test_the_head_in_the_frame_can_be_chosen_while_many_are_shown(drawn):
+    app = open_page(attention_method="rollout")
+    drawn.choose(app, chosenAt=1000)
+    assert app.selectbox(key="attention_method").value == "head"
+    app.selectbox(key="attention_method").set_value("rollout").run()
+    # A lock is no choice of a head.
+    drawn.choose(app, chosenAt=1000, to=CAT, turn=2)
+    assert app.selectbox(key="attention_method").value == "rollout"
+    drawn.choose(app, chosenAt=2000, to=CAT, turn=3)
+    assert app.selectbox(key="attention_method").value == "head"
+    assert drawn.last.to_token == CAT
+
+
+def test_what_is_saved_is_drawn_as_on_the_screen(drawn):
+    app = open_page()
+    view = drawn.choose(app, scale="log", lying=True, threshold=0.2, heads=[0, 3])
+    assert (view.scale, view.is_lying, view.threshold) == ("log", True, 0.2)
+    assert view.heads == (0, 3)
+    app.selectbox(key="attention_layer").set_value(2).run()
+    # The heads were of the other layer; the rest is the visitor's.
+    assert (drawn.last.scale, drawn.last.heads) == ("log", ())
+
+
+def test_nonsense_from_a_browser_is_not_drawn(drawn):
+    app = open_page()
+    view = drawn.choose(app, scale="cubic", heads=[99], **{"from": -3, "to": "x"})
+    assert (view.scale, view.heads) == ("linear", ())
+    assert (view.from_token, view.to_token) == (None, None)
+
+
+def test_filters_reach_the_grid_the_lines_and_the_saved_heads(drawn):
+    open_page(attention_hide_special="true", attention_renormalise="true")
+    view = drawn.last
+    trace = client().trace(DEFAULT_MODEL, TEXT, cut=True, parts=("attention_probs",))
+    options = AttentionOptions(hide_special=True, renormalise=True)
+    expected = np.array(
+        [
+            [show_attention(head, trace.tokenized, options).values for head in layer]
+            for layer in trace.attention_probs
+        ]
+    )
+    np.testing.assert_array_equal(view.thumbnails, grid_thumbnails(expected))
+    strongest = expected[0].max(axis=-1)
+    np.testing.assert_allclose(view.links.weights[..., 0], strongest, rtol=1e-5)
+    asked = View("head", 0, 0, options)
+    heads = every_head(view, DEFAULT_MODEL, Texts(TEXT, None), trace.tokenized, asked)
+    np.testing.assert_array_equal(heads, expected.astype("float32"))
+
+
+def test_words_of_several_pieces_have_a_bar(drawn):
+    open_page(attention_text="unbelievableness of it")
+    labels = [
+        drawn.last.tokens[start : start + size] for start, size in drawn.last.spans
+    ]
+    pieces = tuple(
+        token
+        for token in client().tokenize(DEFAULT_MODEL, "unbelievableness").tokens
+        if token not in ("[CLS]", "[SEP]")
+    )
+    assert len(pieces) > 1
+    assert labels == [pieces]
+    json.dumps(drawn.last.spans)  # goes to the browser
