@@ -44,7 +44,7 @@ def test_a_link_brings_head_panel_and_filters_back_in_the_other_language(visit):
     expect(view).to_have_attribute("data-layer", "2")
     expect(view).to_have_attribute("data-head", "4")
     expect(page.get_by_text("要关掉的头")).to_be_visible()
-    assert "[CLS]" not in view.inner_text()
+    expect(view.locator(".filters")).to_contain_text("已隐藏 [CLS] 和 [SEP]")
 
 
 def test_a_widget_moves_the_pictures(visit):
@@ -90,7 +90,9 @@ def test_the_views_are_saved_as_files_that_ask_nobody(visit, tmp_path):
     for name, start in (
         ("Heatmap (SVG)", "<svg"),
         ("Lines (SVG)", "<svg"),
-        ("Table (CSV)", "\ufefflayer,head"),
+        ("All heads (SVG)", "<svg"),
+        ("Table (CSV)", "\ufeffshown,layer,head"),
+        ("strongest weight of each row (CSV)", "\ufefflayer,head"),
         ("All three views", "<!doctype html>"),
     ):
         with page.expect_download() as download:
