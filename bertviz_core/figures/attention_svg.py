@@ -65,6 +65,7 @@ def lines_svg(view: AttentionView) -> str:
     length, far = len(view.tokens) * _ROW, _NAME + _SPAN
     parts = [_line(view, *link) for link in _lines_to_draw(view)]
     parts += _token_names(view)
+    parts += _word_bars(view)
     for border in (np.flatnonzero(np.diff(view.segments)) + 1).tolist():
         place, end = border * _ROW, far + _NAME
         corners = (place, 0, place, end) if view.is_lying else (0, place, end, place)
@@ -124,6 +125,19 @@ def _token_names(view: AttentionView) -> list[str]:
             parts.append(svg_text(label, _NAME - 6, middle, "end"))
             parts.append(svg_text(label, far + 6, middle))
     return parts
+
+
+def _word_bars(view: AttentionView) -> list[str]:
+    """Pieces of one word stand behind one bar, on both sides of the lines."""
+    bars = []
+    for start, size in view.spans:
+        first, last = start * _ROW + 2, (start + size) * _ROW - 2
+        for across in (_NAME - 3, _NAME + _SPAN + 3):
+            corners = (across, first, across, last)
+            if view.is_lying:
+                corners = (first, across, last, across)
+            bars.append(svg_line(*corners, _BRACKET))
+    return bars
 
 
 def _head_colors(view: AttentionView, y: float) -> list[str]:

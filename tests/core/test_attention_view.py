@@ -307,14 +307,13 @@ def test_pieces_of_a_word_stand_behind_one_bar_at_both_sides():
     header, _ = unpacked(view_payload(view))
     assert header["spans"] == [[1, 3]]
     plain = view_of(NASTY, random_probs(1, 2, 5))
-    bars = [
-        sum(
-            path.get("stroke-width") == "2"
-            for path in ET.fromstring(heatmap_svg(drawn)).iter(f"{SVG}path")
-        )
-        for drawn in (plain, view)
-    ]
-    assert bars == [0, 2]
+
+    def bars(drawn):
+        paths = ET.fromstring(drawn).iter(f"{SVG}path")
+        return sum(path.get("stroke-width") == "2" for path in paths)
+
+    for draw in (heatmap_svg, lines_svg):
+        assert (bars(draw(plain)), bars(draw(view))) == (0, 2)
 
 
 @pytest.mark.parametrize(("scale", "brightest"), [("linear", 0.25), ("row", 1.0)])
