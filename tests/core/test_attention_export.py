@@ -1,0 +1,237 @@
+"""Saved pictures, tables and pages of attention hold what the screen shows."""
+
+import base64
+import struct
+import xml.etree.ElementTree as ET
+import zlib
+
+import numpy as np
+import pytest
+
+from bertviz_core.figures.attention_export import (
+    attention_columns,
+    attention_html,
+    grid_columns,
+)
+from bertviz_core.figures.attention_grid_svg import grid_svg
+from bertviz_core.figures.attention_svg import heatmap_svg, lines_svg
+from bertviz_core.figures.attention_thumbnails import strongest_links
+from bertviz_core.figures.attention_view import Measure, view_payload
+from tests.core.test_attention_view import NASTY, random_probs, unpacked, view_of
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts_of(drawn):
+    return [node.text for node in ET.fromstring(drawn).iter(f"{SVG}text")]
+
+
+def curves_of(drawn):
+    """Strokes of the lines between tokens, in the order in which they lie."""
+    paths = ET.fromstring(drawn).iter(f"{SVG}path")
+    return [path.get("stroke") for path in paths if "C" in path.get("d")]
+
+
+@pytest.mark.parametrize("scale", ["linear", "log", "row"])
+@pytest.mark.parametrize("is_lying", [False, True])
+def test_a_picture_is_sound_xml_with_its_text_as_text(scale, is_lying):
+    view = view_of(NASTY, random_probs(1, 2, 5), scale=scale, is_lying=is_lying)
+    for drawn in (heatmap_svg(view), lines_svg(view)):
+        texts = [node.text for node in ET.fromstring(drawn).iter(f"{SVG}text")]
+        assert texts.count('<b>"&') == 2
+        assert texts.count("</script>") == 2
+        assert any("猫" in text for text in texts)
+
+
+def test_a_picture_holds_every_cell_in_the_color_of_its_weight():
+    probs = np.zeros((1, 1, 3, 3), np.float32)
+    probs[0, 0] = [[1, 0, 0], [0, 1, 0], [0, 0.5, 0.5]]
+    picture = ET.fromstring(heatmap_svg(view_of(("a", "b", "c"), probs)))
+    cells = {
+        path.get("fill"): path.get("d").count("M")
+        for path in picture.iter(f"{SVG}path")
+        if path.get("fill")
+    }
+    assert cells == {"#082A55": 2, "#689ED2": 2, "#F1F6FC": 5}
+
+
+def test_the_legend_of_a_picture_names_both_ends_and_the_scale():
+    probs = random_probs(1, 2, 5)
+
+    def legend(**rest):
+        texts = texts_of(heatmap_svg(view_of(NASTY, probs, **rest)))
+        title = texts.index("热图：第 1 层第 1 头")
+        return texts[title - 3 : title]
+
+    assert legend() == ["0", "1", "权重（线性）"]
+    assert legend(scale="log") == ["≤ 0.0001", "1", "权重（对数）"]
+    low, high, name = legend(scale="row", is_difference=True)
+    assert (low, high) == ("−本行最大值", "本行最大值")
+    assert "可为负" in name
+
+
+def test_lines_are_those_from_the_threshold_up_or_of_the_locked_token():
+    probs = np.zeros((1, 1, 3, 3), np.float32)
+    probs[0, 0] = [[0.9, 0.1, 0], [0.3, 0.3, 0.4], [0, 0, 1]]
+
+    def curves(**rest):
+        return len(curves_of(lines_svg(view_of(("a", "b", "c"), probs, **rest))))
+
+    assert curves(threshold=0.35) == 3
+    assert curves(threshold=0.05, from_token=1) == 3
+    assert curves(threshold=0.05, to_token=0) == 2
+    assert curves(threshold=0.35, from_token=0, to_token=1) == 1
+
+
+def test_the_table_has_a_row_for_each_cell_counted_from_one():
+    probs = random_probs(2, 3, 5)
+    columns = attention_columns(view_of(NASTY, probs, layer=1, head=2))
+    assert {len(column) for column in columns.values()} == {25}
+    assert (columns["layer"][0], columns["head"][0]) == (2, 3)
+    assert (columns["from_number"][7], columns["to_number"][7]) == (2, 3)
+    assert (columns["from"][7], columns["to"][7]) == (NASTY[1], NASTY[2])
+    assert columns["value"][7] == probs[1, 2, 1, 2]
+    assert set(columns["shown"]) == {"第 2 层第 3 头"}
+    assert "filters" not in columns
+
+
+LENGTHS = Measure(
+    "‖αf(x)‖ of layer 2", "length", ("[CLS] hidden", "shared out"), 16.0, True, False
+)
+
+
+def test_what_is_not_one_head_is_never_called_one():
+    probs = random_probs(2, 3, 5)
+    view = view_of(NASTY, probs * 16, layer=1, head=2, measure=LENGTHS)
+    columns = attention_columns(view)
+    assert "head" not in columns
+    assert set(columns["layer"]) == {2}
+    assert set(columns["shown"]) == {"‖αf(x)‖ of layer 2"}
+    assert set(columns["filters"]) == {"[CLS] hidden; shared out"}
+    assert set(columns["unit"]) == {"length"}
+    for drawn in (heatmap_svg(view), lines_svg(view)):
+        said = [*texts_of(drawn), ET.fromstring(drawn).find(f"{SVG}title").text]
+        assert "‖αf(x)‖ of layer 2" in said[-1]
+        assert {"[CLS] hidden", "shared out"} <= set(said)
+        assert not any("第 3 头" in text for text in said)
+    header, _ = unpacked(view_payload(view))
+    assert (header["name"], header["unit"]) == (LENGTHS.name, "length")
+    assert header["filters"] == list(LENGTHS.filters)
+    assert not header["isOneHead"]
+
+
+def test_lengths_have_a_scale_that_ends_at_the_largest():
+    lengths = np.zeros((1, 1, 3, 3), np.float32)
+    lengths[0, 0] = [[16, 0, 0], [0, 8, 0], [0, 0, 0.4]]
+    view = view_of(("a", "b", "c"), lengths, measure=LENGTHS)
+    picture = ET.fromstring(heatmap_svg(view))
+    cells = {
+        path.get("fill"): path.get("d").count("M")
+        for path in picture.iter(f"{SVG}path")
+        if path.get("fill")
+    }
+    assert cells["#082A55"] == 1
+    assert cells["#689ED2"] == 1
+    assert {"0", "16", "length（线性）"} <= set(texts_of(heatmap_svg(view)))
+    assert unpacked(view_payload(view))[0]["top"] == 16
+    # The weakest is below a twentieth of the end.
+    assert len(curves_of(lines_svg(view))) == 2
+
+
+def test_saved_lines_are_those_of_the_heads_on_the_screen():
+    probs = random_probs(1, 3, 5)
+    one = view_of(NASTY, probs, threshold=0.2)
+    two = view_of(NASTY, probs, threshold=0.2, heads=(0, 2))
+    hues = {curves_of(lines_svg(view))[0] for view in (one, two)}
+    counts = [int((probs[0, head] >= 0.2).sum()) for head in (0, 2)]
+    assert len(curves_of(lines_svg(one))) == counts[0]
+    assert len(curves_of(lines_svg(two))) == sum(counts)
+    assert hues <= set(curves_of(lines_svg(two)))
+    assert len(set(curves_of(lines_svg(two)))) == 2
+    texts = texts_of(lines_svg(two))
+    assert {"第 1 层第 1 头", "第 1 层第 3 头", "连线：第 1 层第 1, 3 头"} <= set(texts)
+
+
+def test_lines_of_several_heads_obey_the_lock():
+    probs = random_probs(1, 3, 5)
+    view = view_of(NASTY, probs, heads=(1, 2), from_token=3, to_token=0)
+    assert len(curves_of(lines_svg(view))) == 2
+
+
+def test_pieces_of_a_word_stand_behind_one_bar_at_both_sides():
+    groups = np.array([4, 5, 5, 5, 6])
+    view = view_of(NASTY, random_probs(1, 2, 5), groups=groups)
+    assert view.spans == [(1, 3)]
+    header, _ = unpacked(view_payload(view))
+    assert header["spans"] == [[1, 3]]
+    plain = view_of(NASTY, random_probs(1, 2, 5))
+
+    def bars(drawn):
+        paths = ET.fromstring(drawn).iter(f"{SVG}path")
+        return sum(path.get("stroke-width") == "2" for path in paths)
+
+    for draw in (heatmap_svg, lines_svg):
+        assert (bars(draw(plain)), bars(draw(view))) == (0, 2)
+
+
+@pytest.mark.parametrize(("scale", "brightest"), [("linear", 0.25), ("row", 1.0)])
+def test_the_saved_grid_has_a_picture_and_a_name_for_each_head(scale, brightest):
+    probs = np.zeros((2, 3, 4, 4), np.float32)
+    probs[1, 2, 3, 0] = 0.25
+    tokens = ("a", "b", "c", "d")
+    drawn = grid_svg(view_of(tokens, probs, layer=1, head=2, scale=scale))
+    images = list(ET.fromstring(drawn).iter(f"{SVG}image"))
+    names = [image.find(f"{SVG}title").text for image in images]
+    assert names == [f"第 {i} 层第 {j} 头" for i in (1, 2) for j in (1, 2, 3)]
+    width, height, levels = png_of(images[-1].get("href"))
+    assert (width, height) == (4, 4)
+    assert levels[3, 0] == round(brightest * 63)
+    assert levels.sum() == levels[3, 0]
+
+
+def png_of(address):
+    """Width, height and levels, read again from the format's description."""
+    data = base64.b64decode(address.removeprefix("data:image/png;base64,"))
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    chunks, place = {}, 8
+    while place < len(data):
+        (length,) = struct.unpack(">I", data[place : place + 4])
+        name = data[place + 4 : place + 8]
+        chunks[name] = data[place + 8 : place + 8 + length]
+        (check,) = struct.unpack(">I", data[place + 8 + length : place + 12 + length])
+        assert check == zlib.crc32(name + chunks[name])
+        place += 12 + length
+    width, height = struct.unpack(">II", chunks[b"IHDR"][:8])
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8)
+    return width, height, rows.reshape(height, width + 1)[:, 1:].astype(int)
+
+
+def test_the_saved_grid_of_bert_base_is_small():
+    probs = random_probs(1, 12, 40).repeat(12, axis=0)
+    tokens = tuple(f"token{index}" for index in range(40))
+    assert len(grid_svg(view_of(tokens, probs))) <= 1_000_000
+
+
+def test_the_table_of_the_grid_has_where_each_token_looks_most():
+    probs = random_probs(2, 3, 5)
+    view = view_of(NASTY, probs, measure=LENGTHS)
+    columns = grid_columns(view, [strongest_links(layer) for layer in probs])
+    assert {len(column) for column in columns.values()} == {2 * 3 * 5}
+    at = (1 * 3 + 2) * 5 + 4  # layer 2, head 3, the last token
+    best = int(probs[1, 2, 4].argmax())
+    assert (columns["layer"][at], columns["head"][at]) == (2, 3)
+    assert (columns["from"][at], columns["to"][at]) == (NASTY[4], NASTY[best])
+    assert columns["to_number"][at] == best + 1
+    assert columns["weight"][at] == probs[1, 2, 4, best]
+    assert set(columns["filters"]) == {"[CLS] hidden; shared out"}
+
+
+def test_the_saved_page_asks_nobody_and_lets_no_text_out_of_its_place():
+    view = view_of(NASTY, random_probs(1, 2, 5))
+    page = attention_html(view, "</title><script>alert(1)</script>").decode()
+    assert "default-src 'none'" in page
+    assert "alert(1)</script>" not in page
+    assert page.count("<script") == page.count("</script>") == 2
+    # Addresses that something could be fetched from: none but a namespace.
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in page
