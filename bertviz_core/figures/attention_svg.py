@@ -16,6 +16,7 @@ from bertviz_core.figures.attention_colors import (
 )
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.figures.svg import (
+    INK,
     svg_column_name,
     svg_document,
     svg_line,
@@ -46,6 +47,7 @@ def heatmap_svg(view: AttentionView) -> str:
         place, end = _NAME + border * _CELL, _NAME + side
         parts.append(svg_line(_NAME, place, end, place, _DASHED))
         parts.append(svg_line(place, _NAME, place, end, _DASHED))
+    parts += _locked_frames(view)
     title = view.words["heat_title"].format(name=view.name)
     bottom = _NAME + side + 18
     parts.append(svg_legend(view, bottom, view.measured.unit, view.top))
@@ -97,6 +99,21 @@ def caption(lines: list[str], y: float) -> list[str]:
     """
     return [
         svg_text(line, 12, y + index * CAPTION_LINE) for index, line in enumerate(lines)
+    ]
+
+
+def _locked_frames(view: AttentionView) -> list[str]:
+    """Around the locked row and the locked column."""
+    side = len(view.tokens) * _CELL
+    boxes = []
+    if view.from_token is not None:
+        boxes.append((_NAME, _NAME + view.from_token * _CELL, side, _CELL))
+    if view.to_token is not None:
+        boxes.append((_NAME + view.to_token * _CELL, _NAME, _CELL, side))
+    return [
+        f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="none" '
+        f'stroke="{INK}" stroke-width="1.5"/>'
+        for x, y, width, height in boxes
     ]
 
 

@@ -158,6 +158,26 @@ def test_lines_of_several_heads_obey_the_lock():
     assert len(curves_of(lines_svg(view))) == 2
 
 
+@pytest.mark.parametrize(
+    ("locked", "sizes"),
+    [
+        ({}, []),
+        ({"from_token": 2}, [(90, 18)]),
+        ({"from_token": 2, "to_token": 4}, [(90, 18), (18, 90)]),
+    ],
+)
+def test_what_is_locked_has_a_frame_and_is_named(locked, sizes):
+    drawn = heatmap_svg(view_of(NASTY, random_probs(1, 2, 5), **locked))
+    frames = [
+        (int(rect.get("width")), int(rect.get("height")))
+        for rect in ET.fromstring(drawn).iter(f"{SVG}rect")
+        if rect.get("fill") == "none"
+    ]
+    assert frames == sizes
+    said = [text for text in texts_of(drawn) if "→" in text]
+    assert [text.startswith("</script> → ") for text in said] == [True] * bool(locked)
+
+
 def test_pieces_of_a_word_stand_behind_one_bar_at_both_sides():
     groups = np.array([4, 5, 5, 5, 6])
     view = view_of(NASTY, random_probs(1, 2, 5), groups=groups)
