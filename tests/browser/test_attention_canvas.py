@@ -361,7 +361,7 @@ def test_a_click_on_the_framed_head_is_told_where_it_is_not_what_is_shown(show):
 
 
 def test_a_line_under_the_pointer_is_named_with_its_numbers(show):
-    _, view = show()
+    page, view = show()
     view.get_by_role("button", name="Show head 11").click()
     width = view.locator("canvas.lines").bounding_box()["width"]
     # Right beside the names, where lines begin at the height of their token.
@@ -378,6 +378,10 @@ def test_a_line_under_the_pointer_is_named_with_its_numbers(show):
     assert f"rank {1 + sum(other > weights[column] for other in weights)} of 12" in said
     lines = int(view.get_attribute("data-lines"))
     assert lines > 1  # the others stay
+    # The page's answer to the added head leaves the pointer where it is.
+    expect(look_line(page)).to_contain_text("heads=(0, 10)")
+    settle(page)
+    assert status(view).inner_text() == said
 
 
 def test_a_locked_token_has_the_numbers_of_its_partners(show):

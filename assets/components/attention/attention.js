@@ -101,7 +101,9 @@ function receive(app, data) {
   const isNewText = data.labels.join('\n') !== before.labels.join('\n')
   const isNewLayer = data.layer !== before.layer || data.numHeads !== before.numHeads
   if (isNewText) Object.assign(state, { chosen: null, hover: null, locked: false })
-  if (isNewText || isNewLayer || state.peek?.head !== undefined) state.peek = null
+  // A pointer at rest keeps its line, if the line is still there.
+  const isGone = state.peek !== null && (isNewText || isNewLayer || !factsOf(data, state.peek))
+  if (isGone) state.peek = null
   if (isNewLayer) state.heads.clear()
   if (data.turn >= app.turn) adoptLook(state, before, data)
   if (data.turn >= app.turn || isChosenByPage(before, data)) adoptSelection(app, data)

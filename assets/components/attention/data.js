@@ -125,6 +125,7 @@ function factsOf(data, { from, to, head = data.head }) {
     const { sum } = rowFacts(own, from)
     return { weight: weightAt(own, from, to), sum, rank: rankInRow(own, from, to) }
   }
+  if (!data.arrays.linkTargets) return null
   const { numTokens, linksPerRow } = data
   const row = head * numTokens + from
   const targets = data.arrays.linkTargets.subarray(row * linksPerRow, (row + 1) * linksPerRow)
