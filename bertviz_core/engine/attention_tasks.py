@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bertviz_core.analysis.aggregation import max_of_heads, mean_of_heads, rollout
@@ -78,6 +80,7 @@ def attention_thumbnails(
     pair: str | None = None,
     cut: bool = False,
     options: AttentionOptions | None = None,
+    word_ids: tuple[int, ...] | None = None,
 ) -> np.ndarray:
     """A small picture of every head, uint8 `[L, N, h, w]`.
 
@@ -87,13 +90,14 @@ def attention_thumbnails(
         pair: the second text.
         cut: leaves out what is beyond the last position.
         options: filters, which leave S rows of the T; `None` shows all.
+        word_ids: T, words of one's own to merge; `None` for the tokenizer's.
 
     Raises:
         TextError: empty, or too long while `cut` is false.
     """
     trace = whole_trace(model, text, pair, cut)
     layers = [
-        grid_thumbnails(_filtered(trace, layer, options)[None])
+        grid_thumbnails(_filtered(trace, layer, options, word_ids)[None])
         for layer in range(len(_attention(trace)))
     ]
     return np.concatenate(layers)
@@ -106,6 +110,7 @@ def attention_links(
     pair: str | None = None,
     cut: bool = False,
     options: AttentionOptions | None = None,
+    word_ids: tuple[int, ...] | None = None,
 ) -> StrongestLinks:
     """The strongest links of every row of a layer's heads.
 
@@ -116,12 +121,13 @@ def attention_links(
         pair: the second text.
         cut: leaves out what is beyond the last position.
         options: filters, which leave S rows of the T; `None` shows all.
+        word_ids: T, words of one's own to merge; `None` for the tokenizer's.
 
     Raises:
         TextError: empty, or too long while `cut` is false.
     """
     return strongest_links(
-        _filtered(whole_trace(model, text, pair, cut), layer, options)
+        _filtered(whole_trace(model, text, pair, cut), layer, options, word_ids)
     )
 
 
@@ -280,14 +286,20 @@ def _combined(model: str, trace: Trace, method: str, layer: int) -> np.ndarray:
     return attention_parts.value_zeroing(opened, trace, layer).scores
 
 
-def _filtered(trace: Trace, layer: int, options: AttentionOptions | None) -> np.ndarray:
+def _filtered(
+    trace: Trace,
+    layer: int,
+    options: AttentionOptions | None,
+    word_ids: tuple[int, ...] | None,
+) -> np.ndarray:
     """The heads of a layer as they are shown, float `[N, S, S]`."""
     attention = _attention(trace)[layer]
     if options is None or options == AttentionOptions():
         return attention
-    return np.stack(
-        [show_attention(head, trace.tokenized, options).values for head in attention]
-    )
+    read = trace.tokenized
+    if word_ids is not None:
+        read = replace(read, word_ids=np.array(word_ids))
+    return np.stack([show_attention(head, read, options).values for head in attention])
 
 
 def _mean_of_chosen(

@@ -117,9 +117,9 @@ def test_every_name_is_in_the_table_and_the_rules_are_stated(monkeypatch):
     assert "at least 90% of the entropy" in said(app)
 
 
-def locked(place: int, other: int | None) -> dict[str, object]:
+def locked(token: int, other: int | None) -> dict[str, object]:
     """A session in which a cell, or a row, of the pictures is locked."""
-    chosen = {"layer": 0, "head": 0, "from": place, "to": other, "turn": 1}
+    chosen = {"layer": 0, "head": 0, "from": token, "to": other, "turn": 1}
     return {"attention_canvas": {"selection": chosen}}
 
 
@@ -138,7 +138,7 @@ def test_a_locked_cell_is_the_pair_that_is_asked_about(panel):
 
 
 def test_a_locked_word_of_a_picture_without_signs_is_found_in_the_text():
-    app = ask("arithmetic", locked(2, None), attention_hide_special="true")
+    app = ask("arithmetic", locked(3, None), attention_hide_special="true")
     assert pair_of(app)[0] == "3"
 
 

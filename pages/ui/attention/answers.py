@@ -57,21 +57,36 @@ def all_attention(model: str, texts: Texts) -> np.ndarray | None:
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def attention_thumbnails(
-    model: str, texts: Texts, options: AttentionOptions
+    model: str, texts: Texts, options: AttentionOptions, word_ids: tuple[int, ...]
 ) -> np.ndarray:
     """A small picture of every head as filters leave it, uint8 `[L, N, h, w]`."""
     return client().attention_thumbnails(
-        model, texts.text, texts.pair, cut=True, options=options
+        model,
+        texts.text,
+        texts.pair,
+        cut=True,
+        options=options,
+        word_ids=word_ids,
     )
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def attention_links(
-    model: str, texts: Texts, layer: int, options: AttentionOptions
+    model: str,
+    texts: Texts,
+    layer: int,
+    options: AttentionOptions,
+    word_ids: tuple[int, ...],
 ) -> StrongestLinks:
     """The strongest links of every row that filters leave of a layer's heads."""
     return client().attention_links(
-        model, texts.text, layer, texts.pair, cut=True, options=options
+        model,
+        texts.text,
+        layer,
+        texts.pair,
+        cut=True,
+        options=options,
+        word_ids=word_ids,
     )
 
 

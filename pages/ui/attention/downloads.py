@@ -48,7 +48,8 @@ def offer_downloads(
     def strongest() -> bytes:
         """A question for each layer."""
         layers = range(len(picture.thumbnails))
-        links = [attention_links(model, texts, i, view.options) for i in layers]
+        words = tuple(tokenized.word_ids.tolist())
+        links = [attention_links(model, texts, i, view.options, words) for i in layers]
         return table_csv(grid_columns(picture, links))
 
     language = current_language()

@@ -12,7 +12,7 @@ from bertviz_core.analysis.shown_attention import Places
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.attention.canvas import Selection, current_selection
-from pages.ui.attention.controls import CANVAS
+from pages.ui.attention.controls import CANVAS, MOST_TOKENS
 from pages.ui.language import t
 
 FROM, TO = "attention_from", "attention_to"
@@ -30,7 +30,7 @@ def follow_lock(places: Places | None) -> None:
     if places is None or CANVAS not in st.session_state:
         return
     # Layer and head are read elsewhere; here the tokens alone.
-    locked: Selection = current_selection(CANVAS, 1, 1, len(places))
+    locked: Selection = current_selection(CANVAS, 1, 1, MOST_TOKENS)
     now = (_token(places, locked.from_token), _token(places, locked.to_token))
     if now == st.session_state.get(_SEEN, (None, None)):
         return
@@ -72,6 +72,7 @@ def choose_pair(tokenized: TokenizedText, looks: str, seen: str) -> tuple[int, i
     return chosen[0], chosen[1]
 
 
-def _token(places: Places, place: int | None) -> int | None:
-    """The first token that a row or column stands for."""
-    return None if place is None else int(places.first_tokens[place])
+def _token(places: Places, token: int | None) -> int | None:
+    """A locked token of the text, where the pictures show it."""
+    is_shown = token is not None and places.place_of(token) is not None
+    return token if is_shown else None

@@ -13,7 +13,6 @@ from bertviz_core.analysis.shown_attention import (
     ShownAttention,
     show_attention,
 )
-from bertviz_core.figures.attention_thumbnails import StrongestLinks
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import (
@@ -76,14 +75,17 @@ def _picture(
     view: View,
     shown: ShownAttention,
 ) -> AttentionView:
-    thumbnails = attention_thumbnails(model, texts, view.options)
+    words = tuple(tokenized.word_ids.tolist())
+    thumbnails = attention_thumbnails(model, texts, view.options, words)
     num_layers, num_heads = thumbnails.shape[:2]
     places, text_key = shown.places, _key_of(tokenized)
     chosen = current_selection(
         CANVAS, num_layers, num_heads, tokenized.num_tokens, text_key
     )
     look = current_look(CANVAS, view.layer, num_heads)
-    links = _links(model, texts, view)
+    links = None
+    if view.method == "head":  # single heads alone have lines to compare
+        links = attention_links(model, texts, view.layer, view.options, words)
     return AttentionView(
         tokens=places.labels,
         kinds=tuple(_KINDS.get(kind, "word") for kind in places.kinds),
@@ -115,10 +117,3 @@ def _key_of(tokenized: TokenizedText) -> str:
     """Another one for other tokens; short, for it travels with every choice."""
     read = repr((tokenized.tokens, tokenized.token_type_ids.tolist()))
     return hashlib.blake2s(read.encode(), digest_size=8).hexdigest()
-
-
-def _links(model: str, texts: Texts, view: View) -> StrongestLinks | None:
-    """Lines of several heads, where single heads are shown."""
-    if view.method != "head":
-        return None
-    return attention_links(model, texts, view.layer, view.options)
