@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from bertviz_core.analysis.aggregation import max_of_heads, mean_of_heads, rollout
@@ -11,15 +9,9 @@ from bertviz_core.analysis.attention_mass import attention_mass as mass_of_heads
 from bertviz_core.analysis.comparison import align_tokens, attention_difference
 from bertviz_core.analysis.head_distances import divergence_sums
 from bertviz_core.analysis.head_profiles import profile_sums
-from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import ANSWERS, explorer, whole_trace
 from bertviz_core.experiments.attention_results import CorpusProfile, PairArithmetic
-from bertviz_core.figures.attention_thumbnails import (
-    StrongestLinks,
-    grid_thumbnails,
-    strongest_links,
-)
 from bertviz_core.trace import Trace
 
 # Ways to make one matrix of a text's attention; see `attention_matrix`.
@@ -72,63 +64,6 @@ def attention_matrix(
     if method == "chosen":
         return _mean_of_chosen(_attention(trace), heads).astype("float32")
     return _combined(model, trace, method, layer).astype("float32")
-
-
-def attention_thumbnails(
-    model: str,
-    text: str,
-    pair: str | None = None,
-    cut: bool = False,
-    options: AttentionOptions | None = None,
-    word_ids: tuple[int, ...] | None = None,
-) -> np.ndarray:
-    """A small picture of every head, uint8 `[L, N, h, w]`.
-
-    Args:
-        model: its id.
-        text: the first text.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-        options: filters, which leave S rows of the T; `None` shows all.
-        word_ids: T, words of one's own to merge; `None` for the tokenizer's.
-
-    Raises:
-        TextError: empty, or too long while `cut` is false.
-    """
-    trace = whole_trace(model, text, pair, cut)
-    layers = [
-        grid_thumbnails(_filtered(trace, layer, options, word_ids)[None])
-        for layer in range(len(_attention(trace)))
-    ]
-    return np.concatenate(layers)
-
-
-def attention_links(
-    model: str,
-    text: str,
-    layer: int,
-    pair: str | None = None,
-    cut: bool = False,
-    options: AttentionOptions | None = None,
-    word_ids: tuple[int, ...] | None = None,
-) -> StrongestLinks:
-    """The strongest links of every row of a layer's heads.
-
-    Args:
-        model: its id.
-        text: the first text.
-        layer: from 0.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-        options: filters, which leave S rows of the T; `None` shows all.
-        word_ids: T, words of one's own to merge; `None` for the tokenizer's.
-
-    Raises:
-        TextError: empty, or too long while `cut` is false.
-    """
-    return strongest_links(
-        _filtered(whole_trace(model, text, pair, cut), layer, options, word_ids)
-    )
 
 
 def attention_mass(
@@ -284,22 +219,6 @@ def _combined(model: str, trace: Trace, method: str, layer: int) -> np.ndarray:
         parts = attention_parts.norm_weighted_attention(opened, trace, layer)
         return parts.combined
     return attention_parts.value_zeroing(opened, trace, layer).scores
-
-
-def _filtered(
-    trace: Trace,
-    layer: int,
-    options: AttentionOptions | None,
-    word_ids: tuple[int, ...] | None,
-) -> np.ndarray:
-    """The heads of a layer as they are shown, float `[N, S, S]`."""
-    attention = _attention(trace)[layer]
-    if options is None or options == AttentionOptions():
-        return attention
-    read = trace.tokenized
-    if word_ids is not None:
-        read = replace(read, word_ids=np.array(word_ids))
-    return np.stack([show_attention(head, read, options).values for head in attention])
 
 
 def _mean_of_chosen(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from bertviz_core.engine import (
+    attention_picture_tasks,
     attention_tasks,
     cause_tasks,
     embedding_tasks,
@@ -45,8 +46,8 @@ class Client(FinetuneClient):
     forward_count = Asks(model_tasks.forward_count)
 
     attention_matrix = Asks(attention_tasks.attention_matrix)
-    attention_thumbnails = Asks(attention_tasks.attention_thumbnails)
-    attention_links = Asks(attention_tasks.attention_links)
+    attention_thumbnails = Asks(attention_picture_tasks.attention_thumbnails)
+    attention_links = Asks(attention_picture_tasks.attention_links)
     attention_mass = Asks(attention_tasks.attention_mass)
     compare_heads = Asks(attention_tasks.compare_heads)
     pair_arithmetic = Asks(attention_tasks.pair_arithmetic)

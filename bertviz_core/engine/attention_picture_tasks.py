@@ -1,0 +1,95 @@
+"""Tasks that make the small pictures of all heads, see `tasks`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
+from bertviz_core.engine.memory import whole_trace
+from bertviz_core.figures.attention_thumbnails import (
+    StrongestLinks,
+    grid_thumbnails,
+    strongest_links,
+)
+from bertviz_core.trace import Trace
+
+
+def attention_thumbnails(
+    model: str,
+    text: str,
+    pair: str | None = None,
+    cut: bool = False,
+    options: AttentionOptions | None = None,
+    word_ids: tuple[int, ...] | None = None,
+) -> np.ndarray:
+    """A small picture of every head, uint8 `[L, N, h, w]`.
+
+    Args:
+        model: its id.
+        text: the first text.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+        options: filters, which leave S rows of the T; `None` shows all.
+        word_ids: T, words of one's own to merge; `None` for the tokenizer's.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
+    trace = whole_trace(model, text, pair, cut)
+    layers = [
+        grid_thumbnails(_filtered(trace, layer, options, word_ids)[None])
+        for layer in range(len(_attention(trace)))
+    ]
+    return np.concatenate(layers)
+
+
+def attention_links(
+    model: str,
+    text: str,
+    layer: int,
+    pair: str | None = None,
+    cut: bool = False,
+    options: AttentionOptions | None = None,
+    word_ids: tuple[int, ...] | None = None,
+) -> StrongestLinks:
+    """The strongest links of every row of a layer's heads.
+
+    Args:
+        model: its id.
+        text: the first text.
+        layer: from 0.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+        options: filters, which leave S rows of the T; `None` shows all.
+        word_ids: T, words of one's own to merge; `None` for the tokenizer's.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
+    return strongest_links(
+        _filtered(whole_trace(model, text, pair, cut), layer, options, word_ids)
+    )
+
+
+def _filtered(
+    trace: Trace,
+    layer: int,
+    options: AttentionOptions | None,
+    word_ids: tuple[int, ...] | None,
+) -> np.ndarray:
+    """The heads of a layer as they are shown, float `[N, S, S]`."""
+    attention = _attention(trace)[layer]
+    if options is None or options == AttentionOptions():
+        return attention
+    read = trace.tokenized
+    if word_ids is not None:
+        read = replace(read, word_ids=np.array(word_ids))
+    return np.stack([show_attention(head, read, options).values for head in attention])
+
+
+def _attention(trace: Trace) -> np.ndarray:
+    if trace.attention_probs is None:
+        raise ValueError("A whole trace always has its attention.")
+    return trace.attention_probs
