@@ -19,6 +19,7 @@ from bertviz_core.engine.worker_specs import (
     CALL_RESOURCE,
     ESTIMATE_RESOURCE,
     JOB_RESOURCE,
+    PRIORITIES,
     RESOURCE_OF_JOB,
     TRAIN_RESOURCE,
 )
@@ -183,9 +184,13 @@ class Connection:
         # A key of its own: equal questions are answered from the worker's cache,
         # and Dask need not hold on to answers.
         key = f"{request.task}-{uuid.uuid4().hex}"
-        resources = {resource: 1}
         return self.client.submit(
-            function, *arguments, key=key, pure=False, resources=resources
+            function,
+            *arguments,
+            key=key,
+            pure=False,
+            resources={resource: 1},
+            priority=PRIORITIES[resource],
         )
 
     def _workers(self) -> list[dict[str, Any]]:

@@ -12,6 +12,14 @@ from bertviz_core.errors import EngineError
 # questions of pages; jobs; the timed steps of an estimate; trainings.
 CALL_RESOURCE, JOB_RESOURCE = "call", "job"
 ESTIMATE_RESOURCE, TRAIN_RESOURCE = "estimate", "train"
+# A worker of Dask looks at the first of its waiting tasks alone: one whose resource is
+# taken holds up all behind it. So what is soon over comes before what takes long.
+PRIORITIES = {
+    CALL_RESOURCE: 3,
+    ESTIMATE_RESOURCE: 2,
+    JOB_RESOURCE: 1,
+    TRAIN_RESOURCE: 0,
+}
 # Jobs that ask for something else than `JOB_RESOURCE`: they run where trainings do,
 # whose worker may use up the memory without harm to those who read.
 RESOURCE_OF_JOB = {

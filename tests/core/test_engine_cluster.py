@@ -123,6 +123,18 @@ def test_a_cancelled_job_stops_in_its_worker_and_the_next_one_runs(engine, tmp_p
     assert engine.job(job_id).state == "cancelled"
 
 
+def test_a_job_that_waits_for_its_turn_holds_up_no_call(engine, tmp_path):
+    gate = tmp_path / "gate"
+    first, second = (engine.start("count", steps=2, gate=str(gate)) for _ in range(2))
+    scheduler = engine._connection().client
+    # Both are with the worker, which has room for one.
+    wait_until(lambda: [len(keys) for keys in scheduler.processing().values()] == [2])
+    assert engine.call("echo", value=3) == 3
+    assert "waiting" in {engine.job(first).state, engine.job(second).state}
+    gate.touch()
+    assert [ended(engine, job).result for job in (first, second)] == [2, 2]
+
+
 def test_a_second_server_uses_the_same_cluster(engine, tmp_path):
     address = engine._connection().client.scheduler.address
     other = ClusterEngine(address, TASKS)

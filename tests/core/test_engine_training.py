@@ -245,12 +245,19 @@ def test_an_estimate_is_a_job_that_tells_of_each_level(inline):
 
 def training_process(client):
     """Of the worker that trains; `None` where none runs."""
+    address = training_address(client)
+    if address is None:
+        return None
+    found = client._engine._connection().client.run(os.getpid, workers=[address])
+    return psutil.Process(found[address])
+
+
+def training_address(client):
     connection = client._engine._connection()
     workers = connection.client.scheduler_info(n_workers=-1)["workers"]
     for address, worker in workers.items():
         if TRAIN_RESOURCE in worker["resources"]:
-            found = connection.client.run(os.getpid, workers=[address])
-            return psutil.Process(found[address])
+            return address
     return None
 
 
@@ -291,7 +298,8 @@ def _epochs(client, run_id):
 def _let_go(client):
     """The worker that nobody needs any more gives its memory back."""
     client._engine._connection().training_worker.release(idle_seconds=0.0)
-    wait_until(lambda: training_process(client) is None, "the end of the worker")
+    # By its address: a worker that is just ending answers no question.
+    wait_until(lambda: training_address(client) is None, "the end of the worker")
 
 
 def test_leases_and_folders_are_those_of_the_engine_that_is_used(cluster):
