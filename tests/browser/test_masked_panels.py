@@ -10,21 +10,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.app.chinese_model import write_chinese_model
-from tests.browser.conftest import ANSWER_SECONDS
 
 FIGURE = ".js-plotly-plot"
 TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
-
-
-USUAL_SECONDS = 5  # of Playwright
-
-
-@pytest.fixture(autouse=True)
-def patience():
-    """A first answer takes its time on a busy machine."""
-    expect.set_options(timeout=ANSWER_SECONDS * 1000)
-    yield
-    expect.set_options(timeout=USUAL_SECONDS * 1000)
 
 
 def address(**choices):
