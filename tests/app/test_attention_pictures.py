@@ -19,8 +19,8 @@ from bertviz_core.figures.svg import escaped
 from pages.ui.attention import pictures
 from pages.ui.attention.controls import CANVAS, METHODS, View
 from pages.ui.attention.downloads import every_head
-from pages.ui.attention.texts import Texts
 from pages.ui.engine import client
+from pages.ui.text_pair import Texts
 from tests.app.test_attention import TEXT, open_page
 
 CAT = 6  # [CLS] the dog chase ##d the cat

@@ -18,8 +18,8 @@ from bertviz_core.experiments.cause_results import (
 from bertviz_core.figures.attention_thumbnails import StrongestLinks
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model
-from pages.ui.attention.texts import Texts
 from pages.ui.engine import client
+from pages.ui.text_pair import Texts
 
 # Squares of tokens times hidden size: about five seconds on two cores.
 _MOST_ZEROED = 3e9

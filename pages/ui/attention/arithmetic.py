@@ -12,12 +12,12 @@ from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import pair_arithmetic
 from pages.ui.attention.pair import choose_pair
-from pages.ui.attention.texts import Texts
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
+from pages.ui.text_pair import Texts
 
 
 @st.fragment

@@ -22,13 +22,13 @@ from pages.ui.answers import describe_model, tokenize
 from pages.ui.attention.answers import attention_matrix, compare_heads, may_zero
 from pages.ui.attention.controls import METHODS, View
 from pages.ui.attention.maps import show_clickable
-from pages.ui.attention.texts import Texts
 from pages.ui.attention.words import words_of_other
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.models import known_models
+from pages.ui.text_pair import Texts
 
 _WITH = ("sentence", "model")
 _MOST_SHOWN = 64  # words on a side of the picture

@@ -17,9 +17,9 @@ from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import all_attention, attention_links
 from pages.ui.attention.controls import View
-from pages.ui.attention.texts import Texts
 from pages.ui.export import table_csv
 from pages.ui.language import current_language, plain, t
+from pages.ui.text_pair import Texts
 
 _MOST_SAVED = 128  # tokens; all heads of BERT-base are 9 MB then
 

@@ -19,13 +19,13 @@ from pages.ui.attention.canvas import canvas_words, current_selection
 from pages.ui.attention.canvas import head_map as clickable_map
 from pages.ui.attention.controls import HEAD, LAYER, select_head
 from pages.ui.attention.target import Watched
-from pages.ui.attention.texts import Texts
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv, show_figure
 from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
+from pages.ui.text_pair import Texts
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

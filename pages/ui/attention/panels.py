@@ -15,8 +15,8 @@ from pages.ui.attention.profile import explore_profile
 from pages.ui.attention.sparse import explore_patterns
 from pages.ui.attention.switching import explore_switches
 from pages.ui.attention.target import choose_target
-from pages.ui.attention.texts import Texts
 from pages.ui.language import plain, t
+from pages.ui.text_pair import Texts
 
 PANELS = ("profile", "arithmetic", "switch", "maps", "patch", "sparse", "compare")
 _ASK_A_TARGET = ("switch", "maps", "patch", "sparse")

@@ -30,8 +30,8 @@ from pages.ui.attention.canvas import (
 from pages.ui.attention.controls import CANVAS, View
 from pages.ui.attention.downloads import offer_downloads
 from pages.ui.attention.measure import measure_of
-from pages.ui.attention.texts import Texts
 from pages.ui.language import t
+from pages.ui.text_pair import Texts
 
 _KINDS = {MASK: "mask", SPECIAL: "special"}
 

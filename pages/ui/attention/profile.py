@@ -18,7 +18,6 @@ from pages.ui.address import choose_linked
 from pages.ui.attention.answers import profile_heads
 from pages.ui.attention.controls import select_head
 from pages.ui.attention.maps import head_columns, head_map
-from pages.ui.attention.texts import Texts
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
@@ -26,6 +25,7 @@ from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
 from pages.ui.language import current_language, plain, t
 from pages.ui.models import language_of
+from pages.ui.text_pair import Texts
 
 # Measures that have a map; the ones that begin with "to_" are shares of attention.
 SHOWN = (

@@ -12,8 +12,8 @@ from bertviz_core.experiments.cause_results import Target
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, predict_masks, vocabulary
-from pages.ui.attention.texts import Texts
 from pages.ui.language import plain, t
+from pages.ui.text_pair import Texts
 
 _WHAT = "attention_target"
 _WORD = "attention_word"

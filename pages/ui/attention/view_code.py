@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bertviz_core.snippets import attention as programs
 from pages.ui.attention.controls import METHODS, View
-from pages.ui.attention.texts import Texts
 from pages.ui.code import show_code
+from pages.ui.text_pair import Texts
 
 _PROGRAMS = {
     "head": programs.HEAD,

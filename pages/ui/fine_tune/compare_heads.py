@@ -10,10 +10,10 @@ from bertviz_core.experiments.finetuned_results import HeadChange
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.attention.answers import attention_matrix
-from pages.ui.attention.texts import Texts
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.result_answers import head_change, validation_rows
 from pages.ui.language import plain, t
+from pages.ui.text_pair import Texts
 
 _TEXT, _PAIR = "ft_compare_text", "ft_compare_pair"
 _MOST_CHARACTERS = 1000

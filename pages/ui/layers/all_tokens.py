@@ -7,12 +7,12 @@ import streamlit as st
 from bertviz_core.experiments.step_results import LayerStep, StepTable
 from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.trace import TokenizedText
-from pages.ui.attention.texts import Texts
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.layers.answers import step_table
 from pages.ui.layers.wording import column_name, step_name
+from pages.ui.text_pair import Texts
 
 _ALL = "layers_all_tokens"
 _HEAD = "layers_head"

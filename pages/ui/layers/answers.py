@@ -20,8 +20,8 @@ from bertviz_core.experiments.step_results import (
     StepTable,
     StrongNeurons,
 )
-from pages.ui.attention.texts import Texts
 from pages.ui.engine import client
+from pages.ui.text_pair import Texts
 
 
 @st.cache_data(max_entries=32, show_spinner=False)

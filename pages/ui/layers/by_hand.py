@@ -18,13 +18,13 @@ from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
-from pages.ui.attention.texts import Texts
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.layers.answers import layer_steps, norm_input
 from pages.ui.layers.wording import step_name
+from pages.ui.text_pair import Texts
 
 # Small enough to check on paper: mean 1, variance 4.5.
 SMALL = (3.0, -1.0, 4.0, 0.0, 2.0, -3.0, 1.0, 2.0)

@@ -11,13 +11,13 @@ from bertviz_core.figures.effect_bars import effect_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import layers as snippets
 from pages.ui.answers import describe_model, tokenize
-from pages.ui.attention.texts import Texts
 from pages.ui.code import show_code
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.layers.switching import Watched
 from pages.ui.markdown import Markdown
+from pages.ui.text_pair import Texts
 
 _OPEN = "layers_effect_open"
 _NUM_NEURONS = 10

@@ -12,12 +12,12 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers as snippets
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, tokenize
-from pages.ui.attention.texts import Texts
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
+from pages.ui.text_pair import Texts
 
 FACTOR = "layers_factor"
 _BIGGEST_SEED = 2**31 - 1

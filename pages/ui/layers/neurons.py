@@ -13,7 +13,6 @@ from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
-from pages.ui.attention.texts import Texts
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
@@ -22,6 +21,7 @@ from pages.ui.language import plain, t
 from pages.ui.layers.answers import neuron_activations, neuron_words, strongest_neurons
 from pages.ui.layers.effects import rank_all_neurons
 from pages.ui.layers.switching import switch_off_here
+from pages.ui.text_pair import Texts
 
 LAYER = "layers_neuron_layer"
 NEURON = "layers_neuron"

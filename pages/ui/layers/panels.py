@@ -6,7 +6,6 @@ import streamlit as st
 
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
-from pages.ui.attention.texts import Texts
 from pages.ui.language import plain, t
 from pages.ui.layers.by_hand import norm_by_hand
 from pages.ui.layers.factors import explore_factors
@@ -14,6 +13,7 @@ from pages.ui.layers.neurons import explore_neurons
 from pages.ui.layers.orders import compare_orders
 from pages.ui.layers.residual import follow_residual
 from pages.ui.layers.similarity import compare_layers
+from pages.ui.text_pair import Texts
 
 PANELS = ("residual", "similarity", "neurons", "factors", "orders", "by_hand")
 

@@ -11,7 +11,6 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, tokenize
-from pages.ui.attention.texts import Texts
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
@@ -19,6 +18,7 @@ from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.layers.answers import residual_stream
+from pages.ui.text_pair import Texts
 
 LENGTHS = ("residual_norms", "attention_norms", "middle_norms", "feed_forward_norms")
 COSINES = ("attention_cosines", "feed_forward_cosines")

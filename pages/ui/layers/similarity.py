@@ -8,13 +8,13 @@ import streamlit as st
 from bertviz_core.analysis.layer_similarity import FORMULA
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers
-from pages.ui.attention.texts import Texts
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.layers.answers import layer_similarity
+from pages.ui.text_pair import Texts
 
 
 @st.fragment

@@ -13,12 +13,12 @@ from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, vocabulary
-from pages.ui.attention.texts import Texts
 from pages.ui.code import show_code
 from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.layers.answers import part_numbers, switch_neurons_off
 from pages.ui.markdown import Markdown
+from pages.ui.text_pair import Texts
 
 _WORD = "layers_word"
 _CLASS = "layers_class"

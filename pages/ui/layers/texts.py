@@ -6,18 +6,14 @@ from typing import Any
 
 import streamlit as st
 
-from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
-from pages.ui.attention.texts import Texts
 from pages.ui.language import t
 from pages.ui.markdown import escape
 from pages.ui.models import language_of
+from pages.ui.text_pair import TextBoxes, Texts
 
-TEXT = "layers_text"
-PAIR = "layers_pair"
 TOKEN = "layers_token"
-_EXAMPLE = "layers_example"
 _LANGUAGE = "layers_language"  # of the model that was shown before
 _FOLLOWED = "layers_followed"  # the tokens that the choice was made among
 
@@ -38,7 +34,7 @@ EXAMPLES = {
         ("小狗没有过马路，因为它太累了。", ""),
     ),
 }
-MOST_CHARACTERS = 4000
+_BOXES = TextBoxes("layers", EXAMPLES)
 _MOST_BUTTONS = 40  # tokens; more get a list
 
 
@@ -53,56 +49,15 @@ def edit_texts(model: str) -> Texts:
     """
     language = language_of(model)
     _follow_language(language)
-    boxes = zip(
-        st.columns(2),
-        ((TEXT, "text", EXAMPLES[language][0][0]), (PAIR, "pair", "")),
-        strict=True,
-    )
-    typed, second = (
-        column.text_area(
-            t(f"layers.{name}"),
-            default,
-            key=key,
-            height=80,
-            max_chars=MOST_CHARACTERS,
-            help=t(f"layers.{name}_help"),
-            bind="query-params",
-            persist_state="session",
-        )
-        for column, (key, name, default) in boxes
-    )
-    _offer_examples(language)
-    pair = normalise_masks(second or "")[0].strip()
-    return Texts(normalise_masks(typed or "")[0], pair or None)
+    return _BOXES.draw(language)
 
 
 def _follow_language(language: str) -> None:
     """An untouched example changes with the language of the model."""
     before = st.session_state.get(_LANGUAGE, language)
     st.session_state[_LANGUAGE] = language
-    now = (st.session_state.get(TEXT), st.session_state.get(PAIR) or "")
-    if before != language and now == EXAMPLES[before][0]:
-        st.session_state[TEXT], st.session_state[PAIR] = EXAMPLES[language][0]
-
-
-def _offer_examples(language: str) -> None:
-    examples = EXAMPLES[language]
-    labels = [" · ".join(filter(None, example)) for example in examples]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        # Leaving the text box is what sends the text; a button gives a place to go.
-        st.button(t("layers.look"), icon=":material/play_arrow:", key="layers_look")
-        st.selectbox(
-            t("layers.examples"),
-            range(len(examples)),
-            index=None,
-            format_func=labels.__getitem__,
-            key=_EXAMPLE,
-            placeholder=t("layers.choose_example"),
-            label_visibility="collapsed",
-            on_change=_take_example,
-            args=(language,),
-            width=460,
-        )
+    if before != language and _BOXES.held == EXAMPLES[before][0]:
+        _BOXES.fill(EXAMPLES[language][0])
 
 
 def choose_token(tokenized: TokenizedText) -> int:
@@ -140,10 +95,3 @@ def _name(tokenized: TokenizedText, number: str, is_markdown: bool) -> str:
     token = tokenized.tokens[int(number) - 1]
     shown = escape(token, 40) if is_markdown else token
     return f"{number} {shown}"
-
-
-def _take_example(language: str) -> None:
-    index = st.session_state[_EXAMPLE]
-    if index is not None:
-        st.session_state[TEXT], st.session_state[PAIR] = EXAMPLES[language][index]
-    st.session_state[_EXAMPLE] = None

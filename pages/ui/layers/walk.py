@@ -7,7 +7,6 @@ import streamlit as st
 from bertviz_core.experiments.step_results import LayerStep
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model
-from pages.ui.attention.texts import Texts
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.language import t
@@ -15,6 +14,7 @@ from pages.ui.layers.answers import layer_steps, part_numbers
 from pages.ui.layers.state import STEP, go_to
 from pages.ui.layers.step import show_step
 from pages.ui.layers.strip import step_strip
+from pages.ui.text_pair import Texts
 
 
 @st.fragment

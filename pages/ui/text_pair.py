@@ -1,0 +1,108 @@
+"""A text, or two that belong together: boxes, examples, and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from bertviz_core.mask_text import normalise_masks
+from pages.ui.language import t
+
+MOST_CHARACTERS = 4000
+Example = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What the model reads.
+
+    Args:
+        text: the first text, masks written as `[MASK]`.
+        pair: the second text; `None` for none.
+    """
+
+    text: str
+    pair: str | None
+
+
+@dataclass(frozen=True)
+class TextBoxes:
+    """The two boxes of a page.
+
+    Args:
+        page: begins the keys of the widgets and of the page's strings.
+        examples: by language; a text alone has an empty second one. The first
+            example is what the boxes hold at first.
+    """
+
+    page: str
+    examples: Mapping[str, tuple[Example, ...]]
+
+    @property
+    def held(self) -> tuple[str | None, str]:
+        """What the boxes hold as it was typed; `None` before they were drawn."""
+        state = st.session_state
+        return state.get(f"{self.page}_text"), state.get(f"{self.page}_pair") or ""
+
+    def fill(self, example: Example) -> None:
+        """Puts an example into the boxes, before they are drawn."""
+        text, pair = f"{self.page}_text", f"{self.page}_pair"
+        st.session_state[text], st.session_state[pair] = example
+
+    def draw(self, language: str) -> Texts:
+        """Draws the boxes and, below them, the examples.
+
+        Args:
+            language: of the examples.
+
+        Returns:
+            What the boxes hold; the text may be empty.
+        """
+        columns = st.columns(2)
+        defaults = {"text": self.examples[language][0][0], "pair": ""}
+        typed = [
+            column.text_area(
+                t(f"{self.page}.{name}"),
+                default,
+                key=f"{self.page}_{name}",
+                height=80,
+                max_chars=MOST_CHARACTERS,
+                help=t(f"{self.page}.{name}_help"),
+                bind="query-params",
+                persist_state="session",
+            )
+            for column, (name, default) in zip(columns, defaults.items(), strict=True)
+        ]
+        self._offer_examples(language)
+        text, pair = (normalise_masks(one or "")[0] for one in typed)
+        return Texts(text, pair.strip() or None)
+
+    def _offer_examples(self, language: str) -> None:
+        labels = [" · ".join(filter(None, pair)) for pair in self.examples[language]]
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            # Leaving a text box is what sends the text; a button gives a place to go.
+            st.button(
+                t(f"{self.page}.look"),
+                icon=":material/play_arrow:",
+                key=f"{self.page}_look",
+            )
+            st.selectbox(
+                t(f"{self.page}.examples"),
+                range(len(labels)),
+                index=None,
+                format_func=labels.__getitem__,
+                key=f"{self.page}_example",
+                placeholder=t(f"{self.page}.choose_example"),
+                label_visibility="collapsed",
+                on_change=self._take_example,
+                args=(language,),
+                width=460,
+            )
+
+    def _take_example(self, language: str) -> None:
+        index = st.session_state[f"{self.page}_example"]
+        if index is not None:
+            self.fill(self.examples[language][index])
+        st.session_state[f"{self.page}_example"] = None
