@@ -15,6 +15,7 @@ NAMES = (
     "load",
     "memory",
     "scoring",
+    "pretrain",
     "finetune",
     "finetune_head",
     "finetune_accuracy",

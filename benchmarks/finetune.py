@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.machine import OtherWork, wait_until_quiet
 from benchmarks.peers import write_checkpoint
 from benchmarks.table import Table
-from benchmarks.trainers import NAMES, OURS, TRAINER, TrainingPeer
+from benchmarks.trainers import NAMES, OURS, TRAINER, TrainingPeer, fine_tune
 from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 
@@ -97,7 +97,7 @@ def _speeds(case: Case, folder: Path) -> tuple[dict[str, list[float]], float]:
     with contextlib.ExitStack() as stack:
         made = {
             name: stack.enter_context(
-                TrainingPeer(name, folder, case.batch_size, NUM_TOKENS)
+                TrainingPeer(fine_tune, name, folder, case.batch_size, NUM_TOKENS)
             )
             for name in NAMES
         }

@@ -29,19 +29,14 @@ class TrainingPeer:
     """A training in its own process. Use it in a `with` statement.
 
     Args:
-        name: one of `NAMES`.
-        folder: a Hugging Face folder.
-        batch_size: rows of a step.
-        num_tokens: of every row, special tokens counted.
+        train: function of a module; gets `Turns` and `args`, trains until it is killed.
+        args: of `train`, to be pickled.
     """
 
-    def __init__(
-        self, name: str, folder: Path, batch_size: int, num_tokens: int
-    ) -> None:
+    def __init__(self, train: Callable[..., None], *args: Any) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        task = (name, folder, batch_size, num_tokens, theirs)
-        self._process = context.Process(target=_serve, args=task)
+        self._process = context.Process(target=_serve, args=(train, args, theirs))
         self._process.start()
         theirs.close()
 
@@ -63,7 +58,7 @@ class TrainingPeer:
         return self._pipe.recv()  # EOFError when the peer died; its traceback is above
 
 
-class _Turns:
+class Turns:
     """Lets a training run on only while it is this peer's turn."""
 
     def __init__(self, pipe: Connection) -> None:
@@ -115,17 +110,29 @@ def encoded_rows(
     ]
 
 
-def _serve(
-    name: str, folder: Path, batch_size: int, num_tokens: int, pipe: Connection
+def fine_tune(
+    turns: Turns, name: str, folder: Path, batch_size: int, num_tokens: int
 ) -> None:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    """Fine-tunes; a task for `TrainingPeer`.
+
+    Args:
+        turns: when to.
+        name: one of `NAMES`.
+        folder: a Hugging Face folder.
+        batch_size: rows of a step.
+        num_tokens: of every row, special tokens counted.
+    """
     train: Callable[..., None] = _ours if name == OURS else _transformers
-    rows = (folder, batch_size, num_tokens)
-    train(_Turns(pipe), *rows, is_bf16=name == TRAINER_BF16)
+    train(turns, folder, batch_size, num_tokens, is_bf16=name == TRAINER_BF16)
+
+
+def _serve(train: Callable[..., None], args: tuple[Any, ...], pipe: Connection) -> None:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    train(Turns(pipe), *args)
 
 
 def _ours(
-    turns: _Turns, folder: Path, batch_size: int, num_tokens: int, is_bf16: bool
+    turns: Turns, folder: Path, batch_size: int, num_tokens: int, is_bf16: bool
 ) -> None:
     from bertviz_core.checkpoints.library import open_model
     from bertviz_core.finetune.examples import Examples, TrainingData
@@ -154,7 +161,7 @@ def _ours(
 
 
 def _transformers(
-    turns: _Turns, folder: Path, batch_size: int, num_tokens: int, is_bf16: bool
+    turns: Turns, folder: Path, batch_size: int, num_tokens: int, is_bf16: bool
 ) -> None:
     import torch
     from transformers import (

@@ -6,6 +6,7 @@ needs saving. NumPy only.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from dataclasses import dataclass
 
@@ -138,11 +139,14 @@ def plan_epoch(
     Args:
         corpus: the text.
         times: int `[num_documents]`, how often to read each document.
-        phase: its length.
+        phase: its length and, if it has one of its own, its share of short ones.
         settings: reads `sequences`.
         rng: decides all that is random.
     """
-    sequences = draw_sequences(corpus, times, phase.max_tokens, settings.sequences, rng)
+    asked = settings.sequences
+    if phase.short_rate is not None:
+        asked = dataclasses.replace(asked, short_rate=phase.short_rate)
+    sequences = draw_sequences(corpus, times, phase.max_tokens, asked, rng)
     most = max(phase.max_tokens // _TOKENS_PER_SEQUENCE, 1)
     rows = pack_rows(sequences.lengths, phase.max_tokens, most, rng)
     return EpochPlan(sequences, rows)

@@ -6,8 +6,8 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +39,7 @@ class EncodedCorpus:
         document_files: uint16 `[num_documents]`, index into `file_names`.
         is_held_out: bool `[num_documents]`, kept for evaluation.
         file_names: the text files, without folders.
+        settings: `CorpusSettings.encoding()` of them; empty if nobody noted it.
     """
 
     tokens: np.ndarray
@@ -47,6 +48,7 @@ class EncodedCorpus:
     document_files: np.ndarray
     is_held_out: np.ndarray
     file_names: tuple[str, ...]
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def num_documents(self) -> int:
@@ -94,7 +96,7 @@ def write_corpus(
     documents: Iterator[tuple[int, list[str]]],
     file_names: Sequence[str],
     tokenizer: BertTokenizer,
-    held_out_rate: float,
+    settings: CorpusSettings,
     folder: Path,
 ) -> EncodedCorpus:
     """Encodes documents into a folder, which appears when it is complete.
@@ -103,7 +105,7 @@ def write_corpus(
         documents: the index of the file and the sentences of each document.
         file_names: of the text files.
         tokenizer: saved beside the ids.
-        held_out_rate: share of the documents that is never trained on.
+        settings: reads `held_out_rate`; all of them are noted beside the ids.
         folder: to make; one that exists is replaced.
 
     Raises:
@@ -115,11 +117,11 @@ def write_corpus(
         try:
             arrays = _write_tokens(documents, tokenizer, scratch / "tokens.bin")
             num_documents = len(arrays["document_files"])
-            arrays["is_held_out"] = _held_out(num_documents, held_out_rate)
+            arrays["is_held_out"] = _held_out(num_documents, settings.held_out_rate)
             for name, dtype in _ARRAYS.items():
                 np.save(scratch / f"{name}.npy", arrays[name].astype(dtype))
             tokenizer.save(scratch)
-            _write_index(scratch, file_names, tokenizer)
+            _write_index(scratch, file_names, tokenizer, settings)
             shutil.rmtree(folder, ignore_errors=True)
             scratch.rename(folder)
         finally:
@@ -145,12 +147,12 @@ def open_corpus(folder: Path) -> EncodedCorpus:
         tokens = np.memmap(folder / "tokens.bin", index["dtype"], mode="r")
         arrays = {name: np.load(folder / f"{name}.npy") for name in _ARRAYS}
         is_whole = len(tokens) == arrays["sentence_starts"][-1]
-        names = tuple(index["files"])
+        names, settings = tuple(index["files"]), dict(index.get("settings", {}))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _damaged(folder) from error
     if not is_whole or index["layout"] != LAYOUT:
         raise _damaged(folder)
-    return EncodedCorpus(tokens, file_names=names, **arrays)
+    return EncodedCorpus(tokens, file_names=names, settings=settings, **arrays)
 
 
 def encode_documents(
@@ -167,7 +169,9 @@ def encode_documents(
     if not len(tokens):
         raise _empty()
     held_out = np.zeros(len(arrays["document_files"]), bool)
-    return EncodedCorpus(tokens, is_held_out=held_out, file_names=(), **arrays)
+    return EncodedCorpus(
+        tokens, is_held_out=held_out, file_names=(), settings={}, **arrays
+    )
 
 
 @dataclass(frozen=True)
@@ -259,9 +263,17 @@ def _held_out(num_documents: int, rate: float) -> np.ndarray:
 
 
 def _write_index(
-    folder: Path, file_names: Sequence[str], tokenizer: BertTokenizer
+    folder: Path,
+    file_names: Sequence[str],
+    tokenizer: BertTokenizer,
+    settings: CorpusSettings,
 ) -> None:
-    index = {"layout": LAYOUT, "dtype": _dtype(tokenizer), "files": list(file_names)}
+    index = {
+        "layout": LAYOUT,
+        "dtype": _dtype(tokenizer),
+        "files": list(file_names),
+        "settings": settings.encoding(),
+    }
     (folder / INDEX_FILE).write_text(json.dumps(index, indent=2), encoding="utf-8")
 
 

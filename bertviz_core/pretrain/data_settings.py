@@ -34,11 +34,15 @@ class CorpusSettings(Checked):
         fits = all(0 <= weight < math.inf for weight in self.weights.values())
         self.require("weights", fits, "≥ 0")
 
-    def identity(self) -> str:
-        """All that decides the token ids, as text."""
+    def encoding(self) -> dict[str, object]:
+        """All that decides the token ids beside the text and a vocabulary file."""
         known = dataclasses.asdict(self)
         del known["weights"], known["vocabulary_file"]
-        return json.dumps(known, sort_keys=True)
+        return known
+
+    def identity(self) -> str:
+        """The same as text."""
+        return json.dumps(self.encoding(), sort_keys=True)
 
 
 @dataclass(frozen=True)

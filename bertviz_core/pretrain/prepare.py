@@ -13,6 +13,7 @@ from bertviz_core.pretrain.corpus import (
     open_corpus,
     write_corpus,
 )
+from bertviz_core.pretrain.data_settings import CorpusSettings
 from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.pretrain.text_files import read_documents
 from bertviz_core.pretrain.vocabulary import train_vocabulary
@@ -66,7 +67,7 @@ def prepare_corpus(
             _documents(paths, say, should_stop),
             [path.name for path in paths],
             tokenizer,
-            settings.corpus.held_out_rate,
+            settings.corpus,
             folder,
         )
     return folder
@@ -78,10 +79,11 @@ def open_prepared(
     """Opens what `prepare_corpus` returned.
 
     Raises:
-        TrainingError: it is damaged, or has more words or other files than the
-            settings say.
+        TrainingError: it is damaged, was encoded in another way, or has more words
+            or other files than the settings say.
     """
     corpus = open_corpus(folder)
+    _require_same_encoding(corpus, settings.corpus)
     tokenizer = BertTokenizer.from_folder(folder)
     if tokenizer.vocab_size > settings.model.vocab_size:
         raise _vocabulary_misfit(tokenizer, settings)
@@ -128,6 +130,19 @@ def _documents(
         for paragraphs in _read(path, should_stop):
             sentences = [s for p in paragraphs for s in sentences_of(p)]
             yield index, sentences
+
+
+def _require_same_encoding(corpus: EncodedCorpus, asked: CorpusSettings) -> None:
+    """An encoded folder that was given may stem from other settings."""
+    there = corpus.settings
+    changed = [k for k, v in asked.encoding().items() if there.get(k, v) != v]
+    if changed:
+        raise TrainingError(
+            "The corpus was encoded with other settings. Received: {asked}; encoded "
+            "with: {there}. Take those settings, or give the text files.",
+            asked=", ".join(f"{key}={asked.encoding()[key]}" for key in changed),
+            there=", ".join(f"{key}={there[key]}" for key in changed),
+        )
 
 
 def _require_weighed(file_names: Sequence[str], settings: PretrainSettings) -> None:

@@ -11,6 +11,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from bertviz_core.pretrain.masking import TokenKinds
 from bertviz_core.pretrain.prepare import Stopped, open_prepared, prepare_corpus
 from bertviz_core.pretrain.run_folder import (
     claim_folder,
+    held,
     require_same_run,
     with_precision,
 )
@@ -78,7 +80,8 @@ def pretrain(
 
     Raises:
         TrainingError: text, vocabulary and settings do not fit each other or the
-            run in `out`; a loss is not a number; no room on the disk.
+            run in `out`; another process trains there; a loss is not a number; no
+            room on the disk.
         ConfigError, TokenizerError: see `prepare_corpus`.
     """
     began_at = time.monotonic()
@@ -93,13 +96,15 @@ def pretrain(
     plan = dataclasses.replace(plan, settings=settings)
     claim_folder(plan.out, settings)
     cache = plan.cache or plan.out / "corpus"
-    try:
-        # Not at the deadline: text that takes longer would be encoded for ever.
-        folder = prepare_corpus(plan.corpus, settings, cache, say, should_stop)
-    except Stopped:
-        say("Stopped while the text was being encoded; nothing has been trained")
-        return None
-    return _Run(plan, folder, say, is_over).finish()
+    # On several machines all read the folder, and one writes.
+    with held(plan.out) if writes_files() else nullcontext():
+        try:
+            # Not at the deadline: text that takes longer would be encoded for ever.
+            folder = prepare_corpus(plan.corpus, settings, cache, say, should_stop)
+        except Stopped:
+            say("Stopped while the text was being encoded; nothing has been trained")
+            return None
+        return _Run(plan, folder, say, is_over).finish()
 
 
 class _Run:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import filelock
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.model.precision import chosen_precision
@@ -59,6 +63,31 @@ def claim_folder(out: Path, settings: PretrainSettings) -> None:
             folder=out.name,
             keys=", ".join(changed),
         )
+
+
+@contextmanager
+def held(out: Path) -> Iterator[None]:
+    """Keeps a second process from training in a folder; a dead one lets go of it.
+
+    Args:
+        out: an existing folder.
+
+    Raises:
+        TrainingError: another process trains there.
+    """
+    lock = filelock.FileLock(out / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout as error:
+        raise TrainingError(
+            "Another process is training in the folder {folder}. Wait for its end, "
+            "stop it, or choose another folder.",
+            folder=out.name,
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def require_same_run(checkpoint: Checkpoint, fingerprint: str) -> None:

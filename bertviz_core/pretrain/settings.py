@@ -31,11 +31,16 @@ class Phase(Checked):
         max_tokens: T of every row of the batch.
         num_tokens: token places to see, padding counted; steps follow from it.
         batch_tokens: token places per optimiser step.
+        short_rate: in place of that of `SequenceSettings`; `None` takes that. A
+            phase of long rows needs a higher one: else it sees short text only
+            where documents are short, and forgets to judge pairs of other short
+            text.
     """
 
     max_tokens: int
     num_tokens: int
     batch_tokens: int
+    short_rate: float | None = None
 
     def __post_init__(self) -> None:
         self.require("max_tokens", self.max_tokens >= 8, "≥ 8")
@@ -43,6 +48,8 @@ class Phase(Checked):
         self.require("batch_tokens", fits, "≥ max_tokens")
         fits = self.num_tokens >= self.batch_tokens
         self.require("num_tokens", fits, "≥ batch_tokens")
+        fits = self.short_rate is None or 0 <= self.short_rate <= 1
+        self.require("short_rate", fits, "0 … 1")
 
     @property
     def num_rows(self) -> int:

@@ -4,6 +4,7 @@ import numpy as np
 
 from bertviz_core.pretrain.batches import Batches
 from bertviz_core.pretrain.corpus import encode_documents
+from bertviz_core.pretrain.data_settings import CorpusSettings
 from bertviz_core.pretrain.masking import TokenKinds
 from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.tokenizer import SPECIAL_TOKENS, BertTokenizer
@@ -68,6 +69,11 @@ def write_text(path, count=60, seed=1):
         texts.append("\n".join(" ".join(pair) for pair in pairs))
     path.write_text("\n\n".join(texts) + "\n", encoding="utf-8")
     return path
+
+
+def kept(held_out_rate):
+    """Corpus settings with a share of the documents kept for evaluation."""
+    return CorpusSettings(held_out_rate=held_out_rate)
 
 
 def tokenizer():

@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bertviz_core.pretrain.batches import Batches, assemble
+from bertviz_core.errors import TrainingError
+from bertviz_core.pretrain.batches import Batches, assemble, plan_epoch
 from bertviz_core.pretrain.chunks import IS_NEXT, IS_RANDOM, draw_sequences
 from bertviz_core.pretrain.data_settings import MaskingSettings, SequenceSettings
 from bertviz_core.pretrain.masking import (
@@ -314,6 +315,22 @@ def test_a_batch_depends_on_seed_phase_and_step_alone():
         assert same(one.batch(phase, step), other.batch(phase, step))
     assert not same(one.batch(0, 3), one.batch(0, 4))
     assert not same(one.batch(0, 3), samples.batches(seed=4).batch(0, 3))
+
+
+def test_a_phase_may_have_a_share_of_short_sequences_of_its_own():
+    asked = samples.settings(sequences={"pair_rate": 0.0, "short_rate": 0.0})
+    plain, own = asked.phases[0], dataclasses.replace(asked.phases[0], short_rate=1.0)
+    corpus = samples.corpus(most_sentences=40)
+    times = np.ones(corpus.num_documents, int)
+    full, short = (
+        plan_epoch(corpus, times, phase, asked, np.random.default_rng(0)).sequences
+        for phase in (plain, own)
+    )
+    is_full = lambda drawn: (drawn.lengths == plain.max_tokens).mean()  # noqa: E731
+    assert is_full(full) > 0.8
+    assert is_full(short) < 0.3
+    with pytest.raises(TrainingError, match="short_rate"):
+        dataclasses.replace(plain, short_rate=1.5)
 
 
 def test_words_are_hidden_afresh_in_every_epoch():

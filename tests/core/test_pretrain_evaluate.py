@@ -260,7 +260,9 @@ def encoded(tmp_path_factory):
     texts = ("Paris is the capital of France.", "The cat sat on the mat.")
     documents = [(i % 2, [texts[i % 2], "It is a large city."]) for i in range(40)]
     folder = tmp_path_factory.mktemp("encoded") / "corpus"
-    write_corpus(iter(documents), ["city.txt", "cat.txt"], tokenizer, 0.2, folder)
+    write_corpus(
+        iter(documents), ["city.txt", "cat.txt"], tokenizer, samples.kept(0.2), folder
+    )
     return folder
 
 
@@ -283,7 +285,7 @@ def test_a_corpus_of_other_words_or_without_the_file_is_refused(encoded, tmp_pat
     assert "no such text file. Received: dog.txt" in result.stderr
     other = tmp_path / "other"
     documents = iter([(0, ["the cat purrs."]), (0, ["a dog barks."])])
-    write_corpus(documents, ["a.txt"], samples.tokenizer(), 0.5, other)
+    write_corpus(documents, ["a.txt"], samples.tokenizer(), samples.kept(0.5), other)
     result = evaluate("--text", other)
     assert result.exit_code == 2
     assert "another vocabulary" in result.stderr

@@ -18,7 +18,7 @@ from bertviz_core.model.weights import as_numpy
 from bertviz_core.pretrain import checkpoint as checkpoints
 from bertviz_core.pretrain import commands, run, run_folder
 from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_checkpoint
-from bertviz_core.pretrain.corpus import open_corpus
+from bertviz_core.pretrain.corpus import corpus_key, open_corpus
 from bertviz_core.pretrain.curve import CurvePoint, draw_curve, read_curve, write_curve
 from tests.core import pretrain_samples as samples
 
@@ -385,3 +385,30 @@ def test_a_curve_is_read_back_up_to_the_step_of_the_checkpoint(tmp_path):
 
 def test_a_curve_without_points_can_be_drawn():
     assert draw_curve([]).startswith("<svg")
+
+
+def test_a_second_run_in_a_folder_waits_for_nobody_and_harms_nothing(world):
+    folder, asked, _, _ = world
+    before = {path: path.stat().st_mtime_ns for path in (folder / "whole").rglob("*")}
+    refused = pytest.raises(TrainingError, match=r"Another process .* folder whole")
+    with run_folder.held(folder / "whole"), refused:
+        run.pretrain(plan(folder, asked, "whole"), str)
+    after = {p: p.stat().st_mtime_ns for p in before if p.name != ".lock"}
+    assert after == {p: t for p, t in before.items() if p.name != ".lock"}
+    assert run.pretrain(plan(folder, asked, "whole"), str) is not None  # let go again
+
+
+def test_a_corpus_encoded_with_other_settings_is_refused(world, tmp_path):
+    folder, asked, _, _ = world
+    name = corpus_key([folder / "text.txt"], asked.corpus, asked.model.vocab_size)
+    encoded = folder / "whole" / "corpus" / name
+    other = dataclasses.replace(
+        asked, corpus=dataclasses.replace(asked.corpus, held_out_rate=0.3)
+    )
+    with pytest.raises(
+        TrainingError,
+        match=r"Received: held_out_rate=0\.3; encoded with: held_out_rate=0\.2",
+    ):
+        run.pretrain(run.RunPlan(other, [encoded], tmp_path / "new"), str)
+    same = run.RunPlan(asked, [encoded], tmp_path / "same", stop_after_seconds=0)
+    assert run.pretrain(same, str) is None

@@ -78,7 +78,9 @@ def encoded(tmp_path):
     documents = samples.documents(40)
     numbered = ((index % 2, sentences) for index, sentences in enumerate(documents))
     names = ["even.txt", "odd.txt"]
-    made = write_corpus(numbered, names, samples.tokenizer(), 0.1, tmp_path / "c")
+    made = write_corpus(
+        numbered, names, samples.tokenizer(), samples.kept(0.1), tmp_path / "c"
+    )
     return documents, made, tmp_path / "c"
 
 
@@ -126,7 +128,13 @@ def test_documents_encoded_in_parts_are_those_encoded_at_once(encoded, monkeypat
 )
 def test_too_little_text_is_refused_and_leaves_nothing(tmp_path, documents, message):
     with pytest.raises(TrainingError, match=message):
-        write_corpus(iter(documents), ["a"], samples.tokenizer(), 0.1, tmp_path / "c")
+        write_corpus(
+            iter(documents),
+            ["a"],
+            samples.tokenizer(),
+            samples.kept(0.1),
+            tmp_path / "c",
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -140,7 +148,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, monkeypatch):
             iter([(0, ["the cat."])] * 3),
             ["a"],
             samples.tokenizer(),
-            0.1,
+            samples.kept(0.1),
             tmp_path / "c",
         )
     assert list(tmp_path.iterdir()) == []
@@ -238,5 +246,7 @@ def test_more_than_256_text_files_stay_apart(tmp_path):
     documents = [(i, ["the cat purrs."]) for i in range(300)]
     names = [f"{i}.txt" for i in range(300)]
     folder = tmp_path / "corpus"
-    corpus = write_corpus(iter(documents), names, samples.tokenizer(), 0.1, folder)
+    corpus = write_corpus(
+        iter(documents), names, samples.tokenizer(), samples.kept(0.1), folder
+    )
     assert corpus.document_files.tolist() == list(range(300))
