@@ -20,11 +20,15 @@ class ClozeItem:
 
     Args:
         text: with one `[MASK]`.
-        answers: whole words that make sense there.
+        answers: whole words that make sense there, thought of before any model
+            was asked.
+        judged: more of them, found sensible by judges who were shown the guesses
+            of several models among other words, without being told whose they are.
     """
 
     text: str
     answers: tuple[str, ...]
+    judged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -34,16 +38,21 @@ class ClozeScores:
     Args:
         top1, top5: share of the sentences with one of their answers first, or
             among the first five.
+        judged_top1, judged_top5: the same with the judged words as well.
         guesses: the first five words for each sentence.
     """
 
     top1: float
     top5: float
+    judged_top1: float
+    judged_top5: float
     guesses: tuple[tuple[str, ...], ...]
 
 
 def read_cloze(path: Path) -> tuple[ClozeItem, ...]:
     """Reads sentences from JSON: a list of {"text": …, "answers": […]}.
+
+    An object may have a list "judged" as well, see `ClozeItem`.
 
     Raises:
         DatasetError: not such a file, or a sentence without exactly one `[MASK]`.
@@ -69,10 +78,10 @@ def read_cloze(path: Path) -> tuple[ClozeItem, ...]:
 
 
 def _item(row: dict[str, Any]) -> ClozeItem:
-    answers = row["answers"]
-    if not isinstance(answers, list):  # a string would be read letter by letter
-        raise TypeError("answers")
-    return ClozeItem(str(row["text"]), tuple(map(str, answers)))
+    words = row["answers"], row.get("judged", [])
+    if not all(isinstance(some, list) for some in words):
+        raise TypeError("answers")  # a string would be read letter by letter
+    return ClozeItem(str(row["text"]), *(tuple(map(str, some)) for some in words))
 
 
 def score_cloze(
@@ -97,11 +106,20 @@ def score_cloze(
     logits = forward(inputs, ("mlm_logits",))["mlm_logits"]
     best = np.argsort(-logits, axis=1, kind="stable")[:, :5]
     guesses = tuple(tuple(tokenizer.vocabulary[i] for i in row) for row in best)
-    first = [
-        words[0] in item.answers for words, item in zip(guesses, items, strict=True)
-    ]
-    among = [
-        not set(words).isdisjoint(item.answers)
-        for words, item in zip(guesses, items, strict=True)
-    ]
-    return ClozeScores(float(np.mean(first)), float(np.mean(among)), guesses)
+    pairs = list(zip(guesses, items, strict=True))
+
+    def share(count: int, judged: bool) -> float:
+        return float(
+            np.mean(
+                [
+                    not {*item.answers, *(item.judged if judged else ())}.isdisjoint(
+                        words[:count]
+                    )
+                    for words, item in pairs
+                ]
+            )
+        )
+
+    return ClozeScores(
+        share(1, False), share(5, False), share(1, True), share(5, True), guesses
+    )

@@ -42,8 +42,9 @@ def evaluate_model(
     Returns:
         "model"; with a text "window", "loss", "top1", "top5", "num_words",
         "by_position" (see `PositionScore`), "nsp_accuracy" and "num_pairs", `None`
-        and 0 without such a head; with sentences "cloze_top1", "cloze_top5" and
-        "num_cloze".
+        and 0 without such a head; with sentences "cloze_top1", "cloze_top5",
+        "num_cloze" and, where words were judged, "cloze_judged_top1" and
+        "cloze_judged_top5" (see `ClozeScores`).
 
     Raises:
         CheckpointError: no such model, or one without a masked-word head.
@@ -64,6 +65,11 @@ def evaluate_model(
             "cloze_top5": cloze.top5,
             "num_cloze": len(items),
         }
+        if any(item.judged for item in items):
+            scores |= {
+                "cloze_judged_top1": cloze.judged_top1,
+                "cloze_judged_top5": cloze.judged_top5,
+            }
     return scores
 
 

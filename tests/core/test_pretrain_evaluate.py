@@ -182,6 +182,9 @@ def test_cloze_answers_count_first_and_among_five():
         ClozeItem(f"the {noun} [MASK]s.", (verb, "nothing"))
         for noun, verb in zip(samples.NOUNS, samples.VERBS, strict=True)
     )
+    # The rest guess the word of lowest id, which judges may find sensible.
+    guess = samples.VOCABULARY[0]
+    items = (*items[:3], dataclasses.replace(items[3], judged=(guess,)), items[4])
     wanted = [samples.VOCABULARY.index(verb) for verb in samples.VERBS]
 
     def answer(inputs):
@@ -194,6 +197,8 @@ def test_cloze_answers_count_first_and_among_five():
     scores = score_cloze(KnownModel(answer), samples.tokenizer(), items)
     assert scores.top1 == 0.2
     assert scores.top5 == 0.4
+    assert scores.judged_top1 == 0.4
+    assert scores.judged_top5 == 0.6
     assert scores.guesses[0][0] == "purr"
     assert all(len(words) == 5 for words in scores.guesses)
 
@@ -204,8 +209,9 @@ def test_the_cloze_sentences_of_the_project_can_be_read(language):
     items = read_cloze(path)
     assert len(items) == len({item.text for item in items}) == 100
     for item in items:
-        assert len(set(item.answers)) == len(item.answers)
-        assert all(word == word.strip().lower() for word in item.answers)
+        words = item.answers + item.judged
+        assert len(set(words)) == len(words)
+        assert all(word == word.strip().lower() for word in words)
 
 
 @pytest.mark.parametrize(
@@ -215,6 +221,7 @@ def test_the_cloze_sentences_of_the_project_can_be_read(language):
         ('[{"text": "no answers [MASK]"}]', "does not hold cloze"),
         ("[]", "does not hold cloze"),
         ('[{"text": "a [MASK]", "answers": "word"}]', "does not hold cloze"),
+        ('[{"text": "a [MASK]", "answers": ["b"], "judged": "c"}]', "does not hold"),
         ('[{"text": "no gap", "answers": ["a"]}]', "Received: no gap"),
         ('[{"text": "[MASK] [MASK]", "answers": ["a"]}]', "one \\[MASK\\]"),
     ],
