@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,11 @@ from bertviz_core.errors import TrainingError
 from bertviz_core.model.weights import as_numpy
 from bertviz_core.pretrain import checkpoint as checkpoints
 from bertviz_core.pretrain import commands, run, run_folder
+from bertviz_core.pretrain.batches import Batches
 from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_checkpoint
 from bertviz_core.pretrain.corpus import corpus_key, open_corpus
 from bertviz_core.pretrain.curve import CurvePoint, draw_curve, read_curve, write_curve
+from bertviz_core.pretrain.trainer import Trainer
 from tests.core import pretrain_samples as samples
 
 
@@ -412,3 +415,23 @@ def test_a_corpus_encoded_with_other_settings_is_refused(world, tmp_path):
         run.pretrain(run.RunPlan(other, [encoded], tmp_path / "new"), str)
     same = run.RunPlan(asked, [encoded], tmp_path / "same", stop_after_seconds=0)
     assert run.pretrain(same, str) is None
+
+
+def test_the_report_says_how_long_the_trainer_waited_for_text():
+    class SlowBatches(Batches):
+        """The steps themselves take milliseconds."""
+
+        def batch(self, *which):
+            time.sleep(self.seconds)
+            return super().batch(*which)
+
+    asked = samples.settings(samples.ONE_LAYER)
+    trainer = Trainer(asked, len(samples.VOCABULARY))
+    batches = SlowBatches(samples.corpus(), samples.kinds(), asked)
+    batches.seconds = 0.0
+    trainer.run(batches, 0, 0, 1)  # compiles
+    batches.seconds = 0.4
+    report = trainer.run(batches, 0, 1, 5)
+    # Two threads: of five batches the first pair is not counted, then come two pairs.
+    assert 0.4 < report.waiting_seconds <= report.seconds
+    assert report.waiting_seconds > 0.5 * report.seconds
