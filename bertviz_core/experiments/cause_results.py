@@ -170,6 +170,11 @@ class AblationMap(FrozenArrays):
         return self.logits - self.before.logit
 
     @property
+    def values(self) -> np.ndarray:
+        """Float `[L, C]`: `Prediction.value` with the part off."""
+        return self.logits if self.before.is_number else self.probabilities
+
+    @property
     def deltas(self) -> np.ndarray:
         """Float `[L, C]`: off less on of `Prediction.value`."""
         is_number = self.before.is_number

@@ -6,6 +6,8 @@ estimates what each would do; the best are then switched off one after another.
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from bertviz_core.experiments.cause_results import Switches, Target
@@ -26,13 +28,14 @@ def rank_neurons(
     cut: bool = False,
     progress: Progress | None = None,
 ) -> NeuronEffects:
-    """Finds the neurons without which the target's probability changes most.
+    """Finds the neurons without which the answer changes most.
 
-    Every neuron is estimated: the derivative of the probability with respect to the
-    neuron's mask, at 1, is followed in a straight line to 0. The F neurons with the
-    largest estimates, of either sign, are then switched off alone, at all tokens,
-    and stand in the order of what that really changes. A neuron whose estimate is
-    small and whose effect is not is missed.
+    What changes is the target's probability, or the number of a head with one
+    output (`Prediction.value`). Every neuron is estimated: its derivative with
+    respect to the neuron's mask, at 1, is followed in a straight line to 0. The F
+    neurons with the largest estimates, of either sign, are then switched off alone,
+    at all tokens, and stand in the order of what that really changes. A neuron whose
+    estimate is small and whose effect is not is missed.
 
     Args:
         explorer: whose model is asked.
@@ -59,7 +62,8 @@ def rank_neurons(
     before, _ = question.run()
     config = explorer.config
     shape = (config.num_hidden_layers, config.intermediate_size)
-    estimates = -mask_slopes(question, "neuron_mask", shape, "probability")  # [L, I]
+    quantity = "logit" if before.is_number else "probability"
+    estimates = -mask_slopes(question, "neuron_mask", shape, quantity)  # [L, I]
     order = np.argsort(-np.abs(estimates), axis=None, kind="stable")[:num_neurons]
     places = np.stack(np.unravel_index(order, shape), axis=1)  # [F, 2]
     probabilities = np.empty(len(places))
@@ -71,15 +75,21 @@ def rank_neurons(
         probabilities[index], logits[index] = after.probability, after.logit
         if progress is not None:
             progress((index + 1) / len(places), "neurons")
-    measured = np.abs(probabilities - before.probability)
-    best = np.argsort(-measured, kind="stable")
-    return NeuronEffects(
+    found = NeuronEffects(
         target=target,
         tokenized=question.tokenized,
         before=before,
         num_estimated=estimates.size,
-        neurons=places[best],
-        estimated_deltas=estimates[tuple(places[best].T)],
-        probabilities=probabilities[best],
-        logits=logits[best],
+        neurons=places,
+        estimated_deltas=estimates[tuple(places.T)],
+        probabilities=probabilities,
+        logits=logits,
+    )
+    best = np.argsort(-np.abs(found.deltas), kind="stable")
+    return dataclasses.replace(
+        found,
+        neurons=found.neurons[best],
+        estimated_deltas=found.estimated_deltas[best],
+        probabilities=found.probabilities[best],
+        logits=found.logits[best],
     )

@@ -22,9 +22,9 @@ class NeuronEffects(AblationMap):
     Args:
         num_estimated: how many neurons the best were chosen from, L * I.
         neurons: int64 `[F, 2]`, (layer, neuron) pairs, the largest measured change
-            of the probability first, whatever its sign.
-        estimated_deltas: float `[F]`, the probability's change as the gradient
-            foretells it, off less on.
+            of `Prediction.value` first, whatever its sign.
+        estimated_deltas: float `[F]`, its change as the gradient foretells it,
+            off less on.
     """
 
     num_estimated: int

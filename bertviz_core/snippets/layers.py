@@ -62,7 +62,7 @@ target = Target({head}, {index}, {position})
 found = switch_neurons_off(
     explorer, {text}, target, [({layer}, {neuron})], {pair}, cut=True
 )
-print(found.before.probability, found.after.probability)
+print(found.before.value, found.after.value)
 print(found.delta_probability, found.delta_logit)
 """
 
@@ -75,7 +75,7 @@ explorer = Explorer.open({model})
 target = Target({head}, {index}, {position})
 found = rank_neurons(explorer, {text}, target, {num_neurons}, {pair}, cut=True)
 for neuron, measured, estimated in zip(
-    found.neurons, found.delta_probabilities, found.estimated_deltas
+    found.neurons, found.deltas, found.estimated_deltas
 ):
     print(neuron, measured, estimated)
 """

@@ -19,7 +19,7 @@ from pages.ui.engine import client
 from pages.ui.layers import residual, texts
 from pages.ui.layers.panels import PANELS
 from pages.ui.layers.texts import EXAMPLES
-from tests.core.checkpoint_copies import hf_copy, weights_of_hf
+from tests.core.checkpoint_copies import hf_copy, number_copy, weights_of_hf
 
 ROOT = Path(__file__).parents[2]
 TITLES = {"en": "Layers", "zh": "逐层行走"}
@@ -321,6 +321,32 @@ def test_a_link_keeps_the_watched_class(tmp_path):
     trace = client().switch_off(model, "ab cab", target, Switches())
     shown = float(app.metric[0].value.rstrip("%"))
     assert shown == pytest.approx(100 * trace.before.probability, abs=0.06)
+
+
+def test_a_model_that_says_a_number_is_watched_in_its_own_unit(tmp_path):
+    model = str(number_copy(tmp_path))
+    app = finished(open_page(model=model, layers_text="ab cab", layers_panel="neurons"))
+    (layer, number), *_ = (
+        place.strip(ISOLATES).split("·")
+        for place in app.get_by_key("layers_effect_open").options
+    )
+    target = Target("classifier", 0)
+    here = int(app.get_by_key("layers_neuron").value) - 1
+    depth = int(app.get_by_key("layers_neuron_layer").value) - 1
+    alone = Switches(neurons=((depth, here),))
+    found = client().switch_off(model, "ab cab", target, alone)
+    shown = [metric.value for metric in app.metric[:3]]
+    assert shown[0] == f"{found.before.logit:.4g}"
+    assert shown[1] == f"{found.after.logit:.4g}"
+    assert shown[2] == f"{found.delta_logit:+.4g}"
+    bars, marks = specs(app)[-1]["data"]
+    best = Switches(neurons=((int(layer) - 1, int(number) - 1),))
+    change = client().switch_off(model, "ab cab", target, best).delta_logit
+    assert numbers(bars["x"])[0] == pytest.approx(change, abs=1e-6)
+    assert abs(change) > 1e-6, "nothing to see"
+    assert np.abs(numbers(marks["x"])).max() > 1e-6
+    assert "in its own unit" in said(app)
+    assert "%" not in "".join(shown)
 
 
 def test_a_word_outside_the_vocabulary_is_named():

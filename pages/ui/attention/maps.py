@@ -18,7 +18,6 @@ from pages.ui.attention.answers import attention_mass, estimate_heads
 from pages.ui.attention.canvas import canvas_words, current_selection
 from pages.ui.attention.canvas import head_map as clickable_map
 from pages.ui.attention.controls import HEAD, LAYER, select_head
-from pages.ui.attention.target import Watched
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv, show_figure
@@ -26,6 +25,7 @@ from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
+from pages.ui.watched import Watched
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -9,13 +9,14 @@ from bertviz_core.experiments.cause_results import PatchingMap
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import attention as programs
-from pages.ui.attention.target import Watched, choose_contrast
+from pages.ui.attention.target import choose_contrast
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
+from pages.ui.watched import Watched
 
 _OTHER = "attention_other"
 _SMALLEST_SHARE = 0.5  # of the difference; below it nothing is pointed out

@@ -10,12 +10,12 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import predict_sparsely
 from pages.ui.attention.maps import head_columns, head_map
 from pages.ui.attention.switching import answer_names, show_before_and_after
-from pages.ui.attention.target import Watched
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
+from pages.ui.watched import Watched
 
 _MOST_DRAWN = 64  # tokens on a side of the pattern's picture
 

@@ -20,13 +20,13 @@ from pages.ui.answers import describe_model, vocabulary
 from pages.ui.attention.answers import switch_off
 from pages.ui.attention.controls import choose_heads
 from pages.ui.attention.pair import choose_pair
-from pages.ui.attention.target import Watched
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown, escape
 from pages.ui.text_pair import Texts
+from pages.ui.watched import Watched
 
 _HEADS = "attention_off_heads"
 _ATTENTION = "attention_off_layers"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import streamlit as st
 
 from bertviz_core.analysis.sampling import rank_order
@@ -14,6 +11,7 @@ from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, predict_masks, vocabulary
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
+from pages.ui.watched import Watched
 
 _WHAT = "attention_target"
 _WORD = "attention_word"
@@ -21,31 +19,6 @@ _CONTRAST = "attention_contrast"
 _NUM_OFFERED = 50  # likeliest words in the list; any other may be typed
 _QUESTION = ":material/question_mark:"
 _IS_NEXT = 0  # google-research/bert, `create_pretraining_data.py`
-
-
-@dataclass(frozen=True)
-class Watched:
-    """A target with its name.
-
-    Args:
-        target: for the experiments.
-        name: what it is called on the page, plain text.
-        is_number: whether the model says a number there and no probability.
-    """
-
-    target: Target
-    name: str
-    is_number: bool = False
-
-    @property
-    def literals(self) -> dict[str, Any]:
-        """The target in a program, see `snippets.attention`."""
-        target = self.target
-        return {
-            "kind": target.head,
-            "index": target.index,
-            "position": target.position,
-        }
 
 
 def choose_target(model: str, texts: Texts, tokenized: TokenizedText) -> Watched | None:

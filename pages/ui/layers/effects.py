@@ -15,9 +15,9 @@ from pages.ui.code import show_code
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
-from pages.ui.layers.switching import Watched
 from pages.ui.markdown import Markdown
 from pages.ui.text_pair import Texts
+from pages.ui.watched import Watched
 
 _OPEN = "layers_effect_open"
 _NUM_NEURONS = 10
@@ -76,53 +76,81 @@ def rank_all_neurons(
 
 
 def _show(found: NeuronEffects, watched: Watched) -> None:
-    measured = 100 * found.delta_probabilities
-    estimated = 100 * found.estimated_deltas
+    unit = _unit(found)
+    measured, estimated = unit * found.deltas, unit * found.estimated_deltas
     names = _names(found)
+    before = found.before.value
+    shown = f"{before:.4g}" if watched.is_number else percent(before)
+    change = f"{measured[0]:+z.4g}" if watched.is_number else f"{measured[0]:+z.3f}"
     show_figure(
         effect_bars_figure(
             names,
             measured,
             estimated,
-            title=plain("layers.effect_points"),
-            measured_name=plain("layers.effect_measured"),
-            estimated_name=plain("layers.effect_estimated"),
+            title=_title("effect_points", found),
+            measured_name=_title("effect_measured", found),
+            estimated_name=_title("effect_estimated", found),
         ),
         name="layers_effects",
         description=t(
-            "layers.effects_described",
+            f"layers.{_key('effects_described', found)}",
             word=watched.name,
-            before=Markdown(percent(found.before.probability)),
+            before=Markdown(shown),
             neuron=names[0],
-            points=Markdown(f"{measured[0]:+z.3f}"),
+            points=Markdown(change),
             helped=int((measured < 0).sum()),
             count=len(names),
         ),
-        columns={
-            plain("layers.layer"): (found.neurons[:, 0] + 1).tolist(),
-            plain("layers.neuron"): (found.neurons[:, 1] + 1).tolist(),
-            plain("layers.effect_measured"): found.delta_probabilities.tolist(),
-            plain("layers.effect_estimated"): found.estimated_deltas.tolist(),
-            plain("layers.off_after"): found.probabilities.tolist(),
-            plain("layers.off_logit"): found.delta_logits.tolist(),
-        },
+        columns=_columns(found),
     )
-    with st.expander(t("layers.effects_table"), icon=":material/table_rows:"):
+    with st.expander(
+        t(f"layers.{_key('effects_table', found)}"), icon=":material/table_rows:"
+    ):
         st.markdown(_table(found))
 
 
+def _columns(found: NeuronEffects) -> dict[str, list[float]]:
+    columns = {
+        plain("layers.layer"): found.neurons[:, 0] + 1,
+        plain("layers.neuron"): found.neurons[:, 1] + 1,
+        _title("effect_measured", found): found.deltas,
+        _title("effect_estimated", found): found.estimated_deltas,
+        _title("off_after", found): found.values,
+    }
+    if not found.before.is_number:  # else it is the first of them
+        columns[plain("layers.off_logit")] = found.delta_logits
+    return {name: column.tolist() for name, column in columns.items()}
+
+
 def _table(found: NeuronEffects) -> str:
-    titles = ("neuron", "effect_measured", "effect_estimated", "off_after", "off_logit")
-    rows = [[t(f"layers.{title}") for title in titles], ["---:"] * len(titles)]
+    unit, is_number = _unit(found), found.before.is_number
+    columns = ["effect_measured", "effect_estimated", "off_after"]
+    titles = [t("layers.neuron"), *(_title(name, found) for name in columns)]
+    titles += [] if is_number else [t("layers.off_logit")]
+    rows = [titles, ["---:"] * len(titles)]
     for index, name in enumerate(_names(found)):
-        numbers = (
-            f"{100 * found.delta_probabilities[index]:+z.4f}",
-            f"{100 * found.estimated_deltas[index]:+z.4f}",
-            percent(found.probabilities[index]),
-            f"{found.delta_logits[index]:+z.4f}",
-        )
+        after = float(found.values[index])
+        numbers = [
+            f"{unit * found.deltas[index]:+z.4f}",
+            f"{unit * found.estimated_deltas[index]:+z.4f}",
+            f"{after:.4g}" if is_number else percent(after),
+        ]
+        numbers += [] if is_number else [f"{found.delta_logits[index]:+z.4f}"]
         rows.append([name, *numbers])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _unit(found: NeuronEffects) -> float:
+    """Percentage points for probabilities; a number stays in its own unit."""
+    return 1.0 if found.before.is_number else 100.0
+
+
+def _key(name: str, found: NeuronEffects) -> str:
+    return f"{name}_number" if found.before.is_number else name
+
+
+def _title(name: str, found: NeuronEffects) -> str:
+    return plain(f"layers.{_key(name, found)}")
 
 
 def _names(found: NeuronEffects) -> list[str]:

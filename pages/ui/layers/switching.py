@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import streamlit as st
 
 from bertviz_core.analysis.sampling import rank_order
@@ -19,24 +17,12 @@ from pages.ui.language import t
 from pages.ui.layers.answers import part_numbers, switch_neurons_off
 from pages.ui.markdown import Markdown
 from pages.ui.text_pair import Texts
+from pages.ui.watched import Watched
 
 _WORD = "layers_word"
 _CLASS = "layers_class"
 _NUM_OFFERED = 50  # likeliest words in the list; any other may be typed
 _SMALL_POINTS = 1.0  # percentage points
-
-
-@dataclass(frozen=True)
-class Watched:
-    """An answer to watch.
-
-    Args:
-        target: as an experiment takes it.
-        name: as the reader knows it.
-    """
-
-    target: Target
-    name: str
 
 
 def switch_off_here(
@@ -87,6 +73,9 @@ def switch_off_here(
 
 def _show(result: SwitchedPrediction, watched: Watched) -> None:
     before, after = result.before, result.after
+    if watched.is_number:
+        _show_number(result, watched)
+        return
     boxes = st.columns(4)
     boxes[0].metric(t("layers.off_before"), percent(before.probability))
     boxes[1].metric(t("layers.off_after"), percent(after.probability))
@@ -111,12 +100,25 @@ def _show(result: SwitchedPrediction, watched: Watched) -> None:
     st.caption(t(meaning, word=watched.name))
 
 
+def _show_number(result: SwitchedPrediction, watched: Watched) -> None:
+    """The same for a model that says a number: in its own unit."""
+    before, after = result.before.value, result.after.value
+    boxes = st.columns(3)
+    boxes[0].metric(t("layers.off_before_number"), t("attention.number", value=before))
+    boxes[1].metric(t("layers.off_after_number"), t("attention.number", value=after))
+    change = t("attention.number_change", value=after - before)
+    boxes[2].metric(t("layers.off_change_number"), change)
+    st.caption(t("attention.number_moved", change=after - before))
+
+
 def _choose_answer(model: str, texts: Texts, token: int) -> Watched | None:
     info = describe_model(model)
     if "mlm" in info.heads:
         return _choose_word(model, texts, token)
     if "classifier" not in info.heads or not info.labels:
         return None
+    if len(info.labels) == 1:
+        return Watched(Target("classifier", 0), info.labels[0], is_number=True)
     number = choose_linked(
         st.selectbox,
         t("layers.off_class"),
