@@ -1,3 +1,3 @@
 """The bundled model that opens where nothing else is chosen."""
 
-DEFAULT_MODEL = "starter-en"
+DEFAULT_MODEL = "bert-mini-en"

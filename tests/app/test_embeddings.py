@@ -484,7 +484,7 @@ def test_senses_are_scored_and_mapped_at_the_last_layer():
 
 @pytest.mark.parametrize("panel", ["sentences", "senses", "geometry"])
 def test_sentences_that_are_cut_are_counted_and_told(panel):
-    long = "the bank is " + "very " * 140 + "old"
+    long = "the bank is " + "very " * 520 + "old"
     app = open_page(
         embeddings_panel=panel,
         **{
@@ -493,7 +493,7 @@ def test_sentences_that_are_cut_are_counted_and_told(panel):
         },
     )
     assert "2 of 4 sentences are longer" in said(app)
-    assert "at most 128 word pieces" in said(app)
+    assert "at most 512 word pieces" in said(app)
     app = open_page(embeddings_panel=panel)
     assert "sentences are longer" not in said(app)
 

@@ -386,32 +386,32 @@ def test_a_text_too_long_for_a_link_is_kept_and_said():
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_text_too_long_for_the_model_is_refused_with_both_numbers(language):
-    text = "[MASK] " + "cat and dog " * 50 + "[MASK] at the end"
+    text = "[MASK] " + "cat and dog " * 200 + "[MASK] at the end"
     app = type_text(open_page(language), text)
     count = client().tokenize(DEFAULT_MODEL, text, cut=True).num_tokens_uncut
     assert str(count) in app.error[0].value
-    assert "128" in app.error[0].value
+    assert "512" in app.error[0].value
     assert not figures(app)
     app.toggle(key="masked_cut").set_value(True).run()
     assert not app.error
-    assert str(count - 128) in app.warning[0].value
+    assert str(count - 512) in app.warning[0].value
     assert len(figures(app)) == 3
     assert text_of(app) == text
 
 
 def test_what_was_cut_is_quoted_with_its_masks():
-    app = type_text(open_page(), "[MASK] " + "cat and dog " * 50 + "[MASK] end")
+    app = type_text(open_page(), "[MASK] " + "cat and dog " * 200 + "[MASK] end")
     app.toggle(key="masked_cut").set_value(True).run()
     assert "and dog cat and" in app.warning[0].value
     assert "Masks among them: 1" in app.warning[0].value
-    assert "128 of 128 tokens" in said(app)
+    assert "512 of 512 tokens" in said(app)
 
 
 def test_ten_thousand_words_get_a_sentence_and_lose_nothing():
     text = "word " * 10_000 + "[MASK]"
     app = type_text(open_page(), text)
     assert "10,003" in app.error[0].value
-    assert "128" in app.error[0].value
+    assert "512" in app.error[0].value
     assert text_of(app) == text
     assert "first 200 words" in said(app)
     type_text(app, DEFAULT)

@@ -55,7 +55,7 @@ def test_the_default_is_bundled_and_predicts_words():
     best = predictions.logits[0].argsort()[::-1][:5]
     assert {"there", "home"} & {explorer.tokenizer.vocabulary[i] for i in best}
     assert loaded.model_id == DEFAULT_MODEL
-    assert loaded.report.absent_parts == ("pooler", "nsp")
+    assert loaded.report.absent_parts == ()
 
 
 def test_the_card_of_the_default_tells_the_truth():
@@ -70,8 +70,8 @@ def test_the_card_of_the_default_tells_the_truth():
         return exponentials / exponentials.sum()
 
     capital = probabilities("The capital of France is [MASK].")
-    assert capital.argmax() == ids["commune"]
-    stated = {"nurse": (0.36, 0.17), "doctor": (0.18, 0.30), "engineer": (0.01, 0.14)}
+    assert capital.argmax() == ids["france"]
+    stated = {"nurse": (0.30, 0.32), "doctor": (0.09, 0.49), "engineer": (0.03, 0.39)}
     for occupation, (she, he) in stated.items():
         found = probabilities(f"The {occupation} said that [MASK] was tired.")
         assert (round(found[ids["she"]], 2), round(found[ids["he"]], 2)) == (she, he)
