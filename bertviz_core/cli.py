@@ -5,7 +5,9 @@ Heavy imports wait until a command needs them, so that `--help` is instant.
 
 from __future__ import annotations
 
+import io
 import json
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,6 +52,18 @@ class _SentenceErrors(click.Group):
 @click.group(cls=_SentenceErrors)
 def main() -> None:
     """BERT Explorer without the browser."""
+    # Output that goes to a file on Windows is in an encoding with few letters; a
+    # Chinese word becomes its number there instead of ending the program.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _require_finite(
+    context: click.Context, parameter: click.Parameter, value: float
+) -> float:
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a finite number.")
+    return value
 
 
 @main.command()
@@ -78,6 +92,7 @@ def models(as_json: bool) -> None:
     default=1.0,
     show_default=True,
     type=click.FloatRange(min=0.0),
+    callback=_require_finite,
     help="Divides the logits; 0 leaves only the best word.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -105,7 +120,7 @@ def predict(
         sys.stdout.flush()
     if num_errors:
         raise TextError(
-            "Some lines could not be predicted. Received: {num_errors} such lines; "
+            "Some lines could not be predicted. Received: lines={num_errors}; "
             "the output says why in the place of each.",
             num_errors=num_errors,
         )
@@ -135,10 +150,18 @@ def trace(
     head that the checkpoint lacks are absent. From a text also input_ids,
     attention_mask and token_type_ids.
     """
-    from bertviz_core.trace_file import read_inputs, trace_arrays, write_arrays
+    from bertviz_core.trace_file import (
+        read_inputs,
+        require_place,
+        trace_arrays,
+        write_arrays,
+    )
 
     if (text is None) == (inputs is None):
         raise click.UsageError("Give either --text or --inputs.")
+    if pair is not None and inputs is not None:
+        raise click.UsageError("Give --pair with --text; --inputs holds both texts.")
+    require_place(out)
     explorer = _open(model_id)
     if inputs is not None:
         arrays = read_inputs(inputs, explorer.config)
@@ -160,12 +183,13 @@ def convert(source: str, destination: Path) -> None:
 
 def _open(model_id: str | None) -> Explorer:
     from bertviz_core.checkpoints.default import DEFAULT_MODEL
+    from bertviz_core.command_progress import download_progress
     from bertviz_core.quiet import import_keras
 
     import_keras()
     from bertviz_core.explorer import Explorer
 
-    return Explorer.open(model_id or DEFAULT_MODEL)
+    return Explorer.open(model_id or DEFAULT_MODEL, download_progress())
 
 
 def _predict(

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import lzma
 import os
+import stat
+import struct
+import tokenize
 import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +24,23 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, np.ndarray]
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+# What NumPy raises for a broken file depends on where it is broken; a header that
+# claims more numbers than there is memory is one of the ways.
+_BROKEN = (
+    OSError,
+    ValueError,
+    EOFError,
+    TypeError,
+    MemoryError,
+    RuntimeError,
+    ArithmeticError,
+    SyntaxError,
+    struct.error,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
 
 
 def read_inputs(path: Path, config: BertConfig) -> Arrays:
@@ -35,9 +59,9 @@ def read_inputs(path: Path, config: BertConfig) -> Arrays:
     """
     try:
         with np.load(path, allow_pickle=False) as file:
-            found = {name: file[name] for name in _INPUTS if name in file}
-    # What NumPy raises for a broken file depends on where it is broken.
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, TypeError) as error:
+            # A member that is no array comes as the bytes that it has.
+            found = {name: np.asarray(file[name]) for name in _INPUTS if name in file}
+    except _BROKEN as error:
         raise DatasetError(
             "The file {name} cannot be read as an .npz file of numbers. Write it "
             "with numpy.savez, with an array input_ids.",
@@ -46,8 +70,8 @@ def read_inputs(path: Path, config: BertConfig) -> Arrays:
     ids = found.get("input_ids", np.zeros(0))
     arrays = {
         "input_ids": ids,
-        "attention_mask": found.get("attention_mask", np.ones_like(ids)),
-        "token_type_ids": found.get("token_type_ids", np.zeros_like(ids)),
+        "attention_mask": found.get("attention_mask", np.ones(ids.shape, "int32")),
+        "token_type_ids": found.get("token_type_ids", np.zeros(ids.shape, "int32")),
     }
     upper = {
         "input_ids": config.vocab_size,
@@ -69,7 +93,14 @@ def _require_ids(
             name=name,
             received=str(array.shape),
         )
-    if array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= upper:
+    if array.dtype.kind not in "iu":
+        raise DatasetError(
+            "{name} must hold whole numbers. Received: {dtype}. Use the ids of this "
+            "model.",
+            name=name,
+            dtype=str(array.dtype)[:120],
+        )
+    if array.min() < 0 or array.max() >= upper:
         raise DatasetError(
             "{name} must hold whole numbers from 0 to {largest}. "
             "Received: {dtype} from {low} to {high}. Use the ids of this model.",
@@ -106,22 +137,50 @@ def trace_arrays(explorer: Explorer, inputs: Arrays) -> Arrays:
     return output
 
 
+def require_place(path: Path) -> None:
+    """Refuses a place that `write_arrays` cannot write to, before the long work.
+
+    Raises:
+        DatasetError: it is a folder, or its folder is absent or closed to us.
+    """
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            if stat.S_ISDIR(path.stat().st_mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with contextlib.suppress(FileNotFoundError):
+            _unfinished(path).stat()  # a name may be too long for it
+        if not path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        if not os.access(path.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise _not_written(path, error) from error
+
+
 def write_arrays(path: Path, arrays: Arrays) -> None:
     """Writes an .npz file whole or not at all.
 
     Raises:
         DatasetError: the folder is absent or cannot be written.
     """
-    unfinished = path.with_name(path.name + ".unfinished")
+    unfinished = _unfinished(path)
     try:
         with unfinished.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
         os.replace(unfinished, path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
-        raise DatasetError(
-            "The file {name} cannot be written. Received: {reason}. Choose a folder "
-            "that exists and has room.",
-            name=path.name,
-            reason=error.strerror or type(error).__name__,
-        ) from error
+        raise _not_written(path, error) from error
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(path.name + ".unfinished")
+
+
+def _not_written(path: Path, error: OSError) -> DatasetError:
+    return DatasetError(
+        "The file {name} cannot be written. Received: {reason}. Choose a folder "
+        "that exists and has room.",
+        name=path.name or str(path),
+        reason=error.strerror or type(error).__name__,
+    )

@@ -158,10 +158,10 @@ def _find(model_id: str, progress: Progress | None) -> tuple[str, Path]:
     if model_id.startswith(workplace.RUN_PREFIX):
         return model_id, workplace.open_model_folder(model_id)
     only_listed = os.environ.get("BERTVIZ_MODELS") == "listed" or not model_id
-    path = Path(model_id).expanduser()
-    if not only_listed and path.is_dir():
+    path = None if only_listed else _existing_path(model_id)
+    if path is not None and path.is_dir():
         return model_id, path.resolve()
-    if not only_listed and path.is_file():
+    if path is not None:
         _tell(progress, 0.0, "unpack")
         return model_id, _unpacked(path)
     name, revision = hub.split_revision(model_id)
@@ -174,6 +174,15 @@ def _find(model_id: str, progress: Progress | None) -> tuple[str, Path]:
             )
         cached = hub.fetch(name, revision, progress)
     return f"{name}@{cached.revision}", cached.folder
+
+
+def _existing_path(model_id: str) -> Path | None:
+    """A folder or file; `None` also where nobody may look, or no path can be so."""
+    try:
+        path = Path(model_id).expanduser()
+        return path if path.is_dir() or path.is_file() else None
+    except (OSError, RuntimeError):  # the latter for the home of an unknown user
+        return None
 
 
 def _load(model_id: str, folder: Path, progress: Progress | None) -> LoadedModel:

@@ -160,6 +160,7 @@ def _run(
 ) -> dict[str, Any]:
     from bertviz_core.checkpoints.default import DEFAULT_MODEL
     from bertviz_core.checkpoints.library import open_model
+    from bertviz_core.command_progress import download_progress
     from bertviz_core.finetune.bundle import write_bundle
     from bertviz_core.finetune.card import metrics
     from bertviz_core.finetune.command_recipe import differences
@@ -167,7 +168,7 @@ def _run(
     from bertviz_core.finetune.run import finetune
     from bertviz_core.pretrain.commands import stop_on_signal
 
-    loaded = open_model(model_id or DEFAULT_MODEL)
+    loaded = open_model(model_id or DEFAULT_MODEL, download_progress())
     for sentence in () if recipe is None else differences(recipe, loaded, rows.data):
         click.echo(sentence, err=True)
     positions = loaded.model.config.max_position_embeddings

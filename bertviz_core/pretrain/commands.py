@@ -127,10 +127,16 @@ def evaluate_mlm(
         raise click.UsageError("Give --text or --cloze.")
     _import_keras()
     from bertviz_core.checkpoints.default import DEFAULT_MODEL
+    from bertviz_core.command_progress import download_progress
     from bertviz_core.pretrain.report import evaluate_model
 
     scores = evaluate_model(
-        model_id or DEFAULT_MODEL, text_path, cloze_path, window, file_name
+        model_id or DEFAULT_MODEL,
+        text_path,
+        cloze_path,
+        window,
+        file_name,
+        download_progress(),
     )
     if as_json:
         click.echo(json.dumps(scores, ensure_ascii=False))

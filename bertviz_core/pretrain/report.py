@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ def evaluate_model(
     cloze_path: Path | None,
     window: int = 128,
     file_name: str | None = None,
+    progress: Callable[[float, str], None] | None = None,
 ) -> dict[str, Any]:
     """Measures a model on text, on cloze sentences, or on both.
 
@@ -38,6 +40,7 @@ def evaluate_model(
         cloze_path: see `read_cloze`.
         window: tokens in a window, special tokens counted.
         file_name: of an encoded corpus, the documents of this text file alone.
+        progress: see `Explorer.open`.
 
     Returns:
         "model"; with a text "window", "loss", "top1", "top5", "num_words",
@@ -52,7 +55,7 @@ def evaluate_model(
             encoded corpus has another vocabulary, or no such file.
         DatasetError: the sentences cannot be read.
     """
-    explorer = Explorer.open(model_id)
+    explorer = Explorer.open(model_id, progress)
     explorer.require_head("mlm")
     scores: dict[str, Any] = {"model": model_id}
     if text_path is not None:

@@ -1,8 +1,12 @@
 """The command line: what it prints, what it writes, how it ends."""
 
+import errno
+import io
 import json
+import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +15,8 @@ from click.testing import CliRunner
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.cli import main
+from bertviz_core.command_progress import download_progress
+from bertviz_core.errors import CheckpointError
 from bertviz_core.explorer import Explorer
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +78,7 @@ def test_predict_reads_lines_and_goes_on_after_a_bad_one():
         ["masks", "model", "tokens"],
     ]
     assert result.exit_code == 2
-    assert "Received: 1 such lines" in result.stderr
+    assert "Received: lines=1;" in result.stderr
 
 
 def test_trace_of_a_text_and_of_its_ids_agree(tmp_path):
@@ -125,6 +131,150 @@ def test_bad_arrays_end_in_a_sentence(tmp_path, arrays, said):
     assert result.exit_code == 2
     assert said in result.stderr
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "model", ["~nobody-has-this-name/x", "m" * 300, "a/" * 200 + "m", "\x01"]
+)
+def test_a_model_that_is_nowhere_is_a_sentence(model):
+    result = run("predict", "The [MASK] barked.", "--model", model)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("There is no model of this name.")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_model_that_nobody_may_look_at_is_a_sentence(monkeypatch):
+    stat = Path.stat
+
+    def refuse(path, **options):
+        if path.name == "closed.zip":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    result = run("predict", "The [MASK] barked.", "--model", "/some/closed.zip")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("There is no model of this name.")
+
+
+@pytest.mark.parametrize("temperature", ["nan", "inf", "-1"])
+def test_a_temperature_is_a_finite_number(temperature):
+    result = run("predict", "The [MASK] barked.", "--temperature", temperature)
+    assert result.exit_code == 2
+    assert "Invalid value for '--temperature'" in result.stderr
+    assert result.stdout == ""
+
+
+def damaged(path, place=3000):
+    ids = np.random.default_rng(3).integers(0, 9999, (2, 4000))
+    np.savez_compressed(path, input_ids=ids)
+    content = bytearray(path.read_bytes())
+    content[place : place + 40] = bytes(40)
+    path.write_bytes(content)
+
+
+def damaged_at_its_header(path):
+    damaged(path, place=100)
+
+
+def claims_too_much(path):
+    header = io.BytesIO()
+    shape = {"descr": "<i8", "fortran_order": False, "shape": (1, 10**15)}
+    np.lib.format.write_array_header_1_0(header, shape)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("input_ids.npy", header.getvalue())
+
+
+def no_array(path):
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("input_ids.npy", b"no array at all")
+
+
+def structured(path):
+    np.savez(path, input_ids=np.zeros((1, 2), [("a", int), ("b", float)]))
+
+
+def words(path):
+    np.savez(path, input_ids=np.array([["a", "b"]]))
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (damaged, "cannot be read"),
+        (damaged_at_its_header, "cannot be read"),
+        (claims_too_much, "cannot be read"),
+        (no_array, "two axes"),
+        (structured, "must hold whole numbers. Received: [('a'"),
+        (words, "must hold whole numbers. Received: <U1"),
+    ],
+)
+def test_a_broken_file_of_arrays_is_a_sentence(tmp_path, write, said):
+    write(tmp_path / "in.npz")
+    out = tmp_path / "out.npz"
+    result = run("trace", "--inputs", str(tmp_path / "in.npz"), "--out", str(out))
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "out", [".", "..", "/", "no/such/folder/x.npz", "n" * 250, "n" * 300]
+)
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(out, monkeypatch):
+    def open_nothing(model_id, progress=None):
+        raise NotImplementedError
+
+    monkeypatch.setattr(Explorer, "open", open_nothing)
+    result = run("trace", "--text", "It rains.", "--out", out)
+    assert result.exit_code == 2
+    assert "cannot be written" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_second_text_beside_ids_is_refused(tmp_path):
+    result = run("trace", "--inputs", "i.npz", "--pair", "b", "--out", "o.npz")
+    assert result.exit_code == 2
+    assert "Give --pair with --text" in result.stderr
+
+
+def test_a_download_says_how_far_it_is_and_nothing_else_does(capsys):
+    tell = download_progress()
+    for share in (0.0, 0.01, 0.049, 0.05, 0.33, 0.331, 1.0):
+        tell(share, "download")
+        tell(share, "read")
+    told = capsys.readouterr()
+    assert told.err.split("\n") == [
+        "download: 0%", "download: 5%", "download: 33%", "download: 100%", ""
+    ]  # fmt: skip
+    assert told.out == ""
+
+
+def test_a_model_is_opened_with_someone_told_of_the_download(monkeypatch):
+    def open_slowly(model_id, progress=None):
+        progress(0.5, "download")
+        raise CheckpointError("The model is gone.")
+
+    monkeypatch.setattr(Explorer, "open", open_slowly)
+    result = run("predict", "The [MASK] barked.", "--model", "some/model")
+    assert result.stderr == "download: 50%\nThe model is gone.\n"
+
+
+def test_a_word_that_the_output_cannot_spell_does_not_end_the_program():
+    encoding = "cp1252"  # of a file on Windows
+    command = [sys.executable, "-m", "bertviz_core", "predict", "A [MASK]."]
+    result = subprocess.run(
+        [*command, "--top-k", "16384"],
+        check=False,
+        cwd=ROOT,
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+    assert result.stderr == b""
+    assert result.returncode == 0
+    lines = result.stdout.decode(encoding).splitlines()
+    assert len(lines) == 16385
+    assert any("\\u" in line for line in lines)
 
 
 def test_convert_makes_a_model_that_predicts_the_same(tmp_path):
