@@ -2,12 +2,13 @@
 
 import streamlit as st
 
+from bertviz_core.mask_text import normalise_masks
 from pages.ui.answers import describe_model, predict_masks, vocabulary
 from pages.ui.errors import shown_to_user
 from pages.ui.guesses import best_guesses
 from pages.ui.head import model_at_work, page_head
 from pages.ui.language import t
-from pages.ui.masked_word.state import TEXT
+from pages.ui.masked_word.arriving import OPEN_TEXT
 from pages.ui.models import default_model, language_of, model_picker
 from pages.ui.navigation import FIRST, ICONS
 
@@ -56,7 +57,8 @@ if "mlm" not in info.heads:
     st.info(t("home.no_head", model=model, default=default_model()))
 else:
     with shown_to_user(stop=False), model_at_work():
-        predictions = predict_masks(model, sentence or "")
+        text, _ = normalise_masks(sentence or "")
+        predictions = predict_masks(model, text)
         guesses = best_guesses(predictions, vocabulary(model), NUM_GUESSES)
         columns = st.columns(min(max(len(guesses), 2), MAX_MASKS))
         for column, words in zip(columns, guesses, strict=False):
@@ -65,13 +67,15 @@ else:
                     guess.probability,
                     t("home.guess", word=guess.token, share=guess.probability),
                 )
+        if len(guesses) > MAX_MASKS:
+            st.caption(t("home.first_gaps", shown=MAX_MASKS, count=len(guesses)))
         count = info.config["vocab_size"]
         st.caption(t("home.how_to_read_guesses", count=count))
         st.page_link(
             "pages/views/masked_word.py",
             label=t("home.go_on"),
             icon=":material/arrow_forward:",
-            query_params={**st.query_params, TEXT: sentence},
+            query_params={**st.query_params, OPEN_TEXT: text},
         )
 
 st.header(t("home.what_happens"), anchor=False)

@@ -6,6 +6,7 @@ from pages.ui.answers import describe_model, predict_masks, vocabulary
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work, page_head
 from pages.ui.language import t
+from pages.ui.masked_word.arriving import take_arriving_text
 from pages.ui.masked_word.candidates import (
     choose_mask,
     compare_with_hidden,
@@ -27,6 +28,7 @@ page_head(
 explain_terms()
 model = model_picker()
 
+take_arriving_text()
 masked = edit_text(model)
 if not masked.text.strip():
     st.info(t("masked_word.empty"), icon=":material/edit:")

@@ -1,6 +1,11 @@
 """The home page answers at once and survives what is typed into it."""
 
+from urllib.parse import parse_qs
+
+import pytest
+
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from pages.ui.masked_word.state import EXAMPLES
 
 
 def bars(app):
@@ -22,6 +27,40 @@ def test_a_word_with_markdown_signs_is_shown_as_text(open_app):
 def test_two_gaps_get_two_lists(open_app):
     app = open_app(home_text_en="A [MASK] and a [MASK].")
     assert len(app.progress) == 10
+
+
+@pytest.mark.parametrize("gap", ["___", "<mask>", "［mask］"])
+def test_other_spellings_of_a_gap_count(open_app, gap):
+    app = open_app(home_text_en=f"A {gap} burns.")
+    assert len(app.progress) == 5
+    assert not app.error
+
+
+def test_more_gaps_than_there_is_room_for_are_said(open_app):
+    app = open_app(home_text_en=" ".join(["[MASK]"] * 5))
+    assert len(app.progress) == 15
+    assert any("first 3 of 5 gaps" in caption.value for caption in app.caption)
+
+
+def test_gaps_that_all_have_room_need_no_remark(open_app):
+    app = open_app(home_text_en=" ".join(["[MASK]"] * 3))
+    assert len(app.progress) == 15
+    assert not any("first 3" in caption.value for caption in app.caption)
+
+
+def test_the_link_takes_its_sentence_along_whatever_was_looked_at_before(open_app):
+    """The first example is the default of both boxes, which Streamlit leaves out."""
+    home = open_app()
+    links = [link.proto for link in home.main.get("page_link")]
+    (query,) = [link.query_string for link in links if link.query_string]
+    app = open_app("masked_word", masked_text="Something [MASK].")
+    for name, values in parse_qs(query).items():
+        app.query_params[name] = values
+    app.run()
+    assert app.text_area(key="masked_text").value == EXAMPLES["en"][0]
+    assert home.text_input(key="home_text_en").value == EXAMPLES["en"][0]
+    app.text_area(key="masked_text").set_value("Another [MASK].").run()
+    assert app.text_area(key="masked_text").value == "Another [MASK]."
 
 
 def test_a_text_without_a_gap_gets_a_sentence_and_stays(open_app):
