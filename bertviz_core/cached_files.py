@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import shutil
 import sys
+import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
+
+# Whoever stopped the server in the middle of an upload left it behind.
+_FORGOTTEN_AFTER_SECONDS = 24 * 3600
+# A file name has 255 bytes; a letter takes up to four in UTF-8.
+_MAX_NAME_LENGTH = 60
 
 
 def cache_folder() -> Path:
@@ -16,6 +27,31 @@ def cache_folder() -> Path:
     folder = Path(chosen).expanduser() if chosen else _system_cache() / "bert-explorer"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@contextlib.contextmanager
+def incoming_file(name: str) -> Iterator[Path]:
+    """A place for a visitor's file until the engine has taken it.
+
+    It lies in the cache, which workers on other machines share with the pages. The
+    file is removed however the work with it ends.
+
+    Args:
+        name: of the visitor's file. It is kept as far as it is harmless: errors name
+            it, and a model's name tells whether it is cased.
+
+    Raises:
+        OSError: the cache cannot be written.
+    """
+    parent = cache_folder() / "incoming"
+    parent.mkdir(exist_ok=True)
+    for left in parent.iterdir():
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > _FORGOTTEN_AFTER_SECONDS:
+                shutil.rmtree(left)
+    safe = re.sub(r"[^\w.-]", "_", name)[-_MAX_NAME_LENGTH:].lstrip(".") or "file"
+    with tempfile.TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as folder:
+        yield Path(folder) / safe
 
 
 def _system_cache() -> Path:

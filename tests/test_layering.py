@@ -16,6 +16,7 @@ HEAVY = {"keras", "tensorflow", "tokenizers", "safetensors", "torch", "transform
 # What a page may import of the core; a name that ends in a dot means all below.
 LIGHT = (
     "bertviz_core.errors",
+    "bertviz_core.cached_files",
     "bertviz_core.config",
     "bertviz_core.trace",
     "bertviz_core.checkpoints",

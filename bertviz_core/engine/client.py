@@ -37,6 +37,8 @@ class Client(FinetuneClient):
     """
 
     models = Asks(model_tasks.models)
+    earlier_uploads = Asks(model_tasks.earlier_uploads)
+    suggested_models = Asks(model_tasks.suggested_models)
     describe_model = Asks(model_tasks.describe_model)
     vocabulary = Asks(model_tasks.vocabulary)
     tokenize = Asks(model_tasks.tokenize)

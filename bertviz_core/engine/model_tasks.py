@@ -28,6 +28,20 @@ def models() -> tuple[ModelEntry, ...]:
     return library.list_models()
 
 
+def earlier_uploads() -> tuple[ModelEntry, ...]:
+    """Everybody's uploads, the latest use first; not to be shown to strangers."""
+    from bertviz_core.checkpoints import library
+
+    return library.list_uploads()
+
+
+def suggested_models() -> tuple[ModelEntry, ...]:
+    """Names on the hub that are worth a download; asks no server."""
+    from bertviz_core.checkpoints import library
+
+    return library.suggested_models()
+
+
 def describe_model(model: str) -> ModelInfo:
     """Loads a model if need be, and describes it.
 

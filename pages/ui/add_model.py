@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from bertviz_core.cached_files import incoming_file
 from bertviz_core.errors import CheckpointError
-from pages.ui.answers import forget_models
+from pages.ui.answers import forget_models, suggested_names
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.language import t
@@ -67,8 +66,13 @@ def _from_path() -> None:
 
 def _from_hub() -> None:
     st.markdown(t("models.hub_explained"))
-    name = st.text_input(
-        t("models.hub_name"), placeholder=t("models.hub_placeholder"), key="model_hub"
+    name = st.selectbox(
+        t("models.hub_name"),
+        suggested_names(),
+        index=None,
+        placeholder=t("models.hub_placeholder"),
+        accept_new_options=True,
+        key="model_hub",
     )
     if st.button(t("models.look_for_it"), key="add_hub") and name:
         choose_next(name.strip())
@@ -77,8 +81,7 @@ def _from_hub() -> None:
 def _store(file: UploadedFile) -> ModelEntry:
     """Writes an upload to the disk and has the engine check and unpack it."""
     try:
-        with tempfile.TemporaryDirectory(prefix="bert-explorer-") as folder:
-            path = Path(folder) / "upload.zip"
+        with incoming_file(file.name) as path:
             with path.open("wb") as target:
                 shutil.copyfileobj(file, target, _CHUNK_BYTES)
             return client().add_upload(str(path), file.name)

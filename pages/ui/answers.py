@@ -18,6 +18,18 @@ def installed_models() -> tuple[ModelEntry, ...]:
     return tuple(client().models())
 
 
+@st.cache_data(max_entries=1, ttl=30, show_spinner=False)
+def earlier_uploads() -> tuple[ModelEntry, ...]:
+    """Everybody's uploads; at most half a minute old. Not for strangers."""
+    return tuple(client().earlier_uploads())
+
+
+@st.cache_data(max_entries=1, show_spinner=False)
+def suggested_names() -> tuple[str, ...]:
+    """Names on the hub that are worth a download."""
+    return tuple(entry.model_id for entry in client().suggested_models())
+
+
 @st.cache_data(max_entries=32, show_spinner=False)
 def describe_model(model: str) -> ModelInfo:
     """Loads a model if need be, and describes it.
@@ -64,6 +76,7 @@ def vocabulary(model: str) -> tuple[str, ...]:
 
 def forget_models() -> None:
     """Asks the engine anew: a name may mean other weights after a download."""
-    for store in (installed_models, describe_model, tokenize, predict_masks):
+    for store in (installed_models, earlier_uploads, describe_model, tokenize):
         store.clear()
+    predict_masks.clear()
     vocabulary.clear()

@@ -12,13 +12,15 @@ from pages.ui.language import t
 _PLACE = "download"
 
 
-def offer_download(name: str) -> None:
+def offer_download(name: str) -> ModelEntry | None:
     """Draws a download: a button first, then how far it is, then how it ended.
-
-    A finished download starts the page again, with the model at hand.
 
     Args:
         name: on the hub, with an optional "@revision".
+
+    Returns:
+        The model, once it is at hand; its id holds the commit, also where a branch
+        or a tag was asked for.
     """
     entry: ModelEntry | None = ask_job(
         _PLACE,
@@ -36,4 +38,4 @@ def offer_download(name: str) -> None:
     if entry is not None:
         forget_job(_PLACE)
         forget_models()
-        st.rerun()
+    return entry

@@ -11,7 +11,7 @@ import streamlit as st
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import CheckpointError
 from bertviz_core.trace import ModelEntry
-from pages.ui.answers import describe_model, installed_models
+from pages.ui.answers import describe_model, earlier_uploads, installed_models
 from pages.ui.downloads import offer_download
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
@@ -86,7 +86,9 @@ def model_picker() -> str:
             describe_model(model)
             _keep_on_loan(model)
             return model
-    offer_download(model)
+    downloaded = offer_download(model)
+    if downloaded is not None:
+        choose_next(downloaded.model_id)
     _offer_default()
     st.stop()
 
@@ -94,6 +96,8 @@ def model_picker() -> str:
 def known_models() -> dict[str, ModelEntry]:
     """Models that can be chosen without typing, the default first, by id."""
     uploaded = st.session_state.get(_UPLOADS, ())
+    if may_bring_any_model():
+        uploaded = (*uploaded, *earlier_uploads())
     entries = {entry.model_id: entry for entry in (*installed_models(), *uploaded)}
     first = {key: entries[key] for key in (default_model(),) if key in entries}
     return first | entries
@@ -169,7 +173,7 @@ def _options(entries: dict[str, ModelEntry]) -> list[str]:
 
 
 def _require_allowed(model: str, entries: dict[str, ModelEntry]) -> None:
-    is_listed = model in entries or _OWN_ID.fullmatch(model)
+    is_listed = _is_at_hand(model, entries) or _OWN_ID.fullmatch(model)
     if not is_listed and not may_bring_any_model():
         raise CheckpointError(
             "This server opens the models of its list and uploaded ones only. "
@@ -187,9 +191,13 @@ def _keep_on_loan(model: str) -> None:
 
 def _must_be_downloaded(model: str, entries: dict[str, ModelEntry]) -> bool:
     is_name = _HUB_NAME.fullmatch(model) and not Path(model).exists()
+    return bool(is_name) and not _is_at_hand(model, entries)
+
+
+def _is_at_hand(model: str, entries: dict[str, ModelEntry]) -> bool:
     # A name without a revision means the latest download of it.
     names = {entry_id.split("@")[0] for entry_id in entries}
-    return bool(is_name) and model not in entries and model not in names
+    return model in entries or model in names
 
 
 def _offer_default() -> None:

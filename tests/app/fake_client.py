@@ -53,12 +53,15 @@ class FakeClient:
             ModelEntry(DEFAULT_MODEL, DEFAULT_MODEL, "bundled", "en", 18_000_000),
             ModelEntry("small-zh", "small-zh", "cached", "zh", 5_000_000),
         ]
+        self.earlier = []
+        self.suggested = ("bert-base-uncased", "bert-base-chinese")
         self.heads = ("mlm",)
         self.trained_inputs = TrainedInputs()
         self.logits = np.array([-9, -9, -9, -9, -9, 1, 0], "float32")
         self.broken = {}  # method name -> exception to raise
         self.jobs = {}
         self.uploaded = None
+        self.uploaded_from = None
 
     def _asked(self, name, *arguments):
         self.calls.append((name, *arguments))
@@ -68,6 +71,14 @@ class FakeClient:
     def models(self):
         self._asked("models")
         return tuple(self.entries)
+
+    def earlier_uploads(self):
+        self._asked("earlier_uploads")
+        return tuple(self.earlier)
+
+    def suggested_models(self):
+        self._asked("suggested_models")
+        return tuple(ModelEntry(name, name, "hub") for name in self.suggested)
 
     def describe_model(self, model):
         self._asked("describe_model", model)
@@ -126,6 +137,7 @@ class FakeClient:
     def add_upload(self, path, name):
         self._asked("add_upload", name)
         self.uploaded = Path(path).read_bytes()
+        self.uploaded_from = Path(path)
         entry = ModelEntry(f"upload:{'0' * 16}", name, "upload")
         self.entries.append(entry)
         return entry

@@ -97,6 +97,27 @@ def test_a_server_for_strangers_offers_uploads_only(open_app, monkeypatch):
     assert [tab.label for tab in open_app("models").tabs] == ["Upload a zip file"]
 
 
+def test_a_server_for_strangers_opens_a_listed_model_without_its_revision(
+    open_app, client, monkeypatch
+):
+    monkeypatch.setenv("BERTVIZ_MODELS", "listed")
+    client.entries.append(ModelEntry(f"{UNKNOWN}@{'ab' * 20}", UNKNOWN, "cached"))
+    app = open_app("models", model=UNKNOWN)
+    assert ("describe_model", UNKNOWN) in client.calls
+    assert client.count("start") == 0
+    assert not any("This server opens" in error.value for error in app.error)
+
+
+@pytest.mark.parametrize(("kind", "offers_hub"), [("", True), ("listed", False)])
+def test_the_picker_speaks_of_the_hub_only_where_it_may_be_used(
+    open_app, monkeypatch, kind, offers_hub
+):
+    monkeypatch.setenv("BERTVIZ_MODELS", kind)
+    for locale in ("en-GB", "zh-CN"):
+        said = open_app(locale=locale).selectbox(key="model").help
+        assert ("Hugging Face" in said) == offers_hub
+
+
 def test_a_laptop_offers_three_ways(open_app):
     assert len(open_app("models").tabs) == 3
 
@@ -131,6 +152,20 @@ def test_a_finished_download_opens_the_model(downloading, client):
     downloading.run()
     assert not downloading.progress
     assert UNKNOWN in flat(downloading.header[0].value)
+
+
+@pytest.mark.parametrize("asked", [UNKNOWN, f"{UNKNOWN}@v2"])
+def test_a_finished_download_chooses_the_weights_that_came(open_app, client, asked):
+    app = open_app("models", model=asked)
+    app.button(key="job_download_start").click().run()
+    pinned = f"{UNKNOWN}@{'ab' * 20}"
+    entry = ModelEntry(pinned, UNKNOWN, "cached")
+    client.entries.append(entry)
+    client.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=entry)
+    app.run()
+    assert app.selectbox(key="model").value == pinned
+    assert ("describe_model", pinned) in client.calls
+    assert not app.info
 
 
 def test_a_failed_download_is_a_sentence_and_can_be_tried_again(downloading, client):
@@ -173,6 +208,39 @@ def test_an_upload_reaches_the_engine_byte_for_byte(open_app, client):
     assert client.uploaded == b"PK-not-really"
     assert app.selectbox(key="model").value == f"upload:{'0' * 16}"
     assert not app.error
+
+
+def test_an_upload_keeps_its_name_in_the_shared_cache_for_a_moment(
+    open_app, client, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path))
+    app = open_app("models")
+    app.file_uploader[0].upload("my cased*bert.zip", b"PK").run()
+    app.button(key="add_upload").click().run()
+    assert tmp_path in client.uploaded_from.parents
+    assert client.uploaded_from.name == "my_cased_bert.zip"
+    assert list((tmp_path / "incoming").iterdir()) == []
+
+
+@pytest.mark.parametrize(("kind", "is_offered"), [("", True), ("listed", False)])
+def test_earlier_uploads_are_offered_except_to_strangers(
+    open_app, client, monkeypatch, shown, kind, is_offered
+):
+    monkeypatch.setenv("BERTVIZ_MODELS", kind)
+    client.earlier.append(ModelEntry(f"upload:{'1' * 16}", "my-old-bert", "upload"))
+    app = open_app("models")
+    options = app.selectbox(key="model").options
+    assert (client.earlier[0].model_id in options) == is_offered
+    assert ("my-old-bert" in flat(shown(app))) == is_offered
+
+
+def test_the_hub_tab_offers_names_and_takes_others(open_app, client):
+    app = open_app("models")
+    assert app.selectbox(key="model_hub").options == list(client.suggested)
+    app.selectbox(key="model_hub").set_value(client.suggested[1]).run()
+    app.button(key="add_hub").click().run()
+    assert client.suggested[1] in flat(app.info[0].value)
+    assert app.selectbox(key="model").value == client.suggested[1]
 
 
 def test_a_bad_upload_is_a_sentence_and_the_model_stays(open_app, client):

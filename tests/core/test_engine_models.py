@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+import shutil
 import threading
 from pathlib import Path
 
@@ -258,3 +259,15 @@ def test_an_engine_that_does_not_exist_is_a_sentence(monkeypatch):
     monkeypatch.setenv("BERTVIZ_ENGINE", "rocket")
     with pytest.raises(EngineError, match="rocket"):
         connect()
+
+
+def test_uploads_are_listed_apart_from_the_models(inline, tmp_path, monkeypatch):
+    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "cache"))
+    archive = shutil.make_archive(str(tmp_path / "mine"), "zip", HF)
+    entry = inline.add_upload(archive, "mine")
+    assert inline.earlier_uploads() == (entry,)
+    assert entry not in inline.models()
+
+
+def test_names_on_the_hub_are_suggested(inline):
+    assert {"hub"} == {entry.origin for entry in inline.suggested_models()}
