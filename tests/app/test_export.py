@@ -3,12 +3,17 @@
 import csv
 import io
 import re
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from streamlit.config import get_config_options
 
 from pages.ui.export import figure_html, table_csv
+
+ROOT = Path(__file__).parents[2]
 
 
 def rows_of(data):
@@ -20,6 +25,14 @@ def test_a_cell_that_begins_like_a_formula_is_quoted(start):
     cell = f"{start}1+1"
     header, row = rows_of(table_csv({cell: [cell]}))
     assert header == row == ["'" + cell]
+
+
+def test_the_tables_of_the_pages_offer_no_other_file():
+    """Streamlit's own would hold formulas as they are."""
+    config = ROOT / ".streamlit" / "config.toml"
+    client = tomllib.loads(config.read_text("utf-8"))["client"]
+    assert client["disableDataExport"] is True
+    assert "client.disableDataExport" in get_config_options()
 
 
 def test_numbers_and_other_text_stay_as_they_are():
