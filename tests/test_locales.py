@@ -1,6 +1,7 @@
 """Every text that a user sees exists in both languages, and nothing else does."""
 
 import ast
+import collections
 import json
 import re
 import string
@@ -30,6 +31,34 @@ SAME_IN_BOTH = {
     "home", "html", "q",
     "Top", "k", "logit", "me", "my", "p", "top",
 }  # fmt: skip
+
+# Sentences in which a count of one is nothing rare, so that none says "1 rows".
+CAN_BE_ONE = [
+    "attention.measure_described",
+    *(f"models.{name}" for name in ("loaded", "unused", "reshaped", "optimizer_slots")),
+    *(
+        f"embeddings.{name}"
+        for name in (
+            "sentences_counted", "sentences_cut", "senses_not_compared", "file_taken",
+            "files_explained",
+        )
+    ),
+    *(
+        f"fine_tune.{name}"
+        for name in (
+            "preview_explained", "in_order", "schedule_described_linear",
+            "schedule_described_exponential", "about_to_train",
+        )
+    ),
+    *(
+        f"fine_tune_results.{name}"
+        for name in (
+            "matrix_described", "cell_wrong", "cell_right", "classes_described",
+            "classes_never_named", "rows_shown", "predict_all", "table_done",
+        )
+    ),
+    "masked_word.was_cut",
+]  # fmt: skip
 
 # Calls of Streamlit that show no text, and arguments that are no text.
 SILENT_CALLS = {
@@ -200,6 +229,13 @@ def test_no_text_is_empty_or_padded(language, page):
     for name, template in texts(language, page).items():
         assert template, name
         assert name.endswith("comma") or template == template.strip(), name
+
+
+@pytest.mark.parametrize("key", CAN_BE_ONE)
+def test_a_count_of_one_reads_well(key):
+    page, name = key.split(".")
+    said = texts("en", page)[name].format_map(collections.defaultdict(lambda: 1))
+    assert not re.search(r"\b1 (?!is\b|was\b|has\b)[a-z]+s\b", said)
 
 
 def test_chinese_texts_are_chinese():

@@ -179,7 +179,7 @@ def test_the_profile_of_the_bundled_sentences_is_that_of_the_engine():
     job = client().start("profile_corpus", model=DEFAULT_MODEL, language="en")
     expected = ended(client(), job).result
     np.testing.assert_allclose(shown, expected.profile.of("entropy_bits"))
-    assert f"mean over {expected.profile.num_texts} texts" in said(app)
+    assert f"mean over the texts, {expected.profile.num_texts} in all" in said(app)
     assert expected.profile.num_texts >= 100
 
 

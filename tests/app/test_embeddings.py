@@ -492,10 +492,10 @@ def test_sentences_that_are_cut_are_counted_and_told(panel):
             for name in ("topics", "senses")
         },
     )
-    assert "2 of 4 sentences are longer" in said(app)
+    assert "longer: 2 of 4" in said(app)
     assert "at most 512 word pieces" in said(app)
     app = open_page(embeddings_panel=panel)
-    assert "sentences are longer" not in said(app)
+    assert "longer: " not in said(app)
 
 
 def test_a_sentence_without_the_word_is_named():

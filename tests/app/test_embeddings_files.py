@@ -34,7 +34,7 @@ def test_a_sorted_table_is_drawn_from_as_a_whole_and_the_seed_is_the_visitors():
     lines = read_lines(box(app))
     assert len(lines.sentences) == 200
     assert set(lines.labels) == {"early", "late"}
-    assert "200 of 600 sentences" in said(app)
+    assert "taken from the file: 200 of 600" in said(app)
     app.number_input(key=f"{KEY}_file_seed").set_value(5).run()
     other = read_lines(box(finished(app)))
     assert other.sentences != lines.sentences
@@ -61,9 +61,9 @@ def test_the_sample_tables_need_no_file(language):
     table = read_table(table_path(SAMPLES[language]))
     assert len(lines.sentences) == 200
     assert set(lines.labels) == set(table.cells[:, 1])
-    assert f"200 of {table.num_rows} sentences" in said(app)
+    assert f"taken from the file: 200 of {table.num_rows}" in said(app)
     app.button(key=f"{KEY}_reset").click().run()
-    assert "sentences of the file" not in said(finished(app))
+    assert "taken from the file" not in said(finished(app))
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -196,7 +196,7 @@ def test_a_cell_without_rows_shows_no_table(open_step, shown):
     app = open_step("evaluate", ft_eval_panel="confusion", ft_eval_true="2")
     app.get_by_key("ft_eval_said").set_value("0").run()
     assert not tables(app)
-    assert "0 rows" in shown(app)
+    assert "rows: 0" in shown(app)
 
 
 def test_labels_to_check_are_the_wrong_rows_the_surest_first(open_step):
@@ -285,7 +285,7 @@ def test_a_file_is_predicted_and_can_be_taken_away(open_step, client, shown):
     asked = [call[2] for call in client.calls if call[:2] == ("start", "predict_table")]
     assert asked[0]["text_column"] == "text"
     assert asked[0]["max_tokens"] == 9
-    assert "Predicted: 2 rows. Left empty, because they have no text: 1" in shown(app)
+    assert "Predicted rows: 2. Left empty, because they have no text: 1" in shown(app)
     assert not app.error
 
 

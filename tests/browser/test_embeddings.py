@@ -230,7 +230,7 @@ def test_a_drawing_that_takes_long_can_be_stopped(visit, language):
 @pytest.mark.parametrize("language", ["English", "中文"])
 def test_sentences_come_from_a_file(visit, tmp_path, language):
     opened, told = {
-        "English": ("From a file", "3 of 3 sentences"),
+        "English": ("From a file", "taken from the file: 3 of 3"),
         "中文": ("从文件读取", "已读取文件中的 3 个句子"),
     }[language]
     path = tmp_path / "table.csv"
