@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import running_server, settle
 
 SENTENCE = "The cat drank a glass of [MASK]."
+DEFAULT = "Paris is the capital of [MASK]."
 NUM_GUESSES = 5
 
 
@@ -120,14 +121,16 @@ def test_the_streamlit_process_maps_no_model_framework(server, visit):
 
 
 def test_the_sentence_goes_along_to_the_masked_word_page(home):
-    for sentence in (SENTENCE, "A cat is a small [MASK]."):
+    # The last is the default of both text boxes, which no address holds.
+    for sentence in (SENTENCE, "A cat is a small [MASK].", DEFAULT):
         type_sentence(home, sentence)
         home.get_by_role("link", name="Go on with this sentence").click()
         home.get_by_role("heading", name="Masked words", exact=True).wait_for()
         box = home.locator(".st-key-masked_text textarea")
         box.wait_for()
         settle(home)
-        assert box.input_value() == sentence
+        expect(box).to_have_value(sentence)
+        assert "open_text" not in home.url
         home.get_by_role("link", name="Start").first.click()
         home.get_by_role("heading", name="Try it").wait_for()
         settle(home)

@@ -57,3 +57,26 @@ def test_a_path_is_opened_and_a_wrong_one_offers_the_default(visit):
     page.get_by_role("button", name=f"Use {DEFAULT_MODEL} instead").click()
     page.get_by_role("heading", name=f"The chosen model: {DEFAULT_MODEL}").wait_for()
     assert "model=" not in page.url
+
+
+def test_a_name_on_the_hub_is_chosen_or_typed(visit):
+    page = visit("/models")
+    for name in ("bert-base-cased", "somebody/else"):
+        page.get_by_role("tab", name="From the Hugging Face hub").click()
+        page.locator(".st-key-model_hub input").fill(name)
+        page.keyboard.press("Enter")
+        settle(page)
+        page.get_by_role("button", name="Look for it").click()
+        page.get_by_text(f"The model {name} is not on this machine").wait_for()
+        page.get_by_role("button", name=f"Use {DEFAULT_MODEL} instead").click()
+        page.get_by_role(
+            "heading", name=f"The chosen model: {DEFAULT_MODEL}"
+        ).wait_for()
+
+
+def test_an_upload_is_found_again_by_the_next_visit(visit):
+    page = visit("/models")
+    upload(page, "my-tiny-bert.zip", zipped(TINY))
+    page.get_by_role("heading", name="The chosen model: upload:").wait_for()
+    again = visit("/models")
+    again.get_by_role("cell", name="my-tiny-bert.zip").wait_for()
