@@ -39,6 +39,7 @@ _TEXT_FILES = (
     "vocab.txt",
     "tokenizer.json",
     "tokenizer_config.json",
+    "added_tokens.json",
 )
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 _SMALL_BERT = re.compile(r"google/bert_uncased_L-\d+_H-\d+_A-\d+")
