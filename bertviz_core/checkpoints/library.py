@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from bertviz_core.checkpoints import archive, assign, catalogue, hub
 from bertviz_core.checkpoints.catalogue import CachedModel
-from bertviz_core.checkpoints.fitting import require_fitting
+from bertviz_core.checkpoints.fitting import fitting_tokenizer, require_fitting
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.errors import BertVizError, CheckpointError
@@ -180,8 +180,7 @@ def _load(model_id: str, folder: Path, progress: Progress | None) -> LoadedModel
     from bertviz_core.checkpoints.casing import open_tokenizer
 
     checkpoint = open_folder(folder)
-    tokenizer, casing_notes = open_tokenizer(folder)
-    notes = casing_notes + assign.require_vocabulary(checkpoint, tokenizer.vocab_size)
+    tokenizer, notes = fitting_tokenizer(folder, checkpoint)
     model, report = assign.load(checkpoint, notes, progress)
     has_classes = "classifier" in model.heads
     labels = checkpoint.labels or tuple(f"LABEL_{i}" for i in range(model.num_labels))
