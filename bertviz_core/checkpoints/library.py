@@ -13,6 +13,7 @@ Environment:
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable
@@ -177,8 +178,6 @@ def _find(model_id: str, progress: Progress | None) -> tuple[str, Path]:
 
 
 def _load(model_id: str, folder: Path, progress: Progress | None) -> LoadedModel:
-    from bertviz_core.checkpoints.casing import open_tokenizer
-
     checkpoint = open_folder(folder)
     tokenizer, notes = fitting_tokenizer(folder, checkpoint)
     model, report = assign.load(checkpoint, notes, progress)
@@ -206,7 +205,8 @@ def _unpacked(path: Path) -> Path:
     except BertVizError:
         archive.remove(target)
         raise
-    if is_new:
+    # A process may have died between the two.
+    if is_new or not (target / catalogue.ENTRY_FILE).is_file():
         catalogue.write_entry(target, path.stem)
     return folder
 
@@ -214,7 +214,8 @@ def _unpacked(path: Path) -> Path:
 def _upload_folder(digest: str) -> Path:
     for model in catalogue.cached_uploads():
         if model.folder.parent.name.startswith(digest):
-            os.utime(model.folder.parent)  # the last use decides what goes first
+            with contextlib.suppress(OSError):  # a cache that may only be read
+                os.utime(model.folder.parent)  # the last use decides what goes first
             return model.folder
     raise CheckpointError(
         "This uploaded model is no longer here. Upload its zip file again."
