@@ -73,6 +73,29 @@ class EngineError(BertVizError):
     """The process that runs the model is gone, busy or out of reach."""
 
 
+# In both texts together. Splitting them takes a second, and memory for each piece.
+MAX_CHARACTERS = 200_000
+
+
+def require_characters(*texts: str | None) -> None:
+    """Refuses a text that is too long even to be split.
+
+    Args:
+        texts: that the model is to read together; `None` for none.
+
+    Raises:
+        TextError: names both numbers.
+    """
+    num_characters = sum(len(text or "") for text in texts)
+    if num_characters > MAX_CHARACTERS:
+        raise TextError(
+            "The text is too long to be split into tokens. Received: {num_characters} "
+            "characters, of which {limit} are taken at most. Shorten the text.",
+            num_characters=num_characters,
+            limit=MAX_CHARACTERS,
+        )
+
+
 def require_positions(num_tokens: int, max_tokens: int) -> None:
     """Refuses a text beyond the last position.
 

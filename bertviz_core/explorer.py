@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.errors import CheckpointError, TextError, require_characters
 from bertviz_core.interventions import Interventions
 from bertviz_core.model.compiled import CompiledForward
 from bertviz_core.trace import MaskPredictions, ModelInfo, TokenizedText, Trace
@@ -82,9 +82,10 @@ class Explorer:
 
         Raises:
             TextError: nothing but white space, more tokens than positions
-                while `cut` is false, or a pair for a model that knows one
-                segment only.
+                while `cut` is false, more characters than are taken at all, or a
+                pair for a model that knows one segment only.
         """
+        require_characters(text, pair)
         if pair and self.config.type_vocab_size < 2:
             raise TextError(
                 "The model {model} knows one text at a time, so it cannot read a "

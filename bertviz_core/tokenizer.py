@@ -21,6 +21,9 @@ from tokenizers.trainers import Trainer
 
 from bertviz_core.errors import TokenizerError, require_positions
 from bertviz_core.tokenizer_files import (
+    AddedPiece,
+    extended,
+    read_added_pieces,
     read_switches,
     read_tokenizer_json,
     read_vocabulary,
@@ -39,9 +42,12 @@ class BertTokenizer:
         lower_case: folds case, and accents unless `strip_accents` says else.
         strip_accents: `None` follows `lower_case`, as in Google's code.
         tokenize_chinese_chars: makes every CJK character a word of its own.
+        added: tokens that are looked for in the text first, by their ids; those
+            beyond V make the vocabulary longer.
 
     Raises:
-        TokenizerError: one of the five special tokens is absent.
+        TokenizerError: one of the five special tokens is absent, or an added token
+            does not go on where the vocabulary ends.
 
     Source:
         google-research/bert, `tokenization.py`; the defaults are those of
@@ -54,8 +60,10 @@ class BertTokenizer:
         lower_case: bool = True,
         strip_accents: bool | None = None,
         tokenize_chinese_chars: bool = True,
+        added: Sequence[AddedPiece] = (),
     ) -> None:
-        self.vocabulary = tuple(vocabulary)
+        self.vocabulary = extended(vocabulary, added)
+        self._added, self._num_pieces = tuple(added), len(vocabulary)
         self.lower_case = lower_case
         self.strip_accents = strip_accents
         self.tokenize_chinese_chars = tokenize_chinese_chars
@@ -64,7 +72,9 @@ class BertTokenizer:
         self.pad_token_id, self.unk_token_id = ids["[PAD]"], ids["[UNK]"]
         self.cls_token_id, self.sep_token_id = ids["[CLS]"], ids["[SEP]"]
         self.mask_token_id = ids["[MASK]"]
-        self._tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+        # Words are not made of added tokens.
+        pieces = {token: index for index, token in enumerate(vocabulary)}
+        self._tokenizer = Tokenizer(models.WordPiece(pieces, unk_token="[UNK]"))
         self._tokenizer.normalizer = normalizers.BertNormalizer(
             clean_text=True,
             handle_chinese_chars=tokenize_chinese_chars,
@@ -72,13 +82,11 @@ class BertTokenizer:
             lowercase=lower_case,
         )
         self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        self._tokenizer.add_special_tokens(
-            [AddedToken(token, special=True) for token in SPECIAL_TOKENS]
-        )
+        self._tokenizer.add_tokens(_added_tokens(self._added))
 
     @property
     def vocab_size(self) -> int:
-        """V, rows of the vocabulary file."""
+        """V, rows of the vocabulary file and tokens that were added to it."""
         return len(self.vocabulary)
 
     @classmethod
@@ -95,7 +103,7 @@ class BertTokenizer:
         """Reads the tokenizer files of a checkpoint.
 
         `vocab.txt` with the switches of `tokenizer_config.json` where there
-        is one; else `tokenizer.json`.
+        is one; else `tokenizer.json`. Tokens that were added are in a file beside.
 
         Args:
             folder: of the checkpoint.
@@ -105,11 +113,12 @@ class BertTokenizer:
             TokenizerError: no file, or not a WordPiece tokenizer of BERT's kind.
         """
         fallback = True if lower_case is None else lower_case
+        added = read_added_pieces(folder)
         if (folder / "vocab.txt").is_file():
             options = read_switches(folder / "tokenizer_config.json", fallback)
-            return cls.from_vocab_file(folder / "vocab.txt", **options)
+            return cls.from_vocab_file(folder / "vocab.txt", added=added, **options)
         if (folder / "tokenizer.json").is_file():
-            return cls(**read_tokenizer_json(folder / "tokenizer.json"))
+            return cls(added=added, **read_tokenizer_json(folder / "tokenizer.json"))
         raise TokenizerError(
             "The folder {folder} has no vocabulary. Add the vocab.txt or "
             "tokenizer.json that belongs to the checkpoint.",
@@ -186,14 +195,18 @@ class BertTokenizer:
 
     def save(self, folder: Path) -> None:
         """Writes `vocab.txt` and `tokenizer_config.json` as Hugging Face does."""
-        lines = "".join(f"{token}\n" for token in self.vocabulary)
+        lines = "".join(f"{token}\n" for token in self.vocabulary[: self._num_pieces])
         (folder / "vocab.txt").write_text(lines, encoding="utf-8", newline="\n")
-        switches = {
+        switches: dict[str, Any] = {
             "tokenizer_class": "BertTokenizer",
             "do_lower_case": self.lower_case,
             "strip_accents": self.strip_accents,
             "tokenize_chinese_chars": self.tokenize_chinese_chars,
         }
+        if self._added:
+            switches["added_tokens_decoder"] = {
+                str(piece.piece_id): piece.description for piece in self._added
+            }
         (folder / "tokenizer_config.json").write_text(
             json.dumps(switches, indent=2) + "\n", encoding="utf-8"
         )
@@ -234,6 +247,12 @@ class _Part:
     def __init__(self, encoding: Encoding) -> None:
         self.encoding = encoding
         self.length = len(encoding)
+
+
+def _added_tokens(added: Sequence[AddedPiece]) -> list[AddedToken]:
+    tokens = {token: AddedToken(token, special=True) for token in SPECIAL_TOKENS}
+    tokens |= {piece.content: AddedToken(**piece.description) for piece in added}
+    return list(tokens.values())
 
 
 def _word_ids(encoding: Encoding) -> list[int]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +26,130 @@ _BERT_PARTS: dict[str, dict[str, Any]] = {
         "max_input_chars_per_word": 100,
     },
 }
+# Where Hugging Face keeps the tokens that were added, the newest way first.
+_ADDED_TOKENS_FILES = {
+    "tokenizer.json": "added_tokens",
+    "tokenizer_config.json": "added_tokens_decoder",
+    "added_tokens.json": "",
+}
+_FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
+
+
+@dataclass(frozen=True)
+class AddedPiece:
+    """A token that is looked for in the text before it is split into words.
+
+    Args:
+        content: what it is in the text, and in the vocabulary.
+        piece_id: its row of the word embeddings.
+        single_word: not found within a longer word.
+        lstrip: takes the white space before it.
+        rstrip: takes the white space behind it.
+        normalized: found in the text as it is folded, not as it was typed.
+        special: one like `[MASK]`.
+
+    Source:
+        `AddedToken` of Hugging Face's `tokenizers`.
+    """
+
+    content: str
+    piece_id: int
+    single_word: bool = False
+    lstrip: bool = False
+    rstrip: bool = False
+    normalized: bool = True
+    special: bool = False
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """All but the id, by Hugging Face's names."""
+        facts = dataclasses.asdict(self)
+        del facts["piece_id"]
+        return facts
+
+
+def read_added_pieces(folder: Path) -> tuple[AddedPiece, ...]:
+    """Reads which tokens Hugging Face has added to a vocabulary, by their ids.
+
+    Raises:
+        ConfigError: a file that is no JSON object.
+        TokenizerError: one that does not say what was added.
+    """
+    for name, key in _ADDED_TOKENS_FILES.items():
+        raw = read_json_object(folder / name) if (folder / name).is_file() else {}
+        found = raw.get(key) if key else raw
+        if found:
+            pieces = [_added_piece(entry, name) for entry in _entries(found)]
+            return tuple(sorted(pieces, key=lambda piece: piece.piece_id))
+    return ()
+
+
+def _entries(found: Any) -> Iterator[Any]:
+    """A list of descriptions, `{id: description}`, or `{token: id}`."""
+    if not isinstance(found, dict):
+        yield from found if isinstance(found, list) else [found]
+        return
+    for key, value in found.items():
+        if isinstance(value, dict):
+            is_id = key.isdecimal() and key.isascii() and len(key) < 10
+            yield {**value, "id": int(key) if is_id else key}
+        else:
+            yield {"content": key, "id": value}
+
+
+def _added_piece(entry: Any, name: str) -> AddedPiece:
+    facts = entry if isinstance(entry, dict) else {}
+    content, piece_id = facts.get("content"), facts.get("id")
+    flags = {flag: facts[flag] for flag in _FLAGS if flag in facts}
+    if (
+        not isinstance(content, str)
+        or not content
+        or _NOT_A_LINE.search(content)
+        or not isinstance(piece_id, int)
+        or not all(isinstance(value, bool) for value in flags.values())
+        or isinstance(piece_id, bool)
+    ):
+        raise TokenizerError(
+            "The file {name} describes an added token that cannot be understood. "
+            "Received: {received}. Save the tokenizer again with Hugging Face's "
+            "save_pretrained.",
+            name=name,
+            received=str(entry)[:120],
+        )
+    return AddedPiece(content, piece_id, **flags)
+
+
+def extended(vocabulary: Sequence[str], added: Sequence[AddedPiece]) -> tuple[str, ...]:
+    """The vocabulary with the tokens that were added behind it.
+
+    Args:
+        vocabulary: word pieces by id.
+        added: by their ids; some may be of the vocabulary already.
+
+    Raises:
+        TokenizerError: ids with a gap, or that are other tokens' already.
+    """
+    pieces = list(vocabulary)
+    known = set(pieces)
+    for piece in added:
+        # A vocabulary with a piece twice has no such ids in Hugging Face's either.
+        is_next = piece.piece_id == len(pieces) == len(known)
+        if is_next and piece.content not in known:
+            pieces.append(piece.content)
+            known.add(piece.content)
+        elif not 0 <= piece.piece_id < len(pieces) or (
+            pieces[piece.piece_id] != piece.content
+        ):
+            raise TokenizerError(
+                "The tokens that were added do not go on where the vocabulary ends. "
+                "Received: {token} with the id {piece_id}; the vocabulary has "
+                "{vocab_size} word pieces. Save the tokenizer again, together with "
+                "its vocabulary.",
+                token=piece.content[:60],
+                piece_id=piece.piece_id,
+                vocab_size=len(vocabulary),
+            )
+    return tuple(pieces)
 
 
 def read_vocabulary(path: Path) -> list[str]:
@@ -32,19 +160,36 @@ def read_vocabulary(path: Path) -> list[str]:
     Raises:
         TokenizerError: the file cannot be read as UTF-8.
     """
+    with _lines(path) as lines:
+        tokens = list(lines)
+    while tokens and not tokens[-1]:
+        tokens.pop()
+    return tokens
+
+
+def count_lines(path: Path) -> int:
+    """How many word pieces `read_vocabulary` finds, without keeping any.
+
+    Raises:
+        TokenizerError: the file cannot be read as UTF-8.
+    """
+    with _lines(path) as lines:
+        filled = (number for number, line in enumerate(lines, start=1) if line)
+        return max(filled, default=0)
+
+
+@contextlib.contextmanager
+def _lines(path: Path) -> Iterator[Iterator[str]]:
     try:
         # Not `splitlines`: some vocabularies hold U+2028 and its like as tokens.
         with path.open(encoding="utf-8") as file:
-            tokens = [line.rstrip("\n") for line in file]
+            yield (line.rstrip("\n") for line in file)
     except (OSError, UnicodeDecodeError) as error:
         raise TokenizerError(
             "The vocabulary file {name} cannot be read as UTF-8 text. Take a fresh "
             "copy of it from where the model came from.",
             name=path.name,
         ) from error
-    while tokens and not tokens[-1]:
-        tokens.pop()
-    return tokens
 
 
 def read_switches(path: Path, lower_case: bool) -> dict[str, Any]:

@@ -21,6 +21,7 @@ LIGHT = (
     "bertviz_core.trace",
     "bertviz_core.checkpoints",
     "bertviz_core.checkpoints.default",
+    "bertviz_core.checkpoints.versions",
     "bertviz_core.mask_text",
     "bertviz_core.chinese_words",
     "bertviz_core.analysis.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -25,6 +26,9 @@ from bertviz_core.errors import CheckpointError
 # state of Google's release has 4.0e9.
 MAX_UNPACKED_BYTES = 4_500_000_000
 MAX_FILES = 10_000
+# Of the list of files at the end. Python makes an object of every 46 bytes of it, and
+# one of half a gigabyte would take all memory before a file can be counted.
+MAX_DIRECTORY_BYTES = 4_000_000
 # Weights hardly compress; a bomb does little else. Deflate reaches 1032.
 MAX_COMPRESSION_RATIO = 100
 RATIO_COUNTS_FROM_BYTES = 100_000_000
@@ -32,8 +36,17 @@ RATIO_COUNTS_FROM_BYTES = 100_000_000
 RESERVED_DISK_BYTES = 500_000_000
 
 _CHUNK_BYTES = 1 << 20
+# Python unpacks a piece of the other methods at once, however large it becomes.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _NEEDED_NAME = re.compile(r"[\w.-]+\.(json|txt|safetensors|index)")
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    UnicodeDecodeError,  # a name that says it is UTF-8 and is not
+)
 _Members = dict[str, zipfile.ZipInfo]
 
 
@@ -116,7 +129,7 @@ def _zip_errors(name: str) -> Iterator[None]:
 
 
 def _unpack_into(archive: Path, scratch: Path, max_bytes: int) -> None:
-    with zipfile.ZipFile(archive) as opened:
+    with _Guarded(io.FileIO(archive)) as file, zipfile.ZipFile(file) as opened:
         entries = opened.infolist()
         for entry in entries:
             _require_harmless(entry, archive.name)
@@ -127,6 +140,24 @@ def _unpack_into(archive: Path, scratch: Path, max_bytes: int) -> None:
         left = max_bytes
         for member_name, entry in members.items():
             left -= _write(opened, entry, target / member_name, left, archive.name)
+
+
+class _Guarded(io.BufferedReader):
+    """A zip file that gives out no huge piece at once.
+
+    Only its directory is read in one piece: the files come in small ones.
+    """
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is not None and size > MAX_DIRECTORY_BYTES:
+            raise CheckpointError(
+                "The zip file {name} lists too many files. Received: a list of {size} "
+                "bytes; a checkpoint has a handful of files. Pack the checkpoint's "
+                "folder alone.",
+                name=Path(self.name).name,
+                size=size,
+            )
+        return super().read(size)
 
 
 def _require_harmless(entry: zipfile.ZipInfo, name: str) -> None:
@@ -149,6 +180,14 @@ def _require_harmless(entry: zipfile.ZipInfo, name: str) -> None:
         raise CheckpointError(
             "The zip file {name} is locked with a password. Pack it without one.",
             name=name,
+        )
+    if entry.compress_type not in _METHODS:
+        raise CheckpointError(
+            "The zip file {name} is packed by a method that BERT Explorer does not "
+            "open. Received: method {method}; it opens 0 (stored) and 8 (deflate). "
+            "Pack it with the usual settings of a zip program.",
+            name=name,
+            method=entry.compress_type,
         )
 
 

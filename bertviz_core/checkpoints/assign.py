@@ -153,8 +153,10 @@ def require_vocabulary(checkpoint: Checkpoint, vocab_size: int) -> tuple[Note, .
 
 
 def _require_same_layers(checkpoint: Checkpoint) -> None:
-    # Before anything loops over the layers: a config may claim a billion.
-    found = num_layers_in(checkpoint.shapes, checkpoint.kind)
+    # Before anything loops over the layers: a config may claim a billion, and a single
+    # weight with such an index agree. There are no more layers than weights.
+    shapes = checkpoint.shapes
+    found = min(num_layers_in(shapes, checkpoint.kind), len(shapes))
     wanted = checkpoint.config.num_hidden_layers
     if found != wanted and found > 0:
         raise CheckpointError(

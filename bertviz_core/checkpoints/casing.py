@@ -11,6 +11,7 @@ from pathlib import Path
 from bertviz_core.checkpoints.stored import Note, note, require_text_file
 from bertviz_core.config import read_json_object
 from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.tokenizer_files import count_lines, read_added_pieces
 
 # Parts of folder names, in the order in which they are looked for: "uncased"
 # holds "cased", and "multi_cased" both of its words. Chinese and the first
@@ -26,6 +27,37 @@ _LOWER_CASE_BY_NAME = (
 _CONFIG_FILES = ("tokenizer_config.json", "bert_config.json", "config.json")
 
 
+_VOCABULARY_FILES = (
+    "vocab.txt",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "added_tokens.json",
+)
+
+
+def count_pieces(folder: Path) -> int:
+    """Counts the word pieces of a checkpoint's vocabulary without keeping them.
+
+    Returns:
+        As many as `open_tokenizer` finds; 0 where there is no vocabulary.
+
+    Raises:
+        TokenizerError: the file cannot be read as UTF-8.
+        ConfigError: it is far too large, or no JSON object.
+    """
+    for name in _VOCABULARY_FILES:
+        require_text_file(folder / name)
+    if (folder / "vocab.txt").is_file():
+        count = count_lines(folder / "vocab.txt")
+    else:
+        path = folder / "tokenizer.json"
+        model = read_json_object(path).get("model") if path.is_file() else None
+        vocab = model.get("vocab") if isinstance(model, dict) else None
+        count = len(vocab) if isinstance(vocab, dict) else 0
+    added = read_added_pieces(folder) if count else ()
+    return max(count, *(piece.piece_id + 1 for piece in added), 0)
+
+
 def open_tokenizer(folder: Path) -> tuple[BertTokenizer, tuple[Note, ...]]:
     """Reads a checkpoint's tokenizer, guessing its casing if need be.
 
@@ -39,7 +71,7 @@ def open_tokenizer(folder: Path) -> tuple[BertTokenizer, tuple[Note, ...]]:
         TokenizerError: no vocabulary, or not one of BERT's.
         ConfigError: a tokenizer file that is not a JSON object.
     """
-    for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
+    for name in _VOCABULARY_FILES:
         require_text_file(folder / name)
     if not (folder / "vocab.txt").is_file():
         return BertTokenizer.from_folder(folder), ()

@@ -5,15 +5,17 @@ Light: a list of models must not cost the import of TensorFlow.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bertviz_core.cached_files import cache_folder
+from bertviz_core.cached_files import cache_folder, cache_path
 from bertviz_core.checkpoints.folder import is_weights
 from bertviz_core.trace import ModelEntry
 
@@ -23,9 +25,13 @@ BUNDLED_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "models"
 # from; it is written last, so a folder without one is not complete.
 ENTRY_FILE = "entry.json"
 
+_HUB, _UPLOADS = "hub", "uploads"
+
 # Uploads are kept until together they take more than this; then the ones that
 # were not opened for the longest time go.
 MAX_UPLOADS_BYTES = 10_000_000_000
+# What is not complete after so long was left by a process that died over it.
+MAX_UNPACK_SECONDS = 3600.0
 
 _SMALL_LAYERS, _SMALL_SIZES = (2, 4, 6, 8, 10, 12), (128, 256, 512, 768)
 
@@ -61,18 +67,25 @@ class CachedModel:
     asked_revision: str = ""
 
 
-def hub_folder() -> Path:
-    """Where downloaded models lie, one folder a revision."""
-    folder = cache_folder() / "hub"
-    folder.mkdir(exist_ok=True)
-    return folder
+def hub_folder(*inside: str) -> Path:
+    """Where downloaded models lie, one folder a revision; made if need be.
+
+    Args:
+        inside: names of folders, each in the one before.
+
+    Raises:
+        CheckpointError: it cannot be made.
+    """
+    return cache_folder(_HUB, *inside)
 
 
 def uploads_folder() -> Path:
-    """Where unpacked zip files lie, one folder a SHA-256."""
-    folder = cache_folder() / "uploads"
-    folder.mkdir(exist_ok=True)
-    return folder
+    """Where unpacked zip files lie, one folder a SHA-256; made if need be.
+
+    Raises:
+        CheckpointError: it cannot be made.
+    """
+    return cache_folder(_UPLOADS)
 
 
 def bundled_models() -> tuple[ModelEntry, ...]:
@@ -88,14 +101,12 @@ def bundled_models() -> tuple[ModelEntry, ...]:
 
 def cached_hub_models() -> tuple[CachedModel, ...]:
     """Downloaded models, the latest download first. Asks no server."""
-    found = list(_entries(hub_folder()))
-    return tuple(sorted(found, key=lambda m: -m.folder.parent.stat().st_mtime))
+    return _latest_first(cache_path() / _HUB)
 
 
 def cached_uploads() -> tuple[CachedModel, ...]:
     """Unpacked zip files, the latest use first."""
-    found = list(_entries(uploads_folder()))
-    return tuple(sorted(found, key=lambda m: -m.folder.parent.stat().st_mtime))
+    return _latest_first(cache_path() / _UPLOADS)
 
 
 def write_entry(folder: Path, name: str, revision: str = "", asked: str = "") -> None:
@@ -116,15 +127,43 @@ def write_entry(folder: Path, name: str, revision: str = "", asked: str = "") ->
 def make_room_for_upload(needed_bytes: int, limit: int = MAX_UPLOADS_BYTES) -> None:
     """Removes the uploads that were not used for the longest time.
 
+    What a process that died left half unpacked goes, too.
+
     Args:
         needed_bytes: of the next one.
-        limit: bytes of all uploads together, the next one counted.
+        limit: bytes of all uploads together, the next one counted, and those that
+            are being unpacked.
     """
-    kept = needed_bytes
+    kept = needed_bytes + _remove_left_over(cache_path() / _UPLOADS)
     for model in cached_uploads():
         kept += weights_bytes(model.folder)
         if kept > limit:
             shutil.rmtree(model.folder.parent, ignore_errors=True)
+
+
+def _remove_left_over(folder: Path) -> int:
+    """Removes what is old and not complete; returns the bytes of what is young."""
+    size = 0
+    for path in _listed(folder):
+        if (path / ENTRY_FILE).is_file():
+            continue
+        changed_at, num_bytes = _last_change(path)
+        if time.time() - changed_at > MAX_UNPACK_SECONDS:
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            size += num_bytes
+    return size
+
+
+def _last_change(folder: Path) -> tuple[float, int]:
+    """When something in a folder was written last, and the bytes of its files."""
+    changed_at, size = 0.0, 0
+    for path in (folder, *folder.rglob("*")):
+        with contextlib.suppress(OSError):  # moved or removed meanwhile
+            found = path.stat()
+            changed_at = max(changed_at, found.st_mtime)
+            size += 0 if path.is_dir() else found.st_size
+    return changed_at, size
 
 
 def hub_entry(model: CachedModel) -> ModelEntry:
@@ -157,8 +196,21 @@ def _is_weight_file(name: str) -> bool:
     return is_weights(name) or name.endswith(".safetensors")
 
 
+def _latest_first(folder: Path) -> tuple[CachedModel, ...]:
+    found = list(_entries(folder))
+    return tuple(sorted(found, key=lambda m: -m.folder.parent.stat().st_mtime))
+
+
+def _listed(folder: Path) -> list[Path]:
+    """What is in a folder; nothing where it is absent or shut."""
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
 def _entries(folder: Path) -> Iterator[CachedModel]:
-    for path in folder.iterdir():
+    for path in _listed(folder):
         try:
             raw = json.loads((path / ENTRY_FILE).read_text(encoding="utf-8"))
             name, revision = str(raw["name"]), str(raw["revision"])

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bertviz_core.checkpoints import assign
 from bertviz_core.checkpoints.folder import open_folder
+from bertviz_core.checkpoints.stored import Checkpoint, Note
+
+if TYPE_CHECKING:
+    from bertviz_core.tokenizer import BertTokenizer
 
 
 def require_fitting(folder: Path) -> None:
@@ -19,9 +24,35 @@ def require_fitting(folder: Path) -> None:
         ConfigError: the config is broken or not BERT's.
         TokenizerError: the vocabulary is absent or broken.
     """
-    from bertviz_core.checkpoints.casing import open_tokenizer  # loads tokenizers
-
     checkpoint = open_folder(folder)
     assign.plan(checkpoint)
-    tokenizer, _ = open_tokenizer(folder)
-    assign.require_vocabulary(checkpoint, tokenizer.vocab_size)
+    fitting_tokenizer(folder, checkpoint)
+
+
+def fitting_tokenizer(
+    folder: Path, checkpoint: Checkpoint
+) -> tuple[BertTokenizer, tuple[Note, ...]]:
+    """Reads the tokenizer of a checkpoint, unless its vocabulary is too long.
+
+    A line of the file becomes a hundred times as many bytes in a tokenizer, so the
+    lines are counted before one is built.
+
+    Args:
+        folder: of the checkpoint.
+        checkpoint: opened.
+
+    Returns:
+        The tokenizer, and notes on what was guessed and on rows to spare.
+
+    Raises:
+        CheckpointError: word pieces without an embedding.
+        TokenizerError: the vocabulary is absent or broken.
+    """
+    # Both load `tokenizers`.
+    from bertviz_core.checkpoints.casing import count_pieces, open_tokenizer
+
+    assign.require_vocabulary(checkpoint, count_pieces(folder))
+    tokenizer, notes = open_tokenizer(folder)
+    return tokenizer, notes + assign.require_vocabulary(
+        checkpoint, tokenizer.vocab_size
+    )

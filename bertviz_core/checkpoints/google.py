@@ -21,6 +21,7 @@ from bertviz_core.checkpoints.stored import (
     Note,
     damaged,
     note,
+    require_few_names,
     require_text_file,
 )
 from bertviz_core.config import BertConfig, read_json_object
@@ -56,6 +57,7 @@ def open_google(folder: Path) -> Checkpoint:
         name: tuple(int(size) for size in shape)
         for name, shape in reader.get_variable_to_shape_map().items()
     }
+    require_few_names(f"{prefix.name}.index", len(shapes))
     weights = {n: shape for n, shape in shapes.items() if not is_optimizer_state(n)}
     if any(_OBJECT_BASED in name for name in weights):
         raise CheckpointError(

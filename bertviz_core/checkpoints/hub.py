@@ -39,6 +39,7 @@ _TEXT_FILES = (
     "vocab.txt",
     "tokenizer.json",
     "tokenizer_config.json",
+    "added_tokens.json",
 )
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 _SMALL_BERT = re.compile(r"google/bert_uncased_L-\d+_H-\d+_A-\d+")
@@ -262,10 +263,8 @@ class _Counter:
 def _folder_for(name: str, commit: str) -> Path:
     # The hub allows no "--" in names, so this cannot mean two models. The inner
     # folder is called after the model: the name tells whether it is cased.
-    outer = hub_folder() / f"{name.replace('/', '--')}@{commit}"
-    inner = outer / name.rpartition("/")[2]
-    inner.mkdir(parents=True, exist_ok=True)
-    return inner
+    outer = f"{name.replace('/', '--')}@{commit}"
+    return hub_folder(outer, name.rpartition("/")[2])
 
 
 def _endpoint() -> str | None:

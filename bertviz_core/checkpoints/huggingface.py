@@ -21,6 +21,7 @@ from bertviz_core.checkpoints.stored import (
     Note,
     damaged,
     note,
+    require_few_names,
     require_text_file,
 )
 from bertviz_core.config import BertConfig, read_json_object
@@ -76,6 +77,7 @@ class SafetensorsFiles:
             # Checks the header against the file: offsets, sizes, overlaps.
             file = safe_open(path, framework="numpy")
             names = list(file.keys())
+            require_few_names(path.name, len(names) + len(self._shapes))
             slices = {name: file.get_slice(name) for name in names}
         except (SafetensorError, OSError, ValueError) as error:
             raise damaged(path.name, error) from error

@@ -13,6 +13,7 @@ Environment:
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from bertviz_core.checkpoints import archive, assign, catalogue, hub
 from bertviz_core.checkpoints.catalogue import CachedModel
-from bertviz_core.checkpoints.fitting import require_fitting
+from bertviz_core.checkpoints.fitting import fitting_tokenizer, require_fitting
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.errors import BertVizError, CheckpointError
@@ -186,11 +187,8 @@ def _existing_path(model_id: str) -> Path | None:
 
 
 def _load(model_id: str, folder: Path, progress: Progress | None) -> LoadedModel:
-    from bertviz_core.checkpoints.casing import open_tokenizer
-
     checkpoint = open_folder(folder)
-    tokenizer, casing_notes = open_tokenizer(folder)
-    notes = casing_notes + assign.require_vocabulary(checkpoint, tokenizer.vocab_size)
+    tokenizer, notes = fitting_tokenizer(folder, checkpoint)
     model, report = assign.load(checkpoint, notes, progress)
     has_classes = "classifier" in model.heads
     labels = checkpoint.labels or tuple(f"LABEL_{i}" for i in range(model.num_labels))
@@ -216,7 +214,8 @@ def _unpacked(path: Path) -> Path:
     except BertVizError:
         archive.remove(target)
         raise
-    if is_new:
+    # A process may have died between the two.
+    if is_new or not (target / catalogue.ENTRY_FILE).is_file():
         catalogue.write_entry(target, path.stem)
     return folder
 
@@ -224,7 +223,8 @@ def _unpacked(path: Path) -> Path:
 def _upload_folder(digest: str) -> Path:
     for model in catalogue.cached_uploads():
         if model.folder.parent.name.startswith(digest):
-            os.utime(model.folder.parent)  # the last use decides what goes first
+            with contextlib.suppress(OSError):  # a cache that may only be read
+                os.utime(model.folder.parent)  # the last use decides what goes first
             return model.folder
     raise CheckpointError(
         "This uploaded model is no longer here. Upload its zip file again."

@@ -18,6 +18,8 @@ Note = tuple[str, dict[str, str | int | float]]
 # Bytes of a config, vocabulary or index. The longest vocabulary in use (500,000
 # pieces in a tokenizer.json) is 17 MB.
 MAX_TEXT_FILE_BYTES = 64_000_000
+# Names in a checkpoint. BERT-large with the optimiser state of Google's has 1,200.
+MAX_NAMES = 20_000
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,22 @@ def require_text_file(path: Path) -> Path:
             size=path.stat().st_size,
         )
     return path
+
+
+def require_few_names(file_name: str, count: int) -> None:
+    """Refuses a list of weights so long that it could use up the memory.
+
+    Raises:
+        CheckpointError: more names than any real checkpoint has.
+    """
+    if count > MAX_NAMES:
+        raise CheckpointError(
+            "The file {name} lists far too many weights. Received: {count}, of which "
+            "BERT Explorer takes at most {limit}. Choose a BERT checkpoint.",
+            name=file_name,
+            count=count,
+            limit=MAX_NAMES,
+        )
 
 
 def damaged(name: str, error: Exception) -> CheckpointError:

@@ -25,6 +25,7 @@ class BoundedCache(Generic[Key, Value]):
         weight_of: of a value, at least 0. `None` gives every value the weight 1
             and makes room *before* a value is made, so that no more than
             `limit` values exist while one caller at a time is making one.
+        weight_of_key: added to the weight of its value.
         on_drop: told each value that had to go.
     """
 
@@ -33,10 +34,12 @@ class BoundedCache(Generic[Key, Value]):
         limit: int,
         weight_of: Callable[[Value], int] | None = None,
         on_drop: Callable[[Value], object] | None = None,
+        weight_of_key: Callable[[Key], int] = lambda key: 0,
     ) -> None:
         self._limit = limit
         self._weight_of = weight_of
         self._on_drop = on_drop
+        self._weight_of_key = weight_of_key
         self._lock = threading.Lock()
         self._kept: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
         self._pending: dict[Key, Future[Value]] = {}
@@ -80,7 +83,7 @@ class BoundedCache(Generic[Key, Value]):
             if self._weight_of is None:
                 self._make_room(1)
             value = make()
-            weight = 1 if self._weight_of is None else self._weight_of(value)
+            weight = self._weight(key, value)
         except BaseException as error:
             with self._lock:
                 del self._pending[key]
@@ -92,6 +95,11 @@ class BoundedCache(Generic[Key, Value]):
                 self._kept[key] = (value, weight)
             del self._pending[key]
         pending.set_result(value)
+
+    def _weight(self, key: Key, value: Value) -> int:
+        if self._weight_of is None:
+            return 1
+        return self._weight_of(value) + self._weight_of_key(key)
 
     def _make_room(self, needed: int) -> None:
         dropped = []

@@ -20,7 +20,7 @@ from bertviz_core.engine.worker_specs import (
     ESTIMATE_RESOURCE,
     JOB_RESOURCE,
     PRIORITIES,
-    RESOURCE_OF_JOB,
+    RESOURCE_OF_TASK,
     TRAIN_RESOURCE,
 )
 from bertviz_core.errors import EngineError
@@ -95,8 +95,8 @@ class Connection:
             connection.close()
             raise EngineError(
                 "The cluster at {address} has no worker. Start one with `dask worker "
-                '{address} --nthreads 3 --resources "call=2 job=1" --preload '
-                "bertviz_core.engine.worker`.",
+                '{address} --nthreads 5 --resources "call=2 job=1 download=1 upload=1" '
+                "--memory-limit 1.0 --preload bertviz_core.engine.worker`.",
                 address=address,
             )
         return connection
@@ -112,7 +112,10 @@ class Connection:
             EngineError: no answer came.
         """
         with _sentences():
-            future = self._submit(request, CALL_RESOURCE, worker.run_call, request)
+            resource = RESOURCE_OF_TASK.get(request.task, CALL_RESOURCE)
+            if resource != CALL_RESOURCE:
+                self._require_worker(resource)
+            future = self._submit(request, resource, worker.run_call, request)
             return future.result(timeout=CALL_SECONDS)
 
     def run_job(self, request: Request, job: Job, topic: str) -> Outcome:
@@ -127,7 +130,7 @@ class Connection:
             EngineError: no answer came.
         """
         with _sentences(), contextlib.ExitStack() as held:
-            resource = RESOURCE_OF_JOB.get(request.task, JOB_RESOURCE)
+            resource = RESOURCE_OF_TASK.get(request.task, JOB_RESOURCE)
             self._require_worker(resource)
             if resource == ESTIMATE_RESOURCE:
                 held.enter_context(self.training_worker.held())

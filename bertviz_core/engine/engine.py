@@ -24,7 +24,8 @@ class Engine(abc.ABC):
     """Runs tasks by name. Safe to use from several threads.
 
     A call waits for its answer. A job runs on while its caller asks now and then
-    how far it is; jobs run one at a time, so that they leave room for calls.
+    how far it is; jobs run one at a time, so that they leave room for calls, but that
+    downloads hold up none.
 
     Args:
         module: defines the tasks, as the dicts `TASKS` and `JOB_TASKS`.

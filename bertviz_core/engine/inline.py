@@ -9,6 +9,7 @@ from bertviz_core.engine import dispatch
 from bertviz_core.engine.dispatch import Outcome, Request, is_closed_error
 from bertviz_core.engine.engine import Engine
 from bertviz_core.engine.jobs import Job, JobCancelled
+from bertviz_core.engine.worker_specs import DOWNLOAD_RESOURCE, RESOURCE_OF_TASK
 
 
 class InlineEngine(Engine):
@@ -29,6 +30,7 @@ class InlineEngine(Engine):
     ) -> None:
         super().__init__(module, training_module)
         self._one_job = threading.Lock()
+        self._one_download = threading.Lock()
         self._is_closed = False
 
     def close(self) -> None:
@@ -46,7 +48,8 @@ class InlineEngine(Engine):
             if job.status.state == "cancelled":
                 raise JobCancelled
 
-        with self._one_job:
+        is_download = RESOURCE_OF_TASK.get(request.task) == DOWNLOAD_RESOURCE
+        with self._one_download if is_download else self._one_job:
             if job.status.state == "cancelled":
                 return Outcome(is_cancelled=True)
             progress(0.0, "")

@@ -269,6 +269,9 @@ def _nanny(scheduler_address: str, spec: WorkerSpec) -> Any:
             scheduler_address,
             name=spec.name,
             nthreads=spec.num_threads,
+            # Each may use the machine's memory. Dask's own choice is a share by threads
+            # and cores: two threads on 16 cores are killed at an eighth of the memory.
+            memory_limit=1.0,
             resources=dict(spec.resources),
             preload=[PRELOAD],
             host=HOST,

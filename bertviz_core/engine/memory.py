@@ -12,11 +12,12 @@ import dataclasses
 import gc
 import os
 import threading
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bertviz_core.checkpoints.versions import version_of
 from bertviz_core.engine.cache import BoundedCache
 from bertviz_core.errors import EngineError
 from bertviz_core.trace import Trace
@@ -40,7 +41,10 @@ def explorer(model: str) -> Explorer:
     Raises:
         CheckpointError: it cannot be opened.
     """
-    return EXPLORERS.get(model, lambda: _open(model))
+    version = version_of(model)
+    # What its folder held before is of no use any more.
+    EXPLORERS.forget(lambda opened: opened[0] == model and opened[1] != version)
+    return EXPLORERS.get((model, version), lambda: _open(model))
 
 
 def whole_trace(
@@ -59,7 +63,8 @@ def words_of(model: str) -> WordVectors:
     """
     from bertviz_core.experiments.word_vectors import word_vectors
 
-    return WORDS.get(model, lambda: word_vectors(explorer(model)))
+    key = (model, version_of(model))
+    return WORDS.get(key, lambda: word_vectors(explorer(model)))
 
 
 def num_forward_passes() -> int:
@@ -70,9 +75,9 @@ def num_forward_passes() -> int:
 
 def forget(model: str) -> None:
     """Drops a model and its answers: its name may mean other weights now."""
-    EXPLORERS.forget(lambda opened: opened == model)
+    EXPLORERS.forget(lambda key: key[0] == model)
     ANSWERS.forget(lambda key: key[1] == model)
-    WORDS.forget(lambda opened: opened == model)
+    WORDS.forget(lambda key: key[0] == model)
 
 
 def _open(model: str) -> Explorer:
@@ -90,16 +95,19 @@ def give_memory_back() -> None:
 
 
 def num_bytes(answer: Any) -> int:
-    """What the arrays of a dataclass take, those of dataclasses within it too."""
-    values = [getattr(answer, field.name) for field in dataclasses.fields(answer)]
-    return sum(
-        value.nbytes
-        if isinstance(value, np.ndarray)
-        else num_bytes(value)
-        if dataclasses.is_dataclass(value)
-        else 0
-        for value in values
-    )
+    """What arrays and text take, in dataclasses and collections of them too."""
+    if isinstance(answer, np.ndarray):
+        return answer.nbytes
+    if isinstance(answer, (str, bytes)):
+        return len(answer)
+    if dataclasses.is_dataclass(answer):
+        names = (field.name for field in dataclasses.fields(answer))
+        return sum(num_bytes(getattr(answer, name)) for name in names)
+    if isinstance(answer, dict):
+        return sum(num_bytes(part) for item in answer.items() for part in item)
+    if isinstance(answer, (tuple, list, set, frozenset)):
+        return sum(map(num_bytes, answer))
+    return 0
 
 
 def _setting(name: str, default: int) -> int:
@@ -126,14 +134,24 @@ class _Retired:
             self.num_forward_passes += explorer.num_forward_passes
 
 
+class _Answers(BoundedCache[tuple[Hashable, ...], Any]):
+    """Answers by question and model: that of a folder that changed is no answer."""
+
+    def get(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
+        return super().get((*key, version_of(str(key[1]))), make)
+
+
 RETIRED = _Retired()
-EXPLORERS: BoundedCache[str, Explorer] = BoundedCache(
+# Keys begin with the model, and `version_of` it.
+EXPLORERS: BoundedCache[tuple[str, str], Explorer] = BoundedCache(
     max(1, _setting(MAX_MODELS, DEFAULT_MAX_MODELS)), on_drop=RETIRED.add
 )
-ANSWERS: BoundedCache[tuple[Hashable, ...], Any] = BoundedCache(
-    _setting(MAX_TRACE_MEGABYTES, DEFAULT_MAX_TRACE_MEGABYTES) * 2**20, num_bytes
+ANSWERS = _Answers(
+    _setting(MAX_TRACE_MEGABYTES, DEFAULT_MAX_TRACE_MEGABYTES) * 2**20,
+    num_bytes,
+    weight_of_key=num_bytes,
 )
 # That of BERT-base takes 94 MB and is kept alone.
-WORDS: BoundedCache[str, WordVectors] = BoundedCache(
+WORDS: BoundedCache[tuple[str, str], WordVectors] = BoundedCache(
     2**27, lambda words: words.table.vectors.nbytes
 )

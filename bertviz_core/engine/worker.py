@@ -1,9 +1,9 @@
 """What a Dask worker runs for the engine. Used by name on both sides.
 
 A cluster that is not started by the engine gives its workers these options:
-`dask worker tcp://… --nthreads 3 --resources "call=2 job=1" --preload
-bertviz_core.engine.worker`, and the one that trains `--nthreads 2 --resources "train=1
-estimate=1"`.
+`dask worker tcp://… --nthreads 5 --resources "call=2 job=1 download=1 upload=1"
+--memory-limit 1.0 --preload bertviz_core.engine.worker`, and the one that trains
+`--nthreads 2 --resources "train=1 estimate=1"` with the rest alike.
 """
 
 from __future__ import annotations

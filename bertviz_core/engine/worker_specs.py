@@ -9,22 +9,29 @@ from dataclasses import dataclass, field
 from bertviz_core.errors import EngineError
 
 # What tasks ask for one of, and so which worker takes them and how many at a time:
-# questions of pages; jobs; the timed steps of an estimate; trainings.
+# questions of pages; jobs; the timed steps of an estimate; trainings; models that come
+# from the hub, for an hour on a slow line, or in a zip file.
 CALL_RESOURCE, JOB_RESOURCE = "call", "job"
 ESTIMATE_RESOURCE, TRAIN_RESOURCE = "estimate", "train"
+DOWNLOAD_RESOURCE, UPLOAD_RESOURCE = "download", "upload"
 # A worker of Dask looks at the first of its waiting tasks alone: one whose resource is
 # taken holds up all behind it. So what is soon over comes before what takes long.
 PRIORITIES = {
-    CALL_RESOURCE: 3,
+    CALL_RESOURCE: 4,
+    UPLOAD_RESOURCE: 3,
     ESTIMATE_RESOURCE: 2,
     JOB_RESOURCE: 1,
+    DOWNLOAD_RESOURCE: 0,
     TRAIN_RESOURCE: 0,
 }
-# Jobs that ask for something else than `JOB_RESOURCE`: they run where trainings do,
-# whose worker may use up the memory without harm to those who read.
-RESOURCE_OF_JOB = {
+# Tasks that ask for something else than what is said of all calls, or jobs. The first
+# two run where trainings do, whose worker may use up the memory without harm to those
+# who read; the others wait for a network or a disk, and nobody else shall.
+RESOURCE_OF_TASK = {
     "estimate_training": ESTIMATE_RESOURCE,
     "pretrain_tiny": ESTIMATE_RESOURCE,
+    "download_model": DOWNLOAD_RESOURCE,
+    "add_upload": UPLOAD_RESOURCE,
 }
 READING, TRAINING = "reading", "training"
 SLOTS_VARIABLE = "BERTVIZ_TRAINING_SLOTS"
@@ -50,13 +57,19 @@ class WorkerSpec:
 def worker_specs(num_cores: int) -> tuple[WorkerSpec, ...]:
     """The workers of a local cluster.
 
-    One reads: two calls at a time, and a job beside them.
+    One reads: two calls at a time, and beside them a job, a download and an upload.
 
     Args:
         num_cores: of this machine, or of the share that the process may use.
     """
-    resources = {CALL_RESOURCE: 2, JOB_RESOURCE: 1}
-    return (WorkerSpec(READING, 3, resources, _environment(num_cores)),)
+    resources = {
+        CALL_RESOURCE: 2,
+        JOB_RESOURCE: 1,
+        DOWNLOAD_RESOURCE: 1,
+        UPLOAD_RESOURCE: 1,
+    }
+    num_threads = sum(resources.values())
+    return (WorkerSpec(READING, num_threads, resources, _environment(num_cores)),)
 
 
 def training_spec(num_cores: int) -> WorkerSpec:

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.analysis.map_quality import MapQuality
-from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER, cache_folder
+from bertviz_core.cached_files import cache_path
+from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
 from bertviz_core.experiments.map_results import VocabularyMap
 
 _STEPS = 65_535
@@ -135,4 +136,4 @@ def _beside(folder: Path, num_axes: int) -> Path:
 
 
 def _in_cache(digest: str, num_axes: int) -> Path:
-    return cache_folder() / "vocabulary_maps" / f"{digest[:32]}_{num_axes}d.npz"
+    return cache_path() / "vocabulary_maps" / f"{digest[:32]}_{num_axes}d.npz"

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from bertviz_core.cached_files import cache_folder
+from bertviz_core.cached_files import cache_folder, cache_path
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.finetune.table_encoding import refuse_other_formats
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, lease_seconds
@@ -272,7 +272,7 @@ def sweep(is_in_use: Callable[[Path], bool]) -> None:
         is_in_use: whether a process takes care of the run in this folder; it ends
             the run first.
     """
-    if not (cache_folder() / _FOLDER).is_dir():
+    if not (cache_path() / _FOLDER).is_dir():
         return
     for folder in tables_folder().iterdir():
         if is_abandoned(folder):

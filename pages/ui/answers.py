@@ -42,7 +42,8 @@ def describe_model(model: str) -> ModelInfo:
     return info
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+# Two numbers, four places and a string for each token: 20 MB for the longest text.
+@st.cache_data(max_entries=64, max_size="32MB", show_spinner=False)
 def tokenize(
     model: str, text: str, pair: str | None = None, cut: bool = False
 ) -> TokenizedText:

@@ -17,6 +17,7 @@ from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.language import current_language, t
+from pages.ui.on_disk import ask_anew_if_changed
 
 # In the address of a link to another page: the model to choose there. The choice itself
 # would not do, as the session remembers the one before.
@@ -83,6 +84,7 @@ def model_picker() -> str:
     with shown_to_user(offer=offer), model_at_work():
         _require_allowed(model, entries)
         if not _must_be_downloaded(model, entries):
+            ask_anew_if_changed(model)
             describe_model(model)
             _keep_on_loan(model)
             return model

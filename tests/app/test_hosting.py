@@ -1,11 +1,21 @@
 """What the server does for the pages."""
 
+import asyncio
 import logging
+import runpy
 import socket
+import sys
+from pathlib import Path
 
+import pytest
+import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
+from pages.ui import hosting
 from pages.ui.hosting import send_at_once
+
+ROOT = Path(__file__).parents[2]
 
 
 def failing_script(template):
@@ -36,6 +46,30 @@ def test_an_error_of_the_user_in_a_callback_is_its_own_sentence(client):
     app = run("There is no text to look at. Type a sentence.")
     assert app.session_state["handled"]
     assert "no text to look at" in app.error[0].value
+
+
+@pytest.mark.parametrize("script", ["app.py", "server.py"])
+def test_the_server_warms_the_engine_up_before_it_serves_and_closes_it(
+    monkeypatch, script
+):
+    given, happened = [], []
+    monkeypatch.setenv("BERTVIZ_MODELS", "any")  # what `server.py` sets ends here
+    monkeypatch.setattr(st, "App", lambda *_, **options: given.append(options))
+    monkeypatch.setattr(hosting, "warm_up", lambda: happened.append("warm-up"))
+    monkeypatch.setattr(hosting, "close", lambda: happened.append("close"))
+    monkeypatch.setattr(
+        PagesManager, "uses_pages_directory", PagesManager.uses_pages_directory
+    )
+    monkeypatch.setattr(sys, "setswitchinterval", lambda _: None)
+    runpy.run_path(str(ROOT / script))
+    (options,) = given
+
+    async def serve():
+        async with options["lifespan"](None):
+            happened.append("serves")
+
+    asyncio.run(serve())
+    assert happened == ["warm-up", "serves", "close"]
 
 
 def test_a_connection_does_not_hold_small_messages_back():

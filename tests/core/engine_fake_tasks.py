@@ -45,6 +45,11 @@ def wait_for(path, started=None):
     return path
 
 
+def add_upload(path, started):
+    """A zip file that takes its time."""
+    return wait_for(path, started)
+
+
 def warm_up(model):
     Path(model).touch()
 
@@ -56,6 +61,12 @@ def count(progress, steps, gate):
     for step in range(steps):
         progress(0.5 + step / steps / 2, "more")
     return steps
+
+
+def download_model(progress, name):
+    """A slow line: the name is the file that is waited for."""
+    progress(0.5, "half")
+    return wait_for(name)
 
 
 def run_for_ever(progress, started, stopped):
@@ -84,7 +95,10 @@ def swallow(progress, started, stopped):
 TASKS = {
     task.__name__: task
     for task in (
-        echo, process_id, refuse, break_on, die_until, die, wait_for, warm_up
+        echo, process_id, refuse, break_on, die_until, die, wait_for, add_upload,
+        warm_up,
     )
 }  # fmt: skip
-JOB_TASKS = {task.__name__: task for task in (count, run_for_ever, fail, swallow)}
+JOB_TASKS = {
+    task.__name__: task for task in (count, download_model, run_for_ever, fail, swallow)
+}

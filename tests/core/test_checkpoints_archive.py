@@ -186,6 +186,16 @@ def test_too_many_files(tmp_path, monkeypatch):
     assert "too many files" in refusal(tmp_path, path)
 
 
+def test_a_huge_list_of_files_is_refused_before_it_is_parsed(tmp_path, monkeypatch):
+    files = [*files_of(HF), *((f"{index}.txt", b"") for index in range(100))]
+    path = write_zip(tmp_path / "many.zip", files)
+    made = []
+    monkeypatch.setattr(zipfile, "ZipInfo", lambda *_: made.append(1))
+    monkeypatch.setattr(archive, "MAX_DIRECTORY_BYTES", 2_000)
+    assert "lists too many files" in refusal(tmp_path, path)
+    assert made == []
+
+
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_two_files_of_one_name(tmp_path):
     files = [*files_of(HF), ("config.json", b"{}")]
@@ -226,6 +236,28 @@ def test_a_zip_with_a_flipped_bit(tmp_path):
     start = data.index(b"bert.encoder.layer.0")
     data[start + 60_000] ^= 4
     path.write_bytes(data)
+    assert "damaged" in refusal(tmp_path, path)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_other_methods_than_the_usual_ones_are_not_tried(tmp_path, method, is_damaged):
+    """Python unpacks a piece of them at once, which may be gigabytes."""
+    path = write_zip(tmp_path / "m.zip", files_of(HF), method)
+    if is_damaged:
+        data = bytearray(path.read_bytes())
+        data[60:90] = b"\xff" * 30
+        path.write_bytes(data)
+    sentence = refusal(tmp_path, path)
+    assert f"method {method}" in sentence
+    assert "usual settings" in sentence
+
+
+def test_a_name_that_is_not_the_utf8_that_it_claims_to_be(tmp_path):
+    path = write_zip(tmp_path / "n.zip", [*files_of(HF), ("café.txt", b"")])
+    data = path.read_bytes()
+    assert data.count("café".encode()) == 2
+    path.write_bytes(data.replace("café".encode(), b"caf\xff\xfe"))
     assert "damaged" in refusal(tmp_path, path)
 
 

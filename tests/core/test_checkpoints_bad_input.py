@@ -198,6 +198,25 @@ def test_a_config_with_other_layers_than_the_weights(tmp_path, layers):
     assert "3 layers" in sentence
 
 
+def test_one_weight_cannot_speak_for_a_billion_layers(tmp_path):
+    weights = weights_of_hf() | {
+        "bert.encoder.layer.999999998.x": np.ones(1, "float32")
+    }
+    folder = hf_copy(tmp_path, weights, {"num_hidden_layers": 999_999_999})
+    sentence = refusal(folder)
+    assert "num_hidden_layers=999999999" in sentence
+    assert f"{len(weights)} layers" in sentence
+
+
+@pytest.mark.parametrize("copy", [hf_copy, google_copy])
+def test_far_too_many_weights_are_refused(tmp_path, monkeypatch, copy):
+    folder = copy(tmp_path)
+    monkeypatch.setattr("bertviz_core.checkpoints.stored.MAX_NAMES", 30)
+    sentence = refusal(folder)
+    assert "far too many weights" in sentence
+    assert "at most 30" in sentence
+
+
 def test_google_sizes_are_compared_too(tmp_path):
     folder = google_copy(tmp_path, config={"intermediate_size": 46})
     sentence = refusal(folder)
@@ -289,6 +308,32 @@ def test_a_vocabulary_longer_than_the_embeddings(tmp_path):
         file.write("one\nmore\n")
     sentence = refusal(folder)
     assert "63 word pieces for 61 word embeddings" in sentence
+
+
+def without_tokenizer(monkeypatch):
+    def build(*_, **__):
+        raise AssertionError("a tokenizer was built")
+
+    monkeypatch.setattr("bertviz_core.tokenizer.BertTokenizer.__init__", build)
+
+
+def test_a_vocabulary_too_long_is_refused_before_a_tokenizer_is_built(
+    tmp_path, monkeypatch
+):
+    folder = hf_copy(tmp_path)
+    with (folder / "vocab.txt").open("a") as file:
+        file.writelines(f"{number}\n" for number in range(100_000))
+        file.write("\n" * 100)  # blank lines at the end do not count
+    without_tokenizer(monkeypatch)
+    assert "100061 word pieces for 61 word embeddings" in refusal(folder)
+
+
+def test_so_is_one_in_a_tokenizer_json(tmp_path, monkeypatch):
+    folder = hf_copy(tmp_path, without=["vocab.txt"])
+    vocab = {str(number): number for number in range(1_000)}
+    (folder / "tokenizer.json").write_text(json.dumps({"model": {"vocab": vocab}}))
+    without_tokenizer(monkeypatch)
+    assert "1000 word pieces for 61 word embeddings" in refusal(folder)
 
 
 def test_a_model_beyond_the_limit(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -20,7 +21,9 @@ from bertviz_core.checkpoints.library import (
     suggested_models,
 )
 from bertviz_core.errors import CheckpointError
+from bertviz_core.experiments.stored_maps import find_map
 from bertviz_core.explorer import Explorer
+from bertviz_core.finetune import workplace
 from tests.core.checkpoint_copies import GOOGLE, HF, hf_copy, weights_of_hf
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -199,6 +202,78 @@ def test_the_uploads_that_were_not_used_for_the_longest_time_go(tmp_path):
     open_model(entries[0].model_id)  # is now the latest use
     catalogue.make_room_for_upload(needed_bytes=size, limit=3 * size)
     assert list_uploads() == (entries[0], entries[2])
+
+
+def left_over(name, num_bytes, age_seconds=0.0):
+    """What a process leaves that dies while it unpacks."""
+    folder = catalogue.uploads_folder() / name
+    (folder / "model").mkdir(parents=True)
+    (folder / "model" / "model.safetensors").write_bytes(b"x" * num_bytes)
+    for path in (*folder.rglob("*"), folder):
+        os.utime(path, (time.time() - age_seconds,) * 2)
+    return folder
+
+
+def test_what_a_process_that_died_left_half_unpacked_goes_after_an_hour(tmp_path):
+    entry = add_upload(zip_of(HF, tmp_path / "model.zip"))
+    gone = [left_over("unpack-old", 10, 3_700), left_over("f" * 64, 10, 3_700)]
+    at_work = left_over("unpack-young", 10, 3_500)
+    busy = left_over("unpack-busy", 10, 3_700)
+    os.utime(busy / "model" / "model.safetensors")
+    catalogue.make_room_for_upload(needed_bytes=1)
+    assert not any(folder.exists() for folder in gone)
+    assert at_work.is_dir()
+    assert busy.is_dir()
+    assert list_uploads() == (entry,)
+
+
+def test_what_is_being_unpacked_counts_against_the_room_for_uploads(tmp_path):
+    entry = add_upload(zip_of(HF, tmp_path / "model.zip"))
+    limit = 3 * entry.size_bytes
+    catalogue.make_room_for_upload(entry.size_bytes, limit)
+    assert list_uploads() == (entry,)
+    left_over("unpack-young", 2 * entry.size_bytes)
+    catalogue.make_room_for_upload(entry.size_bytes, limit)
+    assert list_uploads() == ()
+
+
+def test_a_zip_whose_process_died_before_the_entry_gets_one(tmp_path):
+    path = zip_of(HF, tmp_path / "model.zip")
+    open_model(str(path))
+    (upload,) = catalogue.cached_uploads()
+    (upload.folder.parent / catalogue.ENTRY_FILE).unlink()
+    open_model(str(path))
+    assert [model.folder for model in catalogue.cached_uploads()] == [upload.folder]
+
+
+def test_where_nothing_can_be_written_models_are_listed_and_opened(
+    tmp_path, monkeypatch
+):
+    path = zip_of(HF, tmp_path / "model.zip")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "file" / "cache"))
+    assert [entry.model_id for entry in list_models()] == [DEFAULT_MODEL]
+    assert list_uploads() == ()
+    assert open_model(str(HF)).model.config.vocab_size == 61
+    assert find_map(str(HF), "0" * 64, 2, 61) is None
+    workplace.sweep(lambda _: False)
+    for write in (
+        lambda: add_upload(path),
+        lambda: catalogue.hub_folder("some--model"),
+        lambda: workplace.keep_table(b"a,b"),
+    ):
+        with pytest.raises(CheckpointError, match="BERTVIZ_CACHE"):
+            write()
+
+
+def test_a_user_without_a_home_has_models_too(monkeypatch):
+    def unknown(*_):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", unknown)
+    for name in ("BERTVIZ_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert DEFAULT_MODEL in {entry.model_id for entry in list_models()}
 
 
 def test_a_server_for_strangers_opens_no_paths(tmp_path, monkeypatch):

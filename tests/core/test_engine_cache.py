@@ -51,6 +51,13 @@ def test_weights_add_up_to_the_limit_and_no_further():
     assert cache.values() == ["bbbb", "ccc", "d"]
 
 
+def test_what_is_kept_under_a_long_key_weighs_more():
+    cache = BoundedCache(10, weight_of=len, weight_of_key=len)
+    for key, value in (("aaaa", "b"), ("cccc", "d"), ("e", "f")):
+        cache.get(key, made(value, []))
+    assert cache.values() == ["d", "f"]
+
+
 def test_the_newest_value_stays_however_heavy_and_alone():
     log = []
     cache = BoundedCache(3, weight_of=len)

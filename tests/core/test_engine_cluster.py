@@ -3,15 +3,20 @@
 The tasks are small functions; `test_engine_models.py` runs the real ones.
 """
 
+import asyncio
 import os
 import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
+import distributed
 import psutil
 import pytest
+from distributed import worker_memory
 
+from bertviz_core.engine import local_cluster
 from bertviz_core.engine.cluster import ClusterEngine
+from bertviz_core.engine.worker_specs import training_spec, worker_specs
 from bertviz_core.errors import EngineError, TextError
 from tests.core import engine_fake_tasks
 from tests.core.engine_waiting import ended, wait_until
@@ -133,6 +138,59 @@ def test_a_job_that_waits_for_its_turn_holds_up_no_call(engine, tmp_path):
     assert "waiting" in {engine.job(first).state, engine.job(second).state}
     gate.touch()
     assert [ended(engine, job).result for job in (first, second)] == [2, 2]
+
+
+def test_a_download_on_a_slow_line_holds_up_nobody(engine, tmp_path):
+    gate, open_gate = tmp_path / "line", tmp_path / "open"
+    open_gate.touch()
+    downloads = [engine.start("download_model", name=str(gate)) for _ in range(2)]
+    wait_until(lambda: any(running(engine, job) for job in downloads))
+    job = engine.start("count", steps=2, gate=str(open_gate))
+    assert ended(engine, job).result == 2
+    states = {engine.job(job).state for job in downloads}
+    assert states == {"running", "waiting"}
+    gate.touch()
+    assert [ended(engine, job).result for job in downloads] == [str(gate)] * 2
+
+
+def test_uploads_leave_both_places_to_the_questions_of_pages(engine, tmp_path):
+    gate, began = tmp_path / "gate", [tmp_path / "first", tmp_path / "second"]
+    with ThreadPoolExecutor() as pool:
+        uploads = [
+            pool.submit(engine.call, "add_upload", path=str(gate), started=str(path))
+            for path in began
+        ]
+        wait_until(lambda: any(path.exists() for path in began))
+        questions = [
+            pool.submit(
+                engine.call, "wait_for", path=str(tmp_path / "all"), started=str(path)
+            )
+            for path in (tmp_path / "third", tmp_path / "fourth")
+        ]
+        wait_until((tmp_path / "third").exists)
+        wait_until((tmp_path / "fourth").exists)
+        assert not all(path.exists() for path in began)
+        (tmp_path / "all").touch()
+        gate.touch()
+        assert {call.result(60) for call in uploads} == {str(gate)}
+        assert {call.result(60) for call in questions} == {str(tmp_path / "all")}
+
+
+def test_a_worker_may_use_the_memory_of_the_machine_however_many_cores_it_has(
+    monkeypatch,
+):
+    # Bound when Dask is imported: what it takes for the number of cores.
+    monkeypatch.setattr(worker_memory.parse_memory_limit, "__defaults__", (64,))
+
+    async def limits():
+        return [
+            local_cluster._nanny("tcp://127.0.0.1:9", spec).memory_manager.memory_limit
+            for spec in (*worker_specs(64), training_spec(64))
+        ]
+
+    found = asyncio.run(limits())
+    assert len(found) == 2
+    assert all(limit >= distributed.system.MEMORY_LIMIT for limit in found)
 
 
 def test_a_second_server_uses_the_same_cluster(engine, tmp_path):

@@ -91,6 +91,17 @@ def test_jobs_run_one_at_a_time_and_a_waiting_one_can_be_cancelled(engine, tmp_p
     assert not (tmp_path / "a").exists()
 
 
+def test_a_job_ends_while_a_download_is_slow(engine, tmp_path):
+    line, gate = tmp_path / "line", tmp_path / "gate"
+    gate.touch()
+    download = engine.start("download_model", name=str(line))
+    wait_until(lambda: _running(engine, download))
+    assert ended(engine, engine.start("count", steps=3, gate=str(gate))).result == 3
+    assert engine.job(download).state == "running"
+    line.touch()
+    assert ended(engine, download).result == str(line)
+
+
 def test_calls_go_on_beside_a_job(engine, tmp_path):
     gate = tmp_path / "gate"
     job_id = engine.start("count", steps=2, gate=str(gate))

@@ -2,8 +2,10 @@
 
 import importlib
 import inspect
+import os
 import pkgutil
 import shutil
+import signal
 import threading
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from bertviz_core.engine.client import Client
 from bertviz_core.engine.cluster import ClusterEngine
 from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.errors import CheckpointError, EngineError, TextError
-from tests.core.checkpoint_copies import HF
+from tests.core.checkpoint_copies import HF, edit_config, hf_copy, weights_of_hf
 from tests.core.engine_waiting import ended
 
 MODEL = str(HF)
@@ -235,7 +237,74 @@ def test_the_weight_of_an_answer_is_that_of_its_arrays(inline):
     for trace, size in ((small, 4), (large, 8)):
         assert trace.attention_probs.shape == (3, 6, size, size)
         arrays = 4 * (3 * 6 * size * size + 4 * size * 30)
-        assert 0 <= memory.num_bytes(trace) - arrays < 50 * size
+        assert 0 <= memory.num_bytes(trace) - arrays - len(MODEL) < 50 * size
+
+
+def test_text_counts_in_the_weight_of_an_answer(inline):
+    from bertviz_core.engine import memory
+
+    text = "ab " * 5_000
+    answer = inline.trace(MODEL, text, None, True, ("pooled_output",))
+    assert memory.num_bytes(answer) > len(text)
+    assert memory.num_bytes(("ab", ["c", {"d": np.zeros(3)}], None, 5)) == 28
+    numbers = memory.ANSWERS._kept[("trace", MODEL, text, None, True, _version())]
+    assert numbers[1] > memory.num_bytes(numbers[0]) + len(text)
+
+
+def _version():
+    from bertviz_core.checkpoints.versions import version_of
+
+    return version_of(MODEL)
+
+
+def test_a_text_beyond_all_measure_is_refused_before_it_is_split(client):
+    with pytest.raises(TextError) as caught:
+        client.tokenize(MODEL, "a" * 150_000, "b" * 50_001, True)
+    assert caught.value.details == {"num_characters": 200_001, "limit": 200_000}
+    assert client.tokenize(MODEL, "a " * 100_000, None, True).was_cut
+
+
+def test_a_model_that_changed_on_the_disk_is_read_anew(client, tmp_path):
+    model, weights = hf_copy(tmp_path), weights_of_hf()
+    logits, norms = _numbers(client, model)
+    for name in ("bert.embeddings.word_embeddings", "cls.predictions.decoder"):
+        if f"{name}.weight" in weights:
+            weights[f"{name}.weight"] *= 2
+    other = hf_copy(tmp_path, weights, name="other")
+    os.replace(other / "model.safetensors", model / "model.safetensors")
+    new_logits, new_norms = _numbers(client, model)
+    assert np.abs(new_logits - logits).max() > 0.01
+    np.testing.assert_allclose(new_norms, 2 * norms, rtol=1e-6)
+    np.testing.assert_array_equal(_numbers(client, model)[0], new_logits)
+
+
+def _numbers(client, model):
+    return (
+        client.predict_masks(str(model), TEXT).logits,
+        np.asarray(client.word_norms(str(model))),
+    )
+
+
+def test_of_a_model_that_changed_the_older_one_is_dropped(inline, tmp_path):
+    from bertviz_core.engine import memory
+
+    inline.describe_model(MODEL)
+    model = hf_copy(tmp_path)
+    for note in ("first", "second"):
+        inline.describe_model(str(model))
+        edit_config(model, note=note)
+    inline.describe_model(str(model))
+    kept = [explorer.model_id for explorer in memory.EXPLORERS.values()]
+    assert kept == [MODEL, str(model)]
+
+
+def test_the_question_after_the_death_of_a_worker_loads_the_model_anew(cluster):
+    before = cluster.predict_masks(MODEL, TEXT).logits
+    (process,) = cluster._engine._connection().client.run(os.getpid).values()
+    os.kill(process, signal.SIGKILL)
+    after = cluster.predict_masks(MODEL, TEXT).logits
+    np.testing.assert_allclose(after, before, rtol=0, atol=1e-6)
+    assert cluster.forward_count() == 1  # in another process, with the model anew
 
 
 @pytest.mark.parametrize("received", ["two", "-1", "1.5", ""])

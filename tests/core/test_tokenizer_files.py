@@ -4,6 +4,7 @@ import json
 
 import pytest
 import transformers
+from tokenizers import AddedToken
 
 from bertviz_core.errors import BertVizError, ConfigError, TokenizerError
 from bertviz_core.tokenizer import SPECIAL_TOKENS, BertTokenizer
@@ -213,6 +214,101 @@ def test_a_folder_of_hugging_face_without_a_vocabulary_file_is_read(
     assert not ours.tokenize_chinese_chars
     for text in TEXTS:
         assert ours.encode(text).input_ids.tolist() == theirs(text)["input_ids"]
+
+
+ADDED = ["covid", AddedToken("[E1]", special=True), AddedToken("é", normalized=False)]
+ADDED_TEXTS = (
+    "a covid ab",
+    "acovidab COVID",
+    "[E1]a[E1] [e1] é É",
+    "[MASK] covid中covid",
+    "b dose doses",
+)
+
+
+def with_added_tokens(lower_case):
+    theirs = transformers.BertTokenizer(
+        vocab={token: index for index, token in enumerate(VOCABULARY)},
+        do_lower_case=lower_case,
+    )
+    # The last is of the vocabulary already.
+    assert theirs.add_tokens([*ADDED[:2], AddedToken("dose", single_word=True)]) == 3
+    theirs.add_tokens(ADDED[2:])
+    return theirs
+
+
+def assert_split_alike(ours, theirs):
+    for text in (*TEXTS, *ADDED_TEXTS):
+        expected = theirs(text, return_offsets_mapping=True)
+        actual = ours.encode(text)
+        assert actual.input_ids.tolist() == expected["input_ids"], text
+        assert list(map(tuple, actual.offsets)) == expected["offset_mapping"], text
+
+
+@pytest.mark.parametrize("lower_case", [True, False])
+def test_tokens_that_were_added_split_text_as_at_hugging_face(tmp_path, lower_case):
+    theirs = with_added_tokens(lower_case)
+    theirs.save_pretrained(tmp_path)
+    ours = BertTokenizer.from_folder(tmp_path)
+    assert ours.vocabulary == (*VOCABULARY, "covid", "[E1]", "dose")
+    assert "covid" in ours.encode("a covid").tokens
+    assert_split_alike(ours, theirs)
+
+
+def test_tokens_that_were_added_survive_saving(tmp_path):
+    theirs = with_added_tokens(True)
+    theirs.save_pretrained(tmp_path / "theirs")
+    (tmp_path / "ours").mkdir()
+    BertTokenizer.from_folder(tmp_path / "theirs").save(tmp_path / "ours")
+    saved = (tmp_path / "ours" / "vocab.txt").read_text("utf-8").split()
+    assert saved == list(VOCABULARY)
+    assert_split_alike(BertTokenizer.from_folder(tmp_path / "ours"), theirs)
+    again = transformers.BertTokenizer.from_pretrained(tmp_path / "ours")
+    assert_split_alike(BertTokenizer.from_folder(tmp_path / "ours"), again)
+
+
+def test_tokens_that_an_old_version_added_are_read(tmp_path):
+    write_vocabulary(tmp_path, lines(*VOCABULARY))
+    write_json(tmp_path, "added_tokens.json", {"covid": 10, "sars": 11})
+    ours = BertTokenizer.from_folder(tmp_path)
+    assert ours.encode("a sarscovid").tokens == ("[CLS]", "a", "sars", "covid", "[SEP]")
+    assert ours.encode("a sarscovid").input_ids.tolist() == [8, 1, 11, 10, 7]
+
+
+@pytest.mark.parametrize(
+    "added",
+    [{"covid": 11}, {"covid": 1}, {"covid": -1}, {"a": 10}, {"covid": 10, "sars": 10}],
+    ids=str,
+)
+def test_added_tokens_that_leave_a_gap_or_take_a_place_are_refused(tmp_path, added):
+    write_vocabulary(tmp_path, lines(*VOCABULARY))
+    write_json(tmp_path, "added_tokens.json", added)
+    with pytest.raises(TokenizerError, match="where the vocabulary ends"):
+        BertTokenizer.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        7,
+        [7],
+        [{"content": "covid"}],
+        [{"content": "covid", "id": True}],
+        [{"content": "covid", "id": "10"}],
+        [{"content": "", "id": 10}],
+        [{"content": "co\nvid", "id": 10}],
+        [{"content": 7, "id": 10}],
+        [{"content": "covid", "id": 10, "special": "no"}],
+        {"10": {"id": 10}},
+        {"ten": {"content": "covid"}},
+        {"covid": None},
+    ],
+    ids=str,
+)
+def test_added_tokens_that_cannot_be_understood_are_refused(tmp_path, added):
+    write_json(tmp_path, "tokenizer.json", tokenizer_json() | {"added_tokens": added})
+    with pytest.raises(TokenizerError, match="cannot be understood"):
+        BertTokenizer.from_folder(tmp_path)
 
 
 def test_keys_that_an_old_tokenizer_json_lacks_have_berts_values(tmp_path):

@@ -1,0 +1,36 @@
+"""Whether a model in a folder is still the one that was opened. Loads nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+# What a model is read from.
+_FILES = re.compile(
+    r"(bert_)?config\.json|vocab\.txt|(tokenizer(_config)?|added_tokens)\.json"
+    r"|.+\.safetensors(\.index\.json)?|.+\.index|.+\.data-\d{5}-of-\d{5}"
+)
+
+
+def version_of(model_id: str) -> str:
+    """Tells a model from another one in the same place, without reading it.
+
+    Args:
+        model_id: any.
+
+    Returns:
+        Names, times and sizes of the files of a folder, or of a zip file; "" for an
+        id that means the same model for ever, and where there is nothing.
+    """
+    if not model_id or os.environ.get("BERTVIZ_MODELS") == "listed":
+        return ""
+    path = Path(os.path.expanduser(model_id))  # raises nothing, unlike the method
+    try:
+        paths = [path]
+        if path.is_dir():
+            paths = [file for file in path.iterdir() if _FILES.fullmatch(file.name)]
+        found = [(file.name, file.stat()) for file in sorted(paths)]
+    except (OSError, ValueError):
+        return ""
+    return repr([(name, stat.st_mtime_ns, stat.st_size) for name, stat in found])
