@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from bertviz_core.experiments.word_results import ShuffledTest
+from bertviz_core.experiments.sentence_pair_results import ShuffledTest
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import next_sentences_figure
 from bertviz_core.sentence_splitting import neighbouring_sentences
