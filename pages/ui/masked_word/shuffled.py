@@ -98,8 +98,11 @@ def _test(model: str, text: str, pairs: tuple[tuple[str, str], ...], seed: int) 
             )
     _show(own, pairs)
     if len(pairs) == len(neighbouring_sentences(text)):
+        template = masked_sentences.SHUFFLED_TEST
+        if other is not None:
+            template = masked_sentences.SHUFFLED_TEST_TWICE
         show_code(
-            masked_sentences.SHUFFLED_TEST,
+            template,
             name="masked_shuffled",
             model=model,
             text=text,
