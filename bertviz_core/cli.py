@@ -202,9 +202,7 @@ def _predict(
     return {
         "model": explorer.model_id,
         "tokens": list(predictions.tokenized.tokens),
-        "masks": list(
-            _masks(predictions, explorer.tokenizer.vocabulary, top_k, temperature)
-        ),
+        "masks": list(_masks(predictions, explorer.vocabulary, top_k, temperature)),
     }
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bertviz_core.analysis.wordlists import name_of_empty
 from bertviz_core.errors import CheckpointError, TextError, require_characters
 from bertviz_core.interventions import Interventions
 from bertviz_core.model.compiled import CompiledForward
@@ -60,6 +62,17 @@ class Explorer:
         from bertviz_core.checkpoints.library import open_model
 
         return cls(open_model(model_id, progress))
+
+    @functools.cached_property
+    def vocabulary(self) -> tuple[str, ...]:
+        """A name for each of the V word embeddings, by id.
+
+        Some checkpoints have more rows than word pieces; their logits have as many.
+        Such a row is called `[row 57]`.
+        """
+        words = self.tokenizer.vocabulary
+        spare = range(len(words), self.config.vocab_size)
+        return (*words, *map(name_of_empty, spare))
 
     def info(self) -> ModelInfo:
         """Describes the model in plain values."""

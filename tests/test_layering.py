@@ -38,6 +38,7 @@ LIGHT = (
     "bertviz_core.experiments.layer_results",
     "bertviz_core.experiments.map_results",
     "bertviz_core.experiments.neuron_results",
+    "bertviz_core.experiments.sentence_pair_results",
     "bertviz_core.experiments.step_results",
     "bertviz_core.experiments.step_table",
     "bertviz_core.experiments.word_results",

@@ -10,6 +10,7 @@ import numpy as np
 # Written out, because the tokenizer module, which has the list, is not light.
 _SPECIAL = frozenset(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))
 _UNUSED = re.compile(r"\[unused\d+\]")
+_EMPTY = re.compile(r"\[row \d+\]")
 # The blocks that BERT's tokenizer takes for Chinese characters
 # (google-research/bert, `tokenization.py`, `_is_chinese_char`).
 _CJK_BLOCKS = (
@@ -52,9 +53,22 @@ def is_cjk(token: str) -> bool:
     return any(low <= ord(c) <= high for c in token for low, high in _CJK_BLOCKS)
 
 
+def name_of_empty(row: int) -> str:
+    """What a row of the embeddings is called that no word belongs to.
+
+    No text has such a piece: BERT cuts brackets off words.
+    """
+    return f"[row {row}]"
+
+
 def is_empty(token: str) -> bool:
-    """Whether the row of the embeddings has no word."""
-    return not token
+    """Whether it is the name of a row that no word belongs to: `[row 57]`."""
+    return _EMPTY.fullmatch(token) is not None
+
+
+def is_sign(token: str) -> bool:
+    """Whether it is a name in brackets, which no text holds as a word: `[SEP]`."""
+    return len(token) > 1 and token.startswith("[") and token.endswith("]")
 
 
 KINDS: dict[str, Callable[[str], bool]] = {
@@ -71,7 +85,7 @@ def entries_of_kind(tokens: Sequence[str], kind: str) -> np.ndarray:
     """Which entries are of a kind.
 
     Args:
-        tokens: V entries; "" for a row without a word.
+        tokens: V entries; `[row 57]` for a row without a word.
         kind: of `KINDS`; an entry may be of several, as `##红`.
 
     Returns:
@@ -89,7 +103,7 @@ def entries_without(tokens: Sequence[str], kinds: Collection[str]) -> np.ndarray
     """Which entries are of none of these kinds, bool `[V]`.
 
     Args:
-        tokens: V entries; "" for a row without a word.
+        tokens: V entries; `[row 57]` for a row without a word.
         kinds: of `KINDS`; none leaves everything in.
 
     Raises:
@@ -117,7 +131,7 @@ def main_kinds(tokens: Sequence[str]) -> np.ndarray:
     """The one kind that says most about each entry.
 
     Args:
-        tokens: V entries; "" for a row without a word.
+        tokens: V entries; `[row 57]` for a row without a word.
 
     Returns:
         int64 `[V]`, indices into `MAIN_KINDS`.

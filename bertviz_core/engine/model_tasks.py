@@ -52,8 +52,8 @@ def describe_model(model: str) -> ModelInfo:
 
 
 def vocabulary(model: str) -> tuple[str, ...]:
-    """The word pieces of a model, by id."""
-    return explorer(model).tokenizer.vocabulary
+    """The word pieces of a model, by id; `[row 57]` for a row without a word."""
+    return explorer(model).vocabulary
 
 
 def tokenize(

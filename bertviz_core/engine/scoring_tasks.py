@@ -6,12 +6,11 @@ from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import ANSWERS, explorer
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.layer_results import Attribution, RandomWeightsCheck
+from bertviz_core.experiments.sentence_pair_results import NextSentence, ShuffledTest
 from bertviz_core.experiments.word_results import (
     EveryPosition,
     MinimalPair,
-    NextSentence,
     SentenceScore,
-    ShuffledTest,
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import ANSWERS, explorer
 from bertviz_core.experiments.chain_results import (
@@ -19,6 +21,9 @@ from bertviz_core.experiments.word_results import (
     WholeWords,
     WordScore,
 )
+
+# About as often a job shows what it has so far: more often than anybody looks.
+LOOK_SECONDS = 0.25
 
 
 def fill_masks(model: str, text: str, mode: str, top_k: int = 10) -> JointFilling:
@@ -149,10 +154,20 @@ def start_chain(
 def run_chain(
     progress: Progress, model: str, state: GibbsState, num_steps: int
 ) -> GibbsRun:
-    """Takes steps of a Gibbs chain."""
+    """Takes steps of a Gibbs chain; shows those so far, see `GibbsRun.from_dict`."""
     from bertviz_core.experiments import gibbs
 
-    return gibbs.run_chain(explorer(model), state, num_steps, progress)
+    opened = explorer(model)
+    run = gibbs.run_chain(opened, state, 0)
+    num_more = 1
+    while left := num_steps - run.num_steps:
+        began = time.monotonic()
+        more = gibbs.run_chain(opened, run.end, min(num_more, left))
+        run = run.then(more)
+        progress(run.num_steps / num_steps, "gibbs", run.to_dict())
+        if time.monotonic() - began < LOOK_SECONDS / 2:
+            num_more *= 2
+    return run
 
 
 def best_pairs(

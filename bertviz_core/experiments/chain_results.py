@@ -5,14 +5,24 @@ C is the number of chains, S of steps, T of tokens, F of places that may change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from bertviz_core.trace import FrozenArrays
 
 ORDERS = ("random", "in_order")
+# Of a run; what is told of it while it goes on.
+_STEPS = {
+    "positions": "int32",
+    "old_ids": "int32",
+    "new_ids": "int32",
+    "log_probs": "float64",
+    "entropy_bits": "float64",
+}
 
 
 @dataclass(frozen=True)
@@ -138,6 +148,38 @@ class GibbsRun(FrozenArrays):
         input_ids[self.positions[:step, chain]] = self.new_ids[:step, chain]
         return tuple(self.words[int(index)] for index in input_ids)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Its steps in lists, as a job tells them while it goes on."""
+        return {name: getattr(self, name).tolist() for name in _STEPS}
+
+    @classmethod
+    def from_dict(
+        cls, start: GibbsState, raw: Mapping[str, Any], vocabulary: Sequence[str]
+    ) -> GibbsRun:
+        """Reads what `to_dict` has written.
+
+        Args:
+            start: the state that the run began with.
+            raw: sequences of any kind.
+            vocabulary: names of the model's words, by id.
+        """
+        shape = (-1, len(start.input_ids))
+        steps = {
+            name: np.array(raw[name], dtype).reshape(shape)
+            for name, dtype in _STEPS.items()
+        }
+        input_ids, chains = start.input_ids.copy(), np.arange(len(start.input_ids))
+        for positions, ids in zip(steps["positions"], steps["new_ids"], strict=True):
+            input_ids[chains, positions] = ids
+        step = start.step + len(steps["positions"])
+        occurring = np.union1d(start.input_ids, steps["new_ids"])
+        return cls(
+            start=start,
+            end=dataclasses.replace(start, step=step, input_ids=input_ids),
+            words={int(index): vocabulary[index] for index in occurring},
+            **steps,
+        )
+
     def then(self, later: GibbsRun) -> GibbsRun:
         """This run and the one that went on from its end, as one.
 
@@ -152,16 +194,12 @@ class GibbsRun(FrozenArrays):
                 f"end.step={self.end.step}, start.step={later.start.step}."
             )
 
-        def joined(name: str) -> np.ndarray:
-            return np.concatenate([getattr(self, name), getattr(later, name)])
-
         return GibbsRun(
             start=self.start,
             end=later.end,
-            positions=joined("positions"),
-            old_ids=joined("old_ids"),
-            new_ids=joined("new_ids"),
-            log_probs=joined("log_probs"),
-            entropy_bits=joined("entropy_bits"),
             words={**self.words, **later.words},
+            **{
+                name: np.concatenate([getattr(self, name), getattr(later, name)])
+                for name in _STEPS
+            },
         )

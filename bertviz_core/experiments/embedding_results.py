@@ -65,7 +65,7 @@ class EmbeddingTables(FrozenArrays):
 
     Args:
         model_id: which model.
-        tokens: V entries of the vocabulary; "" for a row without a word.
+        tokens: V entries of the vocabulary; `[row 57]` for a row without a word.
         word: float32 `[V, H]`.
         position: float32 `[P, H]`.
         segment: float32 `[S, H]`.

@@ -137,8 +137,8 @@ def best_pairs(
         log_prob_backward=backward[order],
         log_prob_independent=search.alone[0, pairs[:, 0]]
         + search.alone[1, pairs[:, 1]],
-        bound_forward=search.bound(0, top_k),
-        bound_backward=search.bound(1, top_k),
+        bound_forward=search.bound(0, pairs),
+        bound_backward=search.bound(1, pairs),
     )
 
 
@@ -176,11 +176,22 @@ class _PairSearch:
         given = [self.given[side][a][b] for a, b in zip(first, second, strict=True)]
         return self.alone[side, first] + np.array(given)
 
-    def bound(self, side: int, top_k: int) -> float:
-        """Log-probability of the best word of a mask that was not tried."""
-        if top_k >= self.allowed.sum():
-            return -np.inf
-        return float(self.alone[side, self.ranked[side, top_k]])
+    def bound(self, side: int, shown: np.ndarray) -> float:
+        """Log-probability above which no pair is missing among those that are shown.
+
+        That of the best first word that was not tried, which no pair of it can
+        exceed, or of the best pair that was computed and is not shown.
+        """
+        given, alone = self.given[side], self.alone[side]
+        untried = self.allowed.copy()
+        untried[list(given)] = False
+        best = alone[untried].max(initial=-np.inf)
+        for first, log_probs in given.items():
+            hidden = self.allowed.copy()
+            hidden[shown[shown[:, side] == first, 1 - side]] = False
+            rest = log_probs[hidden].max(initial=-np.inf)
+            best = max(best, alone[first] + rest)
+        return float(best)
 
     def _try(self, side: int, ids: np.ndarray) -> None:
         new = [int(index) for index in ids if int(index) not in self.given[side]]

@@ -163,9 +163,8 @@ def is_word_allowed(explorer: Explorer) -> np.ndarray:
 
 
 def piece_names(explorer: Explorer, ids: Iterable[int]) -> tuple[str, ...]:
-    """The pieces of some ids; "" for a row of the embeddings without a word."""
-    words = explorer.tokenizer.vocabulary
-    return tuple(words[index] if index < len(words) else "" for index in ids)
+    """The pieces of some ids, see `Explorer.vocabulary`."""
+    return tuple(explorer.vocabulary[index] for index in ids)
 
 
 def _batch(rows: Sequence[Row], pad_token_id: int) -> dict[str, np.ndarray]:

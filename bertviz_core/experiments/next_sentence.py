@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from bertviz_core.analysis.logit_rows import log_softmax
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.masked_rows import Progress, Row, head_logits
-from bertviz_core.experiments.word_results import NextSentence, ShuffledTest
+from bertviz_core.experiments.sentence_pair_results import NextSentence, ShuffledTest
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import TokenizedText
 
@@ -52,9 +53,9 @@ def run_shuffled_test(
 ) -> ShuffledTest:
     """Asks about true pairs, and about the same firsts with seconds of others.
 
-    Every second text goes to another first text: the shuffle is a cycle through
-    all pairs in a random order, so none stays where it was. Pairs that are too
-    long are cut.
+    Every second text goes to another first text, at random, and never to one that
+    it follows or that is the very same text: of overlapping pairs (A, B), (B, C)
+    none becomes (B, B). Pairs that are too long are cut.
 
     Args:
         explorer: of a model with the next-sentence head.
@@ -64,7 +65,8 @@ def run_shuffled_test(
 
     Raises:
         CheckpointError: the model has no next-sentence head.
-        TextError: fewer than two pairs, or an empty text.
+        TextError: fewer than two pairs, pairs that have no such shuffle, or an
+            empty text.
     """
     explorer.require_head("nsp")
     if len(pairs) < 2:
@@ -73,7 +75,7 @@ def run_shuffled_test(
             "{num_pairs}. Add pairs.",
             num_pairs=len(pairs),
         )
-    partners = _shuffle(len(pairs), seed)
+    partners = _shuffle(pairs, seed)
     asked = [
         *pairs,
         *((pairs[i][0], pairs[partner][1]) for i, partner in enumerate(partners)),
@@ -98,12 +100,74 @@ def _read_pair(explorer: Explorer, first: str, second: str, cut: bool) -> Tokeni
     return explorer.tokenize(first, second, cut)
 
 
-def _shuffle(size: int, seed: int) -> np.ndarray:
-    """A partner for each, never itself, int `[size]`."""
-    order = np.random.default_rng(seed).permutation(size)
-    partners = np.empty(size, np.int64)
-    partners[order] = np.roll(order, -1)
+def _shuffle(pairs: Sequence[tuple[str, str]], seed: int) -> np.ndarray:
+    """Which pair each first text takes its second from, a permutation `[num_pairs]`.
+
+    Source:
+        Kuhn 1955, "The Hungarian Method for the Assignment Problem", section 2.
+    """
+    rng = np.random.default_rng(seed)
+    allowed = _may_be_shuffled(pairs)
+    partners, owners = np.full((2, len(pairs)), -1)
+    for newcomer in rng.permutation(len(pairs)):
+        if not _find_partner(int(newcomer), allowed, partners, owners, rng):
+            raise TextError(
+                "These pairs of texts cannot be shuffled: one text would come after "
+                "itself, or after one that it really follows. Received: {num_pairs} "
+                "pairs. Add sentences from elsewhere.",
+                num_pairs=len(pairs),
+            )
     return partners
+
+
+def _may_be_shuffled(pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+    """Which second text is new to which first text, bool `[firsts, seconds]`."""
+    numbers: dict[str, int] = {}
+    ids = [[numbers.setdefault(text, len(numbers)) for text in pair] for pair in pairs]
+    firsts, seconds = np.array(ids).T
+    allowed = firsts[:, None] != seconds
+    for first, second in ids:
+        allowed[np.ix_(firsts == first, seconds == second)] = False
+    return allowed
+
+
+def _find_partner(
+    newcomer: int,
+    allowed: np.ndarray,
+    partners: np.ndarray,
+    owners: np.ndarray,
+    rng: np.random.Generator,
+) -> bool:
+    """Gives a first text a second one; those that it takes it from move on.
+
+    Args:
+        newcomer: a first text without a second.
+        allowed: bool `[firsts, seconds]`.
+        partners: the second text of each first, -1 for none; changed.
+        owners: the first text of each second, -1 for none; changed.
+        rng: in which order to ask.
+
+    Returns:
+        Whether there is any way to do so.
+    """
+    asked_by: dict[int, int] = {}
+    waiting = deque([newcomer])
+    while waiting:
+        asker = waiting.popleft()
+        for second in rng.permutation(np.flatnonzero(allowed[asker])).tolist():
+            if second in asked_by:
+                continue
+            asked_by[second] = asker
+            if owners[second] >= 0:
+                waiting.append(int(owners[second]))
+                continue
+            free = second
+            while free >= 0:
+                first = asked_by[free]
+                owners[free] = first
+                partners[first], free = free, int(partners[first])
+            return True
+    return False
 
 
 def _probabilities(

@@ -50,7 +50,8 @@ def find_whole_words(
             alphabet: one beginning and `##` pieces, letters only.
         mask_index: which mask, left to right.
         pair: the second text.
-        beam: beginnings kept at each piece, and most words found.
+        beam: beginnings kept at each piece, and most words found. Words that the
+            tokenizer would cut into other pieces are none of them.
         progress: told after each piece; may raise to cancel.
 
     Raises:
@@ -71,22 +72,20 @@ def find_whole_words(
     tokenized = require_masks(explorer, text, pair)
     position = mask_position(tokenized, mask_index)
     choices = _choices(explorer, kind)
-    search = _Beam(beam)
+    search = _Beam(explorer, beam)
     for place in range(num_pieces):
         rows = [_row_at(tokenized, position, ids, num_pieces) for ids in search.ids]
         log_probs = log_softmax(all_word_logits(explorer, rows))
-        search.extend(log_probs, choices[min(place, 1)], place + 1 == num_pieces)
+        search.extend(log_probs, choices[min(place, 1)])
         if progress is not None:
             progress((place + 1) / num_pieces, "whole word")
-    kept = _is_written_so(explorer, search.ids)
-    ids = search.ids[kept]
     return WholeWords(
         model_id=explorer.model_id,
         tokenized=tokenized,
         position=position,
-        ids=ids,
-        tokens=tuple(piece_names(explorer, row) for row in ids),
-        log_probs=search.log_probs[kept],
+        ids=search.ids,
+        tokens=tuple(piece_names(explorer, row) for row in search.ids),
+        log_probs=search.log_probs,
         bound=search.bound,
     )
 
@@ -94,27 +93,57 @@ def find_whole_words(
 class _Beam:
     """The best beginnings so far, best first: `ids` and `log_probs` `[M, n]`."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, explorer: Explorer, size: int) -> None:
+        self.explorer, self.size = explorer, size
         self.ids = np.empty((1, 0), np.int64)
         self.log_probs = np.empty((1, 0))
         # A longer word is never likelier than its beginning: no beginning that was
         # dropped can have led to anything above this.
         self.bound = -np.inf
 
-    def extend(self, log_probs: np.ndarray, choices: np.ndarray, is_last: bool) -> None:
-        """Adds one of the chosen pieces to each beginning; keeps the best."""
+    def extend(self, log_probs: np.ndarray, choices: np.ndarray) -> None:
+        """Adds one of the chosen pieces to each beginning; keeps the best.
+
+        Only what the tokenizer writes so takes a place. WordPiece takes the longest
+        piece that fits, so a beginning that it cuts otherwise begins no word that
+        it cuts into these pieces.
+        """
         totals = self.log_probs.sum(axis=1)[:, None] + log_probs[:, choices]
         order = np.argsort(-totals, axis=None, kind="stable")
-        kept, dropped = order[: self.size], order[self.size : self.size + 1]
-        if len(dropped) and not is_last:
-            self.bound = max(self.bound, float(totals.ravel()[dropped[0]]))
-        beginning, choice = np.divmod(kept, len(choices))
-        new = choices[choice]
-        added = log_probs[beginning, new]
-        self.ids = np.concatenate([self.ids[beginning], new[:, None]], axis=1)
+        kept = np.empty(0, np.int64)
+        start, size = 0, 2 * self.size
+        # One more than is kept: the best of those that are dropped.
+        while len(kept) <= self.size and start < len(order):
+            some = order[start : start + size]
+            kept = np.append(kept, some[self._is_written_so(some, choices)])
+            start, size = start + size, 2 * size
+        if len(kept) > self.size:
+            self.bound = max(self.bound, float(totals.ravel()[kept[self.size]]))
+        beginning, choice = np.divmod(kept[: self.size], len(choices))
+        added = log_probs[beginning, choices[choice]]
+        self.ids = self._extended(kept[: self.size], choices)
         self.log_probs = np.concatenate(
             [self.log_probs[beginning], added[:, None]], axis=1
+        )
+
+    def _extended(self, places: np.ndarray, choices: np.ndarray) -> np.ndarray:
+        """The beginnings at these places of beginnings times choices, int `[m, n]`."""
+        beginning, choice = np.divmod(places, len(choices))
+        return np.concatenate([self.ids[beginning], choices[choice, None]], axis=1)
+
+    def _is_written_so(self, places: np.ndarray, choices: np.ndarray) -> np.ndarray:
+        """Which of them the tokenizer cuts into these very pieces, bool `[m]`.
+
+        A model never saw "play" + "##ing" where "playing" is a piece of its own.
+        """
+        ids = self._extended(places, choices)
+        words = [
+            "".join(p.removeprefix("##") for p in piece_names(self.explorer, row))
+            for row in ids
+        ]
+        cut = self.explorer.tokenizer.encode_many(words)
+        return np.array(
+            [found == row.tolist() for found, row in zip(cut, ids, strict=True)], bool
         )
 
 
@@ -156,18 +185,3 @@ def _row_at(tokenized: TokenizedText, position: int, ids: np.ndarray, size: int)
     """The text with a beginning written and the rest of the word masked."""
     word = [*ids.tolist(), *[tokenized.mask_token_id] * (size - len(ids))]
     return word_rows(tokenized, position, word)[len(ids)]
-
-
-def _is_written_so(explorer: Explorer, ids: np.ndarray) -> np.ndarray:
-    """Which words the tokenizer cuts into these very pieces, bool `[M]`.
-
-    A model never saw "play" + "##ing" where "playing" is a piece of its own.
-    """
-    words = [
-        "".join(piece.removeprefix("##") for piece in piece_names(explorer, row))
-        for row in ids
-    ]
-    cut = explorer.tokenizer.encode_many(words)
-    return np.array(
-        [found == row.tolist() for found, row in zip(cut, ids, strict=True)]
-    )

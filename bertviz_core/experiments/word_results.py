@@ -6,6 +6,7 @@ vocabulary. Logarithms are natural unless a name says bits. Rank 1 is the best.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,10 +91,9 @@ class PairFilling(FrozenArrays):
         log_prob_forward: float64 `[M]`, log p(a) + log p(b | a).
         log_prob_backward: float64 `[M]`, log p(b) + log p(a | b).
         log_prob_independent: float64 `[M]`, log p(a) + log p(b).
-        bound_forward: log p of the best first word that was not tried; every
-            pair above it is certainly among the best in that order. `-inf`:
-            all words were tried.
-        bound_backward: the same for the second mask.
+        bound_forward: log p above which no pair is missing here when the first
+            mask is filled first; `-inf`: every pair is here.
+        bound_backward: the same when the second mask is filled first.
     """
 
     model_id: str
@@ -226,7 +226,8 @@ class WholeWords(FrozenArrays):
         ids: int `[M, n]`, the pieces of each word.
         tokens: M words of n pieces.
         log_probs: float64 `[M, n]`, each piece given those before it.
-        bound: log p above which no word was missed; `-inf`: none at all.
+        bound: log p above which no word is missing here; `-inf`: every word is
+            here.
     """
 
     model_id: str
@@ -236,6 +237,17 @@ class WholeWords(FrozenArrays):
     tokens: tuple[tuple[str, ...], ...]
     log_probs: np.ndarray
     bound: float
+
+    def best(self, count: int) -> WholeWords:
+        """The first words alone; the bound knows those that are left out."""
+        left_out = self.log_prob[count:].max(initial=-np.inf)
+        return dataclasses.replace(
+            self,
+            ids=self.ids[:count],
+            tokens=self.tokens[:count],
+            log_probs=self.log_probs[:count],
+            bound=max(self.bound, float(left_out)),
+        )
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -249,51 +261,3 @@ class WholeWords(FrozenArrays):
     def log_prob(self) -> np.ndarray:
         """Of each word as a whole, float64 `[M]`."""
         return self.log_probs.sum(axis=1)
-
-
-@dataclass(frozen=True)
-class NextSentence:
-    """Whether the second text follows the first, and the other way round.
-
-    Args:
-        model_id: which model.
-        tokenized: the pair as given.
-        probability: P(is next), class 0 of the head.
-        probability_swapped: the same for (second, first).
-    """
-
-    model_id: str
-    tokenized: TokenizedText
-    probability: float
-    probability_swapped: float
-
-
-@dataclass(frozen=True)
-class ShuffledTest(FrozenArrays):
-    """How well the model tells true neighbours from shuffled ones.
-
-    Args:
-        model_id: which model.
-        num_pairs: of each kind.
-        probabilities: float64 `[num_pairs]`, P(is next) of the given pairs.
-        shuffled: float64 `[num_pairs]`, the same firsts with seconds of others.
-        partners: int `[num_pairs]`, which pair each shuffled second is from.
-        num_cut: pairs of either kind whose end was left out.
-    """
-
-    model_id: str
-    num_pairs: int
-    probabilities: np.ndarray
-    shuffled: np.ndarray
-    partners: np.ndarray
-    num_cut: int
-
-    @property
-    def num_right(self) -> int:
-        """Of 2 * num_pairs: true ones above one half, shuffled ones not above."""
-        return int((self.probabilities > 0.5).sum() + (self.shuffled <= 0.5).sum())
-
-    @property
-    def accuracy(self) -> float:
-        """Share of right answers; guessing gives one half."""
-        return self.num_right / (2 * self.num_pairs)

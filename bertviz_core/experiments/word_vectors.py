@@ -20,7 +20,7 @@ from bertviz_core.experiments.word_vector_results import (
 from bertviz_core.explorer import Explorer
 from bertviz_core.model.weights import as_numpy
 
-# A row without a word can be no answer: it has no name.
+# A row without a word can be no answer.
 _NEVER = "empty"
 
 
@@ -29,7 +29,7 @@ class WordVectors:
     """A vocabulary with its vectors, ready to be asked again and again.
 
     Args:
-        tokens: V entries; "" for a row without a word.
+        tokens: V entries; `[row 57]` for a row without a word.
         table: their vectors.
         kinds: bool `[V]` by kind, of `KINDS`.
     """

@@ -72,6 +72,18 @@ for pair, true, shuffled in zip(pairs, found.probabilities, found.shuffled):
     print(true, shuffled, pair)
 """
 
+SHUFFLED_TEST_TWICE = (
+    SHUFFLED_TEST.replace(
+        "from bertviz_core.sentence_splitting",
+        "from bertviz_core.experiments.random_weights import shuffled_explorer\n"
+        "from bertviz_core.sentence_splitting",
+    )
+    + """
+random = run_shuffled_test(shuffled_explorer(explorer, {seed}), pairs, seed={seed})
+print(random.num_right, random.accuracy)
+"""
+)
+
 CHAIN = """
 from bertviz_core import Explorer
 from bertviz_core.experiments import gibbs

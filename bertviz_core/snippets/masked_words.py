@@ -10,7 +10,7 @@ explorer = Explorer.open({model})
 logits = explorer.predict_masks({text}, cut={cut}).logits[{mask_index}]
 probs = softmax(logits)
 for token_id in rank_order(logits)[:{num_words}]:
-    word = explorer.tokenizer.vocabulary[token_id]
+    word = explorer.vocabulary[token_id]
     print(word, logits[token_id], probs[token_id])
 """
 
@@ -21,7 +21,7 @@ from bertviz_core.analysis.sampling import rank_order, softmax
 explorer = Explorer.open({model})
 logits = explorer.predict_masks({text}, cut={cut}).logits[{mask_index}]
 probs = softmax(logits)
-words = explorer.tokenizer.vocabulary
+words = explorer.vocabulary
 order = [i for i in rank_order(logits) if words[i].isalnum()]
 for token_id in order[:{num_words}]:
     print(words[token_id], logits[token_id], probs[token_id])
@@ -38,7 +38,7 @@ probs = sampling.sampling_distribution(
 )
 print(sampling.entropy_bits(probs), sampling.effective_choices(probs))
 draws = sampling.draw_tokens(probs, {num_draws}, seed={seed})
-print([explorer.tokenizer.vocabulary[token_id] for token_id in draws[:10]])
+print([explorer.vocabulary[token_id] for token_id in draws[:10]])
 """
 
 FILLING = """
@@ -75,7 +75,7 @@ found = compare_predictions(first, second)
 print(found.divergence_bits)
 for ids in most_shifted(found, {num_words}, {least_prob}):
     for token_id in ids:
-        print(explorer.tokenizer.vocabulary[token_id], found.shifts[token_id])
+        print(explorer.vocabulary[token_id], found.shifts[token_id])
 """
 
 LENS = """
@@ -83,12 +83,12 @@ from bertviz_core import Explorer
 from bertviz_core.experiments.lens import read_layers
 
 explorer = Explorer.open({model})
-word_id = explorer.tokenizer.vocabulary.index({word})
+word_ids = [explorer.vocabulary.index(word) for word in {words}]
 lens = read_layers(
-    explorer, {text}, word_ids=[word_id], positions=[{position}]
+    explorer, {text}, word_ids=word_ids, positions=[{position}]
 )
-for layer, words in enumerate(lens.top_tokens):
-    print(layer, words[0][0], lens.word_ranks[0, layer, 0])
+for layer, best in enumerate(lens.top_tokens):
+    print(layer, best[0][0], *lens.word_ranks[:, layer, 0])
 """
 
 REASONS = """

@@ -71,7 +71,7 @@ def predict_masks(
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def vocabulary(model: str) -> tuple[str, ...]:
-    """The word pieces of a model, by id. Shared by all sessions: a tuple."""
+    """A name for each id of a model's logits. Shared by all sessions: a tuple."""
     return tuple(client().vocabulary(model))
 
 

@@ -250,6 +250,21 @@ def test_the_layers_of_a_reason_come_out_of_the_program():
     np.testing.assert_array_equal(numbers(figure(app)["data"][0]["y"]), ranks)
 
 
+def test_the_layers_of_two_words_come_out_of_the_program():
+    app = open_page(
+        "masked_why_layers",
+        masked_panel="why",
+        masked_why_look="layers",
+        masked_why_contrast="true",
+    )
+    names, printed = run_code(app)
+    assert len(names["word_ids"]) == 2
+    ranks = [list(map(int, line.split()[-2:])) for line in printed.splitlines()]
+    curves = figure(app)["data"][:2]
+    for column, curve in zip(np.array(ranks).T, curves, strict=True):
+        np.testing.assert_array_equal(numbers(curve["y"]), column)
+
+
 def test_important_heads_come_out_of_the_program():
     app = open_page("masked_why_heads", masked_panel="why", masked_why_look="heads")
     names, _ = run_code(app)
@@ -332,6 +347,23 @@ def test_a_shuffled_test_comes_out_of_the_program():
     shown = table(app)["Probability of “is next”"]
     both = [*names["found"].probabilities, *names["found"].shuffled]
     assert list(shown) == [percent(float(prob)) for prob in both]
+
+
+def test_a_shuffled_test_with_random_weights_comes_out_of_the_program():
+    app = open_page(
+        "masked_shuffled",
+        masked_panel="next",
+        model=HF,
+        masked_text="ab [MASK]",
+        masked_next_passages="Ab. Cab. Ba.\nDa. Fo.",
+        masked_next_seed="2",
+        masked_next_random="true",
+    )
+    app.button(key="job_masked_shuffled_random_start").click().run()
+    names, _ = run_code(finished(app))
+    accuracies = [names[name].accuracy for name in ("found", "random")]
+    shown = [metric.value for metric in app.metric[-2:]]
+    assert shown == [percent(value) for value in accuracies]
 
 
 def test_a_hostile_text_runs_nothing_but_the_program():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import time
@@ -14,10 +16,15 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.analysis.two_sentences import compare_predictions
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.engine import JobStatus
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import TokenizedText
 from pages.ui.engine import client
+from pages.ui.export import table_csv
+from pages.ui.masked_word import chains
+from pages.ui.masked_word import scores as word_scores
+from pages.ui.masked_word.chain_chunks import next_chunk
 from pages.ui.masked_word.filling import filled_sentence
 from pages.ui.masked_word.panels import PANELS
 
@@ -203,6 +210,64 @@ def test_a_chain_is_stepped_paused_and_gone_on_with_as_if_never_stopped():
     np.testing.assert_array_equal(run.new_ids, again.new_ids)
 
 
+class ChainUnderWay:
+    """An engine whose chunk has taken some steps and is not at its end."""
+
+    def __init__(self, num_steps: int) -> None:
+        self.num_steps = num_steps
+        self.started: list[tuple[int, int]] = []  # step and number of steps
+        self.is_cancelled = False
+
+    def start_chain(self, *asked):
+        return client().start_chain(*asked)
+
+    def start(self, task, model, state, num_steps):
+        self.started.append((state.step, num_steps))
+        self.run = result("run_chain", state=state, num_steps=self.num_steps)
+        return "a chunk"
+
+    def job(self, job_id):
+        return JobStatus(job_id, "running", 0.1, "gibbs", self.run.to_dict())
+
+    def cancel(self, job_id):
+        self.is_cancelled = True
+
+
+def test_a_chain_is_seen_while_a_chunk_is_under_way_and_a_pause_keeps_it(monkeypatch):
+    engine = ChainUnderWay(7)
+    monkeypatch.setattr(chains, "client", lambda: engine)
+    app = open_page(masked_panel="gibbs", masked_gibbs_steps="60")
+    app.button(key="masked_gibbs_go").click().run()
+    checked(app.run())
+    assert app.metric[3].value == "7"
+    assert app.progress[0].text == "Step 7 of 60"
+    first = engine.run
+    app.button(key="masked_gibbs_pause").click().run()
+    assert engine.is_cancelled
+    paused = app.session_state["masked_chain"]
+    assert (paused.job_id, paused.state.step) == (None, 7)
+    assert not app.get("progress")
+    app.button(key="masked_gibbs_go").click().run()
+    checked(app.run())
+    assert engine.started == [(0, 60), (7, 53)]
+    assert app.metric[3].value == "14"
+    run = app.session_state["masked_chain"].run
+    again = result("run_chain", state=first.start, num_steps=14)
+    np.testing.assert_array_equal(run.new_ids, again.new_ids)
+
+
+def test_a_chain_rests_seldom_and_reports_stay_small():
+    for seconds_a_step in (0.001, 0.007, 0.06):
+        left, chunks = 1000, [next_chunk(1000)]
+        while left := left - chunks[-1]:
+            chunks.append(next_chunk(left, chunks[-1], chunks[-1] * seconds_a_step))
+        assert max(chunks) <= 500
+        assert sum(chunks) == 1000
+        assert len(chunks) <= 3 + 1000 * seconds_a_step / 5
+    assert next_chunk(3) == next_chunk(3, 100, 0.1) == 3
+    assert next_chunk(1000, 20, 60.0) == 20
+
+
 def test_other_settings_begin_another_chain():
     app = open_page(masked_panel="gibbs", masked_gibbs_steps="21")
     run_chain(app)
@@ -225,6 +290,27 @@ def test_a_named_word_is_scored_with_its_pieces():
         assert found[score.word] == pytest.approx(score.log_prob, abs=1e-5)
     pieces = dict(zip(shown["Word"], shown["Pieces"], strict=True))
     assert pieces["unbelievable"] == " ".join(scores[1].tokens)
+
+
+def test_the_file_of_word_scores_has_a_row_of_numbers_for_each_piece(monkeypatch):
+    taken: dict[str, list[object]] = {}
+    monkeypatch.setattr(
+        word_scores, "show_figure", lambda _, **told: taken.update(told["columns"])
+    )
+    words = ("unbelievable", "france")
+    open_page(masked_panel="score", masked_score_words=", ".join(words))
+    text = "Paris is the capital of [MASK]."
+    scores = client().score_words(DEFAULT_MODEL, text, words)
+    scores = sorted(scores, key=lambda score: -score.log_prob)
+    pieces = [(score, index) for score in scores for index in range(len(score.tokens))]
+    assert len(pieces) > 2
+    rows = csv.DictReader(io.StringIO(table_csv(taken).decode("utf-8-sig")))
+    for row, (score, index) in zip(rows, pieces, strict=True):
+        assert (row["Word"], row["Pieces"]) == (score.word, score.tokens[index])
+        assert int(row["Rank of each piece"]) == score.ranks[index]
+        assert float(row["Log-probability of each piece"]) == score.log_probs[index]
+        assert float(row["Log-probability"]) == pytest.approx(score.log_prob)
+        assert float(row["Probability"]) == pytest.approx(np.exp(score.log_prob))
 
 
 def test_a_sentence_and_a_minimal_pair_have_the_scores_of_the_engine():

@@ -31,6 +31,15 @@ def hf_copy(folder, weights=None, config=None, without=(), name="copy"):
     return target
 
 
+def spare_rows_copy(folder, num_spare, name="spare"):
+    """A copy of `hf_tiny` whose last rows of the embeddings belong to no word."""
+    target = hf_copy(folder, name=name)
+    words = (target / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    kept = words[: len(words) - num_spare]
+    (target / "vocab.txt").write_text("\n".join(kept) + "\n", encoding="utf-8")
+    return target
+
+
 def number_copy(folder, label="price", name="number"):
     """A copy of `hf_tiny` that says one number, as a model trained on numbers does."""
     rng = np.random.default_rng(5)

@@ -44,9 +44,13 @@ def test_two_files_of_one_name_do_not_meet():
 
 @pytest.mark.parametrize("reason", [OSError, KeyboardInterrupt])
 def test_nothing_stays_however_the_work_ends(cache, reason):
-    with pytest.raises(reason), incoming_file("model.zip") as path:
-        path.write_bytes(b"content")
-        raise reason
+    def work() -> None:
+        with incoming_file("model.zip") as path:
+            path.write_bytes(b"content")
+            raise reason
+
+    with pytest.raises(reason):
+        work()
     assert waiting(cache) == []
 
 

@@ -18,6 +18,7 @@ from bertviz_core.cli import main
 from bertviz_core.command_progress import download_progress
 from bertviz_core.errors import CheckpointError
 from bertviz_core.explorer import Explorer
+from tests.core.checkpoint_copies import spare_rows_copy
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,6 +54,19 @@ def test_predict_prints_what_the_explorer_computes(explorer):
         assert first["logit"] == pytest.approx(logits.max(), abs=1e-4)
         probability = np.exp(logits.max() - np.logaddexp.reduce(logits.astype("f8")))
         assert first["probability"] == pytest.approx(probability, abs=1e-5)
+
+
+def test_rows_without_a_word_are_predicted_by_their_number(tmp_path):
+    model = spare_rows_copy(tmp_path, num_spare=9)
+    arguments = ("predict", "[MASK] a", "--model", str(model), "--top-k", "61")
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0
+    (mask,) = json.loads(result.stdout)["masks"]
+    tokens = {found["id"]: found["token"] for found in mask["candidates"]}
+    words = Explorer.open(str(model)).tokenizer.vocabulary
+    spare = [f"[row {index}]" for index in range(52, 61)]
+    assert [tokens[index] for index in range(61)] == [*words, *spare]
+    assert "[row 60]" in run(*arguments).stdout
 
 
 def test_temperature_divides_the_logits():

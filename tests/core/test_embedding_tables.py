@@ -123,7 +123,7 @@ def test_the_tables_are_the_weights_and_cannot_be_changed(any_norm_model, explor
         np.testing.assert_array_equal(table, weights[key])
         with pytest.raises(ValueError, match="read-only"):
             table[0] = 0
-    assert tables.tokens == (*VOCABULARY, "", "")
+    assert tables.tokens == (*VOCABULARY, "[row 21]", "[row 22]")
 
 
 def test_the_tables_stay_when_the_model_is_trained_on(any_norm_model):

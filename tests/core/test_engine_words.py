@@ -1,14 +1,17 @@
 """What the engine says about masked words is what the experiments say."""
 
+import json
+
 import numpy as np
 import pytest
 
 from bertviz_core.analysis.logit_rows import log_softmax
+from bertviz_core.engine import word_tasks
 from bertviz_core.engine.client import Client
 from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.experiments import every_position, gibbs, next_sentence, scoring
 from bertviz_core.experiments.cause_results import Target
-from bertviz_core.experiments.chain_results import GibbsSettings
+from bertviz_core.experiments.chain_results import GibbsRun, GibbsSettings
 from bertviz_core.experiments.random_weights import shuffled_explorer
 from bertviz_core.explorer import Explorer
 from tests.core.checkpoint_copies import HF
@@ -109,6 +112,29 @@ def test_a_chain_goes_on_from_chunk_to_chunk_as_if_run_at_once(client, explorer)
     second = result(client, "run_chain", state=first.end, num_steps=4)
     whole = gibbs.run_chain(explorer, start, 7)
     np.testing.assert_array_equal(first.then(second).new_ids, whole.new_ids)
+
+
+def test_a_chain_shows_its_steps_while_it_goes_on(client, explorer, monkeypatch):
+    monkeypatch.setattr(word_tasks, "LOOK_SECONDS", 0.0)  # a report for each step
+    start = client.start_chain(MODEL, "ab cab ba", GibbsSettings(seed=4))
+    told = []
+
+    def progress(fraction, message, so_far=None):
+        told.append((fraction, json.loads(json.dumps(so_far))))
+
+    found = word_tasks.run_chain(progress, MODEL, start, 6)
+    whole, words = gibbs.run_chain(explorer, start, 6), client.vocabulary(MODEL)
+    np.testing.assert_array_equal(found.new_ids, whole.new_ids)
+    assert [fraction for fraction, _ in told] == [n / 6 for n in range(1, 7)]
+    for count, (_, raw) in enumerate(told, 1):
+        seen = GibbsRun.from_dict(start, raw, words)
+        assert (seen.num_steps, seen.end.step) == (count, count)
+        np.testing.assert_array_equal(seen.end.input_ids, whole.sequences()[count])
+        np.testing.assert_allclose(seen.log_probs, whole.log_probs[:count], atol=1e-5)
+        assert seen.tokens_after(count) == whole.tokens_after(count)
+        rest = seen.then(gibbs.run_chain(explorer, seen.end, 6 - count))
+        np.testing.assert_array_equal(rest.new_ids, whole.new_ids)
+        np.testing.assert_array_equal(rest.old_ids, whole.old_ids)
 
 
 def test_a_chain_can_begin_with_masks_alone(client):

@@ -56,12 +56,13 @@ def test_every_place_equals_one_text_at_a_time(explorer, words, masked, pair):
             assert found.ranks[row] == order.index(true) + 1
 
 
-def test_a_row_of_the_embeddings_without_a_word_has_no_name(explorer):
+def test_a_row_of_the_embeddings_without_a_word_has_its_number_for_a_name(explorer):
     found = predict_every_position(explorer, TEXT, top_k=99)
     named = dict(zip(found.top_ids[0], found.top_tokens[0], strict=True))
     assert [named[index] for index in range(CONFIG.vocab_size)] == [
         *VOCABULARY,
-        *[""] * (CONFIG.vocab_size - len(VOCABULARY)),
+        "[row 21]",
+        "[row 22]",
     ]
 
 

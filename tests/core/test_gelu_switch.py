@@ -76,10 +76,9 @@ def test_both_predictions_equal_the_oracles(made, explorer, activation):
             np.take_along_axis(log_probs, order, 1),
             atol=1e-5,
         )
-        names = [
-            [VOCABULARY[i] if i < len(VOCABULARY) else "" for i in row] for row in order
-        ]
-        assert [list(row) for row in found.top_tokens[side]] == names
+        names = (*VOCABULARY, "[row 21]", "[row 22]")
+        for row, tokens in zip(order, found.top_tokens[side], strict=True):
+            assert tokens == tuple(names[i] for i in row)
 
 
 def test_the_divergence_is_that_of_the_two_predictions(explorer):

@@ -130,22 +130,52 @@ def test_the_pairs_of_two_masks_equal_brute_force(explorer, words):
     assert [tuple(VOCABULARY[i] for i in pair) for pair in found.ids] == list(
         found.tokens
     )
+
+
+@pytest.mark.parametrize(
+    ("top_k", "num_pairs"), [(2, 3), (6, 5), (6, 99), (len(ALLOWED), 7)]
+)
+def test_no_pair_above_the_bound_is_missing(explorer, words, top_k, num_pairs):
+    found = best_pairs(explorer, TWO, top_k=top_k, num_pairs=num_pairs)
+    p, q = (int(position) for position in found.positions)
     shown = set(map(tuple, found.ids.tolist()))
+    forward = brute_pairs(words, found.tokenized, p, q)
+    backward = {
+        (a, b): value
+        for (b, a), value in brute_pairs(words, found.tokenized, q, p).items()
+    }
     for values, bound in (
         (forward, found.bound_forward),
         (backward, found.bound_backward),
     ):
-        best = sorted(values, key=values.__getitem__, reverse=True)[:5]
-        assert {pair for pair in best if values[pair] > bound + 1e-5} <= shown
+        best_missing = max(v for pair, v in values.items() if pair not in shown)
+        assert best_missing <= bound + 1e-5
+        best = sorted(values, key=values.__getitem__, reverse=True)[:num_pairs]
+        if top_k == len(ALLOWED):
+            assert set(best) <= shown
+            assert bound == pytest.approx(best_missing, abs=1e-5)
 
 
-def test_with_all_words_tried_the_best_pairs_of_either_order_are_shown(explorer, words):
-    found = best_pairs(explorer, TWO, top_k=len(ALLOWED), num_pairs=7)
-    p, q = (int(position) for position in found.positions)
-    forward = brute_pairs(words, found.tokenized, p, q)
-    best = sorted(forward, key=forward.__getitem__, reverse=True)[:7]
-    assert set(best) <= set(map(tuple, found.ids.tolist()))
-    assert found.bound_forward == found.bound_backward == -np.inf
+def test_pairs_of_a_sure_mask_and_one_that_may_be_anything_have_a_bound(
+    explorer, monkeypatch
+):
+    """The first mask is peaked, the second flat: many pairs are equally good."""
+    first, second = explorer.tokenize(TWO).mask_positions
+    num_words, sure = explorer.config.vocab_size, VOCABULARY.index("mat")
+
+    def peaked_then_flat(inputs, outputs):
+        places = inputs["mlm_positions"] % inputs["input_ids"].shape[1]
+        logits = np.zeros((len(places), num_words), "float32")
+        logits[places == first, sure] = 9.0
+        assert set(places) <= {first, second}
+        return {"mlm_logits": logits}
+
+    monkeypatch.setattr(explorer, "forward", peaked_then_flat)
+    found = best_pairs(explorer, TWO, top_k=2, num_pairs=3)
+    assert 3 <= len(found.ids) < len(ALLOWED)
+    likely = np.exp(9.0) / (np.exp(9.0) + num_words - 1) / num_words
+    assert np.exp(found.bound_forward) == pytest.approx(likely)
+    assert np.exp(found.bound_backward) == pytest.approx(1 / num_words)
 
 
 def test_independent_pairs_multiply_the_two_predictions(explorer, words):
@@ -226,3 +256,4 @@ def test_products_over_every_pair_sum_to_the_share_of_words(explorer, words):
         itertools.product(ALLOWED, ALLOWED)
     )
     assert 0 < np.exp(found.log_prob_forward).sum() < 1
+    assert found.bound_forward == found.bound_backward == -np.inf

@@ -81,9 +81,8 @@ def test_words_have_names(explorer):
     lens = read_layers(explorer, TEXT, word_ids=[VOCABULARY.index("cat")], top_k=2)
     assert lens.word_tokens == ("cat",)
     ids = lens.top_ids[1, 2]
-    assert lens.top_tokens[1][2] == tuple(
-        VOCABULARY[i] if i < len(VOCABULARY) else "" for i in ids
-    )
+    names = (*VOCABULARY, "[row 21]", "[row 22]")
+    assert lens.top_tokens[1][2] == tuple(names[i] for i in ids)
 
 
 def test_no_words_are_followed_unless_asked(explorer):

@@ -136,7 +136,7 @@ def test_words_by_weights_alone_are_products_with_the_embeddings(case):
     assert found.suppressed_ids.tolist() == order[::-1][:6].tolist()
     np.testing.assert_allclose(found.promoted_changes, changes[order[:6]])
     np.testing.assert_allclose(found.suppressed_changes, changes[order[::-1][:6]])
-    names = (*VOCABULARY, "", "")  # two rows belong to no word
+    names = (*VOCABULARY, "[row 21]", "[row 22]")  # two rows belong to no word
     assert found.promoted_tokens == tuple(names[index] for index in order[:6])
     assert (found.reading, found.token) == ("embedding", None)
 

@@ -87,6 +87,28 @@ def test_the_shuffled_test_asks_about_true_and_shuffled_pairs(
     assert (found.num_pairs, found.num_cut) == (5, 0)
 
 
+@pytest.mark.parametrize(("knows", "accuracy"), [(True, 1.0), (False, 0.0)])
+def test_a_model_that_knows_all_neighbours_is_always_right(
+    explorer, monkeypatch, knows, accuracy
+):
+    """Class 0 of the head means "is next"; by a model that was told the answers."""
+    true = {tuple(explorer.tokenize(*pair).input_ids.tolist()) for pair in PAIRS}
+
+    def forward(inputs, outputs):
+        ids = inputs["input_ids"]
+        kept = inputs.get("attention_mask", np.ones_like(ids)).astype(bool)
+        rows = [tuple(row[mask].tolist()) for row, mask in zip(ids, kept, strict=True)]
+        is_next = [(row in true) == knows for row in rows]
+        return {"nsp_logits": np.where(np.array(is_next)[:, None], [2, -1], [-1, 2])}
+
+    monkeypatch.setattr(explorer, "forward", forward)
+    found = run_shuffled_test(explorer, PAIRS, seed=1)
+    assert (found.accuracy, found.num_right) == (accuracy, round(10 * accuracy))
+    sure = 1 / (1 + np.exp(-3))
+    np.testing.assert_allclose(found.probabilities, sure if knows else 1 - sure)
+    np.testing.assert_allclose(found.shuffled, 1 - sure if knows else sure)
+
+
 def test_right_answers_of_both_kinds_count(explorer):
     found = run_shuffled_test(explorer, PAIRS[:4])
     made_up = dataclasses.replace(
@@ -103,6 +125,33 @@ def test_no_second_text_stays_where_it_was(explorer, size):
         partners = run_shuffled_test(explorer, PAIRS[:size], seed).partners
         assert sorted(partners) == list(range(size))
         assert not (partners == np.arange(size)).any()
+
+
+CHAIN = ("the cat", "sat on a mat", "on a", "cat . !")
+OVERLAPPING = {
+    "two and one": [CHAIN[:2], CHAIN[1:3], ("e", "on")],
+    "three in a row": [CHAIN[:2], CHAIN[1:3], CHAIN[2:]],
+    "a text twice": [("e", "on"), ("e", "a mat ."), CHAIN[:2], CHAIN[1:3]],
+    "a pair twice": [("e", "on"), ("e", "on"), CHAIN[:2], CHAIN[1:3]],
+}
+
+
+@pytest.mark.parametrize("name", OVERLAPPING)
+def test_no_text_is_put_behind_itself_or_one_that_it_follows(explorer, name):
+    pairs = OVERLAPPING[name]
+    for seed in range(8):
+        partners = run_shuffled_test(explorer, pairs, seed).partners
+        assert sorted(partners) == list(range(len(pairs)))
+        for (first, _), partner in zip(pairs, partners, strict=True):
+            asked = (first, pairs[partner][1])
+            assert asked[0] != asked[1]
+            assert asked not in pairs
+
+
+@pytest.mark.parametrize("pairs", [[CHAIN[:2], CHAIN[1:3]], [("e", "on")] * 3])
+def test_pairs_that_have_no_such_shuffle_are_refused(explorer, pairs):
+    with pytest.raises(TextError, match="cannot be shuffled"):
+        run_shuffled_test(explorer, pairs)
 
 
 def test_the_seed_decides_the_shuffle(explorer):

@@ -27,7 +27,8 @@ KINDS_OF = {
     "[unusedx]": set(),
     "[MASK]": {"special"},
     "[mask]": set(),
-    "": {"empty"},
+    "[row 57]": {"empty"},
+    "[row]": set(),
 }
 
 

@@ -88,10 +88,8 @@ def word_norms(model: str) -> np.ndarray:
 
 @st.cache_data(max_entries=4, show_spinner=False)
 def entries(model: str) -> tuple[tuple[str, ...], np.ndarray]:
-    """Every row of the embeddings: its word, "" for none, and its main kind."""
-    known = vocabulary(model)
-    missing = len(word_norms(model)) - len(known)
-    tokens = (*known, *([""] * missing))
+    """Every row of the embeddings: its name and its main kind."""
+    tokens = vocabulary(model)
     return tokens, main_kinds(tokens)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.wordlists import MAIN_KINDS
+from bertviz_core.analysis.wordlists import MAIN_KINDS, is_empty
 from bertviz_core.experiments.map_results import VocabularyMap
 from bertviz_core.figures.point_map import Colour, PointMap
 from bertviz_core.snippets import embeddings as programs
@@ -150,7 +150,7 @@ def _show(
 
 def _show_nearest(model: str, tokens: tuple[str, ...], selected: int) -> None:
     word = tokens[selected]
-    if not word:
+    if is_empty(word):
         st.info(t("embeddings.row_without_word"), icon=":material/info:")
         return
     st.subheader(t("embeddings.nearest_to", word=word), anchor=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from bertviz_core.experiments.layer_results import GeluSwitch, LogitLens
+from bertviz_core.experiments.sentence_pair_results import NextSentence
 from bertviz_core.experiments.word_results import (
     JointFilling,
-    NextSentence,
     WholeWords,
     WordScore,
 )

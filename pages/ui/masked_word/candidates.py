@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.sampling import rank_order, softmax
+from bertviz_core.analysis.wordlists import is_sign
 from bertviz_core.figures.masked_word import candidates_figure, percent
 from bertviz_core.mask_text import MASK, MaskedText
 from bertviz_core.snippets import masked_words
@@ -23,8 +24,6 @@ from pages.ui.masked_word import state
 from pages.ui.masked_word.wording import figure_words
 
 MOST_SHOWN = 100
-# Candidates that are signs of the tokenizer, not words of a text.
-_SPECIAL = frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
 _AROUND = 40  # characters of the sentence on each side of the mask
 _FEW_MASKS = 12
 _ONE_ROW = 20  # candidates; more scroll sideways
@@ -165,7 +164,7 @@ def _show_candidates(mask: Mask, ids: np.ndarray) -> None:
 
 def _offer_insertion(masked: MaskedText, mask: Mask, ids: np.ndarray) -> None:
     tokens = [mask.vocabulary[token_id] for token_id in ids]
-    words = tuple(token for token in dict.fromkeys(tokens) if token not in _SPECIAL)
+    words = tuple(token for token in dict.fromkeys(tokens) if not is_sign(token))
     if not words:
         return
     labels = [str(escape(word, 40)) for word in words]

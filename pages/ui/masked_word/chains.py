@@ -16,17 +16,15 @@ from bertviz_core.experiments.chain_results import (
     GibbsState,
 )
 from pages.ui.address import choose_linked
-from pages.ui.answers import describe_model
+from pages.ui.answers import describe_model, vocabulary
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.language import plain, t
 from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.chain_chunks import POLL_SECONDS, next_chunk
 from pages.ui.masked_word.chain_pictures import show_chain, show_chain_code
 
 _CHAIN = "masked_chain"
-_POLL_SECONDS = 0.5
-_CHUNK_SECONDS = 1.5  # a new picture about this often
-_FIRST_CHUNK, _LARGEST_CHUNK = 20, 500
 _MOST_STEPS = 20_000
 _STARTS = ("sentence", "masks")
 
@@ -46,7 +44,8 @@ class _Chain:
         job_id: of the chunk under way; `None` while it rests.
         chunk: steps of that chunk.
         began: when it was started, seconds.
-        fraction: of the chunk that is done.
+        origin: the state that the chunk began with.
+        before: what the chain had done by then.
         error: why it stopped.
     """
 
@@ -60,7 +59,8 @@ class _Chain:
     job_id: str | None = None
     chunk: int = 0
     began: float = 0.0
-    fraction: float = 0.0
+    origin: GibbsState | None = None
+    before: GibbsRun | None = None
     error: BertVizError | None = None
 
     @property
@@ -89,7 +89,7 @@ def explore_chains(question: Question) -> None:
         if chain.job_id is None:  # a single step has a goal of its own
             chain = dataclasses.replace(chain, goal=num_steps)
         st.session_state[_CHAIN] = chain
-        every = _POLL_SECONDS if chain.job_id is not None else None
+        every = POLL_SECONDS if chain.job_id is not None else None
         st.fragment(_watch, run_every=every)(chain.job_id is not None)
 
 
@@ -172,10 +172,10 @@ def _watch(was_running: bool) -> None:
             st.rerun()  # starts or stops the clock
         _draw_buttons(chain)
         if chain.job_id is not None:
-            done = chain.state.step + chain.fraction * chain.chunk
+            step = chain.state.step
             st.progress(
-                min(done / chain.goal, 1.0),
-                t("masked_panels.gibbs_at", step=round(done), goal=chain.goal),
+                min(step / chain.goal, 1.0),
+                t("masked_panels.gibbs_at", step=step, goal=chain.goal),
             )
         show_chain(chain.state, chain.run)
         if chain.run is not None:
@@ -222,7 +222,7 @@ def _go() -> None:
     chain = st.session_state[_CHAIN]
     if chain.job_id is not None:
         return
-    chunk = min(_FIRST_CHUNK, chain.goal - chain.state.step)
+    chunk = next_chunk(chain.goal - chain.state.step)
     with shown_to_user(stop=False):
         st.session_state[_CHAIN] = _start(chain, chunk)
 
@@ -238,7 +238,7 @@ def _step_once() -> None:
 
 
 def _pause() -> None:
-    """Stops the chunk under way; its steps are drawn again, and alike, later."""
+    """Stops the chunk; steps that were not seen are drawn again, and alike, later."""
     chain: _Chain | None = st.session_state.get(_CHAIN)
     if chain is None or chain.job_id is None:
         return
@@ -262,29 +262,36 @@ def _start(chain: _Chain, chunk: int) -> _Chain:
         job_id=job_id,
         chunk=chunk,
         began=time.monotonic(),
-        fraction=0,
+        origin=chain.state,
+        before=chain.run,
         error=None,
     )
 
 
 def _collect(chain: _Chain) -> _Chain:
-    """Takes what a chunk brought, and starts the next one."""
-    if chain.job_id is None:
+    """Takes what a chunk has brought so far, and starts the next one at its end."""
+    if chain.job_id is None or chain.origin is None:
         return chain
     try:
         status = client().job(chain.job_id)
     except BertVizError as error:  # the server has started again since
         return dataclasses.replace(chain, job_id=None, error=error)
     if not status.is_finished:
-        return dataclasses.replace(chain, fraction=status.fraction)
+        if status.so_far is None:
+            return chain
+        words = vocabulary(chain.model)
+        return _gone_on(chain, GibbsRun.from_dict(chain.origin, status.so_far, words))
     if status.state != "done":
         return dataclasses.replace(chain, job_id=None, error=status.error)
-    run: GibbsRun = status.result
-    whole = run if chain.run is None else chain.run.then(run)
-    chain = dataclasses.replace(chain, state=run.end, run=whole, job_id=None)
+    chain = dataclasses.replace(_gone_on(chain, status.result), job_id=None)
     left = chain.goal - chain.state.step
     if left <= 0:
         return chain
-    seconds = max(time.monotonic() - chain.began, 0.01)
-    wanted = int(chain.chunk / seconds * _CHUNK_SECONDS)
-    return _start(chain, min(left, max(_FIRST_CHUNK, min(wanted, _LARGEST_CHUNK))))
+    seconds = time.monotonic() - chain.began
+    return _start(chain, next_chunk(left, chain.chunk, seconds))
+
+
+def _gone_on(chain: _Chain, run: GibbsRun) -> _Chain:
+    """The chain after the steps of the chunk under way."""
+    whole = run if chain.before is None else chain.before.then(run)
+    return dataclasses.replace(chain, state=run.end, run=whole)

@@ -37,7 +37,7 @@ def explore_layers(question: Question) -> None:
             name="masked_lens",
             model=question.model,
             text=question.text,
-            word=vocabulary(question.model)[word],
+            words=(vocabulary(question.model)[word],),
             position=question.position,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from bertviz_core.experiments.word_results import NextSentence
+from bertviz_core.experiments.sentence_pair_results import NextSentence
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import next_sentences_figure
 from bertviz_core.snippets import masked_sentences

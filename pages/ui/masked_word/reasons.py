@@ -97,7 +97,7 @@ def show_layers(question: Question, asked: Reason) -> None:
         name="masked_why_layers",
         model=question.model,
         text=question.text,
-        word=asked.name,
+        words=tuple(vocabulary(question.model)[word] for word in words),
         position=question.position,
     )
 

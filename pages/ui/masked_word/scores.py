@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -94,18 +95,6 @@ def _show_words(order: list[WordScore]) -> None:
     probs = [float(np.exp(score.log_prob)) for score in order]
     values = np.array([score.log_prob for score in order])
     best = order[0]
-    columns = {
-        plain("masked_panels.word"): [score.word for score in order],
-        plain("masked_panels.probability"): probs,
-        plain("masked_panels.log_prob"): values.tolist(),
-        plain("masked_panels.pieces"): [" ".join(score.tokens) for score in order],
-        plain("masked_panels.piece_ranks"): [
-            " ".join(map(str, score.ranks.tolist())) for score in order
-        ],
-        plain("masked_panels.piece_log_probs"): [
-            " ".join(f"{value:.2f}" for value in score.log_probs) for score in order
-        ],
-    }
     show_figure(
         signed_bars_figure(
             [score.word for score in order], values, plain("masked_panels.log_prob")
@@ -117,8 +106,37 @@ def _show_words(order: list[WordScore]) -> None:
             share=Markdown(percent(probs[0])),
             pieces=len(best.tokens),
         ),
-        columns=columns,
+        columns=_piece_columns(order),
     )
-    name = plain("masked_panels.probability")
-    shown = columns | {name: [percent(prob) for prob in probs]}
+    shown = {
+        plain("masked_panels.word"): [score.word for score in order],
+        plain("masked_panels.probability"): [percent(prob) for prob in probs],
+        plain("masked_panels.log_prob"): values.tolist(),
+        plain("masked_panels.pieces"): [" ".join(score.tokens) for score in order],
+        plain("masked_panels.piece_ranks"): [
+            " ".join(map(str, score.ranks.tolist())) for score in order
+        ],
+        plain("masked_panels.piece_log_probs"): [
+            " ".join(f"{value:.2f}" for value in score.log_probs) for score in order
+        ],
+    }
     st.dataframe(shown, hide_index=True, alt=plain("masked_panels.words_table"))
+
+
+def _piece_columns(order: list[WordScore]) -> dict[str, list[Any]]:
+    """A row for each piece of each word, so that every number stays one in a file."""
+    rows = [
+        (score.word, float(np.exp(score.log_prob)), score.log_prob, *piece)
+        for score in order
+        for piece in zip(
+            score.tokens, score.ranks.tolist(), score.log_probs.tolist(), strict=True
+        )
+    ]
+    names = (
+        "word", "probability", "log_prob", "pieces", "piece_ranks", "piece_log_probs",
+    )  # fmt: skip
+    cells = zip(*rows, strict=True)
+    return {
+        plain(f"masked_panels.{name}"): list(column)
+        for name, column in zip(names, cells, strict=True)
+    }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from bertviz_core.experiments.word_results import ShuffledTest
+from bertviz_core.experiments.sentence_pair_results import ShuffledTest
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import next_sentences_figure
 from bertviz_core.sentence_splitting import neighbouring_sentences
@@ -98,8 +98,11 @@ def _test(model: str, text: str, pairs: tuple[tuple[str, str], ...], seed: int) 
             )
     _show(own, pairs)
     if len(pairs) == len(neighbouring_sentences(text)):
+        template = masked_sentences.SHUFFLED_TEST
+        if other is not None:
+            template = masked_sentences.SHUFFLED_TEST_TWICE
         show_code(
-            masked_sentences.SHUFFLED_TEST,
+            template,
             name="masked_shuffled",
             model=model,
             text=text,

@@ -51,8 +51,9 @@ def explore_whole_words(question: Question) -> None:
         if not found.words:
             st.info(t("masked_panels.whole_none"), icon=":material/search_off:")
         else:
-            _show(found)
-            _offer(found, masks)
+            shown = found.best(_MOST_SHOWN)
+            _show(shown)
+            _offer(shown, masks)
         _compare_with_hidden(question.model, text, masks, found)
         show_code(
             masked_words.WHOLE_WORDS,
@@ -85,20 +86,18 @@ def _choose_size(kind: str, num_masks: int) -> int:
 
 
 def _show(found: WholeWords) -> None:
-    probs = np.exp(found.log_prob)[:_MOST_SHOWN]
-    words = list(found.words[:_MOST_SHOWN])
+    probs = np.exp(found.log_prob)
+    words = list(found.words)
     columns = {
         plain("masked_panels.word"): words,
-        plain("masked_panels.pieces"): [
-            " ".join(pieces) for pieces in found.tokens[:_MOST_SHOWN]
-        ],
+        plain("masked_panels.pieces"): [" ".join(pieces) for pieces in found.tokens],
         plain("masked_panels.probability"): probs.tolist(),
     }
     show_figure(
         candidates_figure(
             words,
             probs,
-            found.log_prob[:_MOST_SHOWN],
+            found.log_prob,
             dataclasses.replace(figure_words(), logit=plain("masked_panels.log_prob")),
         ),
         name="masked_whole_words",
@@ -116,7 +115,7 @@ def _show(found: WholeWords) -> None:
 
 
 def _offer(found: WholeWords, masks: range) -> None:
-    words = found.words[:_MOST_SHOWN]
+    words = found.words
     labels = [str(escape(word, 40)) for word in words]
     st.pills(
         t("masked_word.insert"),

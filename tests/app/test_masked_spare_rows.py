@@ -1,0 +1,74 @@
+"""The masked-word page with a model that has more word embeddings than words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.analysis.sampling import draw_tokens, sampling_distribution
+from pages.ui.engine import client
+from tests.core.checkpoint_copies import spare_rows_copy
+
+ROOT = Path(__file__).parents[2]
+SPARE = [f"[row {index}]" for index in range(41, 61)]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return str(spare_rows_copy(tmp_path_factory.mktemp("model"), len(SPARE)))
+
+
+def open_page(model: str, **params: str) -> AppTest:
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    app.query_params["lang"] = "English"
+    app.query_params["model"] = model
+    for name, value in {"masked_text": "ab [MASK]", **params}.items():
+        app.query_params[name] = value
+    app.session_state["masked_compare_all"] = True
+    app.switch_page("pages/views/masked_word.py").run()
+    assert not app.exception
+    assert not [error.value for error in app.error]
+    return app
+
+
+def unescaped(shown: str) -> str:
+    return shown.replace("\\", "").replace("\u2060", "")
+
+
+def test_every_row_is_shown_and_only_words_can_be_inserted(model):
+    names = client().vocabulary(model)
+    assert len(names) == 61
+    assert list(names[41:]) == SPARE
+    app = open_page(model, masked_shown="100")
+    bars = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]
+    shown = {word for word, *_ in bars["customdata"]}
+    assert all(any(name in word for word in shown) for name in SPARE)
+    options = app.get_by_key("masked_insert").proto.options
+    offered = [unescaped(option.content) for option in options]
+    assert "a" in offered
+    assert not [word for word in offered if word.startswith("[")]
+
+
+def test_a_row_without_a_word_can_be_drawn(model):
+    app = open_page(model, masked_temperature="2", masked_seed="3")
+    logits = client().predict_masks(model, "ab [MASK]").logits[0]
+    draws = draw_tokens(sampling_distribution(logits, 2.0, None, 1.0), 100, 3)[:10]
+    names = [client().vocabulary(model)[index] for index in draws]
+    assert set(names) & set(SPARE)
+    said = unescaped("\n".join(text.value for text in app.markdown))
+    assert ", ".join(names) in said
+
+
+def test_two_sentences_are_compared_over_every_row(model):
+    app = open_page(
+        model,
+        masked_panel="compare",
+        masked_other="ba [MASK] ab",
+        masked_compare_search="row 4",
+    )
+    assert set(app.dataframe[-1].value["Word"]) == {
+        name for name in SPARE if name.startswith("[row 4")
+    }
