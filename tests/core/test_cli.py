@@ -1,5 +1,6 @@
 """The command line: what it prints, what it writes, how it ends."""
 
+import functools
 import json
 import subprocess
 import sys
@@ -14,6 +15,14 @@ from bertviz_core.cli import main
 from bertviz_core.explorer import Explorer
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def opened_once():
+    """Every command opens its model anew, as it is a process of its own elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Explorer, "open", functools.cache(Explorer.open))
+        yield
 
 
 @pytest.fixture(scope="module")
