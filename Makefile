@@ -20,8 +20,8 @@ serve: $(APP_READY)  ## Run the app as a host does: security headers, engine war
 # Two at a time, a file each: files share models and servers. The browser comes last,
 # in processes of its own: while Playwright runs, nothing else may start an event loop.
 test: $(DEV_READY)  ## Run every test; browser tests need Chromium or Chrome
-	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests/browser
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --ignore tests/browser
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/browser
 
 check: $(DEV_READY)  ## Style, types, layering
 	$(BIN)/ruff format --check .

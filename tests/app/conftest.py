@@ -28,12 +28,17 @@ def without_keras_in_the_way():
         gc.unfreeze()
 
 
+@pytest.fixture(scope="session")
+def explorers():
+    """Models that programs have opened, by id."""
+    return {}
+
+
 @pytest.fixture(scope="module")
-def opened():
+def opened(explorers):
     """Opens each model once for all programs."""
     from bertviz_core import Explorer
 
-    explorers = {}
     original = Explorer.open
 
     def open_once(model_id, progress=None):

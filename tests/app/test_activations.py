@@ -474,13 +474,13 @@ def derivative(x):
     assert (high - low) / (2 * step) == pytest.approx(expected, abs=1e-9)
 
 
-def inner(x):
-    return math.sqrt(2 / math.pi) * (x + C * x**3)
+def inner(x, constant=C):
+    return math.sqrt(2 / math.pi) * (x + constant * x**3)
 
 
-def idea(_):
+def idea(x):
     # The same slope at 0, whatever c is.
-    tiny = 1e-6
+    tiny = x * 1e-6
     assert math.tanh(inner(tiny)) == pytest.approx(
         math.erf(tiny / math.sqrt(2)), rel=1e-11
     )
@@ -506,15 +506,25 @@ def tanh_series(x):
     )
 
 
-def insert(_):
-    x = 1e-2
-    before_cube = (math.tanh(inner(x)) / math.sqrt(2 / math.pi) - x) / x**3
-    assert before_cube == pytest.approx(C - 2 / (3 * math.pi), abs=1e-4)
+def insert(x):
+    # What the written terms leave out is of the size of x⁵.
+    small = x / 100
+    before_cube = (math.tanh(inner(small)) / math.sqrt(2 / math.pi) - small) / small**3
+    left_out = 0.04 * small**2
+    assert before_cube == pytest.approx(C - 2 / (3 * math.pi), rel=0, abs=left_out)
 
 
-def equal(_):
+def equal(x):
     assert TAYLOR_CONSTANT - 2 / (3 * math.pi) == pytest.approx(-1 / 6)
     assert pytest.approx((4 - math.pi) / (6 * math.pi)) == TAYLOR_CONSTANT
+    # With this constant, and not with another, the curves differ by less than x⁵.
+    small = x / 20
+    exact = math.erf(small / math.sqrt(2))
+    fifth = abs(small) ** 5 / 100
+    assert math.tanh(inner(small, TAYLOR_CONSTANT)) == pytest.approx(
+        exact, rel=0, abs=fifth + 1e-17
+    )
+    assert math.tanh(inner(small)) != pytest.approx(exact, rel=0, abs=fifth + 1e-17)
     assert f"{TAYLOR_CONSTANT:.8f}" in TANH_STEPS["tanh_step_equal"]
 
 

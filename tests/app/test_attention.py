@@ -26,7 +26,6 @@ def open_page(language: str = "en", **params: str | list[str]) -> AppTest:
     app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
     for name, value in params.items():
         app.query_params[name] = value
-    app.run()
     app.switch_page("pages/views/attention.py").run()
     assert not app.exception
     assert not app.error

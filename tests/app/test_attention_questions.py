@@ -22,6 +22,7 @@ from bertviz_core.trace import ModelEntry
 from pages.ui.engine import client
 from tests.app.chinese_model import write_chinese_model
 from tests.app.test_attention import ROOT, TEXT, maps, said
+from tests.app.waiting import let_jobs_end
 from tests.core.checkpoint_copies import HF, number_copy
 from tests.core.engine_waiting import ended
 
@@ -58,7 +59,7 @@ def finished(app: AppTest) -> AppTest:
     end = time.monotonic() + DEADLINE_SECONDS
     while any(button.key.endswith("_cancel") for button in app.button):
         assert time.monotonic() < end
-        time.sleep(0.05)
+        let_jobs_end(app, end)
         app.run()
     assert not app.exception
     return app
@@ -132,7 +133,8 @@ def pair_of(app: AppTest) -> tuple[str, str]:
 def test_a_locked_cell_is_the_pair_that_is_asked_about(panel):
     app = ask(panel, locked(3, 5), attention_cut_edge="true")
     assert pair_of(app) == ("3", "5")
-    assert {name: app.query_params[name] for name in ("attention_from", "attention_to")}
+    names = ("attention_from", "attention_to")
+    assert [app.query_params[name] for name in names] == ["3", "5"]
     app.selectbox(key="attention_from").set_value("6").run()
     assert pair_of(app) == ("6", "5")
 
@@ -195,6 +197,8 @@ def test_an_estimate_comes_first_where_the_exact_map_takes_long(
     if most == 0:
         app.button(key=starts[0]).click().run()
         assert "What each head causes: exact" in said(finished(app))
+    agreement = [metric.label for metric in app.metric]
+    assert "Do heads that look more also cause more?" in agreement
 
 
 @pytest.fixture(scope="module")

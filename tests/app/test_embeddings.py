@@ -16,6 +16,7 @@ from bertviz_core.analysis.labelled_lines import bundled_lines, read_lines
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from pages.ui.embeddings.panels import PANELS
 from pages.ui.engine import client
+from tests.app.waiting import let_jobs_end
 
 ROOT = Path(__file__).parents[2]
 TITLES = {"en": "Embeddings", "zh": "嵌入向量"}
@@ -33,7 +34,6 @@ def open_page(language: str = "en", **params: str) -> AppTest:
     app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
     for name, value in params.items():
         app.query_params[name] = value
-    app.run()
     app.switch_page("pages/views/embeddings.py").run()
     return finished(app)
 
@@ -43,7 +43,7 @@ def finished(app: AppTest) -> AppTest:
     end = time.monotonic() + DEADLINE_SECONDS
     while app.get("progress"):
         assert time.monotonic() < end
-        time.sleep(0.05)
+        let_jobs_end(app, end)
         app.run()
     assert not app.exception
     assert not app.error, app.error[0].value
@@ -505,7 +505,7 @@ def test_a_sentence_without_the_word_is_named():
     app.switch_page("pages/views/embeddings.py").run()
     end = time.monotonic() + DEADLINE_SECONDS
     while app.get("progress") and time.monotonic() < end:
-        time.sleep(0.05)
+        let_jobs_end(app, end)
         app.run()
     assert not app.exception
     assert "Sentence 2" in app.error[0].value

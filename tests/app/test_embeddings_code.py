@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from pages.ui.engine import client
+from tests.app.waiting import let_jobs_end
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_SECONDS = 90.0
@@ -31,7 +32,7 @@ def printed(code: str, **params: str) -> str:
     end = time.monotonic() + DEADLINE_SECONDS
     while app.get("progress"):
         assert time.monotonic() < end
-        time.sleep(0.05)
+        let_jobs_end(app, end)
         app.run()
     assert not app.exception
     (program,) = [element.value for element in app.code]

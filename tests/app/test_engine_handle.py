@@ -1,5 +1,6 @@
 """The server process holds one engine, whoever asks first."""
 
+import functools
 import threading
 import time
 
@@ -35,11 +36,12 @@ def made(monkeypatch):
         return clients[-1]
 
     monkeypatch.setattr(bertviz_core.engine, "connect", connect)
-    engine.close()
-    engine.warm_up.cache_clear()
-    yield clients
-    engine._connected.cache_clear()
-    engine.warm_up.cache_clear()
+    # Apart from the real one, which other tests go on with.
+    for name in ("_connected", "warm_up"):
+        fresh = functools.cache(getattr(engine, name).__wrapped__)
+        monkeypatch.setattr(engine, name, fresh)
+    monkeypatch.setattr(engine, "_CLOSING", threading.Event())
+    return clients
 
 
 def test_visitors_who_come_together_share_one_engine(made):

@@ -28,11 +28,14 @@ from pages.ui.activations.training import FIRST_SEED, NUM_STEPS
 from pages.ui.engine import client
 from pages.ui.layers.by_hand import SMALL
 from pages.ui.layers.texts import EXAMPLES
+from tests.app.waiting import let_jobs_end
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_SECONDS = 90.0
 TEXT, PAIR = EXAMPLES["en"][3]
 MASK = 11
+
+pytestmark = pytest.mark.usefixtures("opened")
 
 
 def printed(page: str, code: str, **params: str) -> tuple[AppTest, str]:
@@ -46,7 +49,7 @@ def printed(page: str, code: str, **params: str) -> tuple[AppTest, str]:
     end = time.monotonic() + DEADLINE_SECONDS
     while any((one.key or "").endswith("_cancel") for one in app.button):
         assert time.monotonic() < end
-        time.sleep(0.05)
+        let_jobs_end(app, end)
         app.run()
     app.run()  # a run in which a job ends stops there
     assert not app.exception

@@ -13,6 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.figures.masked_word import percent
+from tests.app.waiting import let_jobs_end
 
 ROOT = Path(__file__).parents[2]
 TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
@@ -35,7 +36,7 @@ def finished(app: AppTest) -> AppTest:
     end = time.monotonic() + DEADLINE_SECONDS
     while app.get("progress"):
         assert time.monotonic() < end
-        time.sleep(0.05)
+        let_jobs_end(app, end)
         app.run()
     assert not app.exception
     assert not [error.value for error in app.error]
@@ -285,6 +286,7 @@ def test_the_check_with_random_weights_comes_out_of_the_program():
     )
     app.button(key="job_masked_why_check_start").click().run()
     names, _ = run_code(finished(app))
+    assert any("Near 1 is a warning" in caption.value for caption in app.caption)
     np.testing.assert_allclose(
         np.array(figure(app)["data"][0]["x"], float),
         names["found"].agreement,

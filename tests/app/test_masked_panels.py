@@ -27,6 +27,7 @@ from pages.ui.masked_word import scores as word_scores
 from pages.ui.masked_word.chain_chunks import next_chunk
 from pages.ui.masked_word.filling import filled_sentence
 from pages.ui.masked_word.panels import PANELS
+from tests.app.waiting import let_jobs_end
 
 ROOT = Path(__file__).parents[2]
 TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
@@ -39,7 +40,6 @@ def open_page(language: str = "en", **params: str) -> AppTest:
     app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
     for name, value in params.items():
         app.query_params[name] = value
-    app.run()
     app.switch_page("pages/views/masked_word.py").run()
     return checked(app)
 
@@ -55,7 +55,7 @@ def finished(app: AppTest) -> AppTest:
     end = time.monotonic() + DEADLINE_SECONDS
     while app.get("progress"):
         assert time.monotonic() < end
-        time.sleep(0.05)
+        let_jobs_end(app, end)
         checked(app.run())
     return app
 

@@ -28,11 +28,10 @@ CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
 def open_page(language: str = "en", **params: str | list[str]) -> AppTest:
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=60)
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
     app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
     for name, value in params.items():
         app.query_params[name] = value
-    app.run()
     app.switch_page(PAGE).run()
     assert not app.exception
     return app

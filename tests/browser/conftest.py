@@ -215,6 +215,24 @@ def home(visit):
     return visit("/")
 
 
+def overflow(page):
+    """Pixels by which a page is wider than its window; 0 where it fits.
+
+    Measured in Streamlit's main part: the app around that hides what sticks out, so
+    that the document itself is never too wide.
+    """
+    return page.get_by_test_id("stMain").evaluate(
+        "element => element.scrollWidth - element.clientWidth"
+    )
+
+
+def open_panel(page, name):
+    """Clicks one of the pills that choose a part of a page, by its name."""
+    page.get_by_role("radio", name=name, exact=True).or_(
+        page.get_by_role("button", name=name, exact=True)
+    ).first.click()
+
+
 def settle(page):
     """Waits until the page has a title and its script has come to its end."""
     page.wait_for_selector("h1")

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import overflow
 from tests.browser.test_attention_canvas import cell_position, click_head
 
 pytestmark = pytest.mark.browser
@@ -77,13 +78,6 @@ def test_a_locked_cell_is_the_pair_that_the_arithmetic_is_about(visit):
     expect(page).to_have_url(re.compile("attention_from=2&attention_to=1"))
 
 
-def test_the_map_of_causes_is_computed_and_compared(visit):
-    page, _ = open_page(visit, "?attention_panel=maps")
-    title = page.get_by_text("What each head causes: exact")
-    expect(title).to_be_visible(timeout=FIRST_ANSWER)
-    expect(page.get_by_text("Do heads that look more also cause more?")).to_be_visible()
-
-
 def test_the_views_are_saved_as_files_that_ask_nobody(visit, tmp_path):
     page, _ = open_page(visit)
     page.locator(".st-key-attention_downloads").get_by_role("button").first.click()
@@ -112,5 +106,4 @@ def test_the_longest_text_is_usable_and_cut_with_a_sentence(visit):
 
 def test_the_page_fits_a_phone(visit):
     page, _ = open_page(visit, width=390)
-    width = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
-    assert width <= 390
+    assert overflow(page) <= 0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from urllib.parse import quote
 from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import ROOT, open_panel, overflow, settle
 
 pytestmark = pytest.mark.browser
 
@@ -159,26 +162,21 @@ def test_pictures_and_tables_are_saved(visit, tmp_path):
     assert sizes["Vectors in full"] + 1 == sizes["Their names"] == sizes["Table (CSV)"]
 
 
-@pytest.mark.parametrize("language", ["English", "中文"])
-def test_a_saved_picture_says_what_it_shows(visit, tmp_path, language):
-    save, axis, quality, words = {
-        "English": ("Save as SVG", "axis 1, from", "Trustworthiness", "Own sentences"),
-        "中文": ("存为 SVG", "第 1 轴", "可信度", "自己的句子"),
-    }[language]
+def test_a_saved_picture_says_what_it_shows(visit, tmp_path):
     page, points = open_map(
         visit,
-        f"{SENTENCES}&lang={language}&embeddings_points_state=2&embeddings_topics="
+        f"{SENTENCES}&lang=中文&embeddings_points_state=2&embeddings_topics="
         + quote("<b> | one lamp\n红 | two lamps\n<b> | a house\n红 | his house"),
     )
     with page.expect_download() as download:
-        points.get_by_role("button", name=save).click()
+        points.get_by_role("button", name="存为 SVG").click()
     assert download.value.suggested_filename == "embeddings_points_2.svg"
     path = tmp_path / "file.svg"
     download.value.save_as(path)
     drawing = ElementTree.parse(path)
     pieces = drawing.iterfind(".//{http://www.w3.org/2000/svg}text")
     said = "".join(piece.text for piece in pieces)
-    for part in (axis, quality, words, "<b> (2)", "红 (2)", "PCA"):
+    for part in ("第 1 轴", "可信度", "自己的句子", "<b> (2)", "红 (2)", "PCA"):
         assert part in said
     height = float(drawing.getroot().get("viewBox").split()[3])
     lowest = max(
@@ -207,38 +205,30 @@ def test_a_map_by_tsne_is_drawn_with_progress_and_measured(visit):
     expect(note).to_contain_text("Trustworthiness")
 
 
-@pytest.mark.parametrize("language", ["English", "中文"])
-def test_a_drawing_that_takes_long_can_be_stopped(visit, language):
-    draw, cancel, stopped = {
-        "English": ("Draw with t-SNE", "Cancel", "Stopped."),
-        "中文": ("用 t-SNE 绘制", "取消", "已停止"),
-    }[language]
+def test_a_drawing_that_takes_long_can_be_stopped(visit):
     lines = "\n".join(f"the lamp {i} stands by the window {i}" for i in range(200))
     page = visit(
-        f"/embeddings?{SENTENCES}&lang={language}&embeddings_points_method=tsne"
-        f"&embeddings_points_reading=token"
+        f"/embeddings?{SENTENCES}&lang=中文&embeddings_points_method=tsne"
+        "&embeddings_points_reading=token"
     )
     page.get_by_role("textbox").first.fill(lines)
     page.get_by_role("textbox").first.press("Control+Enter")
     expect(page.get_by_text("200 ", exact=False).first).to_be_visible()
-    page.get_by_role("button", name=draw).click(timeout=FIRST_ANSWER)
-    page.get_by_role("button", name=cancel, exact=True).click()
-    expect(page.get_by_text(stopped)).to_be_visible(timeout=FIRST_ANSWER)
+    page.get_by_role("button", name="用 t-SNE 绘制").click(timeout=FIRST_ANSWER)
+    page.get_by_role("button", name="取消", exact=True).click()
+    expect(page.get_by_text("已停止")).to_be_visible(timeout=FIRST_ANSWER)
     expect(page.locator(".point-map")).to_have_count(0)
 
 
-@pytest.mark.parametrize("language", ["English", "中文"])
-def test_sentences_come_from_a_file(visit, tmp_path, language):
-    opened, told = {
-        "English": ("From a file", "taken from the file: 3 of 3"),
-        "中文": ("从文件读取", "已读取文件中的 3 个句子"),
-    }[language]
+def test_sentences_come_from_a_file(visit, tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("id,text\n1,one lamp\n2,<b>two</b> lamps\n3,a house\n")
-    page, points = open_map(visit, f"{SENTENCES}&lang={language}")
-    page.get_by_role("button", name=opened).click()
+    page, points = open_map(visit, f"{SENTENCES}&lang=中文")
+    page.get_by_role("button", name="从文件读取").click()
     page.locator("input[type=file]").set_input_files(path)
-    expect(page.get_by_text(told)).to_be_visible(timeout=FIRST_ANSWER)
+    expect(page.get_by_text("已读取文件中的 3 个句子")).to_be_visible(
+        timeout=FIRST_ANSWER
+    )
     expect(page.get_by_role("textbox").first).to_have_value(
         "one lamp\n<b>two</b> lamps\na house"
     )
@@ -246,36 +236,9 @@ def test_sentences_come_from_a_file(visit, tmp_path, language):
     expect(points).to_have_attribute("data-shown", "3", timeout=FIRST_ANSWER)
 
 
-CHINESE = {
-    "input": "维度",
-    "positions": "链",
-    "words": "最近的词",
-    "map": "全图",
-    "sentences": "全图",
-    "geometry": "离群维度",
-}
-
-
-@pytest.mark.parametrize("panel", CHINESE)
-def test_every_part_is_there_in_chinese(visit, panel):
-    page = visit(f"/embeddings?embeddings_panel={panel}&lang=中文")
-    shown = page.get_by_text(CHINESE[panel]).first
-    shown.wait_for(timeout=FIRST_ANSWER)
-    text = page.locator("[data-testid=stMain]").inner_text()
-    assert not re.search(r"embeddings\.|point_map\.", text)
-
-
-@pytest.mark.parametrize("language", ["English", "中文"])
-def test_senses_part_layer_by_layer(visit, language):
-    page, points = open_map(visit, f"embeddings_panel=senses&lang={language}")
-    assert int(points.get_attribute("data-state")) > 1  # the last layer
-    heading = {"English": "Word sense", "中文": "词义"}[language]
-    expect(page.get_by_role("heading", name=heading)).to_be_visible()
-
-
 @pytest.mark.parametrize(
     ("language", "query"),
-    [("English", SENTENCES), ("中文", SENTENCES), ("English", VOCABULARY)],
+    [("中文", SENTENCES), ("English", VOCABULARY)],
 )
 def test_the_nearest_of_a_chosen_point_are_marked_and_shown_alone(
     visit, language, query
@@ -292,15 +255,40 @@ def test_the_nearest_of_a_chosen_point_are_marked_and_shown_alone(
     expect(points).to_have_attribute("data-marked", "0")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(
-    "panel",
-    ["input", "positions", "words", "map", "sentences", "senses", "geometry"],
-)
-def test_the_page_fits_a_phone(visit, panel, scheme):
-    page = visit(
-        f"/embeddings?embeddings_panel={panel}", width=390, color_scheme=scheme
-    )
-    page.get_by_role("heading", level=2).first.wait_for()
-    width = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
-    assert width <= 390
+# What each part shows at its end, by the names of its texts; two end with their map.
+LAST_OF = {
+    "input": "shares_title",
+    "positions": "apart_title",
+    "words": "compared",
+    "map": None,
+    "sentences": "quality_title",
+    "senses": None,
+    "geometry": "outliers_title",
+}
+
+
+@pytest.mark.parametrize(("scheme", "language"), [("light", "en"), ("dark", "zh")])
+def test_every_part_is_there_on_a_phone(visit, scheme, language):
+    path = ROOT / "assets" / "locales" / language / "embeddings.json"
+    words = json.loads(path.read_text("utf-8"))
+    lang = {"en": "English", "zh": "中文"}[language]
+    page = visit(f"/embeddings?lang={lang}", width=390, color_scheme=scheme)
+    for panel, last in LAST_OF.items():
+        open_panel(page, words[f"panel_{panel}"])
+        title = page.get_by_role("heading", level=2, name=words[f"panel_{panel}"])
+        title.first.wait_for()
+        settle(page)
+        if last is not None:
+            said = max(re.split(r"\{[^}]*\}", words[last]), key=len)
+            page.get_by_text(said).first.wait_for(timeout=FIRST_ANSWER)
+        points = page.locator(".point-map")
+        if panel in ("map", "sentences", "senses"):
+            drawn = ("data-draw-ms", SETTLED)
+            expect(points).to_have_attribute(*drawn, timeout=FIRST_ANSWER)
+        if panel == "senses":
+            # The last layer, where the meanings lie apart.
+            expect(points).to_have_attribute("data-state", re.compile("[2-9]"))
+        assert overflow(page) <= 0, panel
+        text = page.get_by_test_id("stMain").inner_text()
+        assert not re.search(r"embeddings\.|point_map\.", text)
+        assert page.get_by_test_id("stException").count() == 0

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.app.chinese_model import write_chinese_model
+from tests.browser.conftest import overflow
 
 FIGURE = ".js-plotly-plot"
 TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
@@ -178,9 +179,6 @@ def test_reasons_are_looked_at_in_tokens_layers_and_heads(visit):
                       ("the heads", "masked_why_heads")):  # fmt: skip
         choose(page, "masked_why_look", name)
         expect(page.locator(f".st-key-{key}_figure {FIGURE}")).to_be_visible()
-    choose(page, "masked_why_look", "a check with random weights")
-    page.get_by_role("button", name="Compute").click()
-    expect(page.get_by_text("Near 1 is a warning")).to_be_visible()
 
 
 def test_a_chinese_word_is_hidden_by_one_click_found_and_put_in(visit, tmp_path):
@@ -253,32 +251,37 @@ def test_the_program_of_a_view_is_shown_and_copied(visit):
     assert "[MASK]" in copied
 
 
-@pytest.mark.parametrize("name", ["lens", "compare", "why", "positions"])
-def test_the_figure_of_a_panel_opens_without_a_network(visit, new_page, tmp_path, name):
-    page = visit(address(masked_panel=name))
-    figures = {"lens": "masked_lens", "compare": "masked_comparison",
-               "why": "masked_why", "positions": "masked_positions_map"}  # fmt: skip
-    figure = figures[name]
-    page.locator(f".st-key-{figure}_figure {FIGURE}").wait_for()
-    open_downloads(page, figure)
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Figure (HTML").click()
-    path = tmp_path / "figure.html"
-    download.value.save_as(path)
+# The figure of each panel that can be taken away.
+FIGURES = {
+    "Each layer's guess (logit lens)": "masked_lens",
+    "Compare two sentences": "masked_comparison",
+    "Why this word?": "masked_why",
+    "Every position": "masked_positions_map",
+}
+
+
+def test_the_figure_of_a_panel_opens_without_a_network(visit, new_page, tmp_path):
+    page = visit("/masked_word")
     offline = new_page()
     offline.context.set_offline(True)
-    offline.goto(path.as_uri())
-    offline.locator(f"{FIGURE} svg").first.wait_for()
+    for name, figure in FIGURES.items():
+        panel(page, name)
+        page.locator(f".st-key-{figure}_figure {FIGURE}").wait_for()
+        open_downloads(page, figure)
+        path = tmp_path / f"{figure}.html"
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Figure (HTML").click()
+        download.value.save_as(path)
+        page.keyboard.press("Escape")
+        offline.goto(path.as_uri())
+        offline.locator(f"{FIGURE} svg").first.wait_for()
 
 
-@pytest.mark.parametrize("name", ["fill", "compare", "lens", "why", "positions"])
-def test_a_panel_fits_a_phone(visit, name):
-    page = visit(
-        address(masked_panel=name, masked_text=TWO_MASKS, masked_click_size="1"),
-        width=390,
-    )
-    page.locator(FIGURE).nth(3).wait_for()
-    overflow = page.get_by_test_id("stMain").evaluate(
-        "element => element.scrollWidth - element.clientWidth"
-    )
-    assert overflow <= 0
+def test_every_panel_fits_a_phone(visit):
+    page = visit(address(masked_text=TWO_MASKS, masked_click_size="1"), width=390)
+    figures = FIGURES | {"Fill several masks together": "masked_filling"}
+    for name, figure in figures.items():
+        panel(page, name)
+        page.locator(f".st-key-{figure}_figure {FIGURE}").wait_for()
+        at_rest(page)
+        assert overflow(page) <= 0, name

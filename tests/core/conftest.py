@@ -1,5 +1,7 @@
 """Models that several tests read and none may change."""
 
+import functools
+
 import pytest
 
 from tests.core.random_models import CONFIG, PRE_NORM, explorer_of, random_model
@@ -21,5 +23,16 @@ def any_norm_model(request, post_norm_model, pre_norm_model):
 
 
 @pytest.fixture(scope="session")
-def explorer(post_norm_model):
-    return explorer_of(post_norm_model[0])
+def explorer_for():
+    """Gives the one explorer of a model, whose compiled functions all tests share."""
+    return functools.cache(explorer_of)
+
+
+@pytest.fixture(scope="session")
+def explorer(post_norm_model, explorer_for):
+    return explorer_for(post_norm_model[0])
+
+
+@pytest.fixture(scope="session")
+def any_norm_explorer(any_norm_model, explorer_for):
+    return explorer_for(any_norm_model[0])

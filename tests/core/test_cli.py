@@ -1,6 +1,7 @@
 """The command line: what it prints, what it writes, how it ends."""
 
 import errno
+import functools
 import io
 import json
 import os
@@ -21,6 +22,14 @@ from bertviz_core.explorer import Explorer
 from tests.core.checkpoint_copies import spare_rows_copy
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def opened_once():
+    """Every command opens its model anew, as it is a process of its own elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Explorer, "open", functools.cache(Explorer.open))
+        yield
 
 
 @pytest.fixture(scope="module")

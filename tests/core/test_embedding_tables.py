@@ -17,8 +17,8 @@ TEXT, PAIR = "the cats sat .", "a 红"
 
 
 @pytest.fixture(scope="module")
-def explorer(any_norm_model):
-    return explorer_of(any_norm_model[0])
+def explorer(any_norm_explorer):
+    return any_norm_explorer
 
 
 @pytest.mark.parametrize("pair", [None, PAIR])

@@ -1,11 +1,13 @@
 """A trained model leaves as a zip file, and comes back from it."""
 
+import copy
 import csv
 import dataclasses
 import hashlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -320,8 +322,11 @@ def run_script(bundle, folder, *texts):
 
 @pytest.fixture
 def table(tmp_path):
+    return write_table(tmp_path / "data.csv")
+
+
+def write_table(path):
     part = random_data(60).train
-    path = tmp_path / "data.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["my text", "kind"])
@@ -356,23 +361,34 @@ def test_the_command_trains_and_prints_the_metrics(table, tmp_path, cache, monke
     assert {path.name for path in out.iterdir()} == {"model.zip", "metrics.json"}
 
 
-@pytest.fixture
-def repeated(table, tmp_path, cache, monkeypatch):
-    """Trains with choices that are no defaults; gives a way to train again."""
-    monkeypatch.setattr(
-        "bertviz_core.checkpoints.library.open_model", lambda *_: tiny_loaded()
-    )
+def train_into(out, table, *arguments):
+    """Trains by the command; its metrics, its recipe and what it said."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BERTVIZ_CACHE", str(out.parent / "cache"))
+        done = run_command(table, "--out", out, "--json", *arguments)
+    assert done.exit_code == 0, done.output
+    recipe = read(out / "model.zip", "recipe.json")
+    return json.loads(done.stdout), json.loads(recipe), done
+
+
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory):
+    """A training with choices that are no defaults: its folder and what came of it."""
+    folder = tmp_path_factory.mktemp("first")
+    table = write_table(folder / "data.csv")
     text = table.read_text("utf-8").replace(",", ";")
     table.write_text(text, encoding="utf-16")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "bertviz_core.checkpoints.library.open_model", lambda *_: tiny_loaded()
+        )
+        return folder, train_first(folder / "first", table)
 
-    def train(name, *arguments):
-        done = run_command(table, "--out", tmp_path / name, "--json", *arguments)
-        assert done.exit_code == 0, done.output
-        packed = tmp_path / name / "model.zip"
-        return json.loads(done.stdout), json.loads(read(packed, "recipe.json")), done
 
-    found = train(
-        "first",
+def train_first(out, table):
+    return train_into(
+        out,
+        table,
         *("--text-column", "my text", "--label-column", "kind", "--separator", ";"),
         *("--encoding", "utf-16", "--validation-rate", 0.3, "--split-seed", 8),
         *("--level", "head", "--epochs", 2, "--seed", 5, "--learning-rate", 0.04),
@@ -389,7 +405,22 @@ def repeated(table, tmp_path, cache, monkeypatch):
         *("--decay", "exponential", "--epoch-factor", 0.6, "--class-weights"),
         "--tensorboard",
     )
-    return found, train
+
+
+@pytest.fixture
+def repeated(first_run, table, tmp_path, monkeypatch):
+    """What came of the first run, copied so that it may be changed; a way to repeat."""
+    monkeypatch.setattr(
+        "bertviz_core.checkpoints.library.open_model", lambda *_: tiny_loaded()
+    )
+    folder, found = first_run
+    shutil.copytree(folder / "first", tmp_path / "first")
+    shutil.copyfile(folder / "data.csv", table)
+
+    def train(name, *arguments):
+        return train_into(tmp_path / name, table, *arguments)
+
+    return copy.deepcopy(found[:2]) + found[2:], train
 
 
 def without_times(metrics):

@@ -1,6 +1,7 @@
 """What learns, what stays, which epoch is kept, and going on after an accident."""
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -44,6 +45,44 @@ def trained(settings, data=None, loaded=None, **options):
     return Trainer(loaded or tiny_loaded(), data or random_data(), settings, **options)
 
 
+class Run(NamedTuple):
+    """A training that went to its end; nobody may change what it left.
+
+    Args:
+        before: weights of the served model before the training.
+        served: the served model, after it.
+        result: of the training.
+        events: all that it told.
+    """
+
+    before: dict
+    served: object
+    result: object
+    events: list
+
+
+def whole_run(settings):
+    loaded, events = tiny_loaded(), []
+    before = weights_of(loaded.model)
+    result = trained(settings, loaded=loaded, tell=events.append).run()
+    return Run(before, loaded.model, result, events)
+
+
+@pytest.fixture(scope="module")
+def full_run():
+    return whole_run(SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def head_run():
+    return whole_run(HEAD)
+
+
+@pytest.fixture(scope="module")
+def top_run():
+    return whole_run(TOP)
+
+
 def answers_of(result, data=None, settings=SETTINGS):
     """Class logits `[R, C]` of the validation rows from the network handed out."""
     part = (data or random_data()).validation
@@ -57,32 +96,24 @@ def part_of(path):
     return path.split("/")[1]
 
 
-def test_the_served_model_stays_as_it_is():
-    loaded = tiny_loaded()
-    before = weights_of(loaded.model)
-    trained(SETTINGS, loaded=loaded).run()
-    after = weights_of(loaded.model)
+def test_the_served_model_stays_as_it_is(full_run):
+    before, after = full_run.before, weights_of(full_run.served)
     assert before.keys() == after.keys()
     assert all(np.array_equal(before[name], after[name]) for name in before)
-    assert all(variable.trainable for variable in loaded.model.weights)
+    assert all(variable.trainable for variable in full_run.served.weights)
 
 
 @pytest.mark.parametrize(
-    ("settings", "learning"),
+    ("level", "learning"),
     [
-        (HEAD, {"classifier"}),
-        (TOP, {"layer_1", "pooler", "classifier"}),
-        (
-            SETTINGS,
-            {"embeddings", "layer_0", "layer_1", "pooler", "classifier"},
-        ),
+        ("head", {"classifier"}),
+        ("top", {"layer_1", "pooler", "classifier"}),
+        ("full", {"embeddings", "layer_0", "layer_1", "pooler", "classifier"}),
     ],
-    ids=["head", "top", "full"],
 )
-def test_only_the_chosen_parts_move(settings, learning):
-    loaded = tiny_loaded()
-    before = weights_of(loaded.model)
-    after = weights_of(trained(settings, loaded=loaded).run().bert)
+def test_only_the_chosen_parts_move(request, level, learning):
+    run = request.getfixturevalue(f"{level}_run")
+    before, after = run.before, weights_of(run.result.bert)
     moved = {
         part_of(name)
         for name, weight in after.items()
@@ -91,10 +122,8 @@ def test_only_the_chosen_parts_move(settings, learning):
     assert moved == learning
 
 
-def test_everything_that_learns_moves_at_level_full():
-    loaded = tiny_loaded()
-    before = weights_of(loaded.model)
-    after = weights_of(trained(SETTINGS, loaded=loaded).run().bert)
+def test_everything_that_learns_moves_at_level_full(full_run):
+    before, after = full_run.before, weights_of(full_run.result.bert)
     still = [n for n in after if n in before and np.array_equal(after[n], before[n])]
     # A shift of all keys alike does not change a softmax: no gradient but noise.
     assert [name for name in still if "key/bias" not in name] == []
@@ -137,11 +166,13 @@ def test_the_head_learns_the_same_with_and_without_kept_outputs(monkeypatch):
     np.testing.assert_allclose(answers_of(one), answers_of(other), rtol=0, atol=1e-4)
 
 
-def test_upper_layers_learn_the_same_with_and_without_kept_states(monkeypatch):
-    one = trained(TOP).run()
+def test_upper_layers_learn_the_same_with_and_without_kept_states(
+    monkeypatch, top_run, head_run
+):
+    one = top_run.result
     monkeypatch.setattr(inputs, "MAX_KEPT_BYTES", 0)
     other = trained(TOP).run()
-    assert not np.array_equal(answers_of(one), answers_of(trained(HEAD).run()))
+    assert not np.array_equal(answers_of(one), answers_of(head_run.result))
     np.testing.assert_allclose(answers_of(one), answers_of(other), rtol=0, atol=1e-4)
 
 
@@ -165,8 +196,8 @@ def test_it_learns_what_a_word_tells():
     assert result.points[-1].loss < 0.7 * result.points[0].loss
 
 
-def test_the_same_seed_gives_the_same_weights():
-    one, two = trained(SETTINGS).run(), trained(SETTINGS).run()
+def test_the_same_seed_gives_the_same_weights(full_run):
+    one, two = full_run.result, trained(SETTINGS).run()
     assert np.array_equal(answers_of(one), answers_of(two))
 
 
@@ -239,8 +270,8 @@ def test_a_stop_in_the_first_epoch_keeps_what_there_is():
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, HEAD], ids=["full", "head"])
-def test_a_killed_run_goes_on_to_the_same_end(tmp_path, settings):
-    whole = trained(settings).run()
+def test_a_killed_run_goes_on_to_the_same_end(request, tmp_path, settings):
+    whole = request.getfixturevalue(f"{settings.level}_run").result
 
     def kill(event):
         if event.kind == "step" and event.epoch == 3:
@@ -264,9 +295,8 @@ def test_the_state_of_another_run_is_refused(tmp_path):
         trained(HEAD, work_folder=tmp_path, fingerprint="b").run()
 
 
-def test_events_tell_how_it_goes():
-    events = []
-    trained(SETTINGS, tell=events.append).run()
+def test_events_tell_how_it_goes(full_run):
+    events = full_run.events
     steps = [event for event in events if event.kind == "step"]
     assert [event.step for event in steps] == list(range(1, 16))
     assert all(event.num_steps == 15 and event.loss > 0 for event in steps)

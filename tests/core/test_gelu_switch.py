@@ -20,19 +20,28 @@ TEXT = "the [MASK] sat [MASK] ."
 OTHER = {"gelu": "gelu_new", "gelu_new": "gelu"}
 
 
-@pytest.fixture(scope="module", params=["gelu", "gelu_new"])
-def activation(request):
-    return request.param
+# Each curve and each order of the norm once: neither depends on the other.
+KINDS = {
+    "post-norm": (CONFIG, "gelu"),
+    "pre-norm": (PRE_NORM, "gelu_new"),
+}
 
 
-@pytest.fixture(
-    scope="module", params=[CONFIG, PRE_NORM], ids=["post-norm", "pre-norm"]
-)
-def made(request, activation):
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request):
+    return KINDS[request.param]
+
+
+@pytest.fixture(scope="module")
+def activation(kind):
+    return kind[1]
+
+
+@pytest.fixture(scope="module")
+def made(kind):
     """A model with large neurons, where the two curves differ, and its weights."""
-    model, weights = random_model(
-        dataclasses.replace(request.param, hidden_act=activation)
-    )
+    config, activation = kind
+    model, weights = random_model(dataclasses.replace(config, hidden_act=activation))
     for block, layer in zip(model.blocks, weights["layers"], strict=True):
         kernel, bias = layer["inner"]
         layer["inner"] = (kernel * 2, bias)

@@ -13,8 +13,8 @@ TEXT = "the [MASK] sat ."
 
 
 @pytest.fixture(scope="module")
-def explorer(any_norm_model):
-    return explorer_of(any_norm_model[0])
+def explorer(any_norm_explorer):
+    return any_norm_explorer
 
 
 def states_by_hand(any_norm_model, tokenized):

@@ -24,8 +24,8 @@ PAIRS = [
 
 
 @pytest.fixture(scope="module")
-def explorer(any_norm_model):
-    return explorer_of(any_norm_model[0])
+def explorer(any_norm_explorer):
+    return any_norm_explorer
 
 
 @pytest.fixture(scope="module")

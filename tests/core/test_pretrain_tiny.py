@@ -16,6 +16,12 @@ from bertviz_core.sentences import first_page
 SENTENCE = "The cat drinks [MASK]."
 
 
+@pytest.fixture(scope="module")
+def short_run():
+    """Two steps, with a word that the page lacks."""
+    return pretrain_tiny("One dog. Two dogs.", "One zebra [MASK].", 2)
+
+
 def test_a_page_is_learnt_beyond_the_frequencies_of_its_words():
     told = []
     run = pretrain_tiny(first_page("en"), SENTENCE, 120, tell=told.append)
@@ -26,8 +32,8 @@ def test_a_page_is_learnt_beyond_the_frequencies_of_its_words():
     assert told[2].fraction == pytest.approx(40 / 120)
 
 
-def test_before_the_first_step_nothing_is_known():
-    first = pretrain_tiny("One dog. Two dogs.", "One [MASK].", 1).looks[0]
+def test_before_the_first_step_nothing_is_known(short_run):
+    first = short_run.looks[0]
     assert first.loss is None
     assert first.accuracy is None
     assert sum(share for _, share in first.guesses) < 1
@@ -50,9 +56,8 @@ def test_a_seed_gives_the_same_run_and_another_seed_another():
     assert runs[0].looks[-1].guesses != runs[2].looks[-1].guesses
 
 
-def test_a_word_that_the_page_lacks_is_unknown_to_the_network():
-    run = pretrain_tiny("One dog. Two dogs.", "One zebra [MASK].", 1)
-    assert run.tokens == ("[CLS]", "one", "[UNK]", "[MASK]", ".", "[SEP]")
+def test_a_word_that_the_page_lacks_is_unknown_to_the_network(short_run):
+    assert short_run.tokens == ("[CLS]", "one", "[UNK]", "[MASK]", ".", "[SEP]")
 
 
 def test_whoever_watches_can_stop_it():
@@ -84,9 +89,9 @@ def test_what_cannot_be_learnt_is_said(page, sentence, num_steps, error, said):
         pretrain_tiny(page, sentence, num_steps)
 
 
-def test_a_run_survives_the_way_through_plain_values():
-    run = pretrain_tiny("One dog. Two dogs.", "One [MASK].", 2)
-    assert TinyRun.from_dict(json.loads(json.dumps(run.to_dict()))) == run
+def test_a_run_survives_the_way_through_plain_values(short_run):
+    there_and_back = json.loads(json.dumps(short_run.to_dict()))
+    assert TinyRun.from_dict(there_and_back) == short_run
 
 
 def test_the_step_that_beats_frequencies_is_the_first_look_below_them():

@@ -19,8 +19,8 @@ SENTENCE = "the cats sat e红 ."  # cat ##s; e 红
 
 
 @pytest.fixture(scope="module")
-def explorer(any_norm_model):
-    return explorer_of(any_norm_model[0])
+def explorer(any_norm_explorer):
+    return any_norm_explorer
 
 
 @pytest.fixture(scope="module")

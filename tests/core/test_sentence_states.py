@@ -12,7 +12,7 @@ from bertviz_core.experiments.sentence_states import (
     word_senses,
 )
 from tests.core import oracle
-from tests.core.random_models import CONFIG, explorer_of
+from tests.core.random_models import CONFIG
 
 # Of 3, 1, 5, 3 and 2 tokens of their own; the second and a later one are alike.
 SENTENCES = ("the cat .", "mat", "A red cats sat", "a mat !", "红 e")
@@ -20,8 +20,8 @@ STATES = CONFIG.num_hidden_layers + 1
 
 
 @pytest.fixture(scope="module")
-def explorer(any_norm_model):
-    return explorer_of(any_norm_model[0])
+def explorer(any_norm_explorer):
+    return any_norm_explorer
 
 
 def states_by_hand(any_norm_model, text):

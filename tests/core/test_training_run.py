@@ -119,7 +119,7 @@ def test_the_served_model_stays_as_it_is():
 
 
 def test_a_stop_keeps_the_best_epoch():
-    folder = new_run(dataclasses.replace(SETTINGS, epochs=50))
+    folder = new_run(dataclasses.replace(HEAD, epochs=50))
     stop_after(folder, step=7)
     status = run(folder)
     assert (status.state, status.ending) == ("stopped", "asked")
@@ -139,7 +139,7 @@ def test_a_stop_before_the_first_step_leaves_no_model():
 
 def test_a_run_that_nobody_looked_at_says_so(monkeypatch):
     monkeypatch.setenv("BERTVIZ_LEASE_MINUTES", "7")
-    folder = new_run(SETTINGS)
+    folder = new_run()
     stop_after(folder, step=6, why=run_files.ABANDONED)
     status = run(folder)
     assert status.state == "stopped"
@@ -170,7 +170,7 @@ def test_a_failure_is_told_in_its_own_words(kind):
 
 
 def test_the_log_of_a_run_that_broke_off_can_be_taken_away_and_goes_on():
-    folder = new_run(SETTINGS, tensorboard=True)
+    folder = new_run(tensorboard=True)
     kill_at(folder, step=13)
     with pytest.raises(Killed):
         run(folder)
@@ -236,7 +236,7 @@ def test_a_run_that_was_killed_goes_on_from_its_last_epoch_to_the_same_model():
 
 
 def test_a_stop_that_comes_after_an_accident_keeps_the_best_of_before():
-    folder = new_run(SETTINGS)
+    folder = new_run()
     kill_at(folder, step=13)
     with pytest.raises(Killed):
         run(folder)
@@ -261,7 +261,7 @@ def test_a_run_whose_owner_is_gone_is_interrupted(monkeypatch):
 
 def test_seconds_count_over_both_parts_of_a_run():
     ticks = iter(np.arange(0.0, 1000.0, 0.5))
-    folder = new_run(SETTINGS)
+    folder = new_run()
     kill_at(folder, step=8)
     with pytest.raises(Killed):
         run(folder, clock=lambda: next(ticks))
@@ -275,7 +275,7 @@ def test_seconds_count_over_both_parts_of_a_run():
 
 
 def test_a_log_for_tensorboard_holds_every_step_and_epoch():
-    folder = new_run(SETTINGS, tensorboard=True)
+    folder = new_run(tensorboard=True)
     status = run(folder)
     assert status.has_log
     assert not (folder / run_files.LOG_FOLDER).exists()
@@ -301,7 +301,7 @@ def test_oversampling_learns_from_repeated_rows_and_judges_by_macro_f1():
     data = random_data(num_train=24)
     rare = data.train.select(np.array([*range(0, 24, 3), *range(1, 24, 3), 2]))
     data = dataclasses.replace(data, train=rare)
-    plain = run(new_run(HEAD), data)
+    plain = run(new_run(), data)
     status = run(new_run(dataclasses.replace(HEAD, oversample=True)), data)
     assert (plain.num_steps, status.num_steps) == (3 * 4, 3 * 5)  # 17 and 24 rows
     assert (plain.metric_name, status.metric_name) == ("accuracy", "macro_f1")

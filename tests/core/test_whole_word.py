@@ -21,8 +21,8 @@ FOLLOW = ("##s", "##e", "##y")
 
 
 @pytest.fixture(scope="module")
-def explorer(any_norm_model):
-    return explorer_of(any_norm_model[0])
+def explorer(any_norm_explorer):
+    return any_norm_explorer
 
 
 def with_words(explorer, *words):

@@ -1,0 +1,19 @@
+"""The order of all tests."""
+
+# By their file, the longest first: two processes take a file each, and the one that
+# takes a long one last keeps the other waiting.
+LONG = (
+    "test_fine_tune.py",
+    "test_fine_tune_results.py",
+    "test_masked_panels.py",
+    "test_engine_training.py",
+    "test_pretrain_run.py",
+    "test_finetune_trainer.py",
+    "test_training_run.py",
+    "test_pretrain_devices.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    ranks = {name: rank for rank, name in enumerate(LONG)}
+    items.sort(key=lambda item: ranks.get(item.path.name, len(LONG)))
