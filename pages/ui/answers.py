@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from bertviz_core.analysis.wordlists import entries_of_kind
 from bertviz_core.trace import MaskPredictions, ModelEntry, ModelInfo, TokenizedText
 from pages.ui.engine import client, note_answer
 
@@ -73,6 +74,12 @@ def predict_masks(
 def vocabulary(model: str) -> tuple[str, ...]:
     """A name for each id of a model's logits. Shared by all sessions: a tuple."""
     return tuple(client().vocabulary(model))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def chinese_share(model: str) -> float:
+    """Which share of the word pieces of a model hold a Chinese character, 0 to 1."""
+    return float(entries_of_kind(vocabulary(model), "cjk").mean())
 
 
 def forget_models() -> None:

@@ -8,15 +8,22 @@ from pathlib import Path
 
 import streamlit as st
 
+from bertviz_core.analysis.wordlists import is_cjk
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from bertviz_core.errors import CheckpointError
+from bertviz_core.errors import BertVizError, CheckpointError
+from bertviz_core.mask_text import MASK
 from bertviz_core.trace import ModelEntry
-from pages.ui.answers import describe_model, earlier_uploads, installed_models
+from pages.ui.answers import (
+    chinese_share,
+    describe_model,
+    earlier_uploads,
+    installed_models,
+)
 from pages.ui.downloads import offer_download
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
-from pages.ui.language import current_language, t
+from pages.ui.language import LANGUAGES, current_language, t
 from pages.ui.on_disk import ask_anew_if_changed
 
 # In the address of a link to another page: the model to choose there. The choice itself
@@ -33,6 +40,10 @@ _OWN_ID = re.compile(r"upload:[0-9a-f]{16,64}|run:(?P<run>[0-9a-f]{32})")
 # "name", "owner/name", either with "@revision".
 # Source: huggingface_hub, `validate_repo_id`; a revision is a branch, tag or commit.
 _HUB_NAME = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?(@[\w./-]{1,96})?")
+
+# Shares of Chinese pieces in a vocabulary: an English one has a few that stood in its
+# texts, a Chinese one hardly anything else, one of many languages lies between.
+_LEAST_CHINESE, _MOSTLY_CHINESE = 0.05, 0.5
 
 _ORIGINS = {
     "bundled": "app.origin_bundled",
@@ -144,12 +155,41 @@ def may_bring_any_model() -> bool:
     return os.environ.get("BERTVIZ_MODELS") != "listed"
 
 
-def language_of(model: str) -> str:
-    """The language of examples for a model, "en" or "zh"."""
+def language_of(model: str, text: str = "") -> str:
+    """The language of examples for a model, "en" or "zh".
+
+    Args:
+        model: its id.
+        text: that an example stands beside; where the model reads both languages, it
+            decides. One without letters leaves that to the interface.
+    """
+    read = _languages_of(model)
+    here = _language_written(text) or current_language()
+    return here if here in read else read[0]
+
+
+def _languages_of(model: str) -> tuple[str, ...]:
+    """Those that a model reads, of "en" and "zh"; by its vocabulary, if need be."""
     entry = known_models().get(model)
-    if entry is not None and entry.language in ("en", "zh"):
-        return entry.language
-    return current_language()
+    if entry is not None and entry.language in LANGUAGES:
+        return (entry.language,)
+    if entry is None or entry.language != "multilingual":
+        try:
+            share = chinese_share(model)
+        except BertVizError:  # said by what opens the model
+            return tuple(LANGUAGES)
+        if share < _LEAST_CHINESE:
+            return ("en",)
+        if share > _MOSTLY_CHINESE:
+            return ("zh",)
+    return tuple(LANGUAGES)
+
+
+def _language_written(text: str) -> str | None:
+    text = text.replace(MASK, "")
+    if is_cjk(text):
+        return "zh"
+    return "en" if any(map(str.isalpha, text)) else None
 
 
 def summary(entry: ModelEntry) -> str:

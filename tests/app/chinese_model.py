@@ -21,3 +21,15 @@ def write_chinese_model(folder: Path) -> Path:
         raise ValueError(f"The vocabulary has {len(set(pieces))} pieces, not {SIZE}.")
     (target / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
     return target
+
+
+def write_mixed_model(folder: Path) -> Path:
+    """Writes one whose vocabulary is for both: letters, and a few characters."""
+    target = hf_copy(folder, name="mixed")
+    vocabulary = target / "vocab.txt"
+    pieces = vocabulary.read_text(encoding="utf-8").split()
+    rare = [piece for piece in pieces if piece[-1] in "qxyzuvw"]
+    characters = dict(zip(rare, CHARACTERS, strict=False))
+    changed = [characters.get(piece, piece) for piece in pieces]
+    vocabulary.write_text("\n".join(changed) + "\n", encoding="utf-8")
+    return target

@@ -50,7 +50,7 @@ def edit_text(model: str) -> MaskedText:
     if not in_address:
         st.caption(t("masked_word.not_in_address"))
     if masked.text.strip():
-        _draw_words(masked, language)
+        _draw_words(masked)
     return masked
 
 
@@ -112,14 +112,14 @@ def _explain_spellings(typed: str) -> None:
         st.caption(t("masked_word.understood", spellings=shown))
 
 
-def _draw_words(masked: MaskedText, language: str) -> None:
+def _draw_words(masked: MaskedText) -> None:
     words = split_words(masked.text, state.MOST_WORDS + 1)
     is_cut = len(words) > state.MOST_WORDS
     words = words[: state.MOST_WORDS]
     if not words:
         return
     num_characters = 1
-    if any(is_character(word.text) for word in words) and language == "zh":
+    if any(is_character(word.text) for word in words):
         num_characters = _choose_size()
     labels = _labels(words, masked.originals)
     st.session_state[state.WORDS] = [i for i, word in enumerate(words) if word.is_mask]

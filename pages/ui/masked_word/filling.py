@@ -78,7 +78,7 @@ def _offer_example(question: Question, mode: str) -> None:
         t("masked_panels.two_masks"),
         key="masked_two_masks",
         on_click=state.take_two_masks,
-        args=(language_of(question.model),),
+        args=(language_of(question.model, question.text),),
     ):
         st.rerun()  # the text has changed, and with it everything above
 

@@ -68,7 +68,7 @@ def _score_words(question: Question) -> None:
     typed = type_linked(
         st.text_input,
         t("masked_panels.words_to_score"),
-        _WORDS[language_of(question.model)],
+        _WORDS[language_of(question.model, question.text)],
         key="masked_score_words",
         help=t("masked_panels.words_to_score_help"),
         max_chars=1000,

@@ -40,6 +40,7 @@ MOST_WORDS = 200
 _MEMORY = "masked_memory"
 _HISTORY = "masked_history"
 _IS_BOUND = "masked_is_bound"
+_FIRST_EXAMPLE = "masked_first_example"
 _HIDES_NOTHING = "masked_hides_nothing"
 _INSERTED = "masked_inserted"
 
@@ -70,13 +71,15 @@ def prepare_text(language: str) -> None:
     Args:
         language: "en" or "zh", see `EXAMPLES`.
     """
+    example = EXAMPLES[language][0]
+    before = st.session_state.get(_FIRST_EXAMPLE, example)
+    st.session_state[_FIRST_EXAMPLE] = example
     if TEXT not in st.session_state:
         return
     text = st.session_state[TEXT] or ""
-    others = [EXAMPLES[other][0] for other in EXAMPLES if other != language]
     is_bound = fits_address(text)
-    if text in others:
-        st.session_state[TEXT] = EXAMPLES[language][0]
+    if text == before != example:
+        st.session_state[TEXT] = example
     elif is_bound and not st.session_state.get(_IS_BOUND, True):
         # A widget that was not bound when the text was typed is not in the address.
         st.session_state[TEXT] = text

@@ -87,7 +87,7 @@ def explore_comparison(question: Question) -> None:
 
 
 def _other_than(question: Question) -> str:
-    others = _OTHERS[language_of(question.model)]
+    others = _OTHERS[language_of(question.model, question.text)]
     return next((b for a, b in others if a == question.text), others[-1][1])
 
 

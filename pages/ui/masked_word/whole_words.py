@@ -34,7 +34,7 @@ _MOST_SHOWN = 20
 @st.fragment
 def explore_whole_words(question: Question) -> None:
     """Draws the choice of a length, and the likeliest words of it."""
-    kind = _KINDS[language_of(question.model)]
+    kind = _KINDS[language_of(question.model, question.text)]
     st.markdown(t(f"masked_panels.whole_{kind}_intro"))
     if question.mask is None:
         st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
