@@ -79,16 +79,21 @@ def model_picker() -> str:
         choose(st.session_state.pop(_NEXT))
     if OPEN in st.query_params:
         choose(st.query_params.pop(OPEN))
-    chosen = st.sidebar.selectbox(
+    if st.session_state.get(_KEY) is None:
+        choose(st.query_params.get(_KEY) or default)
+    st.sidebar.selectbox(
         t("app.model"),
         _options(entries),
         key=_KEY,
-        bind="query-params",
+        persist_state="session",
         accept_new_options=True,
         placeholder=t("app.model_placeholder"),
         help=t("app.model_help") if may_bring_any_model() else t("app.model_help_host"),
     )
-    model = (chosen or default).strip()
+    model = (st.session_state[_KEY] or default).strip()
+    # Also the default, which is another one where the reader's language is another.
+    if st.query_params.get(_KEY) != model:
+        st.query_params[_KEY] = model
     if model in entries:
         st.sidebar.caption(summary(entries[model]))
     offer = None if model == default else _offer_default

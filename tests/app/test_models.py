@@ -59,6 +59,15 @@ def test_a_link_keeps_its_model_whatever_the_language(open_app, with_chinese):
     assert app.selectbox(key="model").value == DEFAULT_MODEL
 
 
+def test_every_link_names_its_model_also_the_default(open_app, with_chinese):
+    app = open_app()
+    assert app.query_params["model"] in (DEFAULT_MODEL, [DEFAULT_MODEL])
+    again = open_app(locale="zh-CN", **app.query_params)
+    assert again.selectbox(key="model").value == DEFAULT_MODEL
+    app.selectbox(key="model").set_value("small-zh").run()
+    assert app.query_params["model"] in ("small-zh", ["small-zh"])
+
+
 def test_where_no_bundled_model_reads_the_language_there_is_still_one(open_app):
     assert open_app(locale="zh-CN").selectbox(key="model").value == DEFAULT_MODEL
 

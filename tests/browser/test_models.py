@@ -56,7 +56,7 @@ def test_a_path_is_opened_and_a_wrong_one_offers_the_default(visit):
     page.get_by_test_id("stAlertContentError").wait_for()
     page.get_by_role("button", name=f"Use {DEFAULT_MODEL} instead").click()
     page.get_by_role("heading", name=f"The chosen model: {DEFAULT_MODEL}").wait_for()
-    assert "model=" not in page.url
+    assert f"model={DEFAULT_MODEL}" in page.url
 
 
 def test_a_name_on_the_hub_is_chosen_or_typed(visit):
