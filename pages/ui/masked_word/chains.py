@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from dataclasses import dataclass
 
 import streamlit as st
 
@@ -13,7 +12,6 @@ from bertviz_core.experiments.chain_results import (
     ORDERS,
     GibbsRun,
     GibbsSettings,
-    GibbsState,
 )
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, vocabulary
@@ -21,52 +19,13 @@ from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.language import plain, t
 from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.chain import Chain
 from pages.ui.masked_word.chain_chunks import POLL_SECONDS, next_chunk
 from pages.ui.masked_word.chain_pictures import show_chain, show_chain_code
 
 _CHAIN = "masked_chain"
 _MOST_STEPS = 20_000
 _STARTS = ("sentence", "masks")
-
-
-@dataclass(frozen=True)
-class _Chain:
-    """A chain of this session.
-
-    Args:
-        model: its id.
-        text: what it began with.
-        num_masks: what it began with instead, if not 0.
-        settings: how it draws.
-        state: where it stands.
-        run: what it did; `None` before the first step.
-        goal: steps to do in all.
-        job_id: of the chunk under way; `None` while it rests.
-        chunk: steps of that chunk.
-        began: when it was started, seconds.
-        origin: the state that the chunk began with.
-        before: what the chain had done by then.
-        error: why it stopped.
-    """
-
-    model: str
-    text: str
-    num_masks: int
-    settings: GibbsSettings
-    state: GibbsState
-    goal: int
-    run: GibbsRun | None = None
-    job_id: str | None = None
-    chunk: int = 0
-    began: float = 0.0
-    origin: GibbsState | None = None
-    before: GibbsRun | None = None
-    error: BertVizError | None = None
-
-    @property
-    def asked(self) -> tuple[str, str, int, GibbsSettings]:
-        """What it belongs to; another question begins another chain."""
-        return self.model, self.text, self.num_masks, self.settings
 
 
 @st.fragment
@@ -76,16 +35,17 @@ def explore_chains(question: Question) -> None:
     with shown_to_user():
         num_masks = _choose_start(question)
         settings, num_steps = _choose_settings(question)
-        asked = (question.model, question.text, num_masks, settings)
-        chain: _Chain | None = st.session_state.get(_CHAIN)
-        if chain is not None and chain.asked != asked:
+        text = "" if num_masks else question.text
+        asked = (question.model, text, num_masks, settings)
+        chain: Chain | None = st.session_state.get(_CHAIN)
+        if chain is not None and not chain.is_of(*asked):
             _pause()
             del st.session_state[_CHAIN]
             chain = None
         if chain is None:
-            model, text = question.model, question.text
-            state = client().start_chain(model, text, settings, num_masks)
-            chain = _Chain(*asked, state, num_steps)
+            state = client().start_chain(question.model, text, settings, num_masks)
+            chain = Chain(*asked, state, num_steps)
+        chain = chain.with_burn_in(settings.burn_in)
         if chain.job_id is None:  # a single step has a goal of its own
             chain = dataclasses.replace(chain, goal=num_steps)
         st.session_state[_CHAIN] = chain
@@ -185,7 +145,7 @@ def _watch(was_running: bool) -> None:
             raise chain.error
 
 
-def _draw_buttons(chain: _Chain) -> None:
+def _draw_buttons(chain: Chain) -> None:
     running, step = chain.job_id is not None, chain.state.step
     name = "pause" if running else "resume" if step else "begin"
     icons = {"pause": "pause", "resume": "play_arrow", "begin": "play_arrow"}
@@ -239,7 +199,7 @@ def _step_once() -> None:
 
 def _pause() -> None:
     """Stops the chunk; steps that were not seen are drawn again, and alike, later."""
-    chain: _Chain | None = st.session_state.get(_CHAIN)
+    chain: Chain | None = st.session_state.get(_CHAIN)
     if chain is None or chain.job_id is None:
         return
     with shown_to_user(stop=False):
@@ -253,7 +213,7 @@ def _reset() -> None:
         del st.session_state[_CHAIN]
 
 
-def _start(chain: _Chain, chunk: int) -> _Chain:
+def _start(chain: Chain, chunk: int) -> Chain:
     job_id = client().start(
         "run_chain", model=chain.state.model_id, state=chain.state, num_steps=chunk
     )
@@ -268,7 +228,7 @@ def _start(chain: _Chain, chunk: int) -> _Chain:
     )
 
 
-def _collect(chain: _Chain) -> _Chain:
+def _collect(chain: Chain) -> Chain:
     """Takes what a chunk has brought so far, and starts the next one at its end."""
     if chain.job_id is None or chain.origin is None:
         return chain
@@ -291,7 +251,9 @@ def _collect(chain: _Chain) -> _Chain:
     return _start(chain, next_chunk(left, chain.chunk, seconds))
 
 
-def _gone_on(chain: _Chain, run: GibbsRun) -> _Chain:
+def _gone_on(chain: Chain, run: GibbsRun) -> Chain:
     """The chain after the steps of the chunk under way."""
     whole = run if chain.before is None else chain.before.then(run)
-    return dataclasses.replace(chain, state=run.end, run=whole)
+    chain = dataclasses.replace(chain, state=run.end, run=whole)
+    # Another one may have been chosen since the chunk was started.
+    return chain.with_burn_in(chain.settings.burn_in)

@@ -1,0 +1,69 @@
+"""A Gibbs chain of a session: what it belongs to, where it stands, what it did."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from bertviz_core.errors import BertVizError
+from bertviz_core.experiments.chain_results import (
+    GibbsRun,
+    GibbsSettings,
+    GibbsState,
+)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A chain of this session.
+
+    Args:
+        model: its id.
+        text: what it began with; "" if it began with masks.
+        num_masks: what it began with instead, if not 0.
+        settings: how it draws.
+        state: where it stands.
+        run: what it did; `None` before the first step.
+        goal: steps to do in all.
+        job_id: of the chunk under way; `None` while it rests.
+        chunk: steps of that chunk.
+        began: when it was started, seconds.
+        origin: the state that the chunk began with.
+        before: what the chain had done by then.
+        error: why it stopped.
+    """
+
+    model: str
+    text: str
+    num_masks: int
+    settings: GibbsSettings
+    state: GibbsState
+    goal: int
+    run: GibbsRun | None = None
+    job_id: str | None = None
+    chunk: int = 0
+    began: float = 0.0
+    origin: GibbsState | None = None
+    before: GibbsRun | None = None
+    error: BertVizError | None = None
+
+    def is_of(
+        self, model: str, text: str, num_masks: int, settings: GibbsSettings
+    ) -> bool:
+        """Whether it answers this question; which steps count is no part of it."""
+        own = dataclasses.replace(self.settings, burn_in=settings.burn_in)
+        asked = (model, text, num_masks, settings)
+        return (self.model, self.text, self.num_masks, own) == asked
+
+    def with_burn_in(self, burn_in: int) -> Chain:
+        """The same chain, of which other first steps are not counted."""
+        settings = dataclasses.replace(self.settings, burn_in=burn_in)
+        run = self.run
+        if run is not None:
+            run = dataclasses.replace(
+                run,
+                start=dataclasses.replace(run.start, settings=settings),
+                end=dataclasses.replace(run.end, settings=settings),
+            )
+        state = dataclasses.replace(self.state, settings=settings)
+        return dataclasses.replace(self, settings=settings, state=state, run=run)
