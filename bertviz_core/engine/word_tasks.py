@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 from bertviz_core.engine.jobs import Progress
 from bertviz_core.engine.memory import ANSWERS, explorer
+from bertviz_core.errors import TextError
 from bertviz_core.experiments.chain_results import (
     GibbsRun,
     GibbsSettings,
@@ -52,16 +54,15 @@ def score_words(
     Args:
         model: its id.
         text: with at least one mask.
-        words: of one piece or several.
+        words: of one piece or several; those that the vocabulary has no pieces for,
+            or that the text has no room for, are left out.
         mask_index: which mask, left to right.
 
     Raises:
         CheckpointError: the model has no masked-word head.
-        TextError: a word without pieces, no mask, or a text too long.
+        TextError: no mask, or a text too long.
     """
-    from bertviz_core.experiments import scoring
-
-    return scoring.score_words(explorer(model), text, words, mask_index)
+    return _score_words(model, text, words, mask_index, None)
 
 
 def read_layers(
@@ -151,6 +152,52 @@ def start_chain(
     return gibbs.start_chain(explorer(model), text, settings)
 
 
+def fill_many_masks(
+    progress: Progress, model: str, text: str, mode: str, top_k: int = 10
+) -> JointFilling:
+    """Does the same as `fill_masks`, where that takes long."""
+    from bertviz_core.experiments import joint_filling
+
+    key = ("fill_masks", model, text, mode, top_k)
+    return ANSWERS.get(
+        key,
+        lambda: joint_filling.fill_masks(
+            explorer(model), text, mode, top_k=top_k, progress=progress
+        ),
+    )
+
+
+def score_many_words(
+    progress: Progress,
+    model: str,
+    text: str,
+    words: tuple[str, ...],
+    mask_index: int = 0,
+) -> tuple[WordScore, ...]:
+    """Does the same as `score_words`, where that takes long."""
+    return _score_words(model, text, words, mask_index, progress)
+
+
+def search_whole_words(
+    progress: Progress,
+    model: str,
+    text: str,
+    num_pieces: int,
+    kind: str = "characters",
+    mask_index: int = 0,
+) -> WholeWords:
+    """Does the same as `find_whole_words`, where that takes long."""
+    from bertviz_core.experiments import whole_word
+
+    key = ("whole_words", model, text, num_pieces, kind, mask_index)
+    return ANSWERS.get(
+        key,
+        lambda: whole_word.find_whole_words(
+            explorer(model), text, num_pieces, kind, mask_index, progress=progress
+        ),
+    )
+
+
 def run_chain(
     progress: Progress, model: str, state: GibbsState, num_steps: int
 ) -> GibbsRun:
@@ -185,7 +232,29 @@ def best_pairs(
     )
 
 
+def _score_words(
+    model: str,
+    text: str,
+    words: tuple[str, ...],
+    mask_index: int,
+    progress: Progress | None,
+) -> tuple[WordScore, ...]:
+    from bertviz_core.experiments import scoring
+
+    opened = explorer(model)
+    room = opened.config.max_position_embeddings - opened.tokenize(text).num_tokens + 1
+    known = []
+    for word in words:
+        with contextlib.suppress(TextError):
+            if len(scoring.pieces_of(opened.tokenizer, word)) <= room:
+                known.append(word)
+    return scoring.score_words(opened, text, known, mask_index, progress=progress)
+
+
 JOB_TASKS = (
     run_chain,
     best_pairs,
+    fill_many_masks,
+    score_many_words,
+    search_whole_words,
 )

@@ -66,6 +66,32 @@ def test_a_word_of_one_piece_has_its_entry_of_the_softmax(client):
     assert score.log_prob == pytest.approx(alone, abs=1e-5)
 
 
+def test_words_that_cannot_be_scored_are_left_out(client):
+    room = client.describe_model(MODEL).config["max_position_embeddings"]
+    words = ("ab", "[MASK]", "红", "a" * room, "ba")
+    scores = client.score_words(MODEL, TEXT, words, 1)
+    assert [score.word for score in scores] == ["ab", "ba"]
+    assert client.score_words(MODEL, TEXT, ("红",), 1) == ()
+
+
+def test_long_work_says_the_same_as_the_quick_question(client):
+    filling = client.fill_masks(MODEL, TEXT, "left_to_right")
+    as_job = result(client, "fill_many_masks", text=TEXT, mode="left_to_right")
+    assert [s.token for s in as_job.steps] == [s.token for s in filling.steps]
+    whole = client.find_whole_words(MODEL, TEXT, 2, "pieces", 1)
+    as_job = result(
+        client, "search_whole_words", text=TEXT, num_pieces=2, kind="pieces",
+        mask_index=1,
+    )  # fmt: skip
+    assert as_job.words == whole.words
+    words = ("ab", "红", "ba")
+    scores = client.score_words(MODEL, TEXT, words, 1)
+    as_job = result(
+        client, "score_many_words", text=TEXT, words=words, mask_index=1
+    )
+    assert [s.log_prob for s in as_job] == pytest.approx([s.log_prob for s in scores])
+
+
 def test_scores_of_sentences_are_those_of_the_experiment(client, explorer):
     found = result(client, "score_sentence", text="ab cab ba", variant="naive")
     expected = scoring.score_sentence(explorer, "ab cab ba", variant="naive")

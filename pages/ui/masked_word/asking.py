@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import streamlit as st
 
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model, vocabulary
+from pages.ui.jobs import ask_job
 from pages.ui.language import t
 from pages.ui.masked_word.candidates import Mask
 from pages.ui.masked_word.linked import follow_default, write_linked
@@ -15,6 +18,9 @@ from pages.ui.masked_word.linked import follow_default, write_linked
 NUM_OFFERED = 20  # likeliest words in a list; any other may be typed
 # Work that is done without asking: about a second on two cores.
 _SHORT_WORK = 3e10
+_PATIENCE = 10  # so many times as long, with a bar and a button to stop it
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,44 @@ def is_short(model: str, num_passes: int, num_tokens: float) -> bool:
         int(str(config[name])) for name in ("num_hidden_layers", "hidden_size")
     )
     return num_passes * num_tokens * layers * 24 * hidden**2 < _SHORT_WORK
+
+
+def ask_soon(
+    place: str,
+    quick: Callable[..., Answer],
+    slow: str,
+    *,
+    model: str,
+    num_passes: int,
+    num_tokens: int,
+    **arguments: Hashable,
+) -> Answer | None:
+    """Asks what mostly takes a moment; where it takes longer, as a job.
+
+    Args:
+        place: on the page; unique.
+        quick: asks and waits for the answer.
+        slow: the same as a job, a name in `engine.tasks.JOB_TASKS`.
+        model: its id.
+        num_passes: of the network, about.
+        num_tokens: of each.
+        arguments: of both, beside the model.
+
+    Returns:
+        The answer; `None` while it is worked on.
+    """
+    if num_passes == 1 or is_short(model, num_passes, num_tokens):
+        return quick(model=model, **arguments)
+    found: Answer | None = ask_job(
+        place,
+        t("masked_panels.compute"),
+        slow,
+        # Opening the panel asks already; what takes long waits for the button.
+        at_once=is_short(model, num_passes // _PATIENCE, num_tokens),
+        model=model,
+        **arguments,
+    )
+    return found
 
 
 def _id_of(words: tuple[str, ...], word: str) -> int | None:

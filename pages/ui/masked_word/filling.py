@@ -22,7 +22,7 @@ from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
 from pages.ui.masked_word.answers import fill_masks
-from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.asking import Question, ask_soon
 from pages.ui.masked_word.linked import choose_number
 from pages.ui.masked_word.pairs import show_pairs
 from pages.ui.models import language_of
@@ -56,7 +56,18 @@ def explore_filling(question: Question) -> None:
             if num_masks == 2:
                 show_pairs(question)
             return
-        filling = fill_masks(question.model, question.text, mode)
+        filling = ask_soon(
+            "masked_fill",
+            fill_masks,
+            "fill_many_masks",
+            model=question.model,
+            num_passes=1 if mode == "independent" else num_masks,
+            num_tokens=question.tokenized.num_tokens,
+            text=question.text,
+            mode=mode,
+        )
+        if filling is None:
+            return
         playing = bool(st.session_state.get(_PLAYING))
         every = _SECONDS_A_STEP if playing else None
         st.fragment(_show_steps, run_every=every)(filling, has_clock=playing)

@@ -19,7 +19,7 @@ from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.answers import score_words
-from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.asking import Question, ask_soon
 from pages.ui.masked_word.linked import type_linked
 from pages.ui.masked_word.sentence_scores import score_pair, score_sentence
 from pages.ui.models import language_of
@@ -27,6 +27,7 @@ from pages.ui.models import language_of
 _KINDS = ("word", "sentence", "pair")
 _VARIANTS = ("within_word", "naive")
 _MOST_WORDS = 50
+_PIECES_A_WORD = 2  # about
 _WORDS = {"en": "france, paris, unbelievable", "zh": "都，京，朋友"}
 
 
@@ -77,16 +78,35 @@ def _score_words(question: Question) -> None:
     words = list(dict.fromkeys(words))[:_MOST_WORDS]
     if not words:
         return
-    scores = score_words(
-        question.model, question.text, tuple(words), question.mask.index
+    scores = ask_soon(
+        "masked_word_scores",
+        score_words,
+        "score_many_words",
+        model=question.model,
+        num_passes=_PIECES_A_WORD * len(words),
+        num_tokens=question.tokenized.num_tokens,
+        text=question.text,
+        words=tuple(words),
+        mask_index=question.mask.index,
     )
+    if scores is None:
+        return
+    scored = [score.word for score in scores]
+    left_out = [word for word in words if word not in scored]
+    if left_out:
+        st.warning(
+            t("masked_panels.words_without_score", words=", ".join(left_out)),
+            icon=":material/question_mark:",
+        )
+    if not scores:
+        return
     _show_words(sorted(scores, key=lambda score: -score.log_prob))
     show_code(
         masked_sentences.WORD_SCORES,
         name="masked_word_scores",
         model=question.model,
         text=question.text,
-        words=tuple(words),
+        words=tuple(scored),
         mask_index=question.mask.index,
     )
 

@@ -19,7 +19,7 @@ from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
 from pages.ui.masked_word.answers import find_whole_words, score_words
-from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.asking import Question, ask_soon
 from pages.ui.masked_word.linked import follow_default, write_linked
 from pages.ui.masked_word.wording import figure_words
 from pages.ui.models import language_of
@@ -29,6 +29,7 @@ _SIZE = "masked_whole_size"
 _INSERT = "masked_whole_insert"
 _KINDS = {"zh": "characters", "en": "pieces"}
 _MOST_SHOWN = 20
+_BEAM = 32  # of `experiments.whole_word.find_whole_words`
 
 
 @st.fragment
@@ -47,7 +48,20 @@ def explore_whole_words(question: Question) -> None:
         size = _choose_size(kind, len(masks))
         if len(masks) > 1:
             st.caption(t("masked_panels.whole_run", count=len(masks)))
-        found = find_whole_words(question.model, text, size, kind, masks[0])
+        found = ask_soon(
+            "masked_whole",
+            find_whole_words,
+            "search_whole_words",
+            model=question.model,
+            num_passes=1 + _BEAM * (size - 1),
+            num_tokens=question.tokenized.num_tokens + size,
+            text=text,
+            num_pieces=size,
+            kind=kind,
+            mask_index=masks[0],
+        )
+        if found is None:
+            return
         if not found.words:
             st.info(t("masked_panels.whole_none"), icon=":material/search_off:")
         else:
@@ -140,7 +154,11 @@ def _compare_with_hidden(
     if MASK in word:
         return
     with shown_to_user(stop=False):
-        (score,) = score_words(model, text, (word,), masks[0])
+        scores = score_words(model, text, (word,), masks[0])
+        if not scores:
+            st.markdown(t("masked_panels.words_without_score", words=word))
+            return
+        (score,) = scores
         written = "".join(token.removeprefix("##") for token in score.tokens)
         share = Markdown(percent(float(np.exp(score.log_prob))))
         if written in found.words:
