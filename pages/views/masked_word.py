@@ -14,7 +14,7 @@ from pages.ui.masked_word.candidates import (
 )
 from pages.ui.masked_word.choosing import explore_choosing
 from pages.ui.masked_word.editor import edit_text
-from pages.ui.masked_word.panels import ask_further
+from pages.ui.masked_word.panels import ask_further, ask_without_text
 from pages.ui.masked_word.reading import show_reading
 from pages.ui.masked_word.wording import explain_terms
 from pages.ui.models import model_picker
@@ -32,21 +32,25 @@ take_arriving_text()
 masked = edit_text(model)
 if not masked.text.strip():
     st.info(t("masked_word.empty"), icon=":material/edit:")
+    ask_without_text(model)
     st.stop()
 if "mlm" not in describe_model(model).heads:
     st.info(t("masked_word.no_head", model=model), icon=":material/block:")
+    ask_without_text(model)
     st.stop()
 
-with shown_to_user(), model_at_work():
-    tokenized = show_reading(model, masked.text)
-    if tokenized is None:
-        st.stop()
-    if not len(tokenized.mask_positions):
-        st.info(t("masked_word.no_mask"), icon=":material/touch_app:")
-        ask_further(model, tokenized, None)
-        st.stop()
-    predictions = predict_masks(model, masked.text, cut=tokenized.was_cut)
+with shown_to_user(offer=lambda: ask_without_text(model)), model_at_work():
+    tokenized, predictions = show_reading(model, masked.text), None
+    if tokenized is not None and len(tokenized.mask_positions):
+        predictions = predict_masks(model, masked.text, cut=tokenized.was_cut)
 
+if tokenized is None:
+    ask_without_text(model)
+    st.stop()
+if predictions is None:
+    st.info(t("masked_word.no_mask"), icon=":material/touch_app:")
+    ask_further(model, tokenized, None)
+    st.stop()
 if tokenized.num_tokens == len(tokenized.mask_positions) + 2:
     st.info(t("masked_word.only_masks"), icon=":material/info:")
 

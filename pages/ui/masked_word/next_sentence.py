@@ -15,7 +15,6 @@ from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.masked_word.answers import predict_next_sentence
-from pages.ui.masked_word.asking import Question
 from pages.ui.masked_word.linked import type_linked
 from pages.ui.masked_word.shuffled import explore_shuffled
 from pages.ui.models import language_of
@@ -28,29 +27,30 @@ _EXAMPLES = {
 
 
 @st.fragment
-def explore_next_sentence(question: Question) -> None:
-    """Draws two text boxes, what the model says, and a test on many pairs."""
+def explore_next_sentence(model: str) -> None:
+    """Draws two text boxes, what the model says, and a test on many pairs.
+
+    Args:
+        model: its id.
+    """
     st.markdown(t("masked_panels.next_intro"))
-    if "nsp" not in describe_model(question.model).heads:
-        st.info(
-            t("masked_panels.next_no_head", model=question.model),
-            icon=":material/block:",
-        )
+    if "nsp" not in describe_model(model).heads:
+        st.info(t("masked_panels.next_no_head", model=model), icon=":material/block:")
         return
-    first, second = _type_both(_EXAMPLES[language_of(question.model)])
+    first, second = _type_both(_EXAMPLES[language_of(model)])
     if not first or not second:
         st.info(t("masked_panels.next_empty"), icon=":material/edit:")
     else:
         with shown_to_user(stop=False):
-            _show(predict_next_sentence(question.model, first, second), first, second)
+            _show(predict_next_sentence(model, first, second), first, second)
             show_code(
                 masked_sentences.NEXT_SENTENCE,
                 name="masked_next",
-                model=question.model,
+                model=model,
                 first=first,
                 second=second,
             )
-    explore_shuffled(question.model)
+    explore_shuffled(model)
 
 
 def _type_both(examples: tuple[str, str]) -> tuple[str, str]:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked_or_none
+from pages.ui.answers import describe_model
 from pages.ui.language import plain, t
 from pages.ui.masked_word.asking import Question, ask_about
 from pages.ui.masked_word.candidates import Mask
@@ -26,16 +27,21 @@ PANEL = "masked_panel"
 PANELS: dict[str, Callable[[Question], None]] = {
     "fill": explore_filling,
     "gibbs": explore_chains,
-    "score": explore_scores,
+    "score": lambda question: explore_scores(question.model, question),
     "compare": explore_comparison,
     "lens": explore_layers,
     "why": explore_reasons,
     "positions": explore_positions,
     "whole": explore_whole_words,
-    "next": explore_next_sentence,
+    "next": lambda question: explore_next_sentence(question.model),
     "gelu": explore_gelu,
 }
 _NEED_A_MASK = ("fill", "compare", "why", "whole", "gelu")
+# These have text boxes of their own.
+_NEED_NO_TEXT: dict[str, Callable[[str], None]] = {
+    "score": explore_scores,
+    "next": explore_next_sentence,
+}
 
 
 def choose_panel(name: str) -> None:
@@ -55,6 +61,35 @@ def ask_further(model: str, tokenized: TokenizedText, mask: Mask | None) -> None
         tokenized: what it read.
         mask: the one that is looked at; `None` in a text without any.
     """
+    panel = _choose()
+    if panel is None:
+        return
+    if mask is None and panel in _NEED_A_MASK:
+        st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
+    else:
+        PANELS[panel](ask_about(model, tokenized, mask))
+
+
+def ask_without_text(model: str) -> None:
+    """Draws the choice where there is no text, or no head, to ask about it.
+
+    What brings texts of its own is answered all the same.
+
+    Args:
+        model: its id.
+    """
+    panel = _choose()
+    if panel is None:
+        return
+    can_answer = panel == "next" or "mlm" in describe_model(model).heads
+    if panel in _NEED_NO_TEXT and can_answer:
+        _NEED_NO_TEXT[panel](model)
+    else:
+        st.info(t("masked_panels.needs_prediction"), icon=":material/edit:")
+
+
+def _choose() -> str | None:
+    """Draws the choice of a question; `None` while none is asked."""
     st.header(t("masked_panels.title"), anchor=False)
     panel = choose_linked_or_none(
         st.pills,
@@ -66,7 +101,4 @@ def ask_further(model: str, tokenized: TokenizedText, mask: Mask | None) -> None
     )
     if panel is None:
         st.caption(t("masked_panels.choose"))
-    elif mask is None and panel in _NEED_A_MASK:
-        st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
-    else:
-        PANELS[panel](ask_about(model, tokenized, mask))
+    return panel

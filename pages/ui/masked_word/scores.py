@@ -32,8 +32,13 @@ _WORDS = {"en": "france, paris, unbelievable", "zh": "都，京，朋友"}
 
 
 @st.fragment
-def explore_scores(question: Question) -> None:
-    """Draws the choice of what to score, and its score."""
+def explore_scores(model: str, question: Question | None = None) -> None:
+    """Draws the choice of what to score, and its score.
+
+    Args:
+        model: its id.
+        question: whose mask words would fill; `None` where there is no text.
+    """
     kind = choose_linked(
         st.segmented_control,
         t("masked_panels.score_what"),
@@ -57,13 +62,13 @@ def explore_scores(question: Question) -> None:
             format_func=lambda name: plain(f"masked_panels.variant_{name}"),
         )
         if kind == "sentence":
-            score_sentence(question, variant)
+            score_sentence(model, variant)
         else:
-            score_pair(question, variant)
+            score_pair(model, variant)
 
 
-def _score_words(question: Question) -> None:
-    if question.mask is None:
+def _score_words(question: Question | None) -> None:
+    if question is None or question.mask is None:
         st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
         return
     typed = type_linked(

@@ -16,7 +16,7 @@ from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
-from pages.ui.masked_word.asking import Question, is_short
+from pages.ui.masked_word.asking import is_short
 from pages.ui.masked_word.linked import type_linked
 from pages.ui.models import language_of
 
@@ -26,30 +26,30 @@ _PAIRS = {
 }
 
 
-def score_sentence(question: Question, variant: str) -> None:
+def score_sentence(model: str, variant: str) -> None:
     """Draws a text box and its score, token by token.
 
     Args:
-        question: whose model is asked.
+        model: its id.
         variant: see `experiments.scoring.score_sentence`.
     """
     typed = type_linked(
         st.text_input,
         t("masked_panels.sentence"),
-        _PAIRS[language_of(question.model)][0],
+        _PAIRS[language_of(model)][0],
         key="masked_score_text",
         max_chars=3000,
     )
     text = normalise_masks(typed)[0]
     if not text:
         return
-    size = tokenize(question.model, text, cut=True).num_tokens
+    size = tokenize(model, text, cut=True).num_tokens
     score: SentenceScore | None = ask_job(
         "masked_sentence_score",
         t("masked_panels.compute"),
         "score_sentence",
-        at_once=is_short(question.model, size, size),
-        model=question.model,
+        at_once=is_short(model, size, size),
+        model=model,
         text=text,
         variant=variant,
     )
@@ -59,7 +59,7 @@ def score_sentence(question: Question, variant: str) -> None:
     show_code(
         masked_sentences.SENTENCE_SCORE,
         name="masked_sentence_score",
-        model=question.model,
+        model=model,
         text=text,
         variant=variant,
     )
@@ -85,23 +85,23 @@ def _show_sentence(score: SentenceScore) -> None:
     )
 
 
-def score_pair(question: Question, variant: str) -> None:
+def score_pair(model: str, variant: str) -> None:
     """Draws two text boxes, which of the two is preferred, and where it comes from.
 
     Args:
-        question: whose model is asked.
+        model: its id.
         variant: see `experiments.scoring.score_sentence`.
     """
-    texts = _type_both(language_of(question.model))
+    texts = _type_both(language_of(model))
     if not all(texts):
         return
-    size = sum(tokenize(question.model, x, cut=True).num_tokens for x in texts)
+    size = sum(tokenize(model, x, cut=True).num_tokens for x in texts)
     pair: MinimalPair | None = ask_job(
         "masked_minimal_pair",
         t("masked_panels.compute"),
         "score_minimal_pair",
-        at_once=is_short(question.model, size, size / 2),
-        model=question.model,
+        at_once=is_short(model, size, size / 2),
+        model=model,
         first=texts[0],
         second=texts[1],
         variant=variant,
@@ -113,7 +113,7 @@ def score_pair(question: Question, variant: str) -> None:
     show_code(
         masked_sentences.MINIMAL_PAIR,
         name="masked_minimal_pair",
-        model=question.model,
+        model=model,
         first=texts[0],
         second=texts[1],
         variant=variant,

@@ -1,0 +1,81 @@
+"""Questions of the masked-word page that need no text, or no masked-word head."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.figures.masked_word import percent
+from pages.ui.engine import client
+from tests.app.test_masked_panels import (
+    TWO_MASKS,
+    checked,
+    finished,
+    open_page,
+    said,
+    table,
+)
+from tests.app.test_masked_word import type_text
+from tests.core.checkpoint_copies import HF, hf_copy, weights_of_hf, without_part
+
+ROOT = Path(__file__).parents[2]
+
+
+def open_model(model: str, **params: str) -> AppTest:
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    for name, value in ({"lang": "English", "model": model} | params).items():
+        app.query_params[name] = value
+    app.switch_page("pages/views/masked_word.py").run()
+    return finished(checked(app))
+
+
+NEXT = {
+    "masked_panel": "next", "masked_next_first": "ab", "masked_next_second": "ba",
+    "masked_next_passages": "Ab. Cab.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [" ", "\u200b", "ab " * 30])
+def test_next_sentences_need_no_text_above(text):
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    asked = {"lang": "English", "model": str(HF), "masked_text": text, **NEXT}
+    for name, value in asked.items():
+        app.query_params[name] = value
+    app.switch_page("pages/views/masked_word.py").run()
+    assert not app.exception
+    found = client().predict_next_sentence(str(HF), "ab", "ba")
+    assert app.metric[0].value == percent(found.probability)
+
+
+def test_a_model_of_next_sentences_alone_answers_about_them(tmp_path):
+    weights = without_part(weights_of_hf(), "cls.predictions")
+    config = {"architectures": ["BertForNextSentencePrediction"]}
+    model = str(hf_copy(tmp_path, weights, config, name="nsp"))
+    app = open_model(model, masked_text="ab [MASK]", **NEXT)
+    assert "has no masked-word head" in said(app)
+    found = client().predict_next_sentence(model, "ab", "ba")
+    assert app.metric[0].value == percent(found.probability)
+    app.get_by_key("masked_panel").set_value("score").run()
+    assert "there are none yet" in said(checked(app))
+
+
+def test_an_own_sentence_is_scored_though_there_is_no_text_above():
+    app = finished(
+        open_page(
+            masked_text=" ", masked_panel="score", masked_score_kind="sentence",
+            masked_score_text="Snow is white.",
+        )
+    )  # fmt: skip
+    assert len(app.metric) == 1
+    app.get_by_key("masked_score_kind").set_value("word").run()
+    assert "needs a mask" in said(checked(app))
+
+
+def test_a_question_about_the_predictions_waits_for_a_text():
+    app = open_page(masked_text=" ", masked_panel="fill")
+    assert "there are none yet" in said(app)
+    type_text(app, TWO_MASKS)
+    assert app.get_by_key("masked_panel").value == "fill"
+    assert len(table(app)) == 2
