@@ -44,11 +44,13 @@ def edit_text(model: str) -> MaskedText:
         height=100,
     )
     masked = state.read_text()
-    state.write_address(masked)
+    holds_hidden = state.write_address(masked)
     _draw_buttons(language)
     _explain_spellings(typed or "")
     if not in_address:
         st.caption(t("masked_word.not_in_address"))
+    elif not holds_hidden:
+        st.caption(t("masked_word.hidden_not_in_address"))
     if masked.text.strip():
         _draw_words(masked)
     return masked

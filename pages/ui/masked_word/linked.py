@@ -7,12 +7,17 @@ they change with the question; what was chosen stays, and goes into the link.
 from __future__ import annotations
 
 from collections.abc import Callable
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import streamlit as st
 
+from pages.ui.language import t
+from pages.ui.markdown import Markdown
+from pages.ui.masked_word.state import HIDDEN, TEXT
+
 # Servers refuse long addresses; the text of the page takes most of the room.
 LONGEST = 1500  # characters as they stand in an address
+_LONGEST_TOGETHER = 3200
 _DEFAULT = "_default"
 
 
@@ -41,12 +46,25 @@ def write_linked(key: str, value: str, default: str) -> bool:
     Returns:
         Whether a link brings the value back.
     """
-    is_short = len(value) <= LONGEST and len(quote(value)) <= LONGEST
-    if value == default or not is_short:
+    is_default = value == default
+    fits = is_default or _fits(key, value)
+    if is_default or not fits:
         st.query_params.pop(key, None)
     elif st.query_params.get(key) != value:
         st.query_params[key] = value
-    return is_short
+    return fits
+
+
+def _fits(key: str, value: str) -> bool:
+    """Whether there is room for a value beside what panels have written."""
+    if max(len(value), len(quote(value, safe=""))) > LONGEST:
+        return False
+    others = {
+        name: st.query_params.get_all(name)
+        for name in st.query_params
+        if name not in (key, TEXT, HIDDEN)
+    }
+    return len(urlencode(others | {key: [value]}, doseq=True)) <= _LONGEST_TOGETHER
 
 
 def type_linked(
@@ -72,7 +90,8 @@ def type_linked(
     follow_default(key, default)
     widget(label, key=key, persist_state="session", **arguments)
     typed = str(st.session_state[key] or "")
-    write_linked(key, typed, default)
+    if not write_linked(key, typed, default):
+        st.caption(t("masked_panels.not_in_address", label=Markdown(label)))
     return typed.strip()
 
 

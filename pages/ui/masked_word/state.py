@@ -7,6 +7,7 @@ text is in the address through its widget; the hidden words go there beside it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import quote
 
 import streamlit as st
@@ -30,8 +31,8 @@ INSERT = "masked_insert"
 # In the address only: what the masks hide, left to right.
 HIDDEN = "masked_hidden"
 
-# Servers and proxies refuse long addresses, nginx from 8,192 bytes on; half of it
-# leaves room for everything else in the address.
+# Bytes of the text and the hidden words together. Servers and proxies refuse long
+# addresses, nginx from 8,192 bytes on; half of it leaves room for everything else.
 LONGEST_IN_ADDRESS = 4000
 MOST_STEPS = 50
 # More would be a wall of buttons; the longest text of BERT has 512 pieces.
@@ -86,9 +87,17 @@ def prepare_text(language: str) -> None:
     st.session_state[_IS_BOUND] = is_bound
 
 
-def fits_address(text: str) -> bool:
-    """Whether a text can be part of a link."""
-    return len(text) <= LONGEST_IN_ADDRESS and len(quote(text)) <= LONGEST_IN_ADDRESS
+def fits_address(text: str, hidden: Sequence[str] = ()) -> bool:
+    """Whether a text can be part of a link.
+
+    Args:
+        text: with `[MASK]`.
+        hidden: words that go there beside it.
+    """
+    if len(text) > LONGEST_IN_ADDRESS:
+        return False
+    words = (f"&{HIDDEN}={quote(word, safe='')}" for word in hidden)
+    return len(quote(text, safe="") + "".join(words)) <= LONGEST_IN_ADDRESS
 
 
 def read_text() -> MaskedText:
@@ -105,17 +114,22 @@ def read_text() -> MaskedText:
     return masked
 
 
-def write_address(masked: MaskedText) -> None:
-    """Keeps the hidden words in the address, for a reload or a link."""
+def write_address(masked: MaskedText) -> bool:
+    """Keeps the hidden words in the address, for a reload or a link.
+
+    Returns:
+        Whether there is room for them.
+    """
     wanted = list(masked.originals) if any(masked.originals) else []
-    if not fits_address(masked.text) or not fits_address("".join(wanted)):
+    has_room = fits_address(st.session_state.get(TEXT) or "", wanted)
+    if not has_room:
         wanted = []
-    if st.query_params.get_all(HIDDEN) == wanted:
-        return
-    if wanted:
-        st.query_params[HIDDEN] = wanted
-    else:
-        del st.query_params[HIDDEN]
+    if st.query_params.get_all(HIDDEN) != wanted:
+        if wanted:
+            st.query_params[HIDDEN] = wanted
+        else:
+            del st.query_params[HIDDEN]
+    return has_room
 
 
 def can_undo() -> bool:

@@ -1,0 +1,48 @@
+"""An address holds what there is room for, and the page names what stays out."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from pages.ui.masked_word.state import LONGEST_IN_ADDRESS
+from tests.app.test_masked_panels import checked, finished, open_page, said
+from tests.app.test_masked_word import click_word, type_text
+
+LONG_WORD = "a" * 1400  # one unknown token
+MOST_BYTES = 8192  # of an address, for nginx
+
+
+def test_texts_that_a_link_has_no_room_for_are_named():
+    app = open_page(masked_panel="compare")
+    app.text_input(key="masked_other").set_value(f"{LONG_WORD} [MASK]").run()
+    assert "is too long for a link" not in said(checked(app))
+    app.get_by_key("masked_panel").set_value("score").run()
+    app.get_by_key("masked_score_kind").set_value("pair").run()
+    app.text_input(key="masked_score_first").set_value(LONG_WORD).run()
+    assert "is too long for a link" not in said(finished(app))
+    app.text_input(key="masked_score_second").set_value(f"{LONG_WORD}!").run()
+    assert "“Second sentence” is too long for a link" in said(finished(app))
+    assert "masked_score_second" not in app.query_params
+    assert len(urlencode(app.query_params, doseq=True)) < MOST_BYTES
+    app.text_input(key="masked_score_second").set_value("Short.").run()
+    assert "is too long for a link" not in said(finished(app))
+
+
+def test_a_sentence_too_long_for_a_link_is_named():
+    app = open_page(masked_panel="compare")
+    app.text_input(key="masked_other").set_value("word " * 400 + "[MASK]").run()
+    assert "“The other sentence (B)” is too long for a link" in said(app)
+
+
+def test_hidden_words_without_room_beside_the_text_are_said_to_stay_out():
+    # A few bytes are left, too few for "Paris" with its name.
+    text = "Paris " + "cat " * ((LONGEST_IN_ADDRESS - 18) // len("cat%20"))
+    app = type_text(open_page(), text)
+    assert "do not fit into a link" not in said(app)
+    click_word(app, 0)
+    assert "do not fit into a link" in said(app)
+    assert "masked_hidden" not in app.query_params
+    assert len(urlencode(app.query_params, doseq=True)) < MOST_BYTES
+    click_word(type_text(app, "Paris is big."), 0)
+    assert "do not fit into a link" not in said(app)
+    assert app.query_params["masked_hidden"] in ("Paris", ["Paris"])
