@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import streamlit as st
 
 from bertviz_core.chinese_words import is_character
@@ -96,7 +98,7 @@ def _draw_history() -> None:
         t("masked_word.earlier"),
         range(len(earlier)),
         index=None,
-        format_func=[masked.text for masked in earlier].__getitem__,
+        format_func=_names(earlier).__getitem__,
         key=state.EARLIER,
         placeholder=t("masked_word.choose_earlier"),
         label_visibility="collapsed",
@@ -104,6 +106,21 @@ def _draw_history() -> None:
         args=(earlier,),
         width=240,
     )
+
+
+def _names(texts: tuple[MaskedText, ...]) -> list[str]:
+    """What each text is called: those that read alike tell what they hide."""
+    times = Counter(masked.text for masked in texts)
+    names: list[str] = []
+    for masked in texts:
+        name = masked.text
+        if times[name] > 1:
+            hidden = [original or "?" for original in masked.originals]
+            name = f"{name} ({plain('masked_word.list_comma').join(hidden)})"
+        while name in names:  # a hidden word may be a question mark
+            name += _INVISIBLE
+        names.append(name)
+    return names
 
 
 def _explain_spellings(typed: str) -> None:

@@ -139,6 +139,7 @@ def can_undo() -> bool:
 
 def undo() -> None:
     """Goes back to the text before the last change."""
+    read_text()  # what was typed in the same moment is that change
     *history, last = st.session_state[_HISTORY]
     st.session_state[_HISTORY] = tuple(history)
     _show(last)
@@ -159,12 +160,14 @@ def go_back_to(texts: tuple[MaskedText, ...]) -> None:
     """
     chosen = st.session_state[EARLIER]
     st.session_state[EARLIER] = None
+    read_text()
     if chosen is not None:
         _change_to(texts[chosen])
 
 
 def take_example(language: str) -> None:
     """Replaces the text by the chosen example."""
+    read_text()
     example_index = st.session_state[EXAMPLE]
     if example_index is not None:
         _change_to(remember_masks(EXAMPLES[language][example_index]))
@@ -173,6 +176,7 @@ def take_example(language: str) -> None:
 
 def take_two_masks(language: str) -> None:
     """Replaces the text by an example with two masks."""
+    read_text()
     two = (text for text in EXAMPLES[language] if text.count(MASK) == 2)
     _change_to(remember_masks(next(two)))
 

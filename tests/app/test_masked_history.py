@@ -1,0 +1,59 @@
+"""Undo and earlier texts of the masked-word page lose nothing."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.masked_word.state import EXAMPLES
+from tests.app.test_masked_panels import checked, open_page
+from tests.app.test_masked_word import click_word, text_of, type_text, word_labels
+
+
+def typing(app: AppTest, text: str) -> AppTest:
+    """A text that the next click takes along."""
+    app.text_area(key="masked_text").set_value(text)
+    return app
+
+
+def test_undo_takes_back_what_was_typed_in_the_same_moment():
+    app = type_text(open_page(), "One [MASK].")
+    typing(app, "Two [MASK].").button(key="masked_undo").click().run()
+    assert text_of(checked(app)) == "One [MASK]."
+    app.button(key="masked_undo").click().run()
+    assert text_of(app) == EXAMPLES["en"][0]
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [("masked_example", EXAMPLES["en"][1]), ("masked_earlier", EXAMPLES["en"][0])],
+)
+def test_a_choice_keeps_what_was_typed_in_the_same_moment_for_undo(key, expected):
+    app = type_text(open_page(), "One [MASK].")
+    choice = 1 if key == "masked_example" else 0
+    typing(app, "Two [MASK].").selectbox(key=key).set_value(choice).run()
+    assert text_of(checked(app)) == expected
+    app.button(key="masked_undo").click().run()
+    assert text_of(app) == "Two [MASK]."
+
+
+def test_the_example_of_two_masks_keeps_what_was_typed_in_the_same_moment():
+    app = open_page(masked_panel="fill")
+    typing(app, "Two [MASK].").button(key="masked_two_masks").click().run()
+    assert text_of(checked(app)).count("[MASK]") == 2
+    app.button(key="masked_undo").click().run()
+    assert text_of(app) == "Two [MASK]."
+
+
+def test_earlier_texts_that_read_alike_tell_what_they_hide():
+    app = open_page()
+    for town in ("Paris", "Rome"):
+        type_text(app, f"{town} is big.")
+        click_word(app, 0)
+    type_text(app, "Other [MASK].")
+    earlier = app.selectbox(key="masked_earlier")
+    place = earlier.options.index("[MASK] is big. (Paris)")
+    assert "[MASK] is big. (Rome)" in earlier.options
+    assert "Rome is big." in earlier.options
+    earlier.set_value(place).run()
+    assert word_labels(checked(app))[0] == "~Paris"
