@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.experiments.layer_results import Attribution
@@ -17,12 +18,16 @@ METHODS = (
 )
 BASELINES = ("mask", "pad")
 
+_MOST_MISSED = 0.05  # share of the change; with more, the parts are not the whole
+
 
 def show_completeness(box: DeltaGenerator, found: Attribution) -> None:
     """Draws how far integrated gradients miss what they explain, where they are.
 
+    Where they miss it by much, a warning follows below.
+
     Args:
-        box: to draw in.
+        box: to draw the number in.
         found: of any answer.
     """
     if found.completeness_error is None:
@@ -35,3 +40,12 @@ def show_completeness(box: DeltaGenerator, found: Attribution) -> None:
         delta_arrow="off",
         help=t("masked_panels.completeness_help"),
     )
+    if found.completeness_error > _MOST_MISSED:
+        st.warning(
+            t(
+                "masked_panels.completeness_warning",
+                missed=found.completeness_error,
+                most=_MOST_MISSED,
+            ),
+            icon=":material/warning:",
+        )

@@ -117,11 +117,11 @@ def test_filling_shows_the_sentence_after_each_step():
     app = open_page(masked_panel="fill", masked_text=TWO_MASKS)
     filling = client().fill_masks(DEFAULT_MODEL, TWO_MASKS, "most_confident_first")
     last = filling.steps[-1].token
-    assert any(f":green-badge[{last}]" in text.value for text in app.markdown)
+    assert any(f":green-badge[**{last}**]" in text.value for text in app.markdown)
     app.slider(key="masked_fill_step").set_value(1).run()
     sentence = filled_sentence(filling.tokenized, filling.steps[:1])
     assert sentence in [text.value for text in checked(app).markdown]
-    assert f":green-badge[{filling.steps[0].token}]" in sentence
+    assert f":green-badge[**{filling.steps[0].token}**]" in sentence
     assert r"\[MASK\]" in sentence
 
 

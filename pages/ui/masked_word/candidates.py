@@ -10,6 +10,7 @@ import streamlit as st
 
 from bertviz_core.analysis.sampling import rank_order, softmax
 from bertviz_core.analysis.wordlists import is_sign
+from bertviz_core.errors import TextError
 from bertviz_core.figures.masked_word import candidates_figure, percent
 from bertviz_core.mask_text import MASK, MaskedText
 from bertviz_core.snippets import masked_words
@@ -185,7 +186,11 @@ def compare_with_hidden(model: str, masked: MaskedText, mask: Mask) -> None:
     word = masked.originals[mask.index]
     if not word:
         return
-    tokenized = tokenize(model, word, cut=True)
+    try:
+        tokenized = tokenize(model, word, cut=True)
+    except TextError:  # nothing is left of it
+        st.markdown(t("masked_word.hidden_without_pieces", word=word))
+        return
     ids = tokenized.input_ids[~tokenized.is_special]
     if len(ids) != 1 or tokenized.is_unknown.any():
         pieces = " ".join(

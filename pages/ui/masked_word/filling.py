@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from bertviz_core.analysis.wordlists import is_piece
 from bertviz_core.experiments.word_results import FillStep, JointFilling
 from bertviz_core.figures.masked_panels import words_map_figure
 from bertviz_core.figures.masked_word import percent
@@ -142,22 +143,30 @@ def filled_sentence(tokenized: TokenizedText, steps: tuple[FillStep, ...]) -> Ma
         tokenized: the text with its masks.
         steps: those done so far.
     """
-    words = {step.mask_index: step.token.removeprefix("##") for step in steps}
+    tokens = {step.mask_index: step.token for step in steps}
     last = steps[-1].mask_index if steps else None
     parts: list[str] = []
     end = 0
     for index, position in enumerate(tokenized.mask_positions):
         start, stop = (int(place) for place in tokenized.offsets[position])
-        parts.append(escape(tokenized.text[end:start], 10**6))
-        # `escape` takes outer spaces away.
-        parts.append(" " * tokenized.text[end:start].endswith(" "))
-        word = escape(words.get(index, MASK), 40)
-        marked = f":blue-badge[{word}]" if index not in words else f"**{word}**"
-        parts.append(f":green-badge[{word}]" if index == last else marked)
+        token = tokens.get(index, MASK)
+        between = _spaced(tokenized.text[end:start])
+        parts.append(between.rstrip(" ") if is_piece(token) else between)
+        word = escape(token.removeprefix("##") or token, 40)
+        # Two words in asterisks side by side would not be two bold words.
+        marked = f":{'gray' if index in tokens else 'blue'}-badge[{word}]"
+        parts.append(f":green-badge[**{word}**]" if index == last else marked)
         end = stop
-        parts.append(" " * tokenized.text[end:].startswith(" "))
-    parts.append(escape(tokenized.text[end:], 10**6))
+    parts.append(_spaced(tokenized.text[end:]))
     return Markdown("".join(parts))
+
+
+def _spaced(text: str) -> str:
+    """A part of a sentence as Markdown, which alone would lose its outer spaces."""
+    if not text.strip():
+        return " " * bool(text)
+    before, after = (" " * side.isspace() for side in (text[0], text[-1]))
+    return f"{before}{escape(text, 10**6)}{after}"
 
 
 def _show_table(filling: JointFilling) -> None:

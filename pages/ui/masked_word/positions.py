@@ -74,7 +74,7 @@ def _show(found: EveryPosition) -> None:
             tokens,
             found.surprisal_bits,
             [
-                plain("masked_panels.position_hover", rank=int(rank), best=row[0])
+                _hint(int(rank), row[0])
                 for rank, row in zip(found.ranks, found.top_tokens, strict=True)
             ],
             title=plain("masked_panels.surprisal"),
@@ -86,6 +86,13 @@ def _show(found: EveryPosition) -> None:
     name = plain("masked_panels.probability")
     shown = columns | {name: [percent(float(prob)) for prob in best_probs]}
     st.dataframe(shown, hide_index=True, alt=plain("masked_panels.positions_table"))
+
+
+def _hint(rank: int, best: str) -> str:
+    """What the pointer shows; 0 is the rank of a mask, where no word stands."""
+    if not rank:
+        return plain("masked_panels.position_hover_mask", best=best)
+    return plain("masked_panels.position_hover", rank=rank, best=best)
 
 
 def _described(found: EveryPosition, tokens: list[str]) -> str:

@@ -259,9 +259,13 @@ def _from_address(text: str) -> MaskedText:
     hidden = st.query_params.get_all(HIDDEN)
     if len(hidden) != len(masked.originals):
         return masked
-    # A hidden "word" that holds a mask could never be put back.
-    kept = (word if not remember_masks(word).originals else "" for word in hidden)
-    return MaskedText(masked.text, tuple(kept))
+    return MaskedText(masked.text, tuple(map(_usable, hidden)))
+
+
+def _usable(hidden: str) -> str:
+    """A hidden word of an address; one that holds a mask could never be put back."""
+    is_word = hidden.strip() and not remember_masks(hidden).originals
+    return hidden if is_word else ""
 
 
 def _change_to(masked: MaskedText) -> None:

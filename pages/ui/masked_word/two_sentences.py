@@ -67,6 +67,16 @@ def explore_comparison(question: Question) -> None:
     with shown_to_user():
         rows = predict_masks(question.model, other).logits
         other_mask = min(mask.index, len(rows) - 1)
+        if other_mask != mask.index:
+            st.warning(
+                t(
+                    "masked_panels.other_has_fewer",
+                    first=mask.index + 1,
+                    second=other_mask + 1,
+                    count=len(rows),
+                ),
+                icon=":material/rule:",
+            )
         comparison = compare_predictions(mask.logits, rows[other_mask])
         words = vocabulary(question.model)
         st.markdown(t("masked_panels.both_sentences", a=question.text, b=other))
