@@ -83,8 +83,9 @@ def chinese_share(model: str) -> float:
 
 
 def forget_models() -> None:
-    """Asks the engine anew: a name may mean other weights after a download."""
-    for store in (installed_models, earlier_uploads, describe_model, tokenize):
-        store.clear()
-    predict_masks.clear()
+    """Asks the engine anew: a name may mean other weights after a download.
+
+    Pages keep answers in stores of their own, so all of them are emptied.
+    """
+    st.cache_data.clear()
     vocabulary.clear()

@@ -10,7 +10,6 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.masked_word.filling import filled_sentence
 from tests.app.test_masked_panels import (
     TWO_MASKS,
-    checked,
     finished,
     open_page,
     said,

@@ -86,9 +86,7 @@ def test_long_work_says_the_same_as_the_quick_question(client):
     assert as_job.words == whole.words
     words = ("ab", "红", "ba")
     scores = client.score_words(MODEL, TEXT, words, 1)
-    as_job = result(
-        client, "score_many_words", text=TEXT, words=words, mask_index=1
-    )
+    as_job = result(client, "score_many_words", text=TEXT, words=words, mask_index=1)
     assert [s.log_prob for s in as_job] == pytest.approx([s.log_prob for s in scores])
 
 
