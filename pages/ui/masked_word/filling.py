@@ -57,16 +57,7 @@ def explore_filling(question: Question) -> None:
             if num_masks == 2:
                 show_pairs(question)
             return
-        filling = ask_soon(
-            "masked_fill",
-            fill_masks,
-            "fill_many_masks",
-            model=question.model,
-            num_passes=1 if mode == "independent" else num_masks,
-            num_tokens=question.tokenized.num_tokens,
-            text=question.text,
-            mode=mode,
-        )
+        filling = _fill(question, mode)
         if filling is None:
             return
         playing = bool(st.session_state.get(_PLAYING))
@@ -81,6 +72,20 @@ def explore_filling(question: Question) -> None:
             text=question.text,
             mode=mode,
         )
+
+
+def _fill(question: Question, mode: str) -> JointFilling | None:
+    num_masks = len(question.tokenized.mask_positions)
+    return ask_soon(
+        "masked_fill",
+        fill_masks,
+        "fill_many_masks",
+        model=question.model,
+        num_passes=1 if mode == "independent" else num_masks,
+        num_tokens=question.tokenized.num_tokens,
+        text=question.text,
+        mode=mode,
+    )
 
 
 def _offer_example(question: Question, mode: str) -> None:

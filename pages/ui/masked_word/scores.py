@@ -83,26 +83,11 @@ def _score_words(question: Question | None) -> None:
     words = list(dict.fromkeys(words))[:_MOST_WORDS]
     if not words:
         return
-    scores = ask_soon(
-        "masked_word_scores",
-        score_words,
-        "score_many_words",
-        model=question.model,
-        num_passes=_PIECES_A_WORD * len(words),
-        num_tokens=question.tokenized.num_tokens,
-        text=question.text,
-        words=tuple(words),
-        mask_index=question.mask.index,
-    )
+    scores = _ask(question, tuple(words), question.mask.index)
     if scores is None:
         return
-    scored = [score.word for score in scores]
-    left_out = [word for word in words if word not in scored]
-    if left_out:
-        st.warning(
-            t("masked_panels.words_without_score", words=", ".join(left_out)),
-            icon=":material/question_mark:",
-        )
+    scored = tuple(score.word for score in scores)
+    _name_left_out([word for word in words if word not in scored])
     if not scores:
         return
     _show_words(sorted(scores, key=lambda score: -score.log_prob))
@@ -111,9 +96,33 @@ def _score_words(question: Question | None) -> None:
         name="masked_word_scores",
         model=question.model,
         text=question.text,
-        words=tuple(scored),
+        words=scored,
         mask_index=question.mask.index,
     )
+
+
+def _ask(
+    question: Question, words: tuple[str, ...], mask_index: int
+) -> tuple[WordScore, ...] | None:
+    return ask_soon(
+        "masked_word_scores",
+        score_words,
+        "score_many_words",
+        model=question.model,
+        num_passes=_PIECES_A_WORD * len(words),
+        num_tokens=question.tokenized.num_tokens,
+        text=question.text,
+        words=words,
+        mask_index=mask_index,
+    )
+
+
+def _name_left_out(words: list[str]) -> None:
+    if words:
+        st.warning(
+            t("masked_panels.words_without_score", words=", ".join(words)),
+            icon=":material/question_mark:",
+        )
 
 
 def _show_words(order: list[WordScore]) -> None:

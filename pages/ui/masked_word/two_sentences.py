@@ -67,16 +67,7 @@ def explore_comparison(question: Question) -> None:
     with shown_to_user():
         rows = predict_masks(question.model, other).logits
         other_mask = min(mask.index, len(rows) - 1)
-        if other_mask != mask.index:
-            st.warning(
-                t(
-                    "masked_panels.other_has_fewer",
-                    first=mask.index + 1,
-                    second=other_mask + 1,
-                    count=len(rows),
-                ),
-                icon=":material/rule:",
-            )
+        _say_which(mask.index, other_mask, len(rows))
         comparison = compare_predictions(mask.logits, rows[other_mask])
         words = vocabulary(question.model)
         st.markdown(t("masked_panels.both_sentences", a=question.text, b=other))
@@ -93,6 +84,20 @@ def explore_comparison(question: Question) -> None:
             other_mask_index=other_mask,
             num_words=_NUM_SHIFTED,
             least_prob=_LEAST_PROB,
+        )
+
+
+def _say_which(mask_index: int, other_mask: int, num_others: int) -> None:
+    """Says that masks of two numbers are compared, where they are."""
+    if other_mask != mask_index:
+        st.warning(
+            t(
+                "masked_panels.other_has_fewer",
+                first=mask_index + 1,
+                second=other_mask + 1,
+                count=num_others,
+            ),
+            icon=":material/rule:",
         )
 
 

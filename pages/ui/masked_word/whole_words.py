@@ -48,18 +48,7 @@ def explore_whole_words(question: Question) -> None:
         size = _choose_size(kind, len(masks))
         if len(masks) > 1:
             st.caption(t("masked_panels.whole_run", count=len(masks)))
-        found = ask_soon(
-            "masked_whole",
-            find_whole_words,
-            "search_whole_words",
-            model=question.model,
-            num_passes=1 + _BEAM * (size - 1),
-            num_tokens=question.tokenized.num_tokens + size,
-            text=text,
-            num_pieces=size,
-            kind=kind,
-            mask_index=masks[0],
-        )
+        found = _find(question, text, size, kind, masks[0])
         if found is None:
             return
         if not found.words:
@@ -80,6 +69,23 @@ def explore_whole_words(question: Question) -> None:
         )
     if state.take_insertion():
         st.rerun()  # the text has changed, and with it everything above
+
+
+def _find(
+    question: Question, text: str, size: int, kind: str, mask_index: int
+) -> WholeWords | None:
+    return ask_soon(
+        "masked_whole",
+        find_whole_words,
+        "search_whole_words",
+        model=question.model,
+        num_passes=1 + _BEAM * (size - 1),
+        num_tokens=question.tokenized.num_tokens + size,
+        text=text,
+        num_pieces=size,
+        kind=kind,
+        mask_index=mask_index,
+    )
 
 
 def _choose_size(kind: str, num_masks: int) -> int:
