@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from bertviz_core.checkpoints.versions import version_of
-from pages.ui.answers import vocabulary
+from pages.ui.answers import forget_models
 
 
 def ask_anew_if_changed(model: str) -> None:
@@ -17,8 +17,7 @@ def ask_anew_if_changed(model: str) -> None:
     seen, version = _seen(model), version_of(model)
     if seen["version"] != version:
         seen["version"] = version
-        st.cache_data.clear()  # each page keeps answers of its own
-        vocabulary.clear()
+        forget_models()
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -122,7 +122,7 @@ def ask_soon(
     model: str,
     num_passes: int,
     num_tokens: int,
-    **arguments: Hashable,
+    **arguments: Any,
 ) -> Answer | None:
     """Asks what mostly takes a moment; where it takes longer, as a job.
 
