@@ -77,7 +77,12 @@ def lines_svg(view: AttentionView) -> str:
     name = view.name
     if view.heads:
         numbers = ", ".join(str(head + 1) for head in view.heads)
-        name = view.words["shown_heads"].format(layer=view.layer + 1, heads=numbers)
+        words = view.words
+        name = (
+            words["shown_head"].format(layer=view.layer + 1, head=numbers)
+            if len(view.heads) == 1
+            else words["shown_heads"].format(layer=view.layer + 1, heads=numbers)
+        )
     title = view.words["lines_title"].format(name=name)
     least = f"{view.threshold * view.top:.3f} {view.measured.unit}"
     from_on = view.words["threshold"].format(threshold=least)

@@ -49,7 +49,7 @@ ENGLISH = CardWords(
     done_title="How well it does",
     done=(
         "On {rows} rows that it did not learn from. They chose the best epoch, so new "
-        "texts may do a little worse. In brackets the range of 95 % confidence."
+        "texts may do a little worse. In brackets the range of 95% confidence."
     ),
     accuracy="accuracy",
     macro_f1="macro-F1",
@@ -75,7 +75,7 @@ CHINESE = CardWords(
     between="、",
     made_title="它是怎么来的",
     made=(
-        "从 {base} 开始，层次为“{level}”：训练了 {epochs} 轮"
+        "从 {base} 开始，方式为“{level}”：训练了 {epochs} 轮"
         "（权重取自第 {best} 轮之后），学习率 {rate:g}，每批 {batch} 条，"
         "每条文本最多 {tokens} 个词元，随机种子 {seed}。"
         "用来学习的有 {rows} 行。全部设置都在 `recipe.json` 里，"
@@ -85,7 +85,7 @@ CHINESE = CardWords(
     done_title="它做得怎么样",
     done=(
         "以下是在 {rows} 行它没有学过的数据上的结果。最好的一轮正是用这些行挑出来的，"
-        "所以在新文本上可能会稍差一点。括号里是 95 % 置信度的范围。"
+        "所以在新文本上可能会稍差一点。括号里是 95% 置信度的范围。"
     ),
     accuracy="准确率",
     macro_f1="宏平均 F1",
@@ -99,7 +99,7 @@ CHINESE = CardWords(
         "model": "这个模型",
         "majority": "永远回答最常见的类别",
         "mean": "永远回答平均值",
-        "tfidf": "数词（TF-IDF）",
+        "tfidf": "统计词频（TF-IDF）",
     },
 )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,20 @@ def t(key: str, **places: Any) -> str:
 def plain(key: str, **places: Any) -> str:
     """Like `t`, for places that show text as it is: table cells, file names."""
     return text(key, current_language(), **places)
+
+
+def listed(items: Iterable[str]) -> str:
+    """Items one after the other, with the visitor's comma between them.
+
+    Args:
+        items: as they are to be shown; nothing is escaped.
+    """
+    return plain("app.list_comma").join(items)
+
+
+def in_a_row(sentences: Iterable[str]) -> str:
+    """Whole sentences one after the other; Chinese leaves no space between them."""
+    return plain("app.sentence_gap").join(filter(None, sentences))
 
 
 def text(key: str, language: str, **places: Any) -> str:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from bertviz_core.trace import LoadReport, ModelInfo
 from pages.ui.errors import sentence
-from pages.ui.language import plain, t
+from pages.ui.language import listed, plain, t
 from pages.ui.markdown import Markdown, table
 
 HEADS = {
@@ -68,7 +68,7 @@ def show_parts(info: ModelInfo) -> None:
     case = "models.lower_case" if info.lower_case else "models.keeps_case"
     st.markdown(f":material/text_fields: {t(case)}")
     if info.labels:
-        st.markdown(t("models.classes", labels=", ".join(info.labels)))
+        st.markdown(t("models.classes", labels=listed(info.labels)))
 
 
 def show_report(report: LoadReport) -> None:

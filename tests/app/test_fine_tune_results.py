@@ -110,7 +110,7 @@ def test_macro_f1_stands_beside_accuracy_with_its_interval(open_step, client):
     assert found[0] == pytest.approx(report.macro_f1)
     low, high = report.macro_f1_interval
     assert numbers(dots["error_x"]["arrayminus"])[0] == pytest.approx(found[0] - low)
-    assert app.metric[1].delta == f"95 %: {low:.1%} to {high:.1%}"
+    assert app.metric[1].delta == f"95%: {low:.1%} to {high:.1%}"
     assert high > low
 
 
@@ -175,7 +175,7 @@ def test_numbers_are_compared_with_the_mean(open_step, client, shown):
     said = shown(app).replace("\\", "")
     assert "“always the mean”: mean error 9.273 against 27.27" in said
     low, high = number_report().mae_interval
-    assert app.metric[0].delta == f"95 %: {low:.4g} to {high:.4g}"
+    assert app.metric[0].delta == f"95%: {low:.4g} to {high:.4g}"
 
 
 def test_a_click_on_a_cell_is_the_choice_of_both_lists(open_step):

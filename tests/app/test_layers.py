@@ -23,7 +23,7 @@ from tests.app.waiting import let_jobs_end
 from tests.core.checkpoint_copies import hf_copy, number_copy, weights_of_hf
 
 ROOT = Path(__file__).parents[2]
-TITLES = {"en": "Layers", "zh": "逐层行走"}
+TITLES = {"en": "Layers", "zh": "逐层查看"}
 TEXT = EXAMPLES["en"][0][0]
 MASK = 6  # its index in the text
 PAGE = "pages/views/layers.py"

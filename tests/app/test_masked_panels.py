@@ -28,6 +28,7 @@ from pages.ui.masked_word.chain_chunks import next_chunk
 from pages.ui.masked_word.filling import filled_sentence
 from pages.ui.masked_word.panels import PANELS
 from tests.app.waiting import let_jobs_end
+from tests.core.checkpoint_copies import hf_copy, weights_of_hf
 
 ROOT = Path(__file__).parents[2]
 TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
@@ -386,9 +387,11 @@ def test_reasons_add_up_and_a_contrast_asks_another_question():
     assert float(app.metric[3].value) == pytest.approx(np.log(first / second), abs=0.01)
 
 
-def test_a_model_without_the_next_sentence_head_says_so():
-    app = open_page(masked_panel="next")
-    assert "has no head for this question" in said(app)
+def test_a_model_without_the_next_sentence_head_says_so(tmp_path):
+    weights = {k: v for k, v in weights_of_hf().items() if "seq_relationship" not in k}
+    model = str(hf_copy(tmp_path, weights))
+    app = open_page(model=model, masked_text="ab [MASK]", masked_panel="next")
+    assert "has no next-sentence head" in said(app)
 
 
 def test_both_gelus_are_told_apart_in_numbers():

@@ -7,7 +7,7 @@ import numpy as np
 from bertviz_core.analysis.shown_attention import AttentionOptions
 from bertviz_core.figures.attention_view import Measure
 from pages.ui.attention.controls import METHODS, View
-from pages.ui.language import plain
+from pages.ui.language import listed, plain
 
 _SIDES = {0: "first", 1: "second"}
 _LENGTHS = "norms"  # its numbers are no shares of a row
@@ -41,7 +41,7 @@ def _name(view: View) -> str:
     template = plain(f"attention_view.shown_{view.method}")
     if view.method == "head":
         return template  # the numbers are filled in where it is shown
-    heads = ", ".join(f"{layer + 1}·{head + 1}" for layer, head in view.heads)
+    heads = listed(f"{layer + 1}·{head + 1}" for layer, head in view.heads)
     return template.format(layer=view.layer + 1, heads=heads)
 
 

@@ -18,7 +18,7 @@ from pages.ui.embeddings.word_boxes import (
 )
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
-from pages.ui.language import plain, t
+from pages.ui.language import listed, plain, t
 
 _FIRST, _SECOND = {"en": "he", "zh": "男"}, {"en": "she", "zh": "女"}
 _WORDS = {
@@ -55,7 +55,7 @@ def show_axis(model: str, language: str) -> None:
     ends = ((found.first_end, found.first), (found.second_end, found.second))
     for box, (end, word) in zip(st.columns(2), ends, strict=True):
         box.markdown(
-            t("embeddings.axis_end", word=word, words=", ".join(end.words))
+            t("embeddings.axis_end", word=word, words=listed(end.words))
             if end.words
             else t("embeddings.nothing_left")
         )

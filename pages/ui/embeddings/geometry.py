@@ -16,7 +16,7 @@ from pages.ui.embeddings.settings import choose_seed
 from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv, show_figure
 from pages.ui.jobs import ask_job
-from pages.ui.language import plain, t
+from pages.ui.language import listed, plain, t
 
 _NUM_DIMENSIONS = 12
 
@@ -159,7 +159,7 @@ def _show_outliers(found: LayerFacts) -> None:
     columns = {
         plain("embeddings.layer_axis"): names,
         plain("embeddings.outlier_dimensions"): [
-            ", ".join(str(index + 1) for index in dimensions) or "–"
+            listed(str(index + 1) for index in dimensions) or "–"
             for dimensions in found.outliers
         ],
         plain("embeddings.mean_cosine"): found.mean_cosines.tolist(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from bertviz_core.analysis.map_quality import MapQuality
-from pages.ui.language import plain
+from pages.ui.language import in_a_row, plain
 
 
 def quality_sentence(
@@ -60,7 +60,7 @@ def quality_sentence(
         )
         if is_whole and perplexity is None:
             parts.append(plain("embeddings.note_no_chance"))
-    return " ".join(parts)
+    return in_a_row(parts)
 
 
 def quality_columns(

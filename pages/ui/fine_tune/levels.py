@@ -10,7 +10,7 @@ from bertviz_core.finetune.settings import LEVELS
 from pages.ui.fine_tune.asking import FIRST_LEVEL
 from pages.ui.fine_tune.state import FineTuneState, remember
 from pages.ui.fine_tune.wording import duration, memory
-from pages.ui.language import t
+from pages.ui.language import in_a_row, t
 
 _ICONS = {
     "head": ":material/bolt:",
@@ -58,8 +58,12 @@ def _show_needs(box: DeltaGenerator, estimate: TrainingEstimate, level: str) -> 
     one = estimate.level(level)
     time = duration(one.run.seconds) if one.run else t("fine_tune.not_timed")
     box.caption(
-        t("fine_tune.level_needs", time=time, memory=memory(one.memory_bytes))
-        + ("" if one.fits else " " + t("fine_tune.does_not_fit"))
+        in_a_row(
+            [
+                t("fine_tune.level_needs", time=time, memory=memory(one.memory_bytes)),
+                "" if one.fits else t("fine_tune.does_not_fit"),
+            ]
+        )
     )
 
 

@@ -9,7 +9,7 @@ from bertviz_core.finetune.table_view import TableView
 from pages.ui.fine_tune.fields import choose_field
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.wording import say
-from pages.ui.language import plain, t
+from pages.ui.language import in_a_row, plain, t
 
 _NO_PAIR = "-"
 
@@ -44,8 +44,8 @@ def choose_roles(state: FineTuneState, view: TableView) -> None:
         help=t("fine_tune.kind_help"),
     )
     if columns is not None and columns == view.guess:
-        reasons = " ".join(say(reason) for reason in columns.reasons)
-        st.caption(t("fine_tune.guessed") + " " + reasons)
+        reasons = map(say, columns.reasons)
+        st.caption(in_a_row([t("fine_tune.guessed"), *reasons]))
 
 
 def _choose_texts(

@@ -15,7 +15,7 @@ from bertviz_core.figures.layer_strip import (
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model, vocabulary
 from pages.ui.export import show_figure
-from pages.ui.language import plain, t
+from pages.ui.language import in_a_row, plain, t
 from pages.ui.layers.wording import column_name, operation_name, step_name
 
 _NAME = "layers_numbers"  # of the figure and its files
@@ -92,7 +92,9 @@ def _show_vector(
     show_figure(
         figure,
         name=_NAME,
-        description=_describe(step, values, token) + _beyond(matrix, limit) + firing,
+        description=in_a_row(
+            [_describe(step, values, token), _beyond(matrix, limit), firing]
+        ),
         columns=columns | {name: row.tolist() for name, row in rows.items()},
     )
 
@@ -112,8 +114,9 @@ def _show_heads(step: LayerStep, values: np.ndarray, token: str) -> None:
     show_figure(
         figure,
         name=_NAME,
-        description=_describe(step, values, token)
-        + _beyond(values, color_limit(values)),
+        description=in_a_row(
+            [_describe(step, values, token), _beyond(values, color_limit(values))]
+        ),
         columns=columns,
     )
 
@@ -132,7 +135,7 @@ def _show_heads_by_token(
         column_title="",
         is_signed=not is_share,
     )
-    columns = {plain("layers.axis_k"): seen}
+    columns = {plain("layers.one_token"): seen}
     columns |= dict(zip(_long_head_names(len(values)), values.tolist(), strict=True))
     head, place = np.unravel_index(np.argmax(values), values.shape)
     description = (
@@ -145,7 +148,9 @@ def _show_heads_by_token(
             seen=seen[place],
         )
         if is_share
-        else _describe(step, values, token) + _beyond(values, color_limit(values))
+        else in_a_row(
+            [_describe(step, values, token), _beyond(values, color_limit(values))]
+        )
     )
     show_figure(figure, name=_NAME, description=description, columns=columns)
 
@@ -218,12 +223,12 @@ def _beyond(values: np.ndarray, limit: float) -> str:
     """How many numbers are too large for the colours; nothing if none is."""
     known = values[~np.isnan(values)]
     count = int((np.abs(known) > limit).sum())
-    return " " + t("layers.beyond", count=count, limit=limit) if count else ""
+    return t("layers.beyond", count=count, limit=limit) if count else ""
 
 
 def _firing(values: np.ndarray) -> str:
     count = int((values > 0).sum())
-    return " " + t("layers.described_firing", count=count, total=len(values))
+    return t("layers.described_firing", count=count, total=len(values))
 
 
 def _row_name(source: LayerStep, step: LayerStep) -> str:

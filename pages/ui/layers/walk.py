@@ -9,7 +9,7 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
-from pages.ui.language import t
+from pages.ui.language import in_a_row, t
 from pages.ui.layers.answers import layer_steps, part_numbers
 from pages.ui.layers.state import STEP, go_to
 from pages.ui.layers.step import show_step
@@ -89,5 +89,5 @@ def _name_missing_heads(model: str) -> None:
     if "pooler" in missing:  # what next sentence is read from
         missing.remove("nsp")
     if missing:
-        reasons = " ".join(t(f"layers.without_{head}") for head in missing)
+        reasons = in_a_row(t(f"layers.without_{head}") for head in missing)
         st.caption(reasons)

@@ -19,7 +19,7 @@ from pages.ui.answers import tokenize
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.language import plain, t
+from pages.ui.language import listed, plain, t
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
 from pages.ui.masked_word.wording import figure_words
@@ -139,7 +139,7 @@ def _show_candidates(mask: Mask, ids: np.ndarray) -> None:
     tokens = [mask.vocabulary[token_id] for token_id in ids]
     probs, logits, ranks = mask.probs[ids], mask.logits[ids], mask.ranks(ids).tolist()
     best = Markdown(
-        t("masked_word.list_comma").join(
+        listed(
             f"{escape(token)} ({percent(p)})"
             for token, p in zip(tokens[:3], probs[:3], strict=True)
         )

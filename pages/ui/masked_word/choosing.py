@@ -25,7 +25,7 @@ from bertviz_core.snippets import masked_words
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.language import plain, t
+from pages.ui.language import listed, plain, t
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word.candidates import MOST_SHOWN, Mask
 from pages.ui.masked_word.wording import figure_words
@@ -217,9 +217,7 @@ def _choose_draws() -> tuple[int, int]:
 def _show_draws(mask: Mask, after: np.ndarray, num_draws: int, seed: int) -> None:
     draws = draw_tokens(after, num_draws, seed)
     first = Markdown(
-        t("masked_word.list_comma").join(
-            escape(mask.vocabulary[token_id]) for token_id in draws[:_FIRST_DRAWS]
-        )
+        listed(escape(mask.vocabulary[token_id]) for token_id in draws[:_FIRST_DRAWS])
     )
     st.markdown(
         t("masked_word.first_draws", count=min(_FIRST_DRAWS, len(draws)), words=first)

@@ -14,7 +14,7 @@ from bertviz_core.mask_text import (
     split_words,
 )
 from pages.ui.address import choose_linked
-from pages.ui.language import plain, t
+from pages.ui.language import listed, plain, t
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
 from pages.ui.models import language_of
@@ -116,7 +116,7 @@ def _names(texts: tuple[MaskedText, ...]) -> list[str]:
         name = masked.text
         if times[name] > 1:
             hidden = [original or "?" for original in masked.originals]
-            name = f"{name} ({plain('masked_word.list_comma').join(hidden)})"
+            name = f"{name} ({listed(hidden)})"
         while name in names:  # a hidden word may be a question mark
             name += _INVISIBLE
         names.append(name)
@@ -126,8 +126,7 @@ def _names(texts: tuple[MaskedText, ...]) -> list[str]:
 def _explain_spellings(typed: str) -> None:
     _, spellings = normalise_masks(typed)
     if spellings:
-        comma = t("masked_word.list_comma")
-        shown = Markdown(comma.join(escape(s, 20) for s in spellings[:5]))
+        shown = Markdown(listed(escape(s, 20) for s in spellings[:5]))
         st.caption(t("masked_word.understood", spellings=shown))
 
 

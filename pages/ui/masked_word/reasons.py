@@ -18,7 +18,7 @@ from pages.ui.answers import describe_model, vocabulary
 from pages.ui.code import show_code
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
-from pages.ui.language import plain, t
+from pages.ui.language import listed, plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.answers import read_layers
 from pages.ui.masked_word.asking import Question, is_short
@@ -138,7 +138,7 @@ def _show_map(found: AblationMap, asked: Reason) -> None:
     layers, heads = changes.shape
     order = np.argsort(changes, axis=None, kind="stable")[:_NUM_HEADS]
     best = [tuple(divmod(int(place), heads)) for place in order]
-    strongest = t("masked_word.list_comma").join(
+    strongest = listed(
         t(
             "masked_panels.why_head",
             layer=layer + 1,
