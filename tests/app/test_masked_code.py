@@ -357,6 +357,8 @@ def test_a_shuffled_test_with_random_weights_comes_out_of_the_program():
         masked_panel="next",
         model=HF,
         masked_text="ab [MASK]",
+        masked_next_first="ab",
+        masked_next_second="cab",
         masked_next_passages="Ab. Cab. Ba.\nDa. Fo.",
         masked_next_seed="2",
         masked_next_random="true",
