@@ -209,6 +209,6 @@ def test_threads_share_an_explorer_and_every_pass_is_counted(explorer):
 
 def test_the_bundled_model_opens_by_its_name():
     explorer = Explorer.open(DEFAULT_MODEL)
-    predictions = explorer.predict_masks("Paris is the capital of [MASK].")
+    predictions = explorer.predict_masks("I have two [MASK], a boy and a girl.")
     assert predictions.logits.shape == (1, explorer.tokenizer.vocab_size)
-    assert explorer.tokenizer.vocabulary[predictions.logits[0].argmax()] == "france"
+    assert explorer.tokenizer.vocabulary[predictions.logits[0].argmax()] == "children"

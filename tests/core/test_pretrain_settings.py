@@ -35,8 +35,7 @@ def test_a_bundled_configuration_can_be_run_and_trains_every_position(path):
     asked = PretrainSettings.from_json_file(path)
     assert asked.model_name == path.stem
     lengths = [phase.max_tokens for phase in asked.phases]
-    assert lengths == sorted(lengths)
-    assert lengths[-1] == asked.model.max_position_embeddings
+    assert max(lengths) == asked.model.max_position_embeddings
 
 
 def test_the_command_that_the_page_shows_takes_any_text():

@@ -176,7 +176,7 @@ def test_the_command_draws_both_maps_and_writes_the_tables(
 
 
 def test_the_first_kind_that_fits_is_the_main_one():
-    tokens = ("", "[unused3]", "[MASK]", "##红", "红", "水果", "q", "word", "##")
+    tokens = ("[row 7]", "[unused3]", "[MASK]", "##红", "红", "水果", "q", "word", "##")
     kinds = [MAIN_KINDS[i] for i in main_kinds(tokens)]
     assert kinds[:5] == ["empty", "unused", "special", "piece", "cjk"]
     assert kinds[5:] == ["cjk", "single_character", "word", "word"]
