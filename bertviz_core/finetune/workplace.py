@@ -262,6 +262,10 @@ def _store(file: BinaryIO | bytes, path: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
+    # Moved away first: else a file that a training writes in the middle of it keeps
+    # the folder alive, and the training does not notice.
+    with contextlib.suppress(OSError):  # not there, or a file is open on Windows
+        folder = folder.rename(folder.with_name(f"{folder.name}.gone"))
     shutil.rmtree(folder, ignore_errors=True)
 
 
