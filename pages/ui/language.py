@@ -80,7 +80,8 @@ def listed(items: Iterable[str]) -> str:
 
 def in_a_row(sentences: Iterable[str]) -> str:
     """Whole sentences one after the other; Chinese leaves no space between them."""
-    return plain("app.sentence_gap").join(filter(None, sentences))
+    gap = "" if current_language() == "zh" else " "
+    return gap.join(filter(None, sentences))
 
 
 def text(key: str, language: str, **places: Any) -> str:

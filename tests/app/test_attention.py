@@ -64,8 +64,8 @@ def test_no_text_is_a_sentence_and_no_error():
 
 
 def test_a_text_that_is_too_long_is_cut_and_says_so():
-    app = open_page(attention_text="word " * 400)
-    assert "402" in said(app)
+    app = open_page(attention_text="word " * 600)
+    assert "602" in said(app)
     assert not app.exception
 
 

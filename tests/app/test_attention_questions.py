@@ -260,7 +260,7 @@ def test_patching_shows_what_each_state_brings_back(contrast):
     assert expected.quantity == ("logit_difference" if contrast else "probability")
     np.testing.assert_allclose(shown, expected.recovered, atol=1e-6)
     assert f"{expected.clean_score:.3f} in your text" in said(app)
-    assert ("less logit of italy" in said(app)) == bool(contrast)
+    assert ("minus logit of italy" in said(app)) == bool(contrast)
 
 
 def test_a_link_brings_the_watched_answer_back():

@@ -104,8 +104,8 @@ def test_another_sentence_begins_with_its_first_word():
 
 
 def test_a_text_that_is_too_long_is_cut_and_says_so():
-    app = open_page(embeddings_text="word " * 399)
-    assert "401 word pieces" in said(app)
+    app = open_page(embeddings_text="word " * 599)
+    assert "601 word pieces" in said(app)
 
 
 def test_a_dimension_of_a_larger_model_begins_anew():
@@ -465,7 +465,7 @@ def test_the_table_of_cosines_has_more_points_than_the_picture():
     )
     assert heat(app).shape == (40, 40)
     assert "40 of 50 points" in said(app)
-    assert "The table to download has 50" in said(app)
+    assert "Points in the table to download: 50" in said(app)
     app.selectbox(key="embeddings_similarity_points").set_value("group:b").run()
     assert heat(app).shape == (5, 5)
 

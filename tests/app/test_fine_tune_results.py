@@ -99,7 +99,7 @@ def test_the_model_stands_beside_simple_methods_with_intervals(open_step, shown)
     dots = specs(app)[0]["data"][0]
     np.testing.assert_allclose(numbers(dots["x"]), [9 / 11, 4 / 11, 1])
     assert len(numbers(dots["error_x"]["array"])) == 3
-    assert "No clear difference to “counting words \\(TF\\-IDF\\)”" in shown(app)
+    assert "No clear difference from “counting words \\(TF\\-IDF\\)”" in shown(app)
 
 
 def test_macro_f1_stands_beside_accuracy_with_its_interval(open_step, client):
@@ -217,13 +217,13 @@ def test_a_threshold_answers_fewer_rows(open_step):
     app.slider(key="ft_eval_threshold").set_value(85).run()
     values = [metric.value for metric in app.metric]
     # 0.9, 0.9, 0.95 and 0.9, of which 0.95 is wrong.
-    assert values[3:] == ["36.4%", "7 rows", "75.0%"]
+    assert values[3:] == ["36.4%", "rows: 7", "75.0%"]
 
 
 def test_a_threshold_that_nothing_reaches_has_no_accuracy(open_step):
     app = open_step("evaluate", ft_eval_panel="threshold")
     app.slider(key="ft_eval_threshold").set_value(100).run()
-    assert [metric.value for metric in app.metric][3:] == ["0.0%", "11 rows", "–"]
+    assert [metric.value for metric in app.metric][3:] == ["0.0%", "rows: 11", "–"]
 
 
 @pytest.mark.parametrize("language", LOCALES)
@@ -274,7 +274,7 @@ def test_a_number_is_shown_as_a_number(open_step, client):
 def test_nearest_rows_have_labels_and_a_sentence(open_step, shown):
     app = open_step("try", ft_try_panel="nearest")
     assert tables(app)[0]["label"].tolist() == ["*spam*", "ham"]
-    assert "1 of the 2 nearest of 37 rows" in shown(app)
+    assert "which the model says: 1 of 2; rows searched: 37" in shown(app)
 
 
 def test_a_file_is_predicted_and_can_be_taken_away(open_step, client, shown):

@@ -27,9 +27,11 @@ from pages.ui.masked_word import scores as word_scores
 from pages.ui.masked_word.chain_chunks import next_chunk
 from pages.ui.masked_word.filling import filled_sentence
 from pages.ui.masked_word.panels import PANELS
+from pages.ui.masked_word.state import EXAMPLES
 from tests.app.waiting import let_jobs_end
 from tests.core.checkpoint_copies import hf_copy, weights_of_hf
 
+DEFAULT = EXAMPLES["en"][0]
 ROOT = Path(__file__).parents[2]
 TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
 TITLES = {"en": "Ask further", "zh": "继续提问"}
@@ -281,10 +283,12 @@ def test_other_settings_begin_another_chain():
 
 
 def test_a_named_word_is_scored_with_its_pieces():
-    app = open_page(masked_panel="score", masked_score_words="france, unbelievable")
-    scores = client().score_words(
-        DEFAULT_MODEL, "Paris is the capital of [MASK].", ("france", "unbelievable")
+    text = "Paris is the capital of [MASK]."
+    words = ("france", "unbelievable")
+    app = open_page(
+        masked_text=text, masked_panel="score", masked_score_words=", ".join(words)
     )
+    scores = client().score_words(DEFAULT_MODEL, text, words)
     shown = table(app)
     found = dict(zip(shown["Word"], shown["Log-probability"], strict=True))
     for score in scores:
@@ -300,7 +304,7 @@ def test_the_file_of_word_scores_has_a_row_of_numbers_for_each_piece(monkeypatch
     )
     words = ("unbelievable", "france")
     open_page(masked_panel="score", masked_score_words=", ".join(words))
-    text = "Paris is the capital of [MASK]."
+    text = DEFAULT
     scores = client().score_words(DEFAULT_MODEL, text, words)
     scores = sorted(scores, key=lambda score: -score.log_prob)
     pieces = [(score, index) for score in scores for index in range(len(score.tokens))]
@@ -347,8 +351,8 @@ def test_two_sentences_are_compared_over_the_whole_vocabulary():
 def test_the_top_of_the_lens_is_the_prediction_and_its_candidates_cost_nothing():
     app = open_page(masked_panel="lens")
     lens, rank = specs(app)
-    probs = softmax(logits("Paris is the capital of [MASK].")[0])
-    assert np.array(lens["data"][0]["z"])[0, 5] == pytest.approx(probs.max(), abs=1e-5)
+    probs = softmax(logits(DEFAULT)[0])
+    assert np.array(lens["data"][0]["z"])[0, 6] == pytest.approx(probs.max(), abs=1e-5)
     assert len(lens["data"][0]["z"]) == 7
     assert "caution" in said(app).lower()
     best = client().vocabulary(DEFAULT_MODEL)[int(probs.argmax())]
@@ -362,21 +366,21 @@ def test_the_top_of_the_lens_is_the_prediction_and_its_candidates_cost_nothing()
 
 def test_every_position_has_its_surprisal_and_rank():
     app = finished(open_page(masked_panel="positions"))
-    found = result("predict_every_position", text="Paris is the capital of [MASK].")
+    found = result("predict_every_position", text=DEFAULT)
     shown = table(app)
     np.testing.assert_allclose(
         shown["Surprisal (bits)"].dropna(),
         found.surprisal_bits[~np.isnan(found.surprisal_bits)],
         atol=1e-4,
     )
-    assert list(shown["Token"])[5] == "[MASK]"
-    assert np.isnan(shown["Rank"][5])
+    assert list(shown["Token"])[6] == "[MASK]"
+    assert np.isnan(shown["Rank"][6])
 
 
 def test_reasons_add_up_and_a_contrast_asks_another_question():
     app = finished(open_page(masked_panel="why"))
     value = float(app.metric[3].value)
-    probs = softmax(logits("Paris is the capital of [MASK].")[0])
+    probs = softmax(logits(DEFAULT)[0])
     assert value == pytest.approx(np.log(probs.max()), abs=0.01)
     bars = [bar for bar in specs(app)[0]["data"][0]["x"] if bar is not None]
     change = value - float(app.metric[4].value)
@@ -396,14 +400,14 @@ def test_a_model_without_the_next_sentence_head_says_so(tmp_path):
 
 def test_both_gelus_are_told_apart_in_numbers():
     app = open_page(masked_panel="gelu")
-    found = client().switch_gelu(DEFAULT_MODEL, "Paris is the capital of [MASK].")
+    found = client().switch_gelu(DEFAULT_MODEL, DEFAULT)
     assert app.metric[4].value == f"{found.largest_differences[0]:.2g}"
     assert found.largest_differences[0] > 0
 
 
 def test_whole_words_are_those_of_the_engine():
     app = open_page(masked_panel="whole")
-    text = "Paris is the capital of [MASK]."
+    text = DEFAULT
     found = client().find_whole_words(DEFAULT_MODEL, text, 2, "pieces", 0)
     assert list(table(app)["Word"]) == list(found.words[:20])
 
@@ -568,7 +572,7 @@ def test_the_words_of_a_reason_rise_through_the_layers_side_by_side():
 
 def test_the_head_that_helps_most_is_named_with_what_its_loss_costs():
     app = finished(open_page(masked_panel="why", masked_why_look="heads"))
-    text = "Paris is the capital of [MASK]."
+    text = DEFAULT
     position = int(client().tokenize(DEFAULT_MODEL, text).mask_positions[0])
     target = Target("mlm", int(logits(text)[0].argmax()), position)
     found = result("ablate_heads", text=text, target=target)

@@ -132,12 +132,13 @@ def test_every_sentence_of_the_chinese_page_is_chinese():
 
 def test_a_clicked_word_is_hidden_and_a_second_click_puts_it_back():
     app = click_word(open_page(), 3)
-    assert text_of(app) == "Paris is the [MASK] of [MASK]."
-    assert word_labels(app) == ["Paris", "is", "the", "~capital", "of", "~?", "."]
-    assert app.get_by_key("masked_words").value == [3, 5]
+    assert text_of(app) == "They were married [MASK] had three [MASK]."
+    labels = ["They", "were", "married", "~and", "had", "three", "~?", "."]
+    assert word_labels(app) == labels
+    assert app.get_by_key("masked_words").value == [3, 6]
     click_word(app, 3)
     assert text_of(app) == DEFAULT
-    assert app.get_by_key("masked_words").value == [5]
+    assert app.get_by_key("masked_words").value == [6]
 
 
 def test_only_the_clicked_one_of_equal_words_is_hidden():
@@ -158,7 +159,7 @@ def test_typed_text_moves_the_words_along():
 
 
 def test_a_typed_mask_has_no_word_to_put_back_and_the_page_says_so():
-    app = click_word(open_page(), 5)
+    app = click_word(open_page(), 6)
     assert text_of(app) == DEFAULT
     assert "no word behind it" in said(app)
     app.run()
@@ -205,7 +206,7 @@ def test_a_candidate_is_inserted_and_undone():
     app = open_page()
     best = client().vocabulary(DEFAULT_MODEL)[int(np.argmax(expected_logits(DEFAULT)))]
     insert(app, 0)
-    assert text_of(app) == f"Paris is the capital of {best}."
+    assert text_of(app) == f"They were married and had three {best}."
     assert "No word is hidden" in said(app)
     app.button(key="masked_undo").click().run()
     assert text_of(app) == DEFAULT
@@ -228,18 +229,22 @@ def test_undo_goes_back_step_by_step_through_clicks_edits_and_examples():
     while not app.button(key="masked_undo").disabled:
         app.button(key="masked_undo").click().run()
         seen.append(text_of(app))
-    assert seen == ["[MASK] is a town.", "[MASK] is the capital of [MASK].", DEFAULT]
-    assert word_labels(app)[0] == "Paris"
+    assert seen == [
+        "[MASK] is a town.",
+        "[MASK] were married and had three [MASK].",
+        DEFAULT,
+    ]
+    assert word_labels(app)[0] == "They"
 
 
 def test_the_hidden_word_is_ranked():
-    app = type_text(open_page(), "Paris is the capital of France.")
-    click_word(app, 5)
+    app = type_text(open_page(), DEFAULT.replace("[MASK]", "children"))
+    click_word(app, 6)
     logits = expected_logits(DEFAULT)
-    token_id = client().vocabulary(DEFAULT_MODEL).index("france")
+    token_id = client().vocabulary(DEFAULT_MODEL).index("children")
     rank = int(np.flatnonzero(rank_order(logits) == token_id)[0]) + 1
     share = percent(float(softmax(logits)[token_id]))
-    assert f"You hid **France**: for the model it is number {rank:,}" in said(app)
+    assert f"You hid **children**: for the model it is number {rank:,}" in said(app)
     assert share in said(app)
 
 
@@ -360,7 +365,7 @@ def test_the_address_brings_the_whole_state_back(language):
 
 def test_hidden_words_go_into_the_address():
     app = click_word(open_page(), 0)
-    assert app.query_params["masked_hidden"] == ["Paris", ""]
+    assert app.query_params["masked_hidden"] == ["They", ""]
     app.button(key="masked_undo").click().run()
     assert "masked_hidden" not in app.query_params
 
@@ -538,8 +543,8 @@ def test_a_click_on_words_of_an_older_text_changes_nothing():
 
 def test_two_words_clicked_at_once_are_both_hidden():
     app = open_page()
-    app.get_by_key("masked_words").set_value([0, 3, 5]).run()
-    assert text_of(app) == "[MASK] is the [MASK] of [MASK]."
+    app.get_by_key("masked_words").set_value([0, 3, 6]).run()
+    assert text_of(app) == "[MASK] were married [MASK] had three [MASK]."
 
 
 def test_a_bad_text_in_between_loses_no_setting():

@@ -55,8 +55,8 @@ def test_every_page_runs_without_an_error(outcome):
     assert [run for run in runs if run[3]] == []
 
 
-def test_the_bundled_model_knows_the_capital(outcome):
-    assert outcome[1][0].startswith("**france**")
+def test_the_bundled_model_completes_the_first_example(outcome):
+    assert outcome[1][0].startswith("**children**")
 
 
 def test_the_streamlit_process_loads_no_model_framework(outcome):

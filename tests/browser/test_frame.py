@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import overflow, running_server, settle
 
 SENTENCE = "The cat drank a glass of [MASK]."
-DEFAULT = "Paris is the capital of [MASK]."
+DEFAULT = "They were married and had three [MASK]."
 NUM_GUESSES = 5
 
 
@@ -39,14 +39,14 @@ def test_a_cold_server_answers_a_deep_link_first(tmp_path, visit):
 
 
 def test_the_home_page_predicts_without_any_input(home):
-    assert first_guess(home).startswith("france")
+    assert first_guess(home).startswith("children")
     assert home.title() == "Start · BERT Explorer"
 
 
 def test_a_typed_sentence_is_predicted(home):
     type_sentence(home, SENTENCE)
     assert "%" in first_guess(home)
-    assert not first_guess(home).startswith("france")
+    assert not first_guess(home).startswith("children")
 
 
 def test_a_reload_keeps_language_and_sentence(home):

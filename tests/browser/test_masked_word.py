@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 # The first answer waits for the model to load.
 FIRST_ANSWER = 60_000
-DEFAULT = "Paris is the capital of [MASK]."
+DEFAULT = "They were married and had three [MASK]."
 
 
 def open_page(page: Page, server_url: str, query: str = "") -> None:
@@ -37,16 +37,16 @@ def word(page: Page, name: str):
 def test_hide_predict_insert_undo(page: Page, server_url: str):
     open_page(page, server_url)
     expect(text_box(page)).to_have_value(DEFAULT)
-    word(page, "capital").click()
-    expect(text_box(page)).to_have_value("Paris is the [MASK] of [MASK].")
-    expect(page.get_by_text("You hid capital")).to_be_visible()
+    word(page, "married").click()
+    expect(text_box(page)).to_have_value("They were [MASK] and had three [MASK].")
+    expect(page.get_by_text("You hid married")).to_be_visible()
     # A second click puts the very word back, though its button looks different now.
-    word(page, "capital").click()
+    word(page, "married").click()
     expect(text_box(page)).to_have_value(DEFAULT)
 
     candidates = page.locator(".st-key-masked_insert")
-    candidates.get_by_text("france", exact=True).click()
-    expect(text_box(page)).to_have_value("Paris is the capital of france.")
+    candidates.get_by_text("children", exact=True).click()
+    expect(text_box(page)).to_have_value("They were married and had three children.")
     wait_for_figures(page, 0)
     page.get_by_role("button", name="Undo").click()
     expect(text_box(page)).to_have_value(DEFAULT)
@@ -64,9 +64,9 @@ def test_one_of_two_equal_words_is_hidden(page: Page, server_url: str):
 
 def test_words_are_reached_and_hidden_with_the_keyboard(page: Page, server_url: str):
     open_page(page, server_url)
-    word(page, "Paris").focus()
+    word(page, "They").focus()
     page.keyboard.press("Space")
-    expect(text_box(page)).to_have_value("[MASK] is the capital of [MASK].")
+    expect(text_box(page)).to_have_value("[MASK] were married and had three [MASK].")
 
 
 def test_typed_spellings_are_understood(page: Page, server_url: str):
@@ -81,8 +81,8 @@ def test_temperature_changes_the_picture_and_a_reload_keeps_everything(
     page: Page, server_url: str
 ):
     open_page(page, server_url)
-    word(page, "Paris").click()
-    expect(page).to_have_url(re.compile("masked_hidden=Paris"))
+    word(page, "They").click()
+    expect(page).to_have_url(re.compile("masked_hidden=They"))
     slider = page.locator(".st-key-masked_temperature").get_by_role("slider")
     slider.focus()
     for _ in range(4):
@@ -97,11 +97,11 @@ def test_temperature_changes_the_picture_and_a_reload_keeps_everything(
 
     page.reload()
     wait_for_figures(page, 3)
-    expect(text_box(page)).to_have_value("[MASK] is the capital of [MASK].")
+    expect(text_box(page)).to_have_value("[MASK] were married and had three [MASK].")
     expect(top_k).to_have_value("4")
     expect(slider).to_have_value("0.8")
     expect(left.get_by_test_id("stMetricValue")).to_have_text("4")
-    word(page, "Paris").click()
+    word(page, "They").click()
     expect(text_box(page)).to_have_value(DEFAULT)
 
 
@@ -156,11 +156,11 @@ def test_html_and_markdown_are_shown_letter_for_letter(page: Page, server_url: s
 def test_the_chinese_page_speaks_chinese_and_switches(page: Page, server_url: str):
     open_page(page, server_url, "?lang=%E4%B8%AD%E6%96%87")
     expect(page.get_by_role("heading", name="猜被遮住的词")).to_be_visible()
-    word(page, "Paris").click()
-    expect(text_box(page)).to_have_value("[MASK] is the capital of [MASK].")
+    word(page, "They").click()
+    expect(text_box(page)).to_have_value("[MASK] were married and had three [MASK].")
     page.get_by_text("English", exact=True).click()
     expect(page.get_by_role("heading", name="Masked words")).to_be_visible()
-    expect(text_box(page)).to_have_value("[MASK] is the capital of [MASK].")
+    expect(text_box(page)).to_have_value("[MASK] were married and had three [MASK].")
 
 
 def test_the_page_fits_a_phone(page: Page, server_url: str):

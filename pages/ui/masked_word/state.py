@@ -47,12 +47,13 @@ _INSERTED = "masked_inserted"
 
 EXAMPLES = {
     "en": (
-        "Paris is the capital of [MASK].",
+        "They were married and had three [MASK].",
         "She is a very good [MASK] player.",
         "He was born in [MASK] 1950 in New [MASK], United States.",
         "The doctor said that [MASK] was tired.",
         "The nurse said that [MASK] was tired.",
         "I have never [MASK] such a big fish.",
+        "Paris is the capital of [MASK].",
     ),
     "zh": (
         "北京是中国的首[MASK]。",
