@@ -65,10 +65,10 @@ def incoming_file(name: str) -> Iterator[Path]:
             it, and a model's name tells whether it is cased.
 
     Raises:
-        OSError: the cache cannot be written.
+        CheckpointError: the folder for it cannot be made.
+        OSError: the file cannot be written.
     """
-    parent = cache_folder() / "incoming"
-    parent.mkdir(exist_ok=True)
+    parent = cache_folder("incoming")
     for left in parent.iterdir():
         with contextlib.suppress(OSError):
             if time.time() - left.stat().st_mtime > _FORGOTTEN_AFTER_SECONDS:

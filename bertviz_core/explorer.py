@@ -71,8 +71,10 @@ class Explorer:
         Such a row is called `[row 57]`.
         """
         words = self.tokenizer.vocabulary
+        # A vocabulary file may hold blank lines, too.
+        named = (word or name_of_empty(row) for row, word in enumerate(words))
         spare = range(len(words), self.config.vocab_size)
-        return (*words, *map(name_of_empty, spare))
+        return (*named, *map(name_of_empty, spare))
 
     def info(self) -> ModelInfo:
         """Describes the model in plain values."""

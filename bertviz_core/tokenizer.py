@@ -250,9 +250,11 @@ class _Part:
 
 
 def _added_tokens(added: Sequence[AddedPiece]) -> list[AddedToken]:
-    tokens = {token: AddedToken(token, special=True) for token in SPECIAL_TOKENS}
-    tokens |= {piece.content: AddedToken(**piece.description) for piece in added}
-    return list(tokens.values())
+    described = {piece.content: AddedToken(**piece.description) for piece in added}
+    # Those of the vocabulary have their ids; the others get theirs in this order.
+    others = (token for token in SPECIAL_TOKENS if token not in described)
+    special = (AddedToken(token, special=True) for token in others)
+    return [*special, *described.values()]
 
 
 def _word_ids(encoding: Encoding) -> list[int]:

@@ -45,7 +45,8 @@ _BROKEN = (
     EOFError,
     NotImplementedError,
     RuntimeError,
-    UnicodeDecodeError,  # a name that says it is UTF-8 and is not
+    OverflowError,
+    ValueError,  # an offset beyond every file; a name that is not the UTF-8 it claims
 )
 _Members = dict[str, zipfile.ZipInfo]
 

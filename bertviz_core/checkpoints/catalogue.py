@@ -188,8 +188,12 @@ def is_complete(folder: Path) -> bool:
 
 def weights_bytes(folder: Path) -> int:
     """Size of the weight files of a checkpoint, in bytes."""
-    files = (path for path in folder.iterdir() if path.is_file())
-    return sum(path.stat().st_size for path in files if _is_weight_file(path.name))
+    size = 0
+    for path in _listed(folder):
+        with contextlib.suppress(OSError):  # removed meanwhile
+            if _is_weight_file(path.name) and path.is_file():
+                size += path.stat().st_size
+    return size
 
 
 def _is_weight_file(name: str) -> bool:
@@ -197,8 +201,11 @@ def _is_weight_file(name: str) -> bool:
 
 
 def _latest_first(folder: Path) -> tuple[CachedModel, ...]:
-    found = list(_entries(folder))
-    return tuple(sorted(found, key=lambda m: -m.folder.parent.stat().st_mtime))
+    found = []
+    for model in _entries(folder):
+        with contextlib.suppress(OSError):  # removed meanwhile
+            found.append((model.folder.parent.stat().st_mtime, model))
+    return tuple(model for _, model in sorted(found, key=lambda pair: -pair[0]))
 
 
 def _listed(folder: Path) -> list[Path]:

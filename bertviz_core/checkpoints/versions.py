@@ -8,7 +8,8 @@ from pathlib import Path
 
 # What a model is read from.
 _FILES = re.compile(
-    r"(bert_)?config\.json|vocab\.txt|(tokenizer(_config)?|added_tokens)\.json"
+    r"(bert_)?config\.json|recipe\.json|vocab\.txt"
+    r"|(tokenizer(_config)?|added_tokens)\.json"
     r"|.+\.safetensors(\.index\.json)?|.+\.index|.+\.data-\d{5}-of-\d{5}"
 )
 

@@ -47,6 +47,8 @@ RESTART_SECONDS = 5.0
 DASK_CONFIG = {
     # A text that kills the worker twice is not tried a third time.
     "distributed.scheduler.allowed-failures": 1,
+    # Reports of jobs, with all that they show: nobody reads them a second time.
+    "distributed.admin.low-level-log-length": 20,
     "distributed.scheduler.http.routes": [],
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.scheduler.work-stealing": False,

@@ -207,7 +207,7 @@ def run_chain(
     opened = explorer(model)
     run = gibbs.run_chain(opened, state, 0)
     num_more = 1
-    while left := num_steps - run.num_steps:
+    while (left := num_steps - run.num_steps) > 0:
         began = time.monotonic()
         more = gibbs.run_chain(opened, run.end, min(num_more, left))
         run = run.then(more)

@@ -104,6 +104,7 @@ def score_cloze(
     places = np.flatnonzero(ids == tokenizer.mask_token_id)
     inputs = {"input_ids": ids, "attention_mask": mask, "mlm_positions": places}
     logits = forward(inputs, ("mlm_logits",))["mlm_logits"]
+    logits = logits[:, : tokenizer.vocab_size]  # the rest belongs to no word
     best = np.argsort(-logits, axis=1, kind="stable")[:, :5]
     guesses = tuple(tuple(tokenizer.vocabulary[i] for i in row) for row in best)
     pairs = list(zip(guesses, items, strict=True))

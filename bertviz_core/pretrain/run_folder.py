@@ -46,12 +46,7 @@ def claim_folder(out: Path, settings: PretrainSettings) -> None:
             os.replace(scratch, path)
             return
     except OSError as error:
-        raise TrainingError(
-            "The folder {folder} cannot be written. Received: {reason}. Choose a "
-            "folder on a disk with room.",
-            folder=out.name,
-            reason=error.strerror or type(error).__name__,
-        ) from error
+        raise _not_written(out, error) from error
     there = PretrainSettings.from_json_file(path).to_dict()
     asked = settings.to_dict()
     changed = [k for k in asked if asked[k] != there[k] and k not in MAY_CHANGE]
@@ -73,7 +68,7 @@ def held(out: Path) -> Iterator[None]:
         out: an existing folder.
 
     Raises:
-        TrainingError: another process trains there.
+        TrainingError: another process trains there, or it cannot be written.
     """
     lock = filelock.FileLock(out / ".lock")
     try:
@@ -84,10 +79,21 @@ def held(out: Path) -> Iterator[None]:
             "stop it, or choose another folder.",
             folder=out.name,
         ) from error
+    except OSError as error:
+        raise _not_written(out, error) from error
     try:
         yield
     finally:
         lock.release()
+
+
+def _not_written(out: Path, error: OSError) -> TrainingError:
+    return TrainingError(
+        "The folder {folder} cannot be written. Received: {reason}. Choose a "
+        "folder on a disk with room.",
+        folder=out.name,
+        reason=error.strerror or type(error).__name__,
+    )
 
 
 def require_same_run(checkpoint: Checkpoint, fingerprint: str) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from bertviz_core.cached_files import incoming_file
 from bertviz_core.errors import CheckpointError
-from pages.ui.answers import forget_models, suggested_names
+from pages.ui.answers import forget_lists, suggested_names
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.language import t
@@ -50,7 +50,7 @@ def _from_upload() -> None:
     with shown_to_user(stop=False), st.spinner(t("models.unpacking")):
         entry = _store(file)
         add_uploaded(entry)
-        forget_models()
+        forget_lists()
         st.session_state[_COUNT] = count + 1
         choose_next(entry.model_id)
 

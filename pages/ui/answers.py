@@ -82,6 +82,12 @@ def chinese_share(model: str) -> float:
     return float(entries_of_kind(vocabulary(model), "cjk").mean())
 
 
+def forget_lists() -> None:
+    """Asks anew which models there are; what is known of each stays true."""
+    installed_models.clear()
+    earlier_uploads.clear()
+
+
 def forget_models() -> None:
     """Asks the engine anew: a name may mean other weights after a download.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.checkpoints.versions import version_of
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import BertVizError
 from pages.ui.engine import client
@@ -54,6 +55,14 @@ class Wording:
 _USUAL = Wording()
 
 
+def drop_job(place: str) -> None:
+    """Stops a job that nobody waits for any more, if there is one."""
+    key = _key(place)
+    job: _Job | None = st.session_state.get(key)
+    if job is not None:
+        _drop(key, job)
+
+
 def ask_job(
     place: str,
     label: str,
@@ -79,7 +88,9 @@ def ask_job(
         What the task returned; `None` until then.
     """
     key = _key(place)
-    question = (task, tuple(sorted(arguments.items())))
+    # The same name may mean other weights by now.
+    version = version_of(str(arguments.get("model", "")))
+    question = (task, tuple(sorted(arguments.items())), version)
     job: _Job | None = st.session_state.get(key)
     if job is not None and job.question != question:
         _drop(key, job)

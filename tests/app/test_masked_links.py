@@ -15,23 +15,23 @@ MOST_BYTES = 8192  # of an address, for nginx
 def test_texts_that_a_link_has_no_room_for_are_named():
     app = open_page(masked_panel="compare")
     app.text_input(key="masked_other").set_value(f"{LONG_WORD} [MASK]").run()
-    assert "is too long for a link" not in said(checked(app))
+    assert "no room for" not in said(checked(app))
     app.get_by_key("masked_panel").set_value("score").run()
     app.get_by_key("masked_score_kind").set_value("pair").run()
     app.text_input(key="masked_score_first").set_value(LONG_WORD).run()
-    assert "is too long for a link" not in said(finished(app))
+    assert "no room for" not in said(finished(app))
     app.text_input(key="masked_score_second").set_value(f"{LONG_WORD}!").run()
-    assert "“Second sentence” is too long for a link" in said(finished(app))
+    assert "no room for “Second sentence”" in said(finished(app))
     assert "masked_score_second" not in app.query_params
     assert len(urlencode(app.query_params, doseq=True)) < MOST_BYTES
     app.text_input(key="masked_score_second").set_value("Short.").run()
-    assert "is too long for a link" not in said(finished(app))
+    assert "no room for" not in said(finished(app))
 
 
 def test_a_sentence_too_long_for_a_link_is_named():
     app = open_page(masked_panel="compare")
     app.text_input(key="masked_other").set_value("word " * 400 + "[MASK]").run()
-    assert "“The other sentence (B)” is too long for a link" in said(app)
+    assert "no room for “The other sentence (B)”" in said(app)
 
 
 def test_hidden_words_without_room_beside_the_text_are_said_to_stay_out():

@@ -58,7 +58,7 @@ def test_a_model_of_next_sentences_alone_answers_about_them(tmp_path):
     found = client().predict_next_sentence(model, "ab", "ba")
     assert app.metric[0].value == percent(found.probability)
     app.get_by_key("masked_panel").set_value("score").run()
-    assert "there are none yet" in said(checked(app))
+    assert "and there are none" in said(checked(app))
 
 
 def test_an_own_sentence_is_scored_though_there_is_no_text_above():
@@ -70,12 +70,12 @@ def test_an_own_sentence_is_scored_though_there_is_no_text_above():
     )  # fmt: skip
     assert len(app.metric) == 1
     app.get_by_key("masked_score_kind").set_value("word").run()
-    assert "needs a mask" in said(checked(app))
+    assert "and there are none" in said(checked(app))
 
 
 def test_a_question_about_the_predictions_waits_for_a_text():
     app = open_page(masked_text=" ", masked_panel="fill")
-    assert "there are none yet" in said(app)
+    assert "and there are none" in said(app)
     type_text(app, TWO_MASKS)
     assert app.get_by_key("masked_panel").value == "fill"
     assert len(table(app)) == 2

@@ -98,7 +98,7 @@ def test_the_views_are_saved_as_files_that_ask_nobody(visit, tmp_path):
 
 
 def test_the_longest_text_is_usable_and_cut_with_a_sentence(visit):
-    page, view = open_page(visit, "?attention_text=" + "+".join(["the cat sat"] * 60))
+    page, view = open_page(visit, "?attention_text=" + "+".join(["the cat sat"] * 180))
     click_head(view, 2, 3, NUM_HEADS)
     expect(view).to_have_attribute("data-head", "3", timeout=FIRST_ANSWER)
     expect(page.get_by_text("at most", exact=False).first).to_be_visible()

@@ -445,7 +445,7 @@ def test_the_names_of_the_heads_follow_the_language(show):
     page, view = show()
     expect(view.get_by_role("button", name="Show head 3")).to_be_visible()
     page.get_by_text("中文").click()
-    expect(view.get_by_role("button", name="显示第 3 头")).to_be_visible()
+    expect(view.get_by_role("button", name="显示第 3 个头")).to_be_visible()
 
 
 def test_fullwidth_signs_count_as_chinese(show):

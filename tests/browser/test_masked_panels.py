@@ -121,7 +121,7 @@ def test_a_chain_is_started_paused_resumed_stepped_saved_and_begun_anew(
     goal.press("Enter")
     at_rest(page)
     go.click()
-    expect(page.get_by_text(f"{paused + 41:,} steps are done")).to_be_visible()
+    expect(page.get_by_text(f"Steps done: {paused + 41:,}.")).to_be_visible()
     with page.expect_download() as download:
         page.get_by_role("button", name="Chain as CSV").click()
     rows = rows_of(download, tmp_path)

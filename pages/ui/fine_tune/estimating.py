@@ -19,7 +19,7 @@ from pages.ui.fine_tune.answers import HASHED, TTL_SECONDS
 from pages.ui.fine_tune.asking import timed_settings
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.wording import duration, memory
-from pages.ui.language import plain, t
+from pages.ui.language import in_a_row, plain, t
 from pages.ui.markdown import table
 
 _BYTES_UNKNOWN = 0
@@ -145,4 +145,4 @@ def explain_estimate(estimate: TrainingEstimate) -> None:
         said.append(t("fine_tune.memory_free", size=memory(estimate.free_bytes)))
     if estimate.is_loaded:
         said.append(t("fine_tune.estimate_loaded"))
-    st.caption(" ".join(said))
+    st.caption(in_a_row(said))

@@ -13,7 +13,7 @@ from bertviz_core.errors import TrainingError
 from bertviz_core.finetune.card_words import CHINESE, ENGLISH
 from bertviz_core.finetune.training_status import TrainingStatus
 from bertviz_core.trace import ModelEntry
-from pages.ui.answers import forget_models
+from pages.ui.answers import forget_lists
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.state import FineTuneState
@@ -164,7 +164,7 @@ def _offer_to_keep(status: TrainingStatus, path: Path) -> None:
         with shown_to_user(stop=False), model_at_work():
             entry = client().add_upload(str(path), _file_stem(status))
             add_uploaded(entry)
-            forget_models()
+            forget_lists()
             kept[status.run_id] = entry
             st.rerun()
     if status.run_id in kept:

@@ -19,7 +19,7 @@ from pages.ui.fine_tune.progress import show_schedule
 from pages.ui.fine_tune.running import show_run
 from pages.ui.fine_tune.state import TITLE, FineTuneState, remember
 from pages.ui.fine_tune.wording import duration, lease
-from pages.ui.language import plain, t
+from pages.ui.language import in_a_row, plain, t
 
 _MOST_CHARACTERS = 60
 _EARLIER, _MOST_EARLIER = "ft_earlier", 8
@@ -73,7 +73,7 @@ def _expect(
             said.append(t("fine_tune.may_take", time=duration(seconds)))
         if not one.fits:
             st.warning(t("fine_tune.may_not_fit"), icon=":material/memory:")
-    st.markdown(" ".join(said))
+    st.markdown(in_a_row(said))
     if estimate is not None:
         explain_estimate(estimate)
 

@@ -31,6 +31,7 @@ class Chain:
         origin: the state that the chunk began with.
         before: what the chain had done by then.
         error: why it stopped.
+        version: of the model's files, see `version_of`.
     """
 
     model: str
@@ -46,6 +47,7 @@ class Chain:
     origin: GibbsState | None = None
     before: GibbsRun | None = None
     error: BertVizError | None = None
+    version: str = ""
 
     def is_of(
         self, model: str, text: str, num_masks: int, settings: GibbsSettings

@@ -7,6 +7,7 @@ import time
 
 import streamlit as st
 
+from bertviz_core.checkpoints.versions import version_of
 from bertviz_core.errors import BertVizError
 from bertviz_core.experiments.chain_results import (
     ORDERS,
@@ -38,13 +39,14 @@ def explore_chains(question: Question) -> None:
         text = "" if num_masks else question.text
         asked = (question.model, text, num_masks, settings)
         chain: Chain | None = st.session_state.get(_CHAIN)
-        if chain is not None and not chain.is_of(*asked):
+        version = version_of(question.model)
+        if chain is not None and (chain.version != version or not chain.is_of(*asked)):
             _pause()
             del st.session_state[_CHAIN]
             chain = None
         if chain is None:
             state = client().start_chain(question.model, text, settings, num_masks)
-            chain = Chain(*asked, state, num_steps)
+            chain = Chain(*asked, state, num_steps, version=version)
         chain = chain.with_burn_in(settings.burn_in)
         if chain.job_id is None:  # a single step has a goal of its own
             chain = dataclasses.replace(chain, goal=num_steps)

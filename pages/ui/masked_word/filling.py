@@ -19,7 +19,7 @@ from pages.ui.address import choose_linked
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.language import plain, t
+from pages.ui.language import listed, plain, t
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
 from pages.ui.masked_word.answers import fill_masks
@@ -221,4 +221,4 @@ def _show_confidences(filling: JointFilling) -> None:
 def _alternatives(step: FillStep) -> str:
     pairs = zip(step.top_tokens, step.top_log_probs, strict=True)
     some = list(pairs)[1 : 1 + _NUM_ALTERNATIVES]
-    return ", ".join(f"{word} {percent(float(np.exp(p)))}" for word, p in some)
+    return listed(f"{word} {percent(float(np.exp(p)))}" for word, p in some)

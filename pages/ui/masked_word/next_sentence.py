@@ -17,7 +17,7 @@ from pages.ui.language import plain, t
 from pages.ui.masked_word.answers import predict_next_sentence
 from pages.ui.masked_word.linked import type_linked
 from pages.ui.masked_word.shuffled import explore_shuffled
-from pages.ui.models import language_of
+from pages.ui.models import default_model, language_of
 
 _FIRST, _SECOND = "masked_next_first", "masked_next_second"
 _EXAMPLES = {
@@ -35,7 +35,8 @@ def explore_next_sentence(model: str) -> None:
     """
     st.markdown(t("masked_panels.next_intro"))
     if "nsp" not in describe_model(model).heads:
-        st.info(t("masked_panels.next_no_head", model=model), icon=":material/block:")
+        said = t("masked_panels.next_no_head", model=model, default=default_model())
+        st.info(said, icon=":material/block:")
         return
     first, second = _type_both(_EXAMPLES[language_of(model)])
     if not first or not second:

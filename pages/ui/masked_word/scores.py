@@ -16,7 +16,7 @@ from pages.ui.address import choose_linked
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.language import plain, t
+from pages.ui.language import listed, plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.answers import score_words
 from pages.ui.masked_word.asking import Question, ask_soon
@@ -28,7 +28,7 @@ _KINDS = ("word", "sentence", "pair")
 _VARIANTS = ("within_word", "naive")
 _MOST_WORDS = 50
 _PIECES_A_WORD = 2  # about
-_WORDS = {"en": "france, paris, unbelievable", "zh": "都，京，朋友"}
+_WORDS = {"en": "children, sons, grandchildren", "zh": "都，京，朋友"}
 
 
 @st.fragment
@@ -68,7 +68,10 @@ def explore_scores(model: str, question: Question | None = None) -> None:
 
 
 def _score_words(question: Question | None) -> None:
-    if question is None or question.mask is None:
+    if question is None:
+        st.info(t("masked_panels.needs_prediction"), icon=":material/edit:")
+        return
+    if question.mask is None:
         st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
         return
     typed = type_linked(
@@ -120,7 +123,7 @@ def _ask(
 def _name_left_out(words: list[str]) -> None:
     if words:
         st.warning(
-            t("masked_panels.words_without_score", words=", ".join(words)),
+            t("masked_panels.words_without_score", words=listed(words)),
             icon=":material/question_mark:",
         )
 

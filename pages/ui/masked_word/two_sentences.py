@@ -32,6 +32,10 @@ _LEAST_PROB = 1e-3
 # Another beginning for the page's own examples, and for any other text the last.
 _OTHERS = {
     "en": (
+        (
+            "They were married and had three [MASK].",
+            "They were divorced and had three [MASK].",
+        ),
         ("Paris is the capital of [MASK].", "Rome is the capital of [MASK]."),
         ("The doctor said that [MASK] was tired.",
          "The nurse said that [MASK] was tired."),
