@@ -166,8 +166,11 @@ def test_a_running_training_is_stopped_and_keeps_the_best(visit):
     page.wait_for_url("**ft_step=evaluate*", timeout=TRAINING_SECONDS * 1000)
     settle(page)
     page.get_by_test_id("stButtonGroup").get_by_text("3 Train").first.click()
-    page.get_by_text(words("en")["ended_stopped"]).wait_for()
-    assert page.locator(".st-key-ft_go_train button").is_visible()
+    ended = page.get_by_test_id(
+        "stAlertContentSuccess"
+    )  # a passing notice says so, too
+    ended.get_by_text(words("en")["ended_stopped"]).wait_for()
+    page.locator(".st-key-ft_go_train button").wait_for()
 
 
 def test_the_page_of_a_phone_does_not_scroll_sideways(visit):
