@@ -104,7 +104,7 @@ def test_another_sentence_begins_with_its_first_word():
 
 
 def test_a_text_that_is_too_long_is_cut_and_says_so():
-    app = open_page(embeddings_text="word " * 599)
+    app = open_page(embeddings_text="a " * 599)
     assert "601 word pieces" in said(app)
 
 
