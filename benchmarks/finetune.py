@@ -7,17 +7,22 @@ take turns of a few steps; the first turn, in which things are compiled, is not 
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import statistics
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.machine import OtherWork, wait_until_quiet
 from benchmarks.peers import write_checkpoint
 from benchmarks.table import Table
-from benchmarks.trainers import NAMES, OURS, TRAINER, TrainingPeer, fine_tune
+from benchmarks.trainers import (
+    NAMES,
+    OURS,
+    TRAINER,
+    fine_tune,
+    median_ratio,
+    speeds_in_turns,
+)
 from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 
@@ -75,11 +80,14 @@ def measure() -> Table:
 
 
 def _compare(case: Case, folder: Path) -> list[tuple[str, ...]]:
-    speeds, others = _speeds(case, folder)
+    tasks = {
+        name: (fine_tune, name, folder, case.batch_size, NUM_TOKENS) for name in NAMES
+    }
+    tokens = case.batch_size * NUM_TOKENS
+    speeds, others = speeds_in_turns(tasks, tokens, case.steps, ROUNDS)
     rows: list[tuple[str, ...]] = []
     for name in NAMES:
-        pairs = zip(speeds[OURS], speeds[name], strict=True)
-        ratio = statistics.median(ours / theirs for ours, theirs in pairs)
+        ratio = median_ratio(speeds[OURS], speeds[name])
         target = case.target if name == TRAINER else 1.0
         judged: tuple[str, ...] = ("", "", "") if name == OURS else (
             f"{ratio:.2f}", f">= {target:g}", "yes" if ratio >= target else "**no**",
@@ -87,26 +95,3 @@ def _compare(case: Case, folder: Path) -> list[tuple[str, ...]]:
         speed = f"{statistics.median(speeds[name]):.0f}"
         rows.append((case.name, name, speed, *judged, f"{others:.1f}"))
     return rows
-
-
-def _speeds(case: Case, folder: Path) -> tuple[dict[str, list[float]], float]:
-    """Tokens a second of each peer in each round, and what else went on."""
-    tokens = case.batch_size * NUM_TOKENS * case.steps
-    speeds: dict[str, list[float]] = {name: [] for name in NAMES}
-    most = 0.0
-    with contextlib.ExitStack() as stack:
-        made = {
-            name: stack.enter_context(
-                TrainingPeer(fine_tune, name, folder, case.batch_size, NUM_TOKENS)
-            )
-            for name in NAMES
-        }
-        for peer in made.values():
-            peer.seconds(case.steps)
-        for _ in range(ROUNDS):
-            wait_until_quiet()
-            work = OtherWork()
-            for name, peer in made.items():
-                speeds[name].append(tokens / peer.seconds(case.steps))
-            most = max(most, work.cores())
-    return speeds, most

@@ -7,7 +7,6 @@ ready in memory; ours makes them from text as in a real run.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib.util
 import itertools
@@ -19,9 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.machine import OtherWork, wait_until_quiet
 from benchmarks.table import Table
-from benchmarks.trainers import TrainingPeer, Turns
+from benchmarks.trainers import Turns, median_ratio, speeds_in_turns
 from bertviz_core.pretrain.batches import Batches
 from bertviz_core.pretrain.corpus import encode_documents
 from bertviz_core.pretrain.masking import TokenKinds
@@ -68,27 +66,12 @@ def measure() -> Table:
 
 
 def _compare(length: int) -> list[tuple[str, ...]]:
-    tokens = BATCH_TOKENS * STEPS
-    speeds: dict[str, list[float]] = {name: [] for name in NAMES}
-    most = 0.0
-    with contextlib.ExitStack() as stack:
-        peers = {
-            name: stack.enter_context(TrainingPeer(train, name, length))
-            for name in NAMES
-        }
-        for peer in peers.values():
-            peer.seconds(STEPS)  # compiles
-        for _ in range(ROUNDS):
-            wait_until_quiet()
-            work = OtherWork()
-            for name, peer in peers.items():
-                speeds[name].append(tokens / peer.seconds(STEPS))
-            most = max(most, work.cores())
+    tasks = {name: (train, name, length) for name in NAMES}
+    speeds, most = speeds_in_turns(tasks, BATCH_TOKENS, STEPS, ROUNDS)
     making = _making_rate(length, statistics.median(speeds[OURS]))
     rows = []
     for name in NAMES:
-        pairs = zip(speeds[OURS_ADAMW], speeds[name], strict=True)
-        ratio = statistics.median(ours / theirs for ours, theirs in pairs)
+        ratio = median_ratio(speeds[OURS_ADAMW], speeds[name])
         is_peer = name in (PEER, PEER_BF16)
         rows.append(
             (

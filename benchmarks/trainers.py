@@ -6,17 +6,21 @@ until it is asked for the next ones: so peers take turns within one run.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
+
+from benchmarks.machine import OtherWork, wait_until_quiet
 
 OURS, TRAINER, TRAINER_BF16 = "ours", "Trainer", "Trainer, bf16=True"
 NAMES = (OURS, TRAINER, TRAINER_BF16)
@@ -56,6 +60,44 @@ class TrainingPeer:
         """Trains so many steps further and gives the seconds."""
         self._pipe.send(steps)
         return self._pipe.recv()  # EOFError when the peer died; its traceback is above
+
+
+def speeds_in_turns(
+    tasks: Mapping[str, tuple[Any, ...]], tokens: int, steps: int, rounds: int
+) -> tuple[dict[str, list[float]], float]:
+    """Trains peers in turns; the first turn, in which things compile, is not counted.
+
+    Args:
+        tasks: by name of the peer, the arguments of its `TrainingPeer`.
+        tokens: of a step.
+        steps: of a turn.
+        rounds: turns of each peer.
+
+    Returns:
+        Tokens a second of each peer in each round, and how many cores were busy with
+        other work, the most in any round.
+    """
+    speeds: dict[str, list[float]] = {name: [] for name in tasks}
+    most = 0.0
+    with contextlib.ExitStack() as stack:
+        peers = {
+            name: stack.enter_context(TrainingPeer(*task))
+            for name, task in tasks.items()
+        }
+        for peer in peers.values():
+            peer.seconds(steps)
+        for _ in range(rounds):
+            wait_until_quiet()
+            work = OtherWork()
+            for name, peer in peers.items():
+                speeds[name].append(tokens * steps / peer.seconds(steps))
+            most = max(most, work.cores())
+    return speeds, most
+
+
+def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Our speed through theirs: the median over the rounds."""
+    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
 
 
 class Turns:

@@ -55,14 +55,6 @@ class Wording:
 _USUAL = Wording()
 
 
-def drop_job(place: str) -> None:
-    """Stops a job that nobody waits for any more, if there is one."""
-    key = _key(place)
-    job: _Job | None = st.session_state.get(key)
-    if job is not None:
-        _drop(key, job)
-
-
 def ask_job(
     place: str,
     label: str,
@@ -112,12 +104,15 @@ def ask_job(
 
 
 def forget_job(place: str) -> None:
-    """Drops an answer that was taken: the same question may be asked anew.
+    """Drops an answer that was taken, or stops the work that nobody waits for.
 
     Args:
-        place: see `ask_job`.
+        place: see `ask_job`. The same question may be asked anew there.
     """
-    st.session_state.pop(_key(place), None)
+    key = _key(place)
+    job: _Job | None = st.session_state.get(key)
+    if job is not None:
+        _drop(key, job)
 
 
 def _key(place: str) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bertviz_core.experiments.cause_results import Target
+import streamlit as st
+
+from bertviz_core.experiments.cause_results import Prediction, Target
+from pages.ui.language import t
 
 
 @dataclass(frozen=True)
@@ -31,3 +35,20 @@ class Watched:
             "index": target.index,
             "position": target.position,
         }
+
+
+def show_numbers(before: Prediction, after: Prediction, titles: Sequence[str]) -> None:
+    """Draws what a model says that says a number, twice, and the change, in its unit.
+
+    Args:
+        before: of the model as it is.
+        after: of the model with something changed.
+        titles: of the number before, of that after, and of the change.
+    """
+    shown = (
+        t("attention.number", value=before.value),
+        t("attention.number", value=after.value),
+        t("attention.number_change", value=after.value - before.value),
+    )
+    for box, title, number in zip(st.columns(3), titles, shown, strict=True):
+        box.metric(title, number)

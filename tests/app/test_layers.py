@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from pages.ui.engine import client
 from pages.ui.layers import residual, texts
 from pages.ui.layers.panels import PANELS
 from pages.ui.layers.texts import EXAMPLES
-from tests.app.waiting import let_jobs_end
+from tests.app.waiting import run_to_the_end
 from tests.core.checkpoint_copies import hf_copy, number_copy, weights_of_hf
 
 ROOT = Path(__file__).parents[2]
@@ -43,15 +42,7 @@ def open_page(language: str = "en", **params: str) -> AppTest:
 
 def finished(app: AppTest) -> AppTest:
     """Waits for the jobs of a page."""
-    end = time.monotonic() + 90
-    while any((one.key or "").endswith("_cancel") for one in app.button):
-        assert time.monotonic() < end
-        let_jobs_end(app, end)
-        app.run()
-    app.run()  # a run in which a job ends stops there
-    assert not app.exception
-    assert not app.error
-    return app
+    return run_to_the_end(app, 90)
 
 
 def said(app: AppTest) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-import time
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,7 @@ from pages.ui.activations.training import FIRST_SEED, NUM_STEPS
 from pages.ui.engine import client
 from pages.ui.layers.by_hand import SMALL
 from pages.ui.layers.texts import EXAMPLES
-from tests.app.waiting import let_jobs_end
+from tests.app.waiting import run_to_the_end
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_SECONDS = 90.0
@@ -46,14 +45,7 @@ def printed(page: str, code: str, **params: str) -> tuple[AppTest, str]:
         app.query_params[name] = value
     app.session_state[f"{code}_code"] = True
     app.switch_page(f"pages/views/{page}.py").run()
-    end = time.monotonic() + DEADLINE_SECONDS
-    while any((one.key or "").endswith("_cancel") for one in app.button):
-        assert time.monotonic() < end
-        let_jobs_end(app, end)
-        app.run()
-    app.run()  # a run in which a job ends stops there
-    assert not app.exception
-    assert not app.error
+    run_to_the_end(app, DEADLINE_SECONDS)
     (program,) = [one.value for one in app.code if "import" in one.value]
     output = io.StringIO()
     with contextlib.redirect_stdout(output):

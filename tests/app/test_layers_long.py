@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.engine import client
 from pages.ui.layers.panels import PANELS
+from tests.app.waiting import run_to_the_end
 from tests.core.checkpoint_copies import hf_copy, weights_of_hf
 
 ROOT = Path(__file__).parents[2]
@@ -64,15 +64,7 @@ def finished(app: AppTest) -> AppTest:
     for button in app.button:
         if (button.key or "").startswith("job_") and button.key.endswith("_start"):
             button.click().run()
-    end = time.monotonic() + DEADLINE_SECONDS
-    while any((one.key or "").endswith("_cancel") for one in app.button):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-        app.run()
-    app.run()  # a run in which a job ends stops there
-    assert not app.exception
-    assert not app.error
-    return app
+    return run_to_the_end(app, DEADLINE_SECONDS)
 
 
 def sent_bytes(app: AppTest) -> int:

@@ -26,7 +26,7 @@ from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown, escape
 from pages.ui.text_pair import Texts
-from pages.ui.watched import Watched
+from pages.ui.watched import Watched, show_numbers
 
 _HEADS = "attention_off_heads"
 _ATTENTION = "attention_off_layers"
@@ -94,7 +94,8 @@ def show_before_and_after(
     """
     word = Markdown(escape(name, 40))
     if before.is_number:
-        _show_numbers(before, after, word)
+        titles = (t(f"attention.{name}", word=word) for name in ("before", "after"))
+        show_numbers(before, after, (*titles, t("attention.delta")))
         return
     boxes = st.columns(3)
     delta = after.probability - before.probability
@@ -122,18 +123,6 @@ def show_before_and_after(
                 min(float(probability), 1.0),
                 t("attention.guess", word=shown, share=share),
             )
-
-
-def _show_numbers(before: Prediction, after: Prediction, word: Markdown) -> None:
-    """The same for a model that says a number: in its own unit."""
-    boxes = st.columns(3)
-    for box, name, value in zip(
-        boxes, ("before", "after"), (before.value, after.value), strict=False
-    ):
-        text = t(f"attention.{name}", word=word)
-        box.metric(text, t("attention.number", value=value))
-    change = after.value - before.value
-    boxes[2].metric(t("attention.delta"), t("attention.number_change", value=change))
 
 
 def answer_names(model: str, watched: Watched) -> tuple[str, ...]:

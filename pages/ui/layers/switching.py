@@ -17,7 +17,7 @@ from pages.ui.language import t
 from pages.ui.layers.answers import part_numbers, switch_neurons_off
 from pages.ui.markdown import Markdown
 from pages.ui.text_pair import Texts
-from pages.ui.watched import Watched
+from pages.ui.watched import Watched, show_numbers
 
 _WORD = "layers_word"
 _CLASS = "layers_class"
@@ -74,7 +74,10 @@ def switch_off_here(
 def _show(result: SwitchedPrediction, watched: Watched) -> None:
     before, after = result.before, result.after
     if watched.is_number:
-        _show_number(result, watched)
+        titles = (f"layers.off_{name}_number" for name in ("before", "after", "change"))
+        show_numbers(before, after, tuple(map(t, titles)))
+        change = after.value - before.value
+        st.caption(t("attention.number_moved", change=change))
         return
     boxes = st.columns(4)
     boxes[0].metric(t("layers.off_before"), percent(before.probability))
@@ -98,17 +101,6 @@ def _show(result: SwitchedPrediction, watched: Watched) -> None:
     is_small = abs(points) < _SMALL_POINTS
     meaning = "layers.off_small" if is_small else "layers.off_large"
     st.caption(t(meaning, word=watched.name))
-
-
-def _show_number(result: SwitchedPrediction, watched: Watched) -> None:
-    """The same for a model that says a number: in its own unit."""
-    before, after = result.before.value, result.after.value
-    boxes = st.columns(3)
-    boxes[0].metric(t("layers.off_before_number"), t("attention.number", value=before))
-    boxes[1].metric(t("layers.off_after_number"), t("attention.number", value=after))
-    change = t("attention.number_change", value=after - before)
-    boxes[2].metric(t("layers.off_change_number"), change)
-    st.caption(t("attention.number_moved", change=after - before))
 
 
 def _choose_answer(model: str, texts: Texts, token: int) -> Watched | None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model, vocabulary
-from pages.ui.jobs import ask_job, drop_job
+from pages.ui.jobs import ask_job, forget_job
 from pages.ui.language import t
 from pages.ui.masked_word.candidates import Mask
 from pages.ui.masked_word.linked import follow_default, write_linked
@@ -139,7 +139,7 @@ def ask_soon(
         The answer; `None` while it is worked on.
     """
     if num_passes == 1 or is_short(model, num_passes, num_tokens):
-        drop_job(place)
+        forget_job(place)
         return quick(model=model, **arguments)
     found: Answer | None = ask_job(
         place,
