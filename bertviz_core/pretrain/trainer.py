@@ -69,11 +69,11 @@ class Trainer:
     def __init__(
         self, settings: PretrainSettings, vocab_size: int, num_devices: int = 1
     ) -> None:
+        precision = chosen_precision(settings.precision)
+        settings = dataclasses.replace(settings, precision=precision)
         self.settings = settings
         self.config = training_config(settings, vocab_size)
-        policy = "float32"
-        if chosen_precision(settings.precision) == "bfloat16":
-            policy = "mixed_bfloat16"
+        policy = "mixed_bfloat16" if precision == "bfloat16" else "float32"
         self.num_devices = num_devices
         with on_devices(num_devices):
             _require_equal_parts(settings, max(num_devices, num_replicas()))
