@@ -76,8 +76,8 @@ def lines_svg(view: AttentionView) -> str:
     width, height = (length, across) if view.is_lying else (across, length)
     name = view.name
     if view.heads:
-        numbers = ", ".join(str(head + 1) for head in view.heads)
         words = view.words
+        numbers = words["list_comma"].join(str(head + 1) for head in view.heads)
         name = (
             words["shown_head"].format(layer=view.layer + 1, head=numbers)
             if len(view.heads) == 1

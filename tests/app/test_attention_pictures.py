@@ -63,7 +63,7 @@ def test_what_is_put_together_is_not_called_one_head(drawn, method, language):
     view = drawn.last
     is_of_layer, _ = METHODS[method]
     assert ("3" in view.name) == (is_of_layer or method == "chosen")
-    one_head = {"en": "layer 3, head 1", "zh": "第 3 层第 1 头"}[language]
+    one_head = {"en": "layer 3, head 1", "zh": "第 3 层第 1 个头"}[language]
     assert one_head not in view.name
     assert one_head not in heatmap_svg(view)
     columns = attention_columns(view)

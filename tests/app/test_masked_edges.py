@@ -43,7 +43,7 @@ def show_error(error):
 
 
 @pytest.mark.parametrize(
-    ("locale", "words"), [("en-GB", "do not add up"), ("zh-CN", "加不起来")]
+    ("locale", "words"), [("en-GB", "do not add up"), ("zh-CN", "之和对不上")]
 )
 @pytest.mark.parametrize(
     ("error", "is_warned"), [(None, 0), (0.02, 0), (0.06, 1), (float("inf"), 1)]

@@ -485,13 +485,16 @@ def test_a_map_of_heads_is_chosen_from_and_read(show):
     expect(view.locator(".legend")).to_contain_text("may be negative")
 
 
+def component_words():
+    file = ROOT / "assets/locales/en/attention_view.json"
+    return {**json.loads(file.read_text("utf-8")), "list_comma": ", "}
+
+
 def test_a_saved_file_works_without_a_network(new_page, tmp_path):
     probs = np.random.default_rng(2).random((2, 3, 4, 4), np.float32)
     probs /= probs.sum(-1, keepdims=True)
     tokens = ("[CLS]", "<b>", "</script>", "猫")
-    words = json.loads(
-        (ROOT / "assets/locales/en/attention_view.json").read_text("utf-8")
-    )
+    words = component_words()
     view = AttentionView(
         *(tokens, token_kinds(tokens), np.zeros(4, int), grid_thumbnails(probs)),
         *(probs[0, 0], words),
@@ -519,9 +522,7 @@ def test_a_saved_file_works_without_a_network(new_page, tmp_path):
 
 def test_a_saved_file_says_which_heads_it_does_not_hold(new_page, tmp_path):
     probs = np.full((2, 3, 4, 4), 0.25, np.float32)
-    words = json.loads(
-        (ROOT / "assets/locales/en/attention_view.json").read_text("utf-8")
-    )
+    words = component_words()
     tokens = ("a", "b", "c", "d")
     view = AttentionView(
         *(tokens, token_kinds(tokens), np.zeros(4, int), grid_thumbnails(probs)),

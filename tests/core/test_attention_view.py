@@ -15,7 +15,10 @@ from bertviz_core.figures.attention_view import (
 )
 
 LOCALES = Path(__file__).parents[2] / "assets" / "locales"
-WORDS = json.loads((LOCALES / "zh" / "attention_view.json").read_text("utf-8"))
+WORDS = {
+    **json.loads((LOCALES / "zh" / "attention_view.json").read_text("utf-8")),
+    "list_comma": "、",
+}
 NASTY = ("[CLS]", '<b>"&', "</script>", "猫\x01", "[MASK]")
 
 

@@ -297,9 +297,15 @@ def _epochs(client, run_id):
 
 def _let_go(client):
     """The worker that nobody needs any more gives its memory back."""
-    client._engine._connection().training_worker.release(idle_seconds=0.0)
-    # By its address: a worker that is just ending answers no question.
-    wait_until(lambda: training_address(client) is None, "the end of the worker")
+    worker = client._engine._connection().training_worker
+
+    def is_gone():
+        # Again and again: a run says that it has ended before its thread lets go.
+        worker.release(idle_seconds=0.0)
+        # By its address: a worker that is just ending answers no question.
+        return training_address(client) is None
+
+    wait_until(is_gone, "the end of the worker")
 
 
 def test_leases_and_folders_are_those_of_the_engine_that_is_used(cluster):

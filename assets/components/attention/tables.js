@@ -119,7 +119,7 @@ function nameOfLines(app) {
   const { data } = app
   const shown = shownHeads(app)
   if (shown.length === 1 && shown[0] === data.head) return nameShown(data)
-  const heads = shown.map((head) => head + 1).join(', ')
+  const heads = shown.map((head) => head + 1).join(say(data, 'list_comma'))
   if (shown.length === 1) return say(data, 'shown_head', { layer: data.layer + 1, head: heads })
   return say(data, 'shown_heads', { layer: data.layer + 1, heads })
 }

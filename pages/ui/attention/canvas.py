@@ -88,7 +88,10 @@ class Look:
 
 def canvas_words() -> dict[str, str]:
     """Texts of the component in the visitor's language, for `AttentionView.words`."""
-    return {name: plain(f"attention_view.{name}") for name in _WORDS}
+    return {
+        **{name: plain(f"attention_view.{name}") for name in _WORDS},
+        "list_comma": plain("app.list_comma"),
+    }
 
 
 def current_selection(

@@ -21,6 +21,8 @@ from pages.ui.models import language_of
 
 # Wire values of a widget's options must differ, also for "the" and "the".
 _INVISIBLE = "\u2060"
+# How many Chinese characters one click hides.
+_SIZE = "masked_click_size"
 
 
 def edit_text(model: str) -> MaskedText:
@@ -136,9 +138,8 @@ def _draw_words(masked: MaskedText) -> None:
     words = words[: state.MOST_WORDS]
     if not words:
         return
-    num_characters = 1
     if any(is_character(word.text) for word in words):
-        num_characters = _choose_size()
+        _choose_size()
     labels = _labels(words, masked.originals)
     st.session_state[state.WORDS] = [i for i, word in enumerate(words) if word.is_mask]
     st.pills(
@@ -148,8 +149,8 @@ def _draw_words(masked: MaskedText) -> None:
         format_func=labels.__getitem__,
         key=state.WORDS,
         help=t("masked_word.words_help"),
-        on_change=state.toggle_words,
-        args=(masked, num_characters),
+        on_change=_toggle,
+        args=(masked,),
     )
     if is_cut:
         st.caption(t("masked_word.first_words_only", count=state.MOST_WORDS))
@@ -157,13 +158,18 @@ def _draw_words(masked: MaskedText) -> None:
         st.info(t("masked_word.hides_nothing"), icon=":material/info:")
 
 
-def _choose_size() -> int:
+def _toggle(shown: MaskedText) -> None:
+    # Asked here: a size chosen just before the click has not been drawn yet.
+    state.toggle_words(shown, int(st.session_state.get(_SIZE) or 1))
+
+
+def _choose_size() -> None:
     """How many Chinese characters one click hides: a word has one to four."""
-    chosen = choose_linked(
+    choose_linked(
         st.segmented_control,
         t("masked_word.click_hides"),
         ("1", "2", "3", "4"),
-        key="masked_click_size",
+        key=_SIZE,
         required=True,
         help=t("masked_word.click_hides_help"),
         format_func=lambda number: plain(
@@ -171,7 +177,6 @@ def _choose_size() -> int:
             count=int(number),
         ),
     )
-    return int(chosen)
 
 
 def _labels(words: tuple[Word, ...], originals: tuple[str, ...]) -> list[str]:
