@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain.chunks import Sequences, draw_sequences
 from bertviz_core.pretrain.corpus import EncodedCorpus
 from bertviz_core.pretrain.masking import TokenKinds, choose_positions, hide
@@ -63,6 +64,14 @@ class Batches:
         phase = self.settings.phases[phase_index]
         num_tokens = float(self.weights @ self.corpus.document_tokens)
         return max(1, int(num_tokens) // (phase.num_rows * phase.max_tokens))
+
+    def prepare(self, phase_index: int, step: int) -> None:
+        """Plans the epoch of a step, so that its batches come at once.
+
+        Raises:
+            TrainingError: there is no sequence to read.
+        """
+        self._plan(phase_index, step // self.steps_per_epoch(phase_index))
 
     def batch(self, phase_index: int, step: int, part: int = 0) -> Batch:
         """Makes the batch of a step, or one part of it under accumulation.
@@ -139,15 +148,21 @@ def plan_epoch(
     Args:
         corpus: the text.
         times: int `[num_documents]`, how often to read each document.
-        phase: its length and, if it has one of its own, its share of short ones.
+        phase: its length and its own shares of short sequences, if it has any.
         settings: reads `sequences`.
         rng: decides all that is random.
+
+    Raises:
+        TrainingError: there is no sequence.
     """
-    asked = settings.sequences
-    if phase.short_rate is not None:
-        asked = dataclasses.replace(asked, short_rate=phase.short_rate)
+    asked = dataclasses.replace(settings.sequences, **phase.rates)
     sequences = draw_sequences(corpus, times, phase.max_tokens, asked, rng)
     most = max(phase.max_tokens // _TOKENS_PER_SEQUENCE, 1)
+    if not len(sequences.lengths):
+        raise TrainingError(
+            "The text gives no sequence of two tokens. Give more text, or another "
+            "weight to its files."
+        )
     rows = pack_rows(sequences.lengths, phase.max_tokens, most, rng)
     return EpochPlan(sequences, rows)
 

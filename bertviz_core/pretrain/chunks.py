@@ -123,9 +123,11 @@ def _cut(
     while len(places):
         is_pair = rng.random(len(places)) < settings.pair_rate
         room = max_tokens - 2 - is_pair
-        is_short = rng.random(len(places)) < settings.short_rate
+        kind = rng.random(len(places)) - settings.sentence_rate
+        is_sentence, is_short = kind < 0, kind < settings.short_rate
         # A short one ends with a sentence, as what people type does.
-        wished = np.minimum(places + rng.integers(1, room + 1), ends)
+        wished = places + np.where(is_sentence, 1, rng.integers(1, room + 1))
+        wished = np.minimum(wished, ends)
         border = sentence_starts[np.searchsorted(sentence_starts, wished)]
         stops = np.minimum(np.where(is_short, border, ends), ends)
         stops = np.minimum(stops, places + room)
@@ -153,28 +155,50 @@ def _with_random_next(
 ) -> Sequences:
     """Passes the B of some pairs on from one to the next.
 
-    So every B is read once, and a B after another document is no other kind of
-    text than one after its own. They are passed on in the order of their length,
-    from the longer to the shorter, so that hardly any has to be cut, and within a
-    file: the kind of text shall not give the answer away.
+    So a B after another document is no other kind of text than one after its own.
+    They are passed on in the order of their length, from the longer to the shorter,
+    so that hardly any has to be cut, and within a file. Those that the row's end has
+    cut off in a sentence are passed on among themselves and fill the row again: the
+    kind of text, its length and how it ends shall not give the answer away.
     """
     b_starts, b_lengths = pairs.b_starts.copy(), pairs.b_lengths.copy()
     labels = np.where(_crosses_documents(corpus, pairs), IS_RANDOM, IS_NEXT)
     weights = pairs.nsp_weights.copy()
+    is_cut = _ends_in_a_sentence(corpus, b_starts, b_lengths)
     chosen = np.flatnonzero((b_lengths > 0) & (rng.random(len(b_lengths)) < rate))
     files = corpus.document_files[_document_of(corpus, b_starts[chosen])]
     ties = rng.random(len(chosen))
-    order = chosen[np.lexsort((ties, -b_lengths[chosen], files))]
+    order = chosen[np.lexsort((ties, -b_lengths[chosen], is_cut[chosen], files))]
     givers = np.roll(order, -1)
     b_starts[order] = pairs.b_starts[givers]
-    b_lengths[order] = np.minimum(b_lengths[order], pairs.b_lengths[givers])
+    given = np.where(
+        is_cut[givers], _tokens_left(corpus, b_starts[order]), b_lengths[givers]
+    )
+    b_lengths[order] = np.minimum(b_lengths[order], given)
     labels[order] = IS_RANDOM
     mixed = Sequences(
         pairs.a_starts, pairs.a_lengths, b_starts, b_lengths, labels, weights
     )
-    # By chance it may be the same document: then nobody can know.
-    weights[order[~_crosses_documents(corpus, mixed)[order]]] = 0.0
+    # By chance it may be the same document: then nobody can know. Or a B ends in
+    # another way than the one that was there: then the end would tell.
+    is_told = _ends_in_a_sentence(corpus, b_starts, b_lengths) != is_cut
+    weights[order[(is_told | ~_crosses_documents(corpus, mixed))[order]]] = 0.0
     return mixed
+
+
+def _ends_in_a_sentence(
+    corpus: EncodedCorpus, starts: np.ndarray, lengths: np.ndarray
+) -> np.ndarray:
+    """Bool `[S]`: the last token is not the last of a sentence."""
+    ends = starts + lengths
+    borders = corpus.sentence_starts
+    return borders[np.searchsorted(borders, ends)] != ends
+
+
+def _tokens_left(corpus: EncodedCorpus, places: np.ndarray) -> np.ndarray:
+    """Int64 `[S]`, tokens from a place to the end of its document."""
+    document_ends = corpus.sentence_starts[corpus.document_starts[1:]]
+    return document_ends[_document_of(corpus, places)] - places
 
 
 def _crosses_documents(corpus: EncodedCorpus, pairs: Sequences) -> np.ndarray:

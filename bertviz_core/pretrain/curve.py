@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from pathlib import Path
 
 
@@ -43,20 +43,35 @@ class CurvePoint:
 
 
 def read_curve(path: Path, last_step: int) -> list[CurvePoint]:
-    """Reads the table up to a step; what a run did beyond its checkpoint is undone."""
+    """Reads the table up to a step; what a run did beyond its checkpoint is undone.
+
+    Rows that somebody has spoilt are left out: a curve is no reason to end a run.
+    """
     if not path.is_file():
         return []
     points = []
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            values = {
-                field.name: _number(row.get(field.name), field.name)
-                for field in fields(CurvePoint)
-            }
-            point = CurvePoint(**values)  # type: ignore[arg-type]
-            if point.step <= last_step:
+            point = _point(row)
+            if point is not None and point.step <= last_step:
                 points.append(point)
     return points
+
+
+def _point(row: dict[str, str | None]) -> CurvePoint | None:
+    try:
+        values = {
+            field.name: _number(row.get(field.name), field.name)
+            for field in fields(CurvePoint)
+        }
+    except ValueError:
+        return None
+    has_all = all(
+        values[field.name] is not None
+        for field in fields(CurvePoint)
+        if field.default is MISSING
+    )
+    return CurvePoint(**values) if has_all else None  # type: ignore[arg-type]
 
 
 def write_curve(points: Sequence[CurvePoint], folder: Path) -> None:

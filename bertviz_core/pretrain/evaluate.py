@@ -156,7 +156,9 @@ def evaluate_mlm(
         hidden = _filled(is_hidden[first : first + rows_at_once], rows_at_once)
         logits, labels = _guesses(forward, part, hidden, kinds)
         right = logits[np.arange(len(labels)), labels][:, None]  # [P, 1]
-        ranks.append((logits > right).sum(axis=1))
+        # Words that score the same share their places: none is given away.
+        ties = (logits == right).sum(axis=1) - 1
+        ranks.append((logits > right).sum(axis=1) + (ties + 1) // 2)
         highest = logits.max(axis=1, keepdims=True)
         total = np.log(np.exp(logits - highest).sum(axis=1)) + highest[:, 0]
         losses.append(total - right[:, 0])

@@ -40,5 +40,9 @@ def save_model_of(
         target.assign(as_numpy(source))
     report = LoadReport("huggingface", (), (), (), 0, ())
     loaded = LoadedModel(settings.model_name, bert, tokenizer, (), report)
+    # The model that is there goes when the new one is whole.
+    scratch = folder.with_name(f".{folder.name}-new")
+    shutil.rmtree(scratch, ignore_errors=True)
+    save_model(loaded, scratch, half=True)
     shutil.rmtree(folder, ignore_errors=True)
-    save_model(loaded, folder, half=True)
+    scratch.rename(folder)

@@ -106,11 +106,12 @@ class PretrainingModel(keras.Model):
         sample_weight: Any = None,
         training: bool = True,
     ) -> Tensor:
-        """Mean over the places to guess plus mean over the pairs.
+        """Mean over the places to guess plus, over the rows, the sum of their pairs.
 
-        Divides by the room for them, filled or not, so that the parts of a batch,
-        on several devices or one after the other, add up to the whole. What is
-        reported is the mean over the filled ones.
+        So pairs count the more, the more of them fill a row. Divides by the room for
+        them, filled or not, so that the parts of a batch, on several devices or one
+        after the other, add up to the whole. What is reported is the mean over the
+        filled ones.
 
         Args:
             x: the inputs.
@@ -122,7 +123,7 @@ class PretrainingModel(keras.Model):
         """
         mlm = self._task("mlm", y, y_pred)
         nsp = self._task("nsp", y, y_pred)
-        # A row counts once for its sentence pairs: room for more is a makeshift.
+        # Each pair counts the same: its room in the row is no part of the mean.
         return (ops.mean(mlm) + ops.mean(ops.sum(nsp, axis=-1))) / num_replicas()
 
     def _task(self, name: str, y: Any, y_pred: Any) -> Tensor:

@@ -87,6 +87,15 @@ def open_prepared(
     tokenizer = BertTokenizer.from_folder(folder)
     if tokenizer.vocab_size > settings.model.vocab_size:
         raise _vocabulary_misfit(tokenizer, settings)
+    if settings.corpus.vocabulary_file:
+        asked = BertTokenizer.from_vocab_file(Path(settings.corpus.vocabulary_file))
+        if asked.vocabulary != tokenizer.vocabulary:
+            raise TrainingError(
+                "The corpus was encoded with other words than those of the vocabulary "
+                "file. Received: {file}. Give the text files, or leave "
+                "vocabulary_file out.",
+                file=Path(settings.corpus.vocabulary_file).name,
+            )
     _require_weighed(corpus.file_names, settings)
     return corpus, tokenizer
 

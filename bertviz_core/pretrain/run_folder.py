@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,7 +42,8 @@ def claim_folder(out: Path, settings: PretrainSettings) -> None:
         out.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             text = json.dumps(settings.to_dict(), indent=2, ensure_ascii=False)
-            scratch = out / ".settings.json"
+            # Of its own: several machines may begin at once.
+            scratch = out / f".settings-{uuid.uuid4().hex}.json"
             scratch.write_text(text + "\n", encoding="utf-8")
             os.replace(scratch, path)
             return

@@ -33,14 +33,15 @@ class Phase(Checked):
         batch_tokens: token places per optimiser step.
         short_rate: in place of that of `SequenceSettings`; `None` takes that. A
             phase of long rows needs a higher one: else it sees short text only
-            where documents are short, and forgets to judge pairs of other short
-            text.
+            where documents are short.
+        sentence_rate: in place of that of `SequenceSettings`, likewise.
     """
 
     max_tokens: int
     num_tokens: int
     batch_tokens: int
     short_rate: float | None = None
+    sentence_rate: float | None = None
 
     def __post_init__(self) -> None:
         self.require("max_tokens", self.max_tokens >= 8, "≥ 8")
@@ -48,8 +49,14 @@ class Phase(Checked):
         self.require("batch_tokens", fits, "≥ max_tokens")
         fits = self.num_tokens >= self.batch_tokens
         self.require("num_tokens", fits, "≥ batch_tokens")
-        fits = self.short_rate is None or 0 <= self.short_rate <= 1
-        self.require("short_rate", fits, "0 … 1")
+        for name, rate in self.rates.items():
+            self.require(name, 0 <= rate <= 1, "0 … 1")
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """What this phase has in place of `SequenceSettings`, by its name there."""
+        own = {"short_rate": self.short_rate, "sentence_rate": self.sentence_rate}
+        return {name: rate for name, rate in own.items() if rate is not None}
 
     @property
     def num_rows(self) -> int:
@@ -166,6 +173,14 @@ class PretrainSettings(Checked):
                 "Dropout does not go together with remat or layer_keep_rate. Received: "
                 "dropout={dropout}. Set it to 0, or leave the other two out.",
                 dropout=self.dropout,
+            )
+        if self.sequences.pair_rate and self.model.type_vocab_size < 2:
+            raise TrainingError(
+                "Pairs need two kinds of segments. Received: type_vocab_size="
+                "{type_vocab_size}; pair_rate={pair_rate}. Set type_vocab_size to 2, "
+                "or pair_rate to 0.",
+                type_vocab_size=self.model.type_vocab_size,
+                pair_rate=self.sequences.pair_rate,
             )
         for phase in self.phases:
             self._require_fit(phase)

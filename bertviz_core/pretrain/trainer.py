@@ -43,7 +43,7 @@ class StretchReport:
     Args:
         num_steps: optimiser steps that were run; fewer than asked after a stop.
         means: "loss", "mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy".
-        seconds: from the first step to the last.
+        seconds: from the first step to the last, and what planning an epoch took.
         waiting_seconds: of these, how long a batch was not ready in time.
     """
 
@@ -76,6 +76,7 @@ class Trainer:
         policy = "mixed_bfloat16" if precision == "bfloat16" else "float32"
         self.num_devices = num_devices
         with on_devices(num_devices):
+            _require_parts_in_turn(settings)
             _require_equal_parts(settings, max(num_devices, num_replicas()))
             self.bert = Bert(self.config, PRETRAINING_HEADS, dtype=policy)
             self.model = PretrainingModel(self.bert, settings.remat, dtype=policy)
@@ -104,6 +105,9 @@ class Trainer:
             first_step: within the phase, from 0.
             num_steps: to run.
             should_stop: asked after each step; true ends the stretch there.
+
+        Raises:
+            TrainingError: there is nothing to read.
         """
         if phase_index != self._phase_index:
             if first_step == 0 and self.settings.continue_positions:
@@ -111,8 +115,10 @@ class Trainer:
             # Another length: compile for it, rather than for any length.
             self.model.make_train_function(force=True)
             self._phase_index = phase_index
+        asked_at = time.perf_counter()
+        batches.prepare(phase_index, first_step)
         data = StepBatches(batches, phase_index, first_step, num_steps)
-        watch = _Watch(data, should_stop)
+        watch = _Watch(data, should_stop, time.perf_counter() - asked_at)
         with running_on(self.num_devices):
             history = self.model.fit(
                 data, epochs=1, shuffle=False, verbose=0, callbacks=[watch]
@@ -178,19 +184,21 @@ class StepBatches(keras.utils.PyDataset):
 
 
 class _Watch(keras.callbacks.Callback):
-    """Times steps, and ends the stretch when asked to."""
+    """Times steps, and ends the stretch when asked to; planning was waiting too."""
 
-    def __init__(self, data: StepBatches, should_stop: Callable[[], bool]) -> None:
+    def __init__(
+        self, data: StepBatches, should_stop: Callable[[], bool], planning: float
+    ) -> None:
         super().__init__()
         self.data = data
         self.should_stop = should_stop
         self.num_steps = 0
-        self.waiting_seconds = 0.0
+        self.planning_seconds = self.waiting_seconds = planning
         self.began_at = self.ended_at = 0.0
 
     @property
     def seconds(self) -> float:
-        return self.ended_at - self.began_at
+        return self.planning_seconds + self.ended_at - self.began_at
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         if batch == 0:
@@ -217,6 +225,21 @@ def training_config(settings: PretrainSettings, vocab_size: int) -> BertConfig:
         hidden_dropout_prob=settings.dropout,
         attention_probs_dropout_prob=settings.dropout,
     )
+
+
+def _require_parts_in_turn(settings: PretrainSettings) -> None:
+    """Keras' optimisers on `tf.distribute` cannot put off their update."""
+    if (
+        settings.optimizer.accumulation > 1
+        and keras.backend.backend() == "tensorflow"
+        and num_replicas() > 1
+    ):
+        raise TrainingError(
+            "On TensorFlow several devices cannot accumulate gradients. Received: "
+            "accumulation={parts}. Choose accumulation=1 and a smaller batch_tokens, "
+            "one device, or KERAS_BACKEND=jax.",
+            parts=settings.optimizer.accumulation,
+        )
 
 
 def _require_equal_parts(settings: PretrainSettings, num_replicas: int) -> None:

@@ -53,8 +53,8 @@ def test_every_word_is_read_and_no_sequence_is_too_long(corpus):
     assert sequences.lengths.max() == MAX_TOKENS
     starts = np.concatenate([sequences.a_starts, sequences.b_starts])
     lengths = np.concatenate([sequences.a_lengths, sequences.b_lengths])
-    # The one B that had to be cut may lose a few words.
-    assert (covered(corpus, starts, lengths) == 0).sum() < MAX_TOKENS
+    # The two Bs that go from the shortest to the longest may lose a few words.
+    assert (covered(corpus, starts, lengths) == 0).sum() < 2 * MAX_TOKENS
 
 
 def test_every_sequence_begins_with_a_sentence(corpus):
@@ -72,6 +72,19 @@ def test_a_short_sequence_ends_with_a_sentence(corpus):
     assert (sequences.lengths[is_cut] == MAX_TOKENS).all()
     assert is_cut.mean() < 0.3
     assert (sequences.lengths < MAX_TOKENS // 2).mean() > 0.1
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.4, 1.0])
+def test_a_share_of_the_sequences_is_one_sentence(corpus, rate):
+    sequences = drawn(corpus, pair_rate=0.0, short_rate=0.0, sentence_rate=rate)
+    ends = sequences.a_starts + sequences.a_lengths
+    places = np.searchsorted(corpus.sentence_starts, sequences.a_starts, "right")
+    is_sentence = ends <= corpus.sentence_starts[places]
+    # One is a whole row, or the last of its document, all the same.
+    could_be_more = corpus.sentence_starts[places] < ends.max()
+    assert abs(is_sentence[could_be_more].mean() - rate) < 0.15
+    if rate == 1:
+        assert is_sentence.all()
 
 
 def test_a_sentence_longer_than_a_row_is_read_on_in_the_next_one():
@@ -96,6 +109,24 @@ def test_a_next_sentence_follows_and_a_random_one_is_of_another_document(corpus)
     assert not same[is_random].any()
     share = is_random.sum() / asked.sum()
     assert 0.4 < share < 0.6
+
+
+@pytest.mark.parametrize("short_rate", [0.0, 0.4])
+def test_neither_length_nor_end_tells_a_random_next(short_rate):
+    corpus = samples.corpus(3000, most_sentences=12)
+    sequences = drawn(corpus, pair_rate=1.0, short_rate=short_rate)
+    asked = sequences.nsp_weights > 0
+    ends = sequences.b_starts + sequences.b_lengths
+    is_cut = ~np.isin(ends, corpus.sentence_starts)
+    num_right = 0
+    kinds = sequences.lengths * 2 + is_cut
+    for kind in np.unique(kinds[asked]):
+        labels = sequences.nsp_labels[asked & (kinds == kind)]
+        num_right += max((labels == IS_NEXT).sum(), (labels == IS_RANDOM).sum())
+    assert asked.sum() > 2000
+    assert num_right / asked.sum() < 0.55
+    pairs = sequences.b_lengths > 0
+    assert asked.sum() > 0.9 * pairs.sum()
 
 
 def test_a_random_sentence_is_of_the_same_kind_of_text(corpus):
@@ -329,8 +360,9 @@ def test_a_phase_may_have_a_share_of_short_sequences_of_its_own():
     is_full = lambda drawn: (drawn.lengths == plain.max_tokens).mean()  # noqa: E731
     assert is_full(full) > 0.8
     assert is_full(short) < 0.3
-    with pytest.raises(TrainingError, match="short_rate"):
-        dataclasses.replace(plain, short_rate=1.5)
+    for name in ("short_rate", "sentence_rate"):
+        with pytest.raises(TrainingError, match=name):
+            dataclasses.replace(plain, **{name: 1.5})
 
 
 def test_words_are_hidden_afresh_in_every_epoch():

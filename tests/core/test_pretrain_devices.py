@@ -12,6 +12,7 @@ import pytest
 
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.errors import TrainingError
+from bertviz_core.pretrain import trainer
 from bertviz_core.pretrain.trainer import Trainer, _require_equal_parts
 from tests.core import pretrain_samples as samples
 
@@ -115,6 +116,15 @@ def test_a_batch_that_cannot_be_shared_out_equally_is_refused():
     with pytest.raises(TrainingError, match=r"2 devices, accumulation=2"):
         _require_equal_parts(parts, 2)
     _require_equal_parts(parts, 1)
+
+
+def test_gradients_are_not_accumulated_on_several_devices(monkeypatch):
+    parts = samples.settings(optimizer={"accumulation": 2})
+    trainer._require_parts_in_turn(parts)
+    monkeypatch.setattr(trainer, "num_replicas", lambda: 2)
+    trainer._require_parts_in_turn(samples.settings())
+    with pytest.raises(TrainingError, match=r"Received: accumulation=2"):
+        trainer._require_parts_in_turn(parts)
 
 
 def test_more_devices_than_there_are_are_refused():

@@ -75,6 +75,7 @@ def test_fifteen_in_a_hundred_words_are_hidden_all_behind_mask(windows):
     assert scores.num_words == hidden
     assert 0.12 < hidden / num_words < 0.18
     assert np.isclose(scores.loss, np.log(SIZE))
+    assert (scores.top1, scores.top5) == (0, 0)  # a tie is no answer
     again = KnownModel(uniform.answer)
     evaluate_mlm(again, windows, KINDS)
     for first, second in zip(uniform.asked, again.asked, strict=True):

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bertviz_core.checkpoints import export
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.cli import main
-from bertviz_core.errors import TrainingError
+from bertviz_core.errors import CheckpointError, TrainingError
 from bertviz_core.model.weights import as_numpy
 from bertviz_core.pretrain import checkpoint as checkpoints
 from bertviz_core.pretrain import commands, run, run_folder
@@ -170,6 +171,20 @@ def test_a_finished_run_has_nothing_to_do_but_to_save_its_model(world):
     assert said == ["Going on after step 13", f"Finished: {model}"]
 
 
+def test_a_finished_model_stays_until_the_next_one_is_whole(world, monkeypatch):
+    folder, asked, model, _ = world
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+
+    def is_full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(export, "save_file", is_full)
+    with pytest.raises(CheckpointError, match="No space left"):
+        run.pretrain(plan(folder, asked, "whole"), str)
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+    assert not [path for path in model.parent.iterdir() if "new" in path.name]
+
+
 def test_a_run_out_of_time_saves_and_stops_after_its_step(world):
     folder, asked, _, _ = world
     said = []
@@ -270,6 +285,36 @@ def test_a_run_with_other_text_is_refused(world):
     with pytest.raises(TrainingError, match="step 13 belongs to other text"):
         run.pretrain(other, str)
     assert read_latest(folder / "whole" / "checkpoints").step == before.step
+
+
+def test_a_run_whose_words_were_learnt_anew_is_refused(world, tmp_path):
+    folder, _, _, _ = world
+    sizes = {**samples.ONE_LAYER, "vocab_size": 64}
+    asked = samples.settings(sizes, corpus={"held_out_rate": 0.2})
+    out = tmp_path / "run"
+    first = run.RunPlan(asked, [folder / "text.txt"], out, stop_after_seconds=0)
+    assert run.pretrain(first, str) is None
+    (words,) = (out / "corpus").glob("*/vocab.txt")
+    pieces = words.read_text().split("\n")
+    pieces[-3:-1] = pieces[-2:-4:-1]
+    words.write_text("\n".join(pieces))
+    with pytest.raises(TrainingError, match="step 0 belongs to other text"):
+        run.pretrain(first, str)
+
+
+def test_text_without_two_tokens_in_a_row_is_refused(world, tmp_path):
+    _, asked, _, _ = world
+    (tmp_path / "text.txt").write_text("cat\n\ndog\n\nbird\n\nfish\n")
+    with pytest.raises(TrainingError, match="no sequence of two tokens"):
+        run.pretrain(plan(tmp_path, asked, "run"), str)
+
+
+def test_a_text_that_weighs_nothing_is_refused(world):
+    folder, asked, _, _ = world
+    corpus = dataclasses.replace(asked.corpus, weights={"text.txt": 0.0})
+    nothing = dataclasses.replace(asked, corpus=corpus)
+    with pytest.raises(TrainingError, match="no sequence of two tokens"):
+        run.pretrain(plan(folder, nothing, "weightless"), str)
 
 
 def test_a_folder_that_cannot_be_written_is_refused(world):
@@ -393,6 +438,14 @@ def test_a_curve_is_read_back_up_to_the_step_of_the_checkpoint(tmp_path):
     assert read_curve(tmp_path / "absent.csv", 9) == []
 
 
+@pytest.mark.parametrize("spoilt", ["x", ""])
+def test_a_spoilt_row_of_the_curve_is_left_out(tmp_path, spoilt):
+    write_curve([point(4), point(8), point(12)], tmp_path)
+    path = tmp_path / "curve.csv"
+    path.write_text(path.read_text().replace("\n8,", f"\n{spoilt},"))
+    assert read_curve(path, 12) == [point(4), point(12)]
+
+
 def test_a_curve_without_points_can_be_drawn():
     assert draw_curve([]).startswith("<svg")
 
@@ -420,6 +473,13 @@ def test_a_corpus_encoded_with_other_settings_is_refused(world, tmp_path):
         match=r"Received: held_out_rate=0\.3; encoded with: held_out_rate=0\.2",
     ):
         run.pretrain(run.RunPlan(other, [encoded], tmp_path / "new"), str)
+    words = tmp_path / "vocab.txt"
+    words.write_text("\n".join([*samples.VOCABULARY[:-2], ".", "red"]))
+    other = dataclasses.replace(
+        asked, corpus=dataclasses.replace(asked.corpus, vocabulary_file=str(words))
+    )
+    with pytest.raises(TrainingError, match=r"Received: vocab\.txt"):
+        run.pretrain(run.RunPlan(other, [encoded], tmp_path / "words"), str)
     same = run.RunPlan(asked, [encoded], tmp_path / "same", stop_after_seconds=0)
     assert run.pretrain(same, str) is None
 

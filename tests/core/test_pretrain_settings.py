@@ -80,6 +80,7 @@ def test_whole_numbers_may_be_written_with_an_exponent():
         ({"optimizer": {"decay": "exponential"}}, "> 0 (exponential)"),
         ({"optimizer": {"accumulation": 0}}, "accumulation=0"),
         ({"optimizer": {"accumulation": 5}}, "equal parts. Received: 6 rows"),
+        ({"sequences": {"sentence_rate": 2}}, "sentence_rate=2"),
         ({"remat": True, "dropout": 0.1}, "Dropout does not go together"),
         ({"layer_keep_rate": 0.5, "dropout": 0.1}, "Dropout does not go together"),
         ({"layer_keep_rate": 0}, "layer_keep_rate=0"),
@@ -110,6 +111,13 @@ def test_a_file_that_is_no_object_is_refused(tmp_path, content):
     path.write_text(content)
     with pytest.raises(BertVizError, match=r"settings\.json"):
         PretrainSettings.from_json_file(path)
+
+
+def test_pairs_need_two_kinds_of_segments():
+    one = {"type_vocab_size": 1}
+    with pytest.raises(TrainingError, match=r"type_vocab_size=1; pair_rate=0\.5"):
+        settings(one)
+    assert settings(one, sequences={"pair_rate": 0.0}).model.type_vocab_size == 1
 
 
 def test_a_model_that_cannot_be_is_refused():
