@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ def on_devices(num_devices: int) -> Iterator[None]:
         TrainingError: there are fewer devices, or the backend cannot do it.
     """
     backend = keras.backend.backend()
-    if backend == "tensorflow" and ("TF_CONFIG" in os.environ or num_devices > 1):
+    if backend == "tensorflow" and (has_hosts() or num_devices > 1):
         with _tensorflow_strategy(num_devices).scope():
             yield
     elif num_devices == 1:
@@ -75,11 +76,57 @@ def num_replicas() -> int:
     return tf.distribute.get_strategy().num_replicas_in_sync
 
 
+def join_hosts() -> None:
+    """Meets the other machines that `TF_CONFIG` names, if it names any.
+
+    TensorFlow wants this before anything else is asked of it.
+    """
+    if has_hosts():
+        _hosts()
+
+
+def any_host(is_so: bool) -> bool:
+    """Whether it is so on one of the machines; all of them must ask at once.
+
+    What they do between two steps they do together: one that stopped alone would
+    leave the others waiting for its part of the next step.
+    """
+    if not has_hosts():
+        return is_so
+    return float(_ballot()(float(is_so))) > 0
+
+
+def has_hosts() -> bool:
+    """Whether several machines train together, as TensorFlow's `TF_CONFIG` says."""
+    return keras.backend.backend() == "tensorflow" and "TF_CONFIG" in os.environ
+
+
+@functools.cache
+def _ballot() -> Any:
+    """Sums a number over the machines."""
+    import tensorflow as tf
+
+    strategy = _hosts()
+
+    def summed(vote: Any) -> Any:
+        votes = strategy.run(tf.identity, (vote,))
+        return strategy.reduce(tf.distribute.ReduceOp.SUM, votes, axis=None)
+
+    return tf.function(summed, input_signature=[tf.TensorSpec((), tf.float32)])
+
+
+@functools.cache
+def _hosts() -> Any:
+    import tensorflow as tf
+
+    return tf.distribute.MultiWorkerMirroredStrategy()
+
+
 def _tensorflow_strategy(num_devices: int) -> Any:
     import tensorflow as tf
 
-    if "TF_CONFIG" in os.environ:
-        return tf.distribute.MultiWorkerMirroredStrategy()
+    if has_hosts():
+        return _hosts()
     devices = tf.config.list_logical_devices("GPU")
     devices = devices or tf.config.list_logical_devices("CPU")
     names = _first([device.name for device in devices], num_devices)
@@ -104,7 +151,7 @@ def writes_files() -> bool:
         import jax
 
         return jax.process_index() == 0
-    if backend == "tensorflow" and "TF_CONFIG" in os.environ:
+    if has_hosts():
         import tensorflow as tf
 
         resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()

@@ -15,7 +15,7 @@ from bertviz_core.model.bert import Bert
 from bertviz_core.model.encoder import EncoderBlock
 from bertviz_core.model.layers import Tensor
 from bertviz_core.model.sparse import pattern_edges
-from bertviz_core.pretrain.distribution import num_replicas
+from bertviz_core.pretrain.distribution import has_hosts, num_replicas
 
 
 class PretrainingModel(keras.Model):
@@ -55,6 +55,9 @@ class PretrainingModel(keras.Model):
         names = ("mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy")
         self.means = {name: keras.metrics.Mean(name=name) for name in names}
         self.built = True  # a Bert builds itself
+
+    def _maybe_symbolic_build(self, iterator: Any = None, data_batch: Any = None):  # type: ignore[no-untyped-def]
+        """Does nothing: all is built. Keras 3.15 fails here on several hosts."""
 
     def call(
         self, inputs: dict[str, Tensor], training: bool | None = None
@@ -143,7 +146,10 @@ class PretrainingModel(keras.Model):
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
     ) -> dict[str, Tensor]:
         """Means since the last report, by name; `compute_loss` counted them."""
-        return self.get_metrics_result()
+        means = self.get_metrics_result()
+        if has_hosts():  # Keras takes the mean over the hosts along an axis
+            return {name: value[None] for name, value in means.items()}
+        return means
 
     def _block(
         self,

@@ -28,7 +28,7 @@ from bertviz_core.pretrain.curve import (
     with_held_out,
     write_curve,
 )
-from bertviz_core.pretrain.distribution import writes_files
+from bertviz_core.pretrain.distribution import any_host, join_hosts, writes_files
 from bertviz_core.pretrain.finish import save_model_of
 from bertviz_core.pretrain.held_out import HeldOut
 from bertviz_core.pretrain.masking import TokenKinds
@@ -87,6 +87,7 @@ def pretrain(
             room on the disk.
         ConfigError, TokenizerError: see `prepare_corpus`.
     """
+    join_hosts()
     began_at = time.monotonic()
     is_over = should_stop
     if plan.stop_after_seconds is not None:
@@ -107,7 +108,8 @@ def pretrain(
         except Stopped:
             say("Stopped while the text was being encoded; nothing has been trained")
             return None
-        return _Run(plan, folder, say, is_over).finish()
+        together = _Run(plan, folder, say, lambda: any_host(is_over()))
+        return together.finish()
 
 
 class _Run:
