@@ -55,14 +55,20 @@ class Batches:
         self.corpus = corpus
         self.kinds = kinds
         self.settings = settings
-        self.weights = _document_weights(corpus, settings.corpus.weights)
+        self.weights = [
+            _document_weights(
+                corpus,
+                settings.corpus.weights if phase.weights is None else phase.weights,
+            )
+            for phase in settings.phases
+        ]
         self._plans: dict[tuple[int, int], EpochPlan] = {}
         self._lock = threading.Lock()
 
     def steps_per_epoch(self, phase_index: int) -> int:
         """Optimiser steps until every document was read as often as it weighs."""
         phase = self.settings.phases[phase_index]
-        num_tokens = float(self.weights @ self.corpus.document_tokens)
+        num_tokens = float(self.weights[phase_index] @ self.corpus.document_tokens)
         return max(1, int(num_tokens) // (phase.num_rows * phase.max_tokens))
 
     def prepare(self, phase_index: int, step: int) -> None:
@@ -127,9 +133,10 @@ class Batches:
     def _make_plan(self, phase_index: int, epoch: int) -> EpochPlan:
         phase = self.settings.phases[phase_index]
         rng = self._rng(_PLANNING, phase_index, epoch)
-        times = np.floor(self.weights + rng.random(len(self.weights))).astype("int64")
+        weights = self.weights[phase_index]
+        times = np.floor(weights + rng.random(len(weights))).astype("int64")
         if not times.any():  # a handful of documents of little weight
-            times = (self.weights > 0).astype("int64")
+            times = (weights > 0).astype("int64")
         return plan_epoch(self.corpus, times, phase, self.settings, rng)
 
     def _rng(self, purpose: int, *numbers: int) -> np.random.Generator:

@@ -31,8 +31,7 @@ class CorpusSettings(Checked):
 
     def __post_init__(self) -> None:
         self.require("held_out_rate", 0 <= self.held_out_rate <= 0.5, "0 … 0.5")
-        fits = all(0 <= weight < math.inf for weight in self.weights.values())
-        self.require("weights", fits, "≥ 0")
+        require_weights(self, self.weights)
 
     def encoding(self) -> dict[str, object]:
         """All that decides the token ids beside the text and a vocabulary file."""
@@ -43,6 +42,12 @@ class CorpusSettings(Checked):
     def identity(self) -> str:
         """The same as text."""
         return json.dumps(self.encoding(), sort_keys=True)
+
+
+def require_weights(settings: Checked, weights: dict[str, float]) -> None:
+    """Refuses weights of files that are none."""
+    fits = all(0 <= weight < math.inf for weight in weights.values())
+    settings.require("weights", fits, "≥ 0")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from bertviz_core.pretrain.data_settings import (
     CorpusSettings,
     MaskingSettings,
     SequenceSettings,
+    require_weights,
 )
 from bertviz_core.pretrain.settings_json import Checked, build
 
@@ -35,6 +36,8 @@ class Phase(Checked):
             phase of long rows needs a higher one: else it sees short text only
             where documents are short.
         sentence_rate: in place of that of `SequenceSettings`, likewise.
+        weights: in place of those of `CorpusSettings`, all of them: another phase may
+            read other text.
     """
 
     max_tokens: int
@@ -42,6 +45,7 @@ class Phase(Checked):
     batch_tokens: int
     short_rate: float | None = None
     sentence_rate: float | None = None
+    weights: dict[str, float] | None = None
 
     def __post_init__(self) -> None:
         self.require("max_tokens", self.max_tokens >= 8, "≥ 8")
@@ -51,6 +55,7 @@ class Phase(Checked):
         self.require("num_tokens", fits, "≥ batch_tokens")
         for name, rate in self.rates.items():
             self.require(name, 0 <= rate <= 1, "0 … 1")
+        require_weights(self, self.weights or {})
 
     @property
     def rates(self) -> dict[str, float]:

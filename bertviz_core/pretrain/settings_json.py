@@ -93,7 +93,7 @@ def _value(hint: Any, raw: Any, where: str) -> Any:
     if isinstance(hint, types.UnionType):
         if raw is None:
             return None
-        hint = get_args(hint)[0]
+        return _value(get_args(hint)[0], raw, where)
     return _plain(hint, raw, where)
 
 

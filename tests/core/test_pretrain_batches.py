@@ -408,14 +408,20 @@ def test_held_out_documents_are_never_trained_on():
         assert marker not in labels["mlm_labels"]
 
 
-def test_a_file_of_weight_two_is_read_twice_as_often():
+@pytest.mark.parametrize("of_phase", [False, True])
+def test_a_file_of_weight_two_is_read_twice_as_often(of_phase):
     corpus = samples.corpus(80)
     files = (np.arange(80) >= 40).astype("uint8")
     corpus = dataclasses.replace(
         corpus, document_files=files, file_names=("a.txt", "b.txt")
     )
     weights = {"weights": {"a.txt": 2.0, "b.txt": 0.5}}
-    batches = Batches(corpus, KINDS, samples.settings(corpus=weights))
+    asked = samples.settings(corpus=weights)
+    if of_phase:  # those of the corpus do not count then
+        own = [dataclasses.replace(phase, **weights) for phase in asked.phases]
+        asked = samples.settings(corpus={"weights": {"a.txt": 0.5}})
+        asked = dataclasses.replace(asked, phases=tuple(own))
+    batches = Batches(corpus, KINDS, asked)
     plan = batches._make_plan(0, 0)
     owner = document_of(corpus, plan.sequences.a_starts)
     of_a = plan.sequences.lengths[owner < 40].sum()
