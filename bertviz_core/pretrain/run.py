@@ -8,7 +8,6 @@ same folder goes on where the last one stopped.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +20,6 @@ import numpy as np
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain.batches import Batches
 from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_checkpoint
-from bertviz_core.pretrain.corpus import EncodedCorpus
 from bertviz_core.pretrain.curve import (
     CurvePoint,
     read_curve,
@@ -34,6 +32,7 @@ from bertviz_core.pretrain.held_out import HeldOut
 from bertviz_core.pretrain.masking import TokenKinds
 from bertviz_core.pretrain.prepare import Stopped, open_prepared, prepare_corpus
 from bertviz_core.pretrain.run_folder import (
+    fingerprint_of,
     claim_folder,
     held,
     require_same_run,
@@ -42,7 +41,6 @@ from bertviz_core.pretrain.run_folder import (
 from bertviz_core.pretrain.schedule import learning_rate
 from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.pretrain.trainer import StretchReport, Trainer
-from bertviz_core.tokenizer import BertTokenizer
 
 
 @dataclass(frozen=True)
@@ -126,12 +124,8 @@ class _Run:
         self.say, self.is_over = say, is_over
         self.corpus, self.tokenizer = open_prepared(folder, self.settings)
         self.kinds = TokenKinds.of(self.tokenizer.vocabulary)
-        self.fingerprint = " ".join(
-            [
-                self.settings.fingerprint(),
-                folder.name,
-                _digest_of(self.corpus, self.tokenizer),
-            ]
+        self.fingerprint = fingerprint_of(
+            self.settings, folder, self.corpus, self.tokenizer
         )
         checkpoint = read_latest(plan.out / "checkpoints")
         if checkpoint is not None:
@@ -274,12 +268,6 @@ class _Run:
             save_model_of(self.trainer, self.settings, self.tokenizer, folder)
         self.say(f"Finished: {folder}")
         return folder
-
-
-def _digest_of(corpus: EncodedCorpus, tokenizer: BertTokenizer) -> str:
-    """Names what a text became: pieces that are learnt again may have other ids."""
-    words = "\n".join(tokenizer.vocabulary) + f"\n{len(corpus.tokens)}"
-    return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
 def locate(settings: PretrainSettings, step: int) -> tuple[int, int]:

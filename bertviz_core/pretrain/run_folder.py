@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 import uuid
@@ -15,7 +16,9 @@ import filelock
 from bertviz_core.errors import TrainingError
 from bertviz_core.model.precision import chosen_precision
 from bertviz_core.pretrain.checkpoint import Checkpoint
+from bertviz_core.pretrain.corpus import EncodedCorpus
 from bertviz_core.pretrain.settings import MAY_CHANGE, PretrainSettings
+from bertviz_core.tokenizer import BertTokenizer
 
 
 def with_precision(settings: PretrainSettings, out: Path) -> PretrainSettings:
@@ -96,6 +99,25 @@ def _not_written(out: Path, error: OSError) -> TrainingError:
         folder=out.name,
         reason=error.strerror or type(error).__name__,
     )
+
+
+def fingerprint_of(
+    settings: PretrainSettings,
+    folder: Path,
+    corpus: EncodedCorpus,
+    tokenizer: BertTokenizer,
+) -> str:
+    """Names all that a resumed run must share.
+
+    Args:
+        settings: of the run.
+        folder: of the encoded text, named by the text and how it was encoded.
+        corpus, tokenizer: what the text became: pieces that are learnt again may have
+            other ids.
+    """
+    words = "\n".join(tokenizer.vocabulary) + f"\n{len(corpus.tokens)}"
+    digest = hashlib.sha256(words.encode()).hexdigest()[:16]
+    return f"{settings.fingerprint()} {folder.name} {digest}"
 
 
 def require_same_run(checkpoint: Checkpoint, fingerprint: str) -> None:
