@@ -154,6 +154,15 @@ def test_what_is_saved_is_drawn_as_on_the_screen(drawn):
     assert (drawn.last.scale, drawn.last.heads) == ("log", ())
 
 
+def test_added_heads_stay_with_the_head_that_they_were_added_to(drawn):
+    app = open_page()
+    drawn.choose(app, heads=[0, 3])
+    app.toggle(key="attention_hide_special").set_value(True).run()
+    assert drawn.last.heads == (0, 3)
+    app.selectbox(key="attention_head").set_value(6).run()
+    assert (drawn.last.head, drawn.last.heads) == (5, ())
+
+
 def test_nonsense_from_a_browser_is_not_drawn(drawn):
     app = open_page()
     view = drawn.choose(app, scale="cubic", heads=[99], **{"from": -3, "to": "x"})

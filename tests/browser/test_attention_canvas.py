@@ -226,6 +226,34 @@ def test_heads_are_added_to_the_lines(show):
     assert len(set(hues)) == 12
 
 
+def test_lines_follow_the_grid_after_heads_were_added(show):
+    page, view = show()
+    chip = view.get_by_role("button", name="Show head 4")
+    pressed = view.locator(".chip[aria-pressed=true]")
+    for shown in (["1", "4"], ["1"]):  # added, and taken away again
+        chip.click()
+        expect(pressed).to_have_text(shown)
+    click_head(view, 1, 6)
+    expect(view.locator("h4", has_text="Lines: layer 1, head 6")).to_be_visible()
+    chip.click()
+    expect(pressed).to_have_text(["4", "6"])
+    click_head(view, 1, 8)
+    expect(view.locator("h4", has_text="Lines: layer 1, head 8")).to_be_visible()
+    expect(pressed).to_have_text(["8"])
+    expect(look_line(page)).to_contain_text("heads=()")
+
+
+def test_lines_follow_the_head_that_the_page_chooses(show):
+    page, view = show()
+    click_head(view, 7, 1)
+    expect(view.locator("h4", has_text="Lines: layer 7, head 1")).to_be_visible()
+    view.get_by_role("button", name="Show head 4").click()
+    expect(look_line(page)).to_contain_text("heads=(0, 3)")
+    page.get_by_role("button", name="Choose").click()
+    expect(view.locator("h4", has_text="Lines: layer 7, head 5")).to_be_visible()
+    expect(view.locator(".chip[aria-pressed=true]")).to_have_text(["5"])
+
+
 def test_scale_and_threshold_change_the_picture_and_the_legend(show):
     page, view = show()
     before = view.locator("canvas.heat").evaluate("canvas => canvas.toDataURL()")

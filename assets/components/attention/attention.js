@@ -104,7 +104,8 @@ function receive(app, data) {
   // A pointer at rest keeps its line, if the line is still there.
   const isGone = state.peek !== null && (isNewText || isNewLayer || !factsOf(data, state.peek))
   if (isGone) state.peek = null
-  if (isNewLayer) state.heads.clear()
+  const isOtherHead = data.head !== before.head && isChosenByPage(before, data)
+  if (isNewLayer || isOtherHead) state.heads.clear()
   if (data.turn >= app.turn) adoptLook(state, before, data)
   if (data.turn >= app.turn || isChosenByPage(before, data)) adoptSelection(app, data)
   writeWords(app)

@@ -169,9 +169,13 @@ def select(key: str, selection: Selection) -> None:
         key: of the component.
         selection: what to show from now on.
     """
+    stored = _stored(key)
+    # Those that were added to the lines of another head are not this one's.
+    is_same = stored.get("head") == selection.head
+    added = current_look(key, selection.layer, sys.maxsize).heads if is_same else ()
     st.session_state.setdefault(key, {})["selection"] = {
-        **_stored(key),
-        "heads": list(current_look(key, selection.layer, sys.maxsize).heads),
+        **stored,
+        "heads": list(added),
         "layer": selection.layer,
         "head": selection.head,
         "from": selection.from_token,
