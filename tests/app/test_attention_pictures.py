@@ -134,6 +134,25 @@ def test_lengths_have_their_unit_and_a_scale_of_their_own(drawn):
 def test_the_head_in_the_frame_can_be_chosen_while_many_are_shown(drawn):
     app = open_page(attention_method="rollout")
     drawn.choose(app, chosenAt=1000)
+def test_the_maximum_of_words_is_a_weight_that_a_head_gives_to_a_word(drawn):
+    open_page(attention_method="max", attention_merge_words="true")
+    trace = client().trace(DEFAULT_MODEL, TEXT, cut=True, parts=("attention_probs",))
+    options = AttentionOptions(merge_words=True)
+    words = [
+        show_attention(head, trace.tokenized, options).values
+        for head in np.concatenate(trace.attention_probs)
+    ]
+    assert len(words[0]) < trace.tokenized.num_tokens
+    np.testing.assert_allclose(drawn.last.matrix, np.max(words, axis=0), atol=1e-6)
+    assert drawn.last.top == 1
+
+
+def test_lengths_of_words_are_said_to_be_sums(drawn):
+    open_page(attention_method="norms", attention_merge_words="true")
+    (said,) = drawn.last.measured.filters
+    assert "lengths added up" in said
+
+
     assert app.selectbox(key="attention_method").value == "head"
     app.selectbox(key="attention_method").set_value("rollout").run()
     # A lock is no choice of a head.
