@@ -53,7 +53,8 @@ class AttentionView(FrozenArrays):
         segments: int `[T]`; 0 first text, 1 second.
         thumbnails: uint8 `[L, N, h, w]`, from `grid_thumbnails`.
         matrix: float32 `[T, T]`, the shown head.
-        words: texts of the interface; `locales/…/attention_view.json`.
+        words: texts of the interface: those of `locales/…/attention_view.json`, and
+            `list_comma` of `app.json`.
         layer, head: the shown head, from 0; the screen counts from 1.
         links: of the shown layer, for lines of several heads; `None` leaves the
             lines to the shown head.

@@ -1,6 +1,5 @@
 import json
 import struct
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +12,9 @@ from bertviz_core.figures.attention_view import (
     token_kinds,
     view_payload,
 )
+from tests.attention_words import component_words
 
-LOCALES = Path(__file__).parents[2] / "assets" / "locales"
-WORDS = {
-    **json.loads((LOCALES / "zh" / "attention_view.json").read_text("utf-8")),
-    "list_comma": "、",
-}
+WORDS = component_words("zh")
 NASTY = ("[CLS]", '<b>"&', "</script>", "猫\x01", "[MASK]")
 
 
