@@ -137,6 +137,15 @@ def test_a_map_of_zeros_still_has_a_scale():
     assert HeadMap(np.zeros((2, 3)), WORDS).limit == 1
 
 
+def test_a_map_may_have_no_chosen_head_but_none_that_it_lacks():
+    values = np.zeros((2, 3))
+    header, _ = unpacked(map_payload(HeadMap(values, WORDS, None, None)))
+    assert (header["layer"], header["head"]) == (None, None)
+    for place in ((2, 0), (0, 3), (-1, 0), (None, 0)):
+        with pytest.raises(ValueError, match="both `None`"):
+            HeadMap(values, WORDS, *place)
+
+
 def test_parts_that_do_not_fit_together_are_refused():
     probs = random_probs(1, 2, 4)
     with pytest.raises(ValueError, match="as many"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import streamlit as st
 
@@ -22,9 +24,11 @@ from bertviz_core.experiments.cause_results import (
 from bertviz_core.figures.attention_thumbnails import StrongestLinks
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model
-from pages.ui.attention.controls import View
 from pages.ui.engine import client
 from pages.ui.text_pair import Texts
+
+if TYPE_CHECKING:  # other pages ask, too, and have no use for the pictures
+    from pages.ui.attention.controls import View
 
 # Squares of tokens times hidden size: about five seconds on two cores.
 _MOST_ZEROED = 3e9
