@@ -231,13 +231,13 @@ def test_the_heads_of_a_long_text_are_not_saved_however_few_its_words(
 
 @pytest.fixture
 def saved(monkeypatch):
-    """The files of a page by their names, made without a click."""
+    """What makes the files of a page, by their names; a click has no session."""
     files = {}
 
-    def make(label, data, *, file_name, **rest):
-        files[file_name] = data()
+    def keep(label, data, *, file_name, **rest):
+        files[file_name] = data
 
-    monkeypatch.setattr("streamlit.download_button", make)
+    monkeypatch.setattr("streamlit.download_button", keep)
     return files
 
 
@@ -262,8 +262,8 @@ def test_the_columns_of_a_table_are_named_in_the_language_of_the_page(
     drawn, saved, language, names, cells, heads
 ):
     opened("profile", {"attention_downloads": True}, lang=language)
-    tables = [saved[name].decode("utf-8-sig").splitlines()[0] for name in names]
-    assert tables == [cells, heads]
+    tables = [saved[name]().decode("utf-8-sig") for name in names]
+    assert [table.splitlines()[0] for table in tables] == [cells, heads]
 
 
 def test_a_map_is_saved_with_what_it_says(saved, monkeypatch):
@@ -272,11 +272,11 @@ def test_a_map_is_saved_with_what_it_says(saved, monkeypatch):
     name = "attention_map_estimate"
     assert saved.keys() == {f"{name}.{kind}" for kind in ("csv", "svg", "html")}
     title = "What each head causes: a quick estimate"
-    assert f"<title>{title}</title>" in saved[f"{name}.svg"].decode()
-    assert f"<title>{title}</title>" in saved[f"{name}.html"].decode()
+    assert f"<title>{title}</title>" in saved[f"{name}.svg"]().decode()
+    assert f"<title>{title}</title>" in saved[f"{name}.html"]().decode()
     (told,) = [one.value for one in app.caption if "one backward pass" in one.value]
-    assert html.escape(spoken(told)) in saved[f"{name}.html"].decode()
-    header = saved[f"{name}.csv"].decode("utf-8-sig").splitlines()[0]
+    assert html.escape(spoken(told)) in saved[f"{name}.html"]().decode()
+    header = saved[f"{name}.csv"]().decode("utf-8-sig").splitlines()[0]
     assert header == "layer,head,change of the probability"
 
 

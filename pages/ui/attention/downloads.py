@@ -20,7 +20,7 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import all_attention, attention_links
 from pages.ui.attention.controls import View
 from pages.ui.export import Columns, download_csv, table_csv
-from pages.ui.language import current_language, plain, t
+from pages.ui.language import current_language, plain, t, text
 from pages.ui.markdown import spoken
 from pages.ui.text_pair import Texts
 
@@ -53,7 +53,7 @@ def offer_downloads(
         layers = range(len(picture.thumbnails))
         words = tuple(tokenized.word_ids.tolist())
         links = [attention_links(model, texts, i, view.options, words) for i in layers]
-        return table_csv(_named(grid_columns(picture, links)))
+        return _csv(grid_columns(picture, links), language)
 
     language = current_language()
     downloads = st.popover(
@@ -68,7 +68,7 @@ def offer_downloads(
         "heatmap_svg": (lambda: heatmap_svg(picture).encode(), "image/svg+xml"),
         "lines_svg": (lambda: lines_svg(picture).encode(), "image/svg+xml"),
         "grid_svg": (lambda: grid_svg(picture).encode(), "image/svg+xml"),
-        "csv": (lambda: table_csv(_named(attention_columns(picture))), "text/csv"),
+        "csv": (lambda: _csv(attention_columns(picture), language), "text/csv"),
         "grid_csv": (strongest, "text/csv"),
         "html": (all_views, "text/html"),
     }
@@ -84,9 +84,12 @@ def offer_downloads(
             )
 
 
-def _named(columns: Columns) -> Columns:
-    """Columns with their names in the visitor's language."""
-    return {plain(f"attention.column_{name}"): cells for name, cells in columns.items()}
+def _csv(columns: Columns, language: str) -> bytes:
+    """Columns have names in a language; a click has no session to ask for it."""
+    named = {
+        text(f"attention.column_{name}", language): columns[name] for name in columns
+    }
+    return table_csv(named)
 
 
 def offer_map(
