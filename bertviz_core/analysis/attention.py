@@ -1,4 +1,4 @@
-"""What of an attention matrix is shown: filters, word pieces as words, ranks, scales.
+"""What of an attention matrix is shown: filters, word pieces as words.
 
 Every function takes attention `[..., Q, K]` of one text, rows look and columns are
 looked at, and returns floats of the same precision. Q and K count tokens; W counts
@@ -10,10 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-
-# The log scale begins here: one part in ten thousand is the last digit shown.
-LOG_FLOOR = 1e-4
-SCALES = ("linear", "log", "row")
 
 
 def segment_tokens(token_type_ids: np.ndarray, segment: int | None) -> np.ndarray:
@@ -165,60 +161,6 @@ def merge_labels(tokens: Sequence[str], groups: np.ndarray) -> tuple[str, ...]:
         + "".join(piece.removeprefix("##") for piece in tokens[start + 1 : end])
         for start, end in zip(starts, ends, strict=True)
     )
-
-
-def rank_in_row(attention: np.ndarray) -> np.ndarray:
-    """Place of each entry in its row, from 1 for the largest.
-
-    Equal weights share the better place: 1, 2, 2, 4.
-
-    Args:
-        attention: float `[..., Q, K]`.
-
-    Returns:
-        int64 `[..., Q, K]`.
-    """
-    order = np.argsort(-attention, axis=-1, kind="stable")
-    ordered = np.take_along_axis(attention, order, axis=-1)
-    place = np.broadcast_to(np.arange(attention.shape[-1]), attention.shape).copy()
-    place[..., 1:][ordered[..., 1:] == ordered[..., :-1]] = 0
-    place = np.maximum.accumulate(place, axis=-1) + 1
-    ranks = np.empty_like(place)
-    np.put_along_axis(ranks, order, place, axis=-1)
-    return ranks
-
-
-def scale_for_display(
-    attention: np.ndarray, scale: str = "linear", top: float = 1.0
-) -> np.ndarray:
-    """Turns weights into brightness.
-
-    Args:
-        attention: float `[..., Q, K]`, at least 0.
-        scale: "linear" shows 0 to `top`; "log" shows `LOG_FLOOR * top` to `top`,
-            equal ratios as equal steps; "row" shows 0 to the largest of the row.
-        top: the weight that is brightest, above 0. 1 for probabilities.
-
-    Returns:
-        float `[..., Q, K]` in [0, 1].
-
-    Raises:
-        ValueError: another scale, or a `top` that is not above 0.
-    """
-    if scale not in SCALES or not top > 0:
-        raise ValueError(
-            f"`scale` must be among {SCALES} and `top` above 0. "
-            f"Received: scale={scale!r}, top={top}."
-        )
-    if scale == "row":
-        top_of_row = attention.max(axis=-1, keepdims=True, initial=0)
-        return np.divide(
-            attention, top_of_row, out=np.zeros_like(attention), where=top_of_row > 0
-        )
-    shown = attention / top
-    if scale == "log":
-        shown = 1 - np.log(np.maximum(shown, LOG_FLOOR)) / np.log(LOG_FLOOR)
-    return np.clip(shown, 0, 1).astype(attention.dtype)
 
 
 def _starts(groups: np.ndarray, num_tokens: int) -> np.ndarray:

@@ -117,14 +117,16 @@ def show_attention(
     """Applies the options, in the order of their fields.
 
     Args:
-        matrix: float `[T, T]`, at least 0.
+        matrix: float `[T, T]`, at least 0; `[W, W]` where words are to be merged and
+            their pieces were put together already.
         tokenized: the text.
         options: what to do.
     """
     places = _places(tokenized)
     if options.merge_words:
         groups = group_words(tokenized.word_ids, tokenized.token_type_ids)
-        matrix = merge_words(matrix, groups)
+        if len(matrix) == len(groups):
+            matrix = merge_words(matrix, groups)
         places = _merged(places, tokenized, groups)
     is_special = np.array([kind == SPECIAL for kind in places.kinds], bool)
     kept = ~(is_special & options.hide_special)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bertviz_core.analysis.aggregation import max_of_heads, mean_of_heads, rollout
+from bertviz_core.analysis.attention import group_words, merge_words
 from bertviz_core.analysis.attention_mass import attention_mass as mass_of_heads
 from bertviz_core.analysis.comparison import align_tokens, attention_difference
 from bertviz_core.analysis.head_distances import divergence_sums
@@ -36,6 +37,7 @@ def attention_matrix(
     pair: str | None = None,
     cut: bool = False,
     heads: tuple[tuple[int, int], ...] = (),
+    word_ids: tuple[int, ...] | None = None,
 ) -> np.ndarray:
     """One matrix of a text's attention, float32 `[T, T]`; rows look.
 
@@ -51,6 +53,8 @@ def attention_matrix(
         pair: the second text.
         cut: leaves out what is beyond the last position.
         heads: (layer, head) pairs from 0, for "chosen".
+        word_ids: T, for "max": makes it one of words, `[W, W]`, each head's pieces
+            put together first; see `group_words`.
 
     Raises:
         TextError: empty, or too long while `cut` is false.
@@ -63,6 +67,9 @@ def attention_matrix(
         return _attention(trace)[layer, head]
     if method == "chosen":
         return _mean_of_chosen(_attention(trace), heads).astype("float32")
+    if method == "max" and word_ids is not None:
+        groups = group_words(np.array(word_ids), trace.tokenized.token_type_ids)
+        return _max_of_words(_attention(trace), groups).astype("float32")
     return _combined(model, trace, method, layer).astype("float32")
 
 
@@ -228,6 +235,12 @@ def _mean_of_chosen(
     for place in heads:
         chosen[place] = True
     return mean_of_heads(attention, chosen)
+
+
+def _max_of_words(attention: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """A layer at a time: all heads of a long text are large."""
+    of_layers = [merge_words(layer, groups).max(axis=0) for layer in attention]
+    return np.asarray(np.max(of_layers, axis=0))
 
 
 def _attention(trace: Trace) -> np.ndarray:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-import keras
 import numpy as np
 
 from bertviz_core.config import BertConfig
+from bertviz_core.experiments.attention_parts import visible_edges
 from bertviz_core.experiments.cause_results import (
     SparsePattern,
     SparsePrediction,
@@ -16,7 +16,6 @@ from bertviz_core.experiments.cause_results import (
 from bertviz_core.experiments.targets import ask
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
-from bertviz_core.model.sparse import pattern_edges
 
 
 def predict_sparsely(
@@ -51,7 +50,7 @@ def predict_sparsely(
     """
     question = ask(explorer, text, target, pair, cut)
     num_tokens = question.tokenized.num_tokens
-    own = own_edges(explorer.config, num_tokens)
+    own = visible_edges(explorer.config, num_tokens)
     imposed = edges_of(pattern, explorer.config, num_tokens)
     before, found = question.run(also=("attention_probs",))
     mask = imposed.astype("int32")[None, None]  # [1, 1, Q, K]
@@ -82,13 +81,4 @@ def edges_of(pattern: SparsePattern, config: BertConfig, num_tokens: int) -> np.
         sparse_stride=pattern.stride,
         sparse_global=pattern.num_global,
     )
-    return own_edges(sparse, num_tokens)
-
-
-def own_edges(config: BertConfig, num_tokens: int) -> np.ndarray:
-    """The edges that a model has by itself, bool `[T, T]`; rows look."""
-    positions = np.arange(num_tokens, dtype="int32")[None]
-    edges = pattern_edges(config, keras.ops.convert_to_tensor(positions))
-    if edges is None:
-        return np.ones((num_tokens, num_tokens), bool)
-    return keras.ops.convert_to_numpy(edges)[0].astype(bool)
+    return visible_edges(sparse, num_tokens)

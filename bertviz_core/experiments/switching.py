@@ -8,13 +8,13 @@ import numpy as np
 
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import TextError
+from bertviz_core.experiments.attention_parts import visible_edges
 from bertviz_core.experiments.cause_results import (
     Edge,
     SwitchedPrediction,
     Switches,
     Target,
 )
-from bertviz_core.experiments.sparsity import own_edges
 from bertviz_core.experiments.targets import ask
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
@@ -127,7 +127,7 @@ def _edge_mask(
         layer = _all_or_one("layer", edge.layer, layers)
         head = _all_or_one("head", edge.head, heads)
         mask[layer, head, edge.from_token, edge.to_token] = 0
-    left = (mask * own_edges(config, num_tokens)).any(axis=-1)
+    left = (mask * visible_edges(config, num_tokens)).any(axis=-1)
     if not left.all():
         token = int(np.argwhere(~left)[0, -1])
         raise TextError(

@@ -15,7 +15,7 @@ HUES = (
 DASHES = ("", "7 3", "2 3")
 _SEQUENTIAL = ("#F1F6FC", "#B5D0EC", "#689ED2", "#2B69AD", "#082A55")
 DIVERGING = ("#9A4A00", "#DA9550", "#FFFFFF", "#74A6D6", "#1A5591")
-_LOG_FLOOR = 1e-4
+_LOG_FLOOR = 1e-4  # one part in ten thousand is the last digit shown
 _STEPS = 48  # colours in the strip of a legend
 
 
@@ -68,20 +68,34 @@ def svg_legend(view: AttentionView, y: float, unit: str, top: float) -> str:
         unit: what a number is.
         top: the value at the end.
     """
-    is_difference = view.is_difference
+    end = view.words["row_top"] if view.scale == "row" else f"{top:.3g}"
+    floor = f"≤ {_LOG_FLOOR * top:.3g}" if view.scale == "log" else "0"
+    key = "legend_difference" if view.is_difference else "legend_weight"
+    name = view.words[key].format(
+        scale=view.words[f"scale_{view.scale}"],
+        unit=unit,
+    )
+    left = f"−{end}" if view.is_difference else floor
+    return svg_strip((left, end), name, y, view.is_difference)
+
+
+def svg_strip(
+    ends: tuple[str, str], name: str, y: float, is_difference: bool = False
+) -> str:
+    """A strip of all colours, with what stands at its ends and below it.
+
+    Args:
+        ends: of the low end and of the high one, plain text.
+        name: what the colours stand for, plain text.
+        y: of the strip's middle, in pixels; it takes 20 more.
+        is_difference: the colours of numbers that may be negative.
+    """
     low = -1.0 if is_difference else 0.0
     cells = "".join(
         f'<rect x="{140 + 2 * step}" y="{y - 6:g}" width="2" height="12" '
         f'fill="{color_name(low + (1 - low) * step / (_STEPS - 1), is_difference)}"/>'
         for step in range(_STEPS)
     )
-    end = view.words["row_top"] if view.scale == "row" else f"{top:.3g}"
-    floor = f"≤ {_LOG_FLOOR * top:.3g}" if view.scale == "log" else "0"
-    key = "legend_difference" if is_difference else "legend_weight"
-    name = view.words[key].format(
-        scale=view.words[f"scale_{view.scale}"],
-        unit=unit,
-    )
-    left = f"−{end}" if is_difference else floor
-    ends = svg_text(left, 136, y, "end") + svg_text(end, 242, y)
-    return cells + ends + svg_text(name, 140, y + 20)
+    left, right = ends
+    said = svg_text(left, 136, y, "end") + svg_text(right, 242, y)
+    return cells + said + svg_text(name, 140, y + 20)

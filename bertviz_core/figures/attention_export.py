@@ -12,7 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from bertviz_core.figures.attention_thumbnails import StrongestLinks
-from bertviz_core.figures.attention_view import AttentionView, view_payload
+from bertviz_core.figures.attention_view import (
+    AttentionView,
+    HeadMap,
+    map_payload,
+    view_payload,
+)
 from bertviz_core.figures.component_files import component_script, component_style
 
 Columns = dict[str, list[str] | list[int] | list[float]]
@@ -44,29 +49,37 @@ showAlone(document.getElementById('view'), bytes)
 
 
 def attention_html(
-    view: AttentionView,
+    view: AttentionView | HeadMap,
     title: str,
     language: str = "en",
     attention_probs: np.ndarray | None = None,
+    description: str = "",
 ) -> bytes:
     """Writes the interactive component as one file that needs no network.
 
     Args:
-        view: what it shows first.
+        view: what it shows first, or a map, which is all there.
         title: of the page, the sentence for instance.
         language: of the words, for screen readers.
         attention_probs: float `[L, N, T, T]`, so that every head can be chosen in the
             file (9 MB for BERT-base and 128 tokens). Without it the shown head stays.
+        description: what is shown, below the title; plain text.
     """
-    payload = base64.b64encode(view_payload(view, attention_probs=attention_probs))
+    payload = base64.b64encode(
+        map_payload(view)
+        if isinstance(view, HeadMap)
+        else view_payload(view, attention_probs=attention_probs)
+    )
     name = html.escape(title)
+    described = f"<p>{html.escape(description)}</p>" if description else ""
     parts = (
         f'<!doctype html><html lang="{html.escape(language)}"><head>',
         '<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{name}</title><style>{_THEME}{component_style('attention')}</style></head>",
-        f'<body><h1 style="font-size:1.25rem">{name}</h1><main id="view"></main>',
+        f'<body><h1 style="font-size:1.25rem">{name}</h1>{described}',
+        '<main id="view"></main>',
         f'<script type="text/plain" id="payload">{payload.decode("ascii")}</script>',
         f"<script>{component_script('attention')}{_START}</script></body></html>",
     )

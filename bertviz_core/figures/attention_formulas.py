@@ -42,9 +42,10 @@ def attention_formulas(found: PairArithmetic) -> tuple[str, ...]:
     top = float(masked.max())
     power = math.exp(score + found.mask_term - top)
     total = math.fsum(math.exp(float(value) - top) for value in masked)
+    less_top = f"{'-' if top >= 0 else '+'} {abs(top):.4f}"
     steps.append(
-        rf"\alpha = \frac{{e^{{s + m - {top:.4f}}}}}"
-        rf"{{\sum_{{j=1}}^{{{num_keys}}} e^{{s_j + m_j - {top:.4f}}}}} = "
+        rf"\alpha = \frac{{e^{{s + m {less_top}}}}}"
+        rf"{{\sum_{{j=1}}^{{{num_keys}}} e^{{s_j + m_j {less_top}}}}} = "
         rf"\frac{{{power:.4f}}}{{{total:.4f}}} = {found.prob:.6f}"
     )
     own, whole = (math.hypot(*vector) for vector in (found.weighted, found.output))

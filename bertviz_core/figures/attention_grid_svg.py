@@ -1,4 +1,4 @@
-"""All heads as one SVG: each thumbnail is a small picture of its own pixels.
+"""All heads as one SVG: a number each, or a thumbnail, a picture of its own pixels.
 
 L layers, N heads. A path for each of 147 thousand pixels would take many megabytes.
 """
@@ -12,14 +12,21 @@ import zlib
 
 import numpy as np
 
-from bertviz_core.figures.attention_colors import color_rgb, on_scale, svg_legend
+from bertviz_core.figures.attention_colors import (
+    color_name,
+    color_rgb,
+    on_scale,
+    svg_legend,
+    svg_strip,
+)
 from bertviz_core.figures.attention_svg import CAPTION_LINE, LEAST_WIDTH, caption
 from bertviz_core.figures.attention_thumbnails import thumbnail_values
-from bertviz_core.figures.attention_view import AttentionView
-from bertviz_core.figures.svg import escaped, svg_document, svg_text
+from bertviz_core.figures.attention_view import AttentionView, HeadMap
+from bertviz_core.figures.svg import INK, PAPER, escaped, svg_document, svg_text
 
 _CELL, _GAP, _LABEL = 46, 4, 30  # pixels
 _LEVELS = 64  # colours
+_LEAST_SIGNED = 0.1  # of the largest magnitude; a paler cell has no sign
 
 
 def grid_svg(view: AttentionView) -> str:
@@ -34,15 +41,10 @@ def grid_svg(view: AttentionView) -> str:
     num_layers, num_heads = view.thumbnails.shape[:2]
     values = thumbnail_values(view.thumbnails)
     side = _CELL - _GAP
-    parts = [
-        svg_text(str(i + 1), _LABEL + (i + 0.5) * _CELL, _LABEL - 12, "middle")
-        for i in range(num_heads)
-    ]
+    parts = _numbers(num_layers, num_heads)
     for layer in range(num_layers):
-        y = _LABEL + layer * _CELL
-        parts.append(svg_text(str(layer + 1), _LABEL - 8, y + side / 2, "end"))
         for head in range(num_heads):
-            x = _LABEL + head * _CELL
+            x, y = _corner(layer, head)
             name = view.words["head_name"].format(layer=layer + 1, head=head + 1)
             picture = _thumbnail_png(values[layer, head], view.scale)
             parts.append(
@@ -56,14 +58,85 @@ def grid_svg(view: AttentionView) -> str:
                 view.head,
             )
             parts.append(_frame(x, y, side, is_chosen))
-    title = view.words["grid_title"]
     bottom = _LABEL + num_layers * _CELL + 18
     parts.append(svg_legend(view, bottom, view.words["unit_weight"], 1.0))
-    said = [title, *view.measured.filters]
-    parts += caption(said, bottom + 44)
+    said = [view.words["grid_title"], *view.measured.filters]
+    return _document(num_heads, bottom, said, parts)
+
+
+def head_map_svg(head_map: HeadMap) -> str:
+    """Draws one number for every head, as the screen does: a colour, and its sign.
+
+    Each cell says its number; that of the chosen head stands below as well.
+
+    Args:
+        head_map: its `map_title` is the title, its `legend_map` names the numbers.
+    """
+    values, words = head_map.values, head_map.words
+    num_layers, num_heads = values.shape
+    is_difference = head_map.is_difference
+    places = on_scale(values, "linear", head_map.limit)
+    parts = _numbers(num_layers, num_heads)
+    said = [words["map_title"]]
+    for (layer, head), value in np.ndenumerate(values):
+        sign = ("−" if value < 0 else "+") if is_difference else ""
+        name = words["map_cell"].format(
+            layer=layer + 1, head=head + 1, value=f"{sign}{abs(value):.4f}"
+        )
+        x, y = _corner(layer, head)
+        parts.append(_number(x, y, float(places[layer, head]), sign, name))
+        is_chosen = (layer, head) == (head_map.layer, head_map.head)
+        parts.append(_frame(x, y, _CELL - _GAP, is_chosen))
+        if is_chosen:
+            said.append(name)
+    bottom = _LABEL + num_layers * _CELL + 18
+    end = f"{head_map.limit:.3g}"
+    ends = (f"−{end}", f"+{end}") if is_difference else ("0", end)
+    legend = words["legend_map"].format(scale=words["scale_linear"])
+    parts.append(svg_strip(ends, legend, bottom, is_difference))
+    return _document(num_heads, bottom, said, parts)
+
+
+def _number(x: float, y: float, place: float, sign: str, name: str) -> str:
+    """A cell with its name, and with its sign where it is large enough for one."""
+    side = _CELL - _GAP
+    cell = (
+        f'<rect x="{x}" y="{y}" width="{side}" height="{side}" '
+        f'fill="{color_name(place, bool(sign))}"><title>{escaped(name)}</title></rect>'
+    )
+    if not sign or abs(place) < _LEAST_SIGNED:
+        return cell
+    ink = INK if _is_light(color_rgb(place, True)) else PAPER
+    drawn = svg_text(sign, x + side / 2, y + side / 2, "middle")
+    return f'{cell}<g fill="{ink}">{drawn}</g>'
+
+
+def _corner(layer: int, head: int) -> tuple[int, int]:
+    return _LABEL + head * _CELL, _LABEL + layer * _CELL
+
+
+def _numbers(num_layers: int, num_heads: int) -> list[str]:
+    """Of the layers, at the left, and of the heads, above."""
+    heads, layers = range(num_heads), range(num_layers)
+    columns = [_LABEL + (head + 0.5) * _CELL for head in heads]
+    rows = [_corner(layer, 0)[1] + (_CELL - _GAP) / 2 for layer in layers]
+    return [
+        *(svg_text(str(i + 1), columns[i], _LABEL - 12, "middle") for i in heads),
+        *(svg_text(str(i + 1), _LABEL - 8, rows[i], "end") for i in layers),
+    ]
+
+
+def _document(num_heads: int, bottom: float, said: list[str], parts: list[str]) -> str:
+    """The first of what is said is the title."""
+    lines = caption(said, bottom + 44)
     width = max(_LABEL + num_heads * _CELL + 4, LEAST_WIDTH)
     height = bottom + 44 + len(said) * CAPTION_LINE
-    return svg_document(width, height, title, parts)
+    return svg_document(width, height, said[0], [*parts, *lines])
+
+
+def _is_light(color: tuple[int, int, int]) -> bool:
+    """As `luminance` in colors.js."""
+    return float(np.dot((0.299, 0.587, 0.114), color)) > 255 / 2
 
 
 def _frame(x: float, y: float, side: float, is_chosen: bool) -> str:

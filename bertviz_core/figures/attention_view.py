@@ -53,7 +53,8 @@ class AttentionView(FrozenArrays):
         segments: int `[T]`; 0 first text, 1 second.
         thumbnails: uint8 `[L, N, h, w]`, from `grid_thumbnails`.
         matrix: float32 `[T, T]`, the shown head.
-        words: texts of the interface; `locales/…/attention_view.json`.
+        words: texts of the interface: those of `locales/…/attention_view.json`, and
+            `list_comma` of `app.json`.
         layer, head: the shown head, from 0; the screen counts from 1.
         links: of the shown layer, for lines of several heads; `None` leaves the
             lines to the shown head.
@@ -169,22 +170,35 @@ class HeadMap(FrozenArrays):
 
     Args:
         values: float `[L, N]`.
-        words: texts of the interface.
-        layer, head: the chosen head, from 0.
+        words: texts of the interface, see `AttentionView`.
+        layer, head: the chosen head, from 0; both `None` where it is none of these.
         is_difference: values may be negative; diverging colours, up to the largest
             magnitude. Otherwise values lie in [0, 1].
+
+    Raises:
+        ValueError: no numbers, or none for the chosen head.
     """
 
     values: np.ndarray
     words: Mapping[str, str]
-    layer: int = 0
-    head: int = 0
+    layer: int | None = 0
+    head: int | None = 0
     is_difference: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.values.ndim != 2 or not self.values.size:
             raise ValueError(f"`values` must be [L, N]. Received: {self.values.shape}.")
+        place = (self.layer, self.head)
+        is_inside = all(
+            index is not None and 0 <= index < size
+            for index, size in zip(place, self.values.shape, strict=True)
+        )
+        if not is_inside and place != (None, None):
+            raise ValueError(
+                f"`layer` and `head` must be of the {self.values.shape} values, or "
+                f"both `None`. Received: {place}."
+            )
 
     @property
     def limit(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import dataclass, field
 
@@ -20,8 +21,10 @@ from pages.ui.attention import pictures
 from pages.ui.attention.controls import CANVAS, METHODS, View
 from pages.ui.attention.downloads import every_head
 from pages.ui.engine import client
+from pages.ui.markdown import spoken
 from pages.ui.text_pair import Texts
 from tests.app.test_attention import TEXT, open_page
+from tests.app.test_attention_questions import opened
 
 CAT = 6  # [CLS] the dog chase ##d the cat
 
@@ -131,6 +134,25 @@ def test_lengths_have_their_unit_and_a_scale_of_their_own(drawn):
     assert "nothing below 50% of the largest" in drawn.last.measured.filters
 
 
+def test_the_maximum_of_words_is_a_weight_that_a_head_gives_to_a_word(drawn):
+    open_page(attention_method="max", attention_merge_words="true")
+    trace = client().trace(DEFAULT_MODEL, TEXT, cut=True, parts=("attention_probs",))
+    options = AttentionOptions(merge_words=True)
+    words = [
+        show_attention(head, trace.tokenized, options).values
+        for head in np.concatenate(trace.attention_probs)
+    ]
+    assert len(words[0]) < trace.tokenized.num_tokens
+    np.testing.assert_allclose(drawn.last.matrix, np.max(words, axis=0), atol=1e-6)
+    assert drawn.last.top == 1
+
+
+def test_lengths_of_words_are_said_to_be_sums(drawn):
+    open_page(attention_method="norms", attention_merge_words="true")
+    (said,) = drawn.last.measured.filters
+    assert "lengths added up" in said
+
+
 def test_the_head_in_the_frame_can_be_chosen_while_many_are_shown(drawn):
     app = open_page(attention_method="rollout")
     drawn.choose(app, chosenAt=1000)
@@ -152,6 +174,15 @@ def test_what_is_saved_is_drawn_as_on_the_screen(drawn):
     app.selectbox(key="attention_layer").set_value(2).run()
     # The heads were of the other layer; the rest is the visitor's.
     assert (drawn.last.scale, drawn.last.heads) == ("log", ())
+
+
+def test_added_heads_stay_with_the_head_that_they_were_added_to(drawn):
+    app = open_page()
+    drawn.choose(app, heads=[0, 3])
+    app.toggle(key="attention_hide_special").set_value(True).run()
+    assert drawn.last.heads == (0, 3)
+    app.selectbox(key="attention_head").set_value(6).run()
+    assert (drawn.last.head, drawn.last.heads) == (5, ())
 
 
 def test_nonsense_from_a_browser_is_not_drawn(drawn):
@@ -178,6 +209,75 @@ def test_filters_reach_the_grid_the_lines_and_the_saved_heads(drawn):
     asked = View("head", 0, 0, options)
     heads = every_head(view, DEFAULT_MODEL, Texts(TEXT, None), trace.tokenized, asked)
     np.testing.assert_array_equal(heads, expected.astype("float32"))
+
+
+def test_the_heads_of_a_long_text_are_not_saved_however_few_its_words(
+    drawn, monkeypatch
+):
+    open_page(attention_merge_words="true")
+    read = client().tokenize(DEFAULT_MODEL, TEXT)
+    size = len(drawn.last.tokens)
+    assert size < read.num_tokens
+    monkeypatch.setattr("pages.ui.attention.downloads._MOST_SAVED", size)
+    asked = []
+    monkeypatch.setattr(
+        "pages.ui.attention.downloads.all_attention", lambda *of: asked.append(of)
+    )
+    view = View("head", 0, 0, AttentionOptions(merge_words=True))
+    heads = every_head(drawn.last, DEFAULT_MODEL, Texts(TEXT, None), read, view)
+    assert heads is None
+    assert not asked
+
+
+@pytest.fixture
+def saved(monkeypatch):
+    """What makes the files of a page, by their names; a click has no session."""
+    files = {}
+
+    def keep(label, data, *, file_name, **rest):
+        files[file_name] = data
+
+    monkeypatch.setattr("streamlit.download_button", keep)
+    return files
+
+
+@pytest.mark.parametrize(
+    ("language", "names", "cells", "heads"),
+    [
+        (
+            "English",
+            ("attention.csv", "attention_heads.csv"),
+            "shown,layer,head,from_number,from,to_number,to,unit,value",
+            "layer,head,from_number,from,to_number,to,weight",
+        ),
+        (
+            "中文",
+            ("注意力.csv", "注意力_全部头.csv"),
+            "显示内容,层,头,从（序号）,从,到（序号）,到,单位,数值",
+            "层,头,从（序号）,从,到（序号）,到,权重",
+        ),
+    ],
+)
+def test_the_columns_of_a_table_are_named_in_the_language_of_the_page(
+    drawn, saved, language, names, cells, heads
+):
+    opened("profile", {"attention_downloads": True}, lang=language)
+    tables = [saved[name]().decode("utf-8-sig") for name in names]
+    assert [table.splitlines()[0] for table in tables] == [cells, heads]
+
+
+def test_a_map_is_saved_with_what_it_says(saved, monkeypatch):
+    monkeypatch.setattr("pages.ui.attention.maps._SHORT_WORK", 0)
+    app = opened("maps", {"attention_map_estimate_downloads": True})
+    name = "attention_map_estimate"
+    assert saved.keys() == {f"{name}.{kind}" for kind in ("csv", "svg", "html")}
+    title = "What each head causes: a quick estimate"
+    assert f"<title>{title}</title>" in saved[f"{name}.svg"]().decode()
+    assert f"<title>{title}</title>" in saved[f"{name}.html"]().decode()
+    (told,) = [one.value for one in app.caption if "one backward pass" in one.value]
+    assert html.escape(spoken(told)) in saved[f"{name}.html"]().decode()
+    header = saved[f"{name}.csv"]().decode("utf-8-sig").splitlines()[0]
+    assert header == "layer,head,change of the probability"
 
 
 def test_words_of_several_pieces_have_a_bar(drawn):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -199,6 +200,85 @@ def test_an_estimate_comes_first_where_the_exact_map_takes_long(
         assert "What each head causes: exact" in said(finished(app))
     agreement = [metric.label for metric in app.metric]
     assert "Do heads that look more also cause more?" in agreement
+
+
+@pytest.mark.parametrize(
+    ("deltas", "expected"),
+    [
+        ([0.05, -0.01, 0.2, 0.0], "Head 1·2 helps it most"),
+        ([0.05, 0.01, 0.2, 0.0], "No head helps it"),
+    ],
+)
+def test_a_head_helps_only_where_the_answer_falls_without_it(
+    monkeypatch, deltas, expected
+):
+    config = client().describe_model(DEFAULT_MODEL).config
+    found = SimpleNamespace(
+        deltas=np.zeros((config["num_hidden_layers"], config["num_attention_heads"]))
+    )
+    found.deltas[0, : len(deltas)] = deltas
+    monkeypatch.setattr("pages.ui.attention.maps.ask_job", lambda *_, **__: found)
+    text = said(ask("maps"))
+    assert expected in text
+    assert ("head 1·3, +20.00 points" in text) == ("No head" in expected)
+
+
+def test_the_strongest_estimate_is_the_largest_whatever_its_sign(monkeypatch):
+    found = SimpleNamespace(estimated_deltas=np.array([[0.05, -0.01], [0.0, 0.02]]))
+    monkeypatch.setattr("pages.ui.attention.maps.estimate_heads", lambda *_: found)
+    monkeypatch.setattr("pages.ui.attention.maps._SHORT_WORK", 0)
+    assert "Strongest: head 1·1, +5.00 points" in said(ask("maps"))
+
+
+def test_the_halves_of_layers_have_a_button_and_an_amount_of_work_of_their_own(
+    monkeypatch,
+):
+    config = client().describe_model(DEFAULT_MODEL).config
+    layers, heads, hidden = (
+        int(config[name])
+        for name in ("num_hidden_layers", "num_attention_heads", "hidden_size")
+    )
+    tokens = client().tokenize(DEFAULT_MODEL, TEXT).num_tokens
+    of_one = layers**2 / 2 * tokens * 24 * hidden**2  # a variant of every layer
+    assert heads > 4
+    monkeypatch.setattr("pages.ui.attention.maps._SHORT_WORK", 4 * of_one)
+    starts = {
+        kind: [
+            button.label
+            for button in ask("maps", attention_map_kind=kind).button
+            if button.key.endswith("_start")
+        ]
+        for kind in ("heads", "parts")
+    }
+    all_heads = f"Switch off all {layers * heads} heads, one after the other"
+    assert starts == {"heads": [all_heads], "parts": []}
+    monkeypatch.setattr("pages.ui.attention.maps._SHORT_WORK", 0)
+    app = ask("maps", attention_map_kind="parts")
+    (start,) = [one for one in app.button if one.key.endswith("_start")]
+    assert start.label.startswith(f"Switch off the halves of all {layers} layers")
+
+
+@pytest.mark.parametrize(
+    ("layer", "head", "place"), [("1", "2", (0, 1)), ("4", "1", (None, None))]
+)
+def test_a_map_has_no_frame_for_a_head_that_the_other_model_lacks(
+    monkeypatch, layer, head, place
+):
+    drawn = []
+    monkeypatch.setattr(
+        "pages.ui.attention.maps.clickable_map", lambda one, *_: drawn.append(one)
+    )
+    app = ask(
+        "compare",
+        {"uploaded_models": (ModelEntry(str(HF), "tiny", "upload"),)},
+        attention_text="ab cab",
+        attention_compare="model",
+        attention_layer=layer,
+        attention_head=head,
+    )
+    app.selectbox(key="attention_compared_model").set_value(str(HF)).run()
+    assert not app.exception
+    assert (drawn[-1].layer, drawn[-1].head) == place
 
 
 @pytest.fixture(scope="module")

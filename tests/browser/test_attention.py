@@ -97,6 +97,25 @@ def test_the_views_are_saved_as_files_that_ask_nobody(visit, tmp_path):
     assert "default-src 'none'" in path.read_text("utf-8")
 
 
+def test_a_map_is_saved_as_a_picture_a_table_and_a_page(visit):
+    page, _ = open_page(visit, "?attention_panel=maps")
+    key = "attention_map_mass"
+    page.locator(f".st-key-{key}_downloads").get_by_role("button").first.click()
+    for name, ending, start in (
+        ("Map (SVG)", "svg", "<svg"),
+        ("Table (CSV)", "csv", "\ufefflayer,head,attention to words"),
+        ("works without a network", "html", "<!doctype html>"),
+    ):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=name).click()
+        assert download.value.suggested_filename == f"{key}.{ending}"
+        assert download.value.path().read_text("utf-8").startswith(start)
+    page.keyboard.press("Escape")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save PNG").last.click()
+    assert download.value.suggested_filename == f"{key}.png"
+
+
 def test_the_longest_text_is_usable_and_cut_with_a_sentence(visit):
     page, view = open_page(visit, "?attention_text=" + "+".join(["the cat sat"] * 180))
     click_head(view, 2, 3, NUM_HEADS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from io import BytesIO
 
@@ -12,8 +11,9 @@ from playwright.sync_api import expect
 
 from bertviz_core.figures.attention_export import attention_html
 from bertviz_core.figures.attention_thumbnails import grid_thumbnails
-from bertviz_core.figures.attention_view import AttentionView, token_kinds
+from bertviz_core.figures.attention_view import AttentionView, HeadMap, token_kinds
 from bertviz_core.figures.component_files import component_script
+from tests.attention_words import component_words
 from tests.browser.conftest import ROOT, overflow, running_server, settle
 
 pytestmark = pytest.mark.browser
@@ -226,6 +226,34 @@ def test_heads_are_added_to_the_lines(show):
     assert len(set(hues)) == 12
 
 
+def test_lines_follow_the_grid_after_heads_were_added(show):
+    page, view = show()
+    chip = view.get_by_role("button", name="Show head 4")
+    pressed = view.locator(".chip[aria-pressed=true]")
+    for shown in (["1", "4"], ["1"]):  # added, and taken away again
+        chip.click()
+        expect(pressed).to_have_text(shown)
+    click_head(view, 1, 6)
+    expect(view.locator("h4", has_text="Lines: layer 1, head 6")).to_be_visible()
+    chip.click()
+    expect(pressed).to_have_text(["4", "6"])
+    click_head(view, 1, 8)
+    expect(view.locator("h4", has_text="Lines: layer 1, head 8")).to_be_visible()
+    expect(pressed).to_have_text(["8"])
+    expect(look_line(page)).to_contain_text("heads=()")
+
+
+def test_lines_follow_the_head_that_the_page_chooses(show):
+    page, view = show()
+    click_head(view, 7, 1)
+    expect(view.locator("h4", has_text="Lines: layer 7, head 1")).to_be_visible()
+    view.get_by_role("button", name="Show head 4").click()
+    expect(look_line(page)).to_contain_text("heads=(0, 3)")
+    page.get_by_role("button", name="Choose").click()
+    expect(view.locator("h4", has_text="Lines: layer 7, head 5")).to_be_visible()
+    expect(view.locator(".chip[aria-pressed=true]")).to_have_text(["5"])
+
+
 def test_scale_and_threshold_change_the_picture_and_the_legend(show):
     page, view = show()
     before = view.locator("canvas.heat").evaluate("canvas => canvas.toDataURL()")
@@ -258,6 +286,41 @@ def test_chinese_is_upright_between_two_rows(show):
     assert overflow(page) <= 0
     view.get_by_role("button", name="词元竖排").click()
     expect(view.get_by_role("button", name="词元横排")).to_be_visible()
+
+
+# What is written on each canvas, with the angle of its letters in degrees.
+RECORD_TEXTS = """() => {
+  window.written = []
+  const write = CanvasRenderingContext2D.prototype.fillText
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    const { a, b } = this.getTransform()
+    const angle = Math.round((Math.atan2(b, a) * 180) / Math.PI)
+    window.written.push([this.canvas.className, text, angle, x, y])
+    write.call(this, text, x, y)
+  }
+}"""
+
+
+def test_words_of_several_chinese_characters_stand_upright_letter_by_letter(show):
+    page, view = show("?text=words")
+    page.evaluate(RECORD_TEXTS)
+    view.locator("canvas.heat").hover(position=cell_position(view, 1, 1, 5))
+    expect(status(view)).to_contain_text("今天 → 今天")
+    written = page.evaluate("window.written")
+    in_lines = [rest for canvas, *rest in written if canvas == "lines"]
+    assert {(text, angle) for text, angle, *_ in in_lines} == {
+        *(("今", 0), ("天", 0), ("气", 0), ("好", 0)),
+        *(("◆[CLS]", -90), ("◆[SEP]", -90)),
+    }
+    below = {(x, y) for text, _, x, y in in_lines if text == "今"}
+    assert len(below) == 2  # at both sides
+    letters = {(x, y) for text, _, x, y in in_lines if text == "天"}
+    for x, y in below:
+        assert any(x == other and 0 < lower - y < 20 for other, lower in letters)
+    # In the heatmap, rows have their names from left to right.
+    in_heat = {(text, angle) for canvas, text, angle, *_ in written if canvas == "heat"}
+    assert {("今天", 0), ("今", 0), ("天", 0), ("◆[CLS]", -90)} <= in_heat
+    assert ("今天", -90) not in in_heat
 
 
 def test_one_token_and_one_head_are_enough(show):
@@ -313,6 +376,21 @@ def test_the_picture_holds_what_is_scrolled_out_of_sight(show):
     picture = saved.value.path().read_bytes()
     height = int.from_bytes(picture[20:24], "big")
     assert height >= 2 * 128 * (LINES_ROW + 13)
+    expect(view.locator(".save-note")).to_be_hidden()
+
+
+def test_a_picture_that_is_smaller_than_the_screen_is_said_to_be(show):
+    page, view = show("?text=long")
+    with page.expect_download() as saved:
+        view.get_by_role("button", name="Save PNG").click()
+    picture = saved.value.path().read_bytes()
+    width = int.from_bytes(picture[16:20], "big")
+    on_screen = view.locator(".heat-box .space").bounding_box()["width"] + 2 * 16
+    percent = int(100 * width / on_screen)
+    assert percent < 100, "nothing to say"
+    note = view.locator(".save-note")
+    expect(note).to_contain_text(re.compile(f"saved at ({percent}|{percent + 1}) % of"))
+    expect(note).to_have_role("status")
 
 
 def test_what_the_visitor_changes_stays_when_the_page_answers(show):
@@ -456,6 +534,23 @@ def test_fullwidth_signs_count_as_chinese(show):
         assert found is is_wide, text
 
 
+def test_equal_weights_share_the_better_rank_and_differences_count_by_size(show):
+    page, _ = show()
+    script = component_script("attention")
+    for row, ranks in (
+        ([0.2, 0.5, 0.2, 0.1], [2, 1, 2, 4]),
+        ([0.25, -0.5, 0.0, -0.25], [2, 1, 4, 2]),
+    ):
+        found = page.evaluate(
+            f"""(row) => {{ {script}
+              const data = {{ numTokens: row.length, arrays: {{ matrix: row }} }}
+              return row.map((_, to) => rankInRow(data, 0, to))
+            }}""",
+            row,
+        )
+        assert found == ranks
+
+
 def test_another_head_of_128_tokens_is_there_soon(show):
     _, view = show("?text=middle")
     times = []
@@ -482,19 +577,15 @@ def test_a_map_of_heads_is_chosen_from_and_read(show):
     expect(status(view)).to_contain_text(re.compile(r"Layer 1, head 1: [+−]0\.\d{4}"))
     click_head(view, 3, 7)
     expect(selection_line(page).nth(1)).to_contain_text("layer=2, head=6")
+    expect(status(view)).to_contain_text("Layer 3, head 7: ")
     expect(view.locator(".legend")).to_contain_text("may be negative")
-
-
-def component_words():
-    file = ROOT / "assets/locales/en/attention_view.json"
-    return {**json.loads(file.read_text("utf-8")), "list_comma": ", "}
 
 
 def test_a_saved_file_works_without_a_network(new_page, tmp_path):
     probs = np.random.default_rng(2).random((2, 3, 4, 4), np.float32)
     probs /= probs.sum(-1, keepdims=True)
     tokens = ("[CLS]", "<b>", "</script>", "猫")
-    words = component_words()
+    words = component_words("en")
     view = AttentionView(
         *(tokens, token_kinds(tokens), np.zeros(4, int), grid_thumbnails(probs)),
         *(probs[0, 0], words),
@@ -522,7 +613,7 @@ def test_a_saved_file_works_without_a_network(new_page, tmp_path):
 
 def test_a_saved_file_says_which_heads_it_does_not_hold(new_page, tmp_path):
     probs = np.full((2, 3, 4, 4), 0.25, np.float32)
-    words = component_words()
+    words = component_words("en")
     tokens = ("a", "b", "c", "d")
     view = AttentionView(
         *(tokens, token_kinds(tokens), np.zeros(4, int), grid_thumbnails(probs)),
@@ -539,6 +630,32 @@ def test_a_saved_file_says_which_heads_it_does_not_hold(new_page, tmp_path):
     )
     expect(shown).to_have_attribute("data-layer", "1")
     expect(shown).to_have_attribute("aria-busy", "false")
+
+
+def test_a_saved_map_is_read_and_chosen_from_without_a_network(new_page, tmp_path):
+    values = np.array([[0.1, -0.4, 0.02], [0.0, 0.3, -0.01]])
+    shown = HeadMap(values, component_words("en"), None, None)
+    file = tmp_path / "map.html"
+    file.write_bytes(attention_html(shown, "A map", description="What it shows"))
+    page = new_page(base="file:")
+    page.context.set_offline(True)
+    page.goto(file.as_uri())
+    view = page.locator(".attention")
+    expect(page.get_by_text("What it shows")).to_be_visible()
+    expect(status(view)).to_contain_text("not on this map")
+    expect(view).to_have_attribute("data-layer", "")
+    view.locator("canvas.grid").focus()
+    page.keyboard.press("ArrowDown")
+    expect(status(view)).to_have_text("Layer 1, head 1: +0.1000")
+    page.keyboard.press("ArrowRight")
+    expect(status(view)).to_have_text("Layer 1, head 2: −0.4000")
+    click_head(view, 2, 3, num_heads=3)
+    expect(view).to_have_attribute("data-layer", "2")
+    expect(status(view)).to_have_text("Layer 2, head 3: −0.0100")
+    expect(view).to_have_attribute("aria-busy", "false")
+    with page.expect_download() as saved:
+        view.get_by_role("button", name="Save PNG").click()
+    assert saved.value.suggested_filename == "attention.png"
 
 
 def test_hovering_the_grid_names_a_head_and_does_not_run_the_page_again(show):

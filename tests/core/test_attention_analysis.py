@@ -2,12 +2,9 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis.attention import (
-    LOG_FLOOR,
     group_words,
     merge_labels,
     merge_words,
-    rank_in_row,
-    scale_for_display,
     segment_tokens,
     select_tokens,
     share_of_row,
@@ -148,41 +145,3 @@ def test_labels_of_words_lose_the_signs_between_their_pieces_only():
 def test_groups_that_do_not_number_words_are_refused(groups):
     with pytest.raises(ValueError, match="groups"):
         merge_words(random_attention(3, 3), np.array(groups))
-
-
-def test_equal_weights_share_the_better_rank():
-    weights = np.array([[0.2, 0.5, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
-    assert rank_in_row(weights).tolist() == [[2, 1, 2, 4], [4, 3, 2, 1]]
-
-
-def test_a_rank_counts_the_larger_weights_of_its_row():
-    weights = np.random.default_rng(4).integers(0, 5, (2, 3, 6, 7)) / 10
-    ranks = rank_in_row(weights)
-    for place in np.ndindex(weights.shape):
-        row = weights[place[:-1]]
-        assert ranks[place] == 1 + (row > weights[place]).sum()
-
-
-def test_the_linear_scale_shows_probabilities_as_they_are():
-    np.testing.assert_array_equal(scale_for_display(ROW), ROW)
-    np.testing.assert_allclose(
-        scale_for_display(ROW, top=0.2), [[0.5, 1, 0.25, 1, 1]], atol=1e-12
-    )
-
-
-def test_the_log_scale_shows_equal_ratios_as_equal_steps():
-    row = np.array([[1.0, 0.1, 0.01, LOG_FLOOR, 0.0]])
-    np.testing.assert_allclose(
-        scale_for_display(row, "log"), [[1, 0.75, 0.5, 0, 0]], atol=1e-12
-    )
-
-
-def test_the_row_scale_shows_the_largest_of_each_row_as_full():
-    rows = np.array([[0.1, 0.2], [0.0, 0.0]])
-    assert scale_for_display(rows, "row").tolist() == [[0.5, 1.0], [0.0, 0.0]]
-
-
-@pytest.mark.parametrize("arguments", [("cube",), ("log", 0.0), ("linear", -1.0)])
-def test_an_unknown_scale_or_an_empty_range_is_refused(arguments):
-    with pytest.raises(ValueError, match="scale"):
-        scale_for_display(ROW, *arguments)

@@ -13,11 +13,22 @@ from bertviz_core.figures.attention_export import (
     attention_html,
     grid_columns,
 )
-from bertviz_core.figures.attention_grid_svg import grid_svg
+from bertviz_core.figures.attention_grid_svg import grid_svg, head_map_svg
 from bertviz_core.figures.attention_svg import heatmap_svg, lines_svg
 from bertviz_core.figures.attention_thumbnails import strongest_links
-from bertviz_core.figures.attention_view import Measure, view_payload
-from tests.core.test_attention_view import NASTY, random_probs, unpacked, view_of
+from bertviz_core.figures.attention_view import (
+    HeadMap,
+    Measure,
+    map_payload,
+    view_payload,
+)
+from tests.core.test_attention_view import (
+    NASTY,
+    WORDS,
+    random_probs,
+    unpacked,
+    view_of,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -41,6 +52,25 @@ def test_a_picture_is_sound_xml_with_its_text_as_text(scale, is_lying):
         assert texts.count('<b>"&') == 2
         assert texts.count("</script>") == 2
         assert any("猫" in text for text in texts)
+
+
+@pytest.mark.parametrize("draw", [heatmap_svg, lines_svg])
+def test_chinese_beside_a_column_is_upright_letter_by_letter(draw):
+    view = view_of(("[CLS]", "今天", "cat"), random_probs(1, 2, 3), is_lying=True)
+    places: dict[str, list[tuple[float, float]]] = {}
+    turned = {}
+    for node in ET.fromstring(draw(view)).iter(f"{SVG}text"):
+        place = float(node.get("x")), float(node.get("y"))
+        places.setdefault(node.text, []).append(place)
+        turned.setdefault(node.text, []).append(
+            "rotate(-90" in node.get("transform", "")
+        )
+    num_columns = {heatmap_svg: 1, lines_svg: 2}[draw]
+    assert turned["今"] == turned["天"] == [False] * num_columns
+    for (x, y), (other, below) in zip(places["今"], places["天"], strict=True):
+        assert (other, below - y) == (x, 13)
+    assert turned["cat"].count(True) == num_columns
+    assert turned.get("今天", []) == [False] * (draw is heatmap_svg)  # its row
 
 
 def test_a_picture_holds_every_cell_in_the_color_of_its_weight():
@@ -231,6 +261,59 @@ def test_the_saved_grid_of_bert_base_is_small():
     probs = random_probs(1, 12, 40).repeat(12, axis=0)
     tokens = tuple(f"token{index}" for index in range(40))
     assert len(grid_svg(view_of(tokens, probs))) <= 1_000_000
+
+
+MAP = np.array([[0.1, -0.4, 0.02], [0.0, 0.3, -0.01]])
+
+
+def test_a_saved_map_has_a_colour_a_sign_and_a_number_for_each_head():
+    words = {**WORDS, "legend_map": "概率的变化", "map_title": "每个头的作用"}
+    drawn = head_map_svg(HeadMap(MAP, words, 1, 1))
+    cells = [
+        (rect.get("fill"), rect.find(f"{SVG}title").text)
+        for rect in ET.fromstring(drawn).iter(f"{SVG}rect")
+        if rect.find(f"{SVG}title") is not None
+    ]
+    assert [name for _, name in cells] == [
+        *("第 1 层第 1 个头：+0.1000", "第 1 层第 2 个头：−0.4000"),
+        *("第 1 层第 3 个头：+0.0200", "第 2 层第 1 个头：+0.0000"),
+        *("第 2 层第 2 个头：+0.3000", "第 2 层第 3 个头：−0.0100"),
+    ]
+    colors = [color for color, _ in cells]
+    assert (colors[1], colors[3]) == ("#9A4A00", "#FFFFFF")  # the end, and nothing
+    texts = texts_of(drawn)
+    assert [text for text in texts if text in ("+", "−")] == ["+", "−", "+"]
+    assert texts[-5:] == [
+        *("−0.4", "+0.4", "概率的变化", "每个头的作用"),
+        "第 2 层第 2 个头：+0.3000",
+    ]
+    assert ET.fromstring(drawn).find(f"{SVG}title").text == "每个头的作用"
+
+
+def frames_of(drawn):
+    rects = ET.fromstring(drawn).iter(f"{SVG}rect")
+    return sum(rect.get("stroke-width") == "3" for rect in rects)
+
+
+def test_a_saved_map_of_shares_ends_at_one_and_may_have_no_chosen_head():
+    words = {**WORDS, "legend_map": "份额"}
+    shares = np.abs(MAP)
+    drawn = head_map_svg(HeadMap(shares, words, None, None, is_difference=False))
+    texts = texts_of(drawn)
+    assert texts[-4:] == ["0", "1", "份额", WORDS["map_title"]]
+    assert "+" not in texts
+    assert frames_of(drawn) == 0
+    assert frames_of(head_map_svg(HeadMap(shares, words, 0, 2, False))) == 1
+
+
+def test_a_saved_page_of_a_map_holds_its_numbers_and_says_what_they_are():
+    shown = HeadMap(MAP, WORDS, 0, 2)
+    page = attention_html(
+        shown, "A map", description="Without <b>any</b> head"
+    ).decode()
+    assert base64.b64encode(map_payload(shown)).decode() in page
+    assert "<p>Without &lt;b&gt;any&lt;/b&gt; head</p>" in page
+    assert "default-src 'none'" in page
 
 
 def test_the_table_of_the_grid_has_where_each_token_looks_most():

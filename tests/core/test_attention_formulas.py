@@ -50,6 +50,17 @@ def test_every_step_ends_in_its_number():
     assert brought.endswith("= 1.2500")
 
 
+@pytest.mark.parametrize("shift", [-900.0, 0.0, 900.0])
+def test_the_largest_score_is_taken_off_with_one_sign(shift):
+    found = arithmetic(np.full(5, shift))
+    largest = float((found.scores + shift).max())
+    softmax = attention_formulas(found)[3]
+    assert "- -" not in softmax
+    taken = re.findall(r"m(?:_j)? ([-+]) ([\d.]+)\}", softmax)
+    shown = [float(number) * {"-": 1, "+": -1}[sign] for sign, number in taken]
+    assert shown == pytest.approx([largest, largest], abs=1e-4)
+
+
 @pytest.mark.parametrize("term", [0.0, -10000.0])
 def test_a_mask_is_always_a_step_of_its_own(term):
     found = arithmetic(np.full(5, term))

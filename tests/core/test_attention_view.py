@@ -1,6 +1,5 @@
 import json
 import struct
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +12,9 @@ from bertviz_core.figures.attention_view import (
     token_kinds,
     view_payload,
 )
+from tests.attention_words import component_words
 
-LOCALES = Path(__file__).parents[2] / "assets" / "locales"
-WORDS = {
-    **json.loads((LOCALES / "zh" / "attention_view.json").read_text("utf-8")),
-    "list_comma": "、",
-}
+WORDS = component_words("zh")
 NASTY = ("[CLS]", '<b>"&', "</script>", "猫\x01", "[MASK]")
 
 
@@ -139,6 +135,15 @@ def test_a_map_of_heads_reaches_to_its_largest_magnitude():
 
 def test_a_map_of_zeros_still_has_a_scale():
     assert HeadMap(np.zeros((2, 3)), WORDS).limit == 1
+
+
+def test_a_map_may_have_no_chosen_head_but_none_that_it_lacks():
+    values = np.zeros((2, 3))
+    header, _ = unpacked(map_payload(HeadMap(values, WORDS, None, None)))
+    assert (header["layer"], header["head"]) == (None, None)
+    for place in ((2, 0), (0, 3), (-1, 0), (None, 0)):
+        with pytest.raises(ValueError, match="both `None`"):
+            HeadMap(values, WORDS, *place)
 
 
 def test_parts_that_do_not_fit_together_are_refused():

@@ -63,6 +63,15 @@ def test_merged_words_keep_rows_that_sum_to_one(matrix, tokenized):
     assert shown.values[1, 0] == pytest.approx((matrix[1, 0] + matrix[2, 0]) / 2)
 
 
+def test_words_that_were_put_together_before_stay_as_they_are(matrix, tokenized):
+    options = AttentionOptions(merge_words=True, hide_special=True)
+    merged = show_attention(matrix, tokenized, AttentionOptions(merge_words=True))
+    shown = show_attention(merged.values, tokenized, options)
+    expected = show_attention(matrix, tokenized, options)
+    np.testing.assert_array_equal(shown.values, expected.values)
+    assert shown.places.labels == expected.places.labels
+
+
 def test_hidden_signs_take_their_weight_with_them(matrix, tokenized):
     shown = show_attention(matrix, tokenized, AttentionOptions(hide_special=True))
     kept = [1, 2, 3, 5, 6]

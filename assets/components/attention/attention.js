@@ -20,12 +20,12 @@ function showAttention(parent, bytes, send) {
 }
 
 /**
- * Shows a payload in a saved file, where nobody answers. It may bring its heads along;
- * without them it stays at what was shown.
+ * Shows a payload in a saved file, where nobody answers. It may bring its heads along,
+ * as a map does; without them it stays at what was shown.
  */
 function showAlone(parent, bytes) {
   const first = readPayload(bytes)
-  first.isFixed = !first.arrays.everyHead
+  first.isFixed = first.mode !== 'map' && !first.arrays.everyHead
   const placeOf = (token) => (token === null ? null : first.firstTokens.indexOf(token))
   const show = (selection) => {
     const { layer, head } = first.isFixed ? first : selection
@@ -104,7 +104,8 @@ function receive(app, data) {
   // A pointer at rest keeps its line, if the line is still there.
   const isGone = state.peek !== null && (isNewText || isNewLayer || !factsOf(data, state.peek))
   if (isGone) state.peek = null
-  if (isNewLayer) state.heads.clear()
+  const isOtherHead = data.head !== before.head && isChosenByPage(before, data)
+  if (isNewLayer || isOtherHead) state.heads.clear()
   if (data.turn >= app.turn) adoptLook(state, before, data)
   if (data.turn >= app.turn || isChosenByPage(before, data)) adoptSelection(app, data)
   writeWords(app)
@@ -174,9 +175,10 @@ function showState(app) {
   const isWaiting = state.layer !== data.layer || state.head !== data.head
   root.setAttribute('aria-busy', String(isWaiting))
   const { from, to } = focusOf(state)
+  const { layer, head } = state.layer === null ? { layer: '', head: '' } : numbersOf(state)
   Object.assign(root.dataset, {
-    layer: state.layer + 1,
-    head: state.head + 1,
+    layer,
+    head,
     from: from ?? '',
     to: to ?? '',
     locked: String(state.locked),

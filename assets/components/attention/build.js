@@ -16,13 +16,17 @@ function buildParts(data) {
   parts.gridTitle = element('h4')
   parts.gridDetails = tableDetails(parts, 'gridSummary', [parts.gridTable])
   parts.save = element('button', { type: 'button', className: 'save' })
+  parts.saveNote = element('p', { className: 'save-note', role: 'status', hidden: true })
   const legend = element('div', { className: 'legend' }, [
     parts.legendLow, parts.legendStrip, parts.legendHigh, parts.legendName,
   ])
   const gridPart = section('grid-part', [parts.gridTitle, parts.gridBox, parts.gridDetails])
   if (data.mode === 'map') {
     parts.root = element('div', { className: 'attention' }, [
-      element('div', { className: 'bar' }, [legend, parts.save]), parts.status, gridPart,
+      element('div', { className: 'bar' }, [legend, parts.save]),
+      parts.saveNote,
+      parts.status,
+      gridPart,
     ])
     return parts
   }
@@ -31,6 +35,7 @@ function buildParts(data) {
     element('div', { className: 'bar' }, [
       parts.scaleLabel, parts.thresholdLabel, legend, parts.layout, parts.save,
     ]),
+    parts.saveNote,
     parts.filters,
     parts.status,
     element('div', { className: 'pair' }, [gridPart, parts.heatPart]),
@@ -93,6 +98,7 @@ function writeWords(app) {
   put('gridTitle', isMap ? 'map_title' : gridTitle(data))
   put('gridSummary', 'as_table')
   put('save', 'save_png')
+  parts.saveNote.hidden = true
   const gridLabel = say(data, isMap ? 'map_alt' : 'grid_alt', {
     layers: data.numLayers, heads: data.numHeads,
   })

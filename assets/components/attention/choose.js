@@ -39,6 +39,8 @@ function chooseHead(app, place, pause = 0) {
   }
   const isSame = place.layer === state.layer && place.head === state.head
   Object.assign(state, { layer: place.layer, head: place.head, gridHover: null })
+  // Heads that were added belong to the head that they were added to.
+  if (!isSame) state.heads.clear()
   // The head in the frame is not what is shown while many are put together.
   if (!isSame || data.isOneHead === false) {
     app.chosenAt = Date.now()
@@ -72,6 +74,8 @@ function unlock(app) {
 function toggleHead(app, head) {
   const shown = new Set(shownHeads(app))
   if (!shown.delete(head)) shown.add(head)
+  // The head in the frame alone is no choice of heads: lines go on following the frame.
+  if (shown.size === 1) shown.delete(app.data.head)
   app.state.heads = shown
   changeLook(app, {})
 }

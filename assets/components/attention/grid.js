@@ -38,8 +38,10 @@ function drawGrid(app, canvas = app.parts.grid, pixelRatio = undefined) {
     }
   }
   if (state.gridHover) outlineHead(context, at, inner, state.gridHover, theme.text, 1.5)
-  outlineHead(context, at, inner, state, theme.background, 4)
-  outlineHead(context, at, inner, state, theme.primary, 2.5)
+  if (state.layer !== null) {
+    outlineHead(context, at, inner, state, theme.background, 4)
+    outlineHead(context, at, inner, state, theme.primary, 2.5)
+  }
   app.root.dataset.gridMs = (performance.now() - began).toFixed(1)
 }
 

@@ -17,8 +17,9 @@ function onGridKey(app, event) {
   const arrow = ARROWS[event.key]
   if (!arrow) return
   event.preventDefault()
-  const layer = within(state.layer + arrow[0], data.numLayers)
-  const head = within(state.head + arrow[1], data.numHeads)
+  const [down, right] = state.layer === null ? [0, 0] : arrow
+  const layer = within((state.layer ?? 0) + down, data.numLayers)
+  const head = within((state.head ?? 0) + right, data.numHeads)
   chooseHead(app, { layer, head }, SEND_HEAD_MS)
 }
 

@@ -24,11 +24,20 @@ function savePicture(app) {
     block.draw(context, margin, top, ratio)
     top += block.height
   }
+  noteSmallPicture(app, ratio)
   canvas.toBlob((blob) => {
     const href = URL.createObjectURL(blob)
-    element('a', { download: 'attention.png', href }).click()
+    element('a', { download: say(app.data, 'png_file'), href }).click()
     setTimeout(() => URL.revokeObjectURL(href), 60_000)
   })
+}
+
+/** A long text makes a picture that is smaller than the screen: nobody should wonder. */
+function noteSmallPicture({ data, parts }, ratio) {
+  const isSmall = ratio < 1
+  parts.saveNote.hidden = !isSmall
+  const percent = Math.floor(100 * ratio)
+  parts.saveNote.textContent = isSmall ? say(data, 'png_is_small', { percent }) : ''
 }
 
 function pictureBlocks(app) {

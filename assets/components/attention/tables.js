@@ -38,6 +38,7 @@ function shareOf(data, { weight, sum }) {
 }
 
 function describeMapCell(app, place) {
+  if (place.layer === null) return say(app.data, 'none_in_map')
   const value = app.data.arrays.values[place.layer * app.data.numHeads + place.head]
   return say(app.data, 'map_cell', { ...numbersOf(place), value: signed(app.data, value) })
 }

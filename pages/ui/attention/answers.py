@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.shown_attention import AttentionOptions
+from bertviz_core.analysis.shown_attention import (
+    AttentionOptions,
+    ShownAttention,
+    show_attention,
+)
 from bertviz_core.experiments.attention_results import CorpusProfile, PairArithmetic
 from bertviz_core.experiments.cause_results import (
     GradientMap,
@@ -21,6 +27,9 @@ from pages.ui.answers import describe_model
 from pages.ui.engine import client
 from pages.ui.text_pair import Texts
 
+if TYPE_CHECKING:  # other pages ask, too, and have no use for the pictures
+    from pages.ui.attention.controls import View
+
 # Squares of tokens times hidden size: about five seconds on two cores.
 _MOST_ZEROED = 3e9
 
@@ -34,11 +43,33 @@ def attention_matrix(
     layer: int,
     head: int,
     heads: tuple[tuple[int, int], ...] = (),
+    word_ids: tuple[int, ...] | None = None,
 ) -> np.ndarray:
     """One matrix of a text's attention, float32 `[T, T]`."""
     return client().attention_matrix(
-        model, texts.text, method, layer, head, texts.pair, True, heads
+        model, texts.text, method, layer, head, texts.pair, True, heads, word_ids
     )
+
+
+def shown_attention(
+    model: str, texts: Texts, tokenized: TokenizedText, view: View
+) -> ShownAttention:
+    """What the reader asked for, with the filters.
+
+    Args:
+        model: its id.
+        texts: what it reads.
+        tokenized: the same, in tokens.
+        view: what the reader asked for.
+    """
+    words = None
+    # Maxima of pieces, added up, would be a number that no head gives.
+    if view.method == "max" and view.options.merge_words:
+        words = tuple(tokenized.word_ids.tolist())
+    matrix = attention_matrix(
+        model, texts, view.method, view.layer, view.head, view.heads, words
+    )
+    return show_attention(matrix, tokenized, view.options)
 
 
 def may_zero(model: str, tokenized: TokenizedText) -> bool:

@@ -43,10 +43,11 @@ _component = st.components.v2.component(
 _WORDS = (
     *("grid_title", "grid_title_weights", "grid_alt", "map_title", "map_alt"),
     *("heat_title", "heat_alt", "lines_title", "lines_alt", "heads_shown"),
-    *("head_chip", "as_table", "more_rows", "save_png", "filters_are"),
+    *("head_chip", "as_table", "more_rows", "filters_are"),
+    *("save_png", "png_file", "png_is_small"),
     *("scale", "scale_linear", "scale_log", "scale_row", "row_top"),
     *("legend_weight", "legend_difference", "legend_map", "threshold"),
-    *("lay_down", "stand_up", "nothing_in_focus", "only_this_is_saved"),
+    *("lay_down", "stand_up", "nothing_in_focus", "none_in_map", "only_this_is_saved"),
     *("shown_head", "shown_heads", "head_name", "unit_weight"),
     *("token_in_focus", "cell_in_focus", "map_cell", "every_token", "locked"),
     *("head", "from", "to", "share", "rank", "table_of_head", "table_of_token"),
@@ -169,9 +170,13 @@ def select(key: str, selection: Selection) -> None:
         key: of the component.
         selection: what to show from now on.
     """
+    stored = _stored(key)
+    # Those that were added to the lines of another head are not this one's.
+    is_same = stored.get("head") == selection.head
+    added = current_look(key, selection.layer, sys.maxsize).heads if is_same else ()
     st.session_state.setdefault(key, {})["selection"] = {
-        **_stored(key),
-        "heads": list(current_look(key, selection.layer, sys.maxsize).heads),
+        **stored,
+        "heads": list(added),
         "layer": selection.layer,
         "head": selection.head,
         "from": selection.from_token,

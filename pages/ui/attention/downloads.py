@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -11,14 +13,15 @@ from bertviz_core.figures.attention_export import (
     attention_html,
     grid_columns,
 )
-from bertviz_core.figures.attention_grid_svg import grid_svg
+from bertviz_core.figures.attention_grid_svg import grid_svg, head_map_svg
 from bertviz_core.figures.attention_svg import heatmap_svg, lines_svg
-from bertviz_core.figures.attention_view import AttentionView
+from bertviz_core.figures.attention_view import AttentionView, HeadMap
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import all_attention, attention_links
 from pages.ui.attention.controls import View
-from pages.ui.export import table_csv
-from pages.ui.language import current_language, plain, t
+from pages.ui.export import Columns, download_csv, table_csv
+from pages.ui.language import current_language, plain, t, text
+from pages.ui.markdown import spoken
 from pages.ui.text_pair import Texts
 
 _MOST_SAVED = 128  # tokens; all heads of BERT-base are 9 MB then
@@ -50,7 +53,7 @@ def offer_downloads(
         layers = range(len(picture.thumbnails))
         words = tuple(tokenized.word_ids.tolist())
         links = [attention_links(model, texts, i, view.options, words) for i in layers]
-        return table_csv(grid_columns(picture, links))
+        return _csv(grid_columns(picture, links), language)
 
     language = current_language()
     downloads = st.popover(
@@ -65,7 +68,7 @@ def offer_downloads(
         "heatmap_svg": (lambda: heatmap_svg(picture).encode(), "image/svg+xml"),
         "lines_svg": (lambda: lines_svg(picture).encode(), "image/svg+xml"),
         "grid_svg": (lambda: grid_svg(picture).encode(), "image/svg+xml"),
-        "csv": (lambda: table_csv(attention_columns(picture)), "text/csv"),
+        "csv": (lambda: _csv(attention_columns(picture), language), "text/csv"),
         "grid_csv": (strongest, "text/csv"),
         "html": (all_views, "text/html"),
     }
@@ -79,6 +82,57 @@ def offer_downloads(
                 key=f"attention_save_{name}",
                 on_click="ignore",
             )
+
+
+def _csv(columns: Columns, language: str) -> bytes:
+    """Columns have names in a language; a click has no session to ask for it."""
+    named = {
+        text(f"attention.column_{name}", language): columns[name] for name in columns
+    }
+    return table_csv(named)
+
+
+def offer_map(
+    head_map: HeadMap, name: str, title: str, description: str, columns: Columns
+) -> None:
+    """Draws the files of a map with one number for each head.
+
+    Args:
+        head_map: what is on the screen.
+        name: of the files, and of the widgets; unique on the page.
+        title: what the map shows, plain text.
+        description: the same in a sentence or two, as Markdown.
+        columns: the numbers, for the CSV file.
+    """
+    language = current_language()
+    named = replace(head_map, words={**head_map.words, "map_title": title})
+    told = spoken(description)
+    downloads = st.popover(
+        t("app.download"),
+        icon=":material/download:",
+        key=f"{name}_downloads",
+        on_change="rerun",
+    )
+    if not downloads.open:
+        return
+    with downloads:
+        st.download_button(
+            t("attention.save_map_svg"),
+            lambda: head_map_svg(named).encode(),
+            file_name=plain("attention.file_map_svg", name=name),
+            mime="image/svg+xml",
+            key=f"{name}_svg",
+            on_click="ignore",
+        )
+        download_csv(columns, name)
+        st.download_button(
+            t("app.download_html"),
+            lambda: attention_html(head_map, title, language, description=told),
+            file_name=plain("app.html_file", name=name),
+            mime="text/html",
+            key=f"{name}_html",
+            on_click="ignore",
+        )
 
 
 def every_head(
@@ -99,9 +153,9 @@ def every_head(
 
     Returns:
         float32 `[L, N, S, S]`; `None` where many heads were put together, or where all
-        would be more than a few megabytes.
+        of the text would be more than a few megabytes, however few words are shown.
     """
-    if not picture.measured.has_head or len(picture.tokens) > _MOST_SAVED:
+    if not picture.measured.has_head or tokenized.num_tokens > _MOST_SAVED:
         return None
     attention = all_attention(model, texts)
     if attention is None:

@@ -8,7 +8,11 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.correlation import map_agreement
-from bertviz_core.experiments.cause_results import AblationMap, PartAblation
+from bertviz_core.experiments.cause_results import (
+    ABLATED_PARTS,
+    AblationMap,
+    PartAblation,
+)
 from bertviz_core.figures.attention_view import HeadMap
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import attention as programs
@@ -18,9 +22,10 @@ from pages.ui.attention.answers import attention_mass, estimate_heads
 from pages.ui.attention.canvas import canvas_words, current_selection
 from pages.ui.attention.canvas import head_map as clickable_map
 from pages.ui.attention.controls import HEAD, LAYER, select_head
+from pages.ui.attention.downloads import offer_map
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
-from pages.ui.export import download_csv, show_figure
+from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
@@ -97,11 +102,17 @@ def _ask(
         int(str(config[name]))
         for name in ("num_hidden_layers", "num_attention_heads", "hidden_size")
     )
-    # Half of the layers for every head; 24 H^2 operations for a token in a layer.
-    work = layers * heads * layers / 2 * num_tokens * 24 * hidden**2
+    if task == "ablate_heads":
+        passes = layers * heads
+        label = t("attention.compute_map", count=passes)
+    else:
+        passes = layers * len(ABLATED_PARTS)
+        label = t("attention.compute_parts", count=layers)
+    # Half of the layers for every pass; 24 H^2 operations for a token in a layer.
+    work = passes * layers / 2 * num_tokens * 24 * hidden**2
     result: AblationMap | None = ask_job(
         f"attention_{task}",
-        t("attention.compute_map", count=layers * heads),
+        label,
         task,
         at_once=work < _SHORT_WORK,
         model=model,
@@ -114,16 +125,20 @@ def _ask(
 
 
 def _show_heads(values: np.ndarray, watched: Watched, kind: str) -> None:
-    # A number has no better side: there the largest change counts.
-    wanted = -np.abs(values) if watched.is_number else values
-    most = np.unravel_index(np.argmin(wanted), values.shape)
+    # A number has no better side, an estimate helps nobody: the largest change counts.
+    is_help = kind == "exact" and not watched.is_number
+    helps = is_help and values.min() < 0
+    most = np.unravel_index(
+        values.argmin() if helps else np.abs(values).argmax(), values.shape
+    )
     change = float(values[most])
+    told = "exact_no_help" if is_help and not helps else kind
     show_clickable(
         values,
         kind,
         plain(_of("attention.delta_short", watched)),
         t(
-            _of(f"attention.map_described_{kind}", watched),
+            _of(f"attention.map_described_{told}", watched),
             word=watched.name,
             layer=int(most[0]) + 1,
             head=int(most[1]) + 1,
@@ -164,20 +179,23 @@ def show_clickable(values: np.ndarray, kind: str, title: str, description: str) 
         description: what the map shows, as Markdown.
     """
     key = f"attention_map_{kind}"
-    st.markdown(f"**{t(f'attention.map_title_{kind}')}**")
-    clickable_map(
-        HeadMap(
-            values,
-            {**canvas_words(), "legend_map": title},
-            st.session_state[LAYER] - 1,
-            st.session_state[HEAD] - 1,
-            is_difference=kind not in _SHARES,
-        ),
-        key,
-        lambda: _look_at(key, values.shape[0], values.shape[1]),
+    heading = f"attention.map_title_{kind}"
+    st.markdown(f"**{t(heading)}**")
+    layer, head = st.session_state[LAYER] - 1, st.session_state[HEAD] - 1
+    # A comparison has the heads of both models: a smaller one may lack this one.
+    is_there = layer < values.shape[0] and head < values.shape[1]
+    file = plain("attention.file_map_png", name=key)
+    shown = HeadMap(
+        values,
+        {**canvas_words(), "legend_map": title, "png_file": file},
+        layer if is_there else None,
+        head if is_there else None,
+        is_difference=kind not in _SHARES,
     )
+    clickable_map(shown, key, lambda: _look_at(key, *values.shape))
     st.caption(description)
-    download_csv(head_columns(values, title), key)
+    columns = head_columns(values, title)
+    offer_map(shown, key, plain(heading), description, columns)
     if st.session_state.pop(_CHOSEN, False):
         st.rerun()  # the pictures above show another head now
 

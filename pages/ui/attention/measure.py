@@ -30,7 +30,7 @@ def measure_of(view: View, values: np.ndarray) -> Measure:
     return Measure(
         name=_name(view),
         unit=plain(f"attention_view.unit_{'length' if is_length else 'weight'}"),
-        filters=_filters(view.options),
+        filters=_filters(view.options, is_length),
         top=(largest or 1.0) if is_length or largest > 1 else 1.0,
         has_layer=has_layer,
         has_head=has_head,
@@ -45,10 +45,11 @@ def _name(view: View) -> str:
     return template.format(layer=view.layer + 1, heads=heads)
 
 
-def _filters(options: AttentionOptions) -> tuple[str, ...]:
+def _filters(options: AttentionOptions, is_length: bool) -> tuple[str, ...]:
     said = []
     if options.merge_words:
-        said.append(plain("attention_view.filter_words"))
+        name = "filter_words_lengths" if is_length else "filter_words"
+        said.append(plain(f"attention_view.{name}"))
     if options.hide_special:
         said.append(plain("attention_view.filter_special"))
     if options.from_segment is not None:

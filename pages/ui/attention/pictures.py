@@ -11,15 +11,14 @@ from bertviz_core.analysis.shown_attention import (
     SPECIAL,
     Places,
     ShownAttention,
-    show_attention,
 )
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import (
     attention_links,
-    attention_matrix,
     attention_thumbnails,
     may_zero,
+    shown_attention,
 )
 from pages.ui.attention.canvas import (
     attention_canvas,
@@ -53,10 +52,7 @@ def show_pictures(
     if view.method == "value_zeroing" and not may_zero(model, tokenized):
         st.info(t("attention.too_long_to_zero"), icon=":material/timer:")
         return None
-    matrix = attention_matrix(
-        model, texts, view.method, view.layer, view.head, view.heads
-    )
-    shown = show_attention(matrix, tokenized, view.options)
+    shown = shown_attention(model, texts, tokenized, view)
     if not len(shown.places):
         st.info(t("attention.nothing_to_show"), icon=":material/visibility_off:")
         return None

@@ -28,6 +28,7 @@ TEXTS = {
         *("they", "are", "<b>", "happy", "[SEP]"),
     ],
     "chinese": ["[CLS]", *"猫喝了一杯", "[MASK]", *"今天天气很好。", "[SEP]"],
+    "words": ["[CLS]", "今天", "天气", "好", "[SEP]"],
     "one": ["word"],
     "middle": ["[CLS]", *(f"word{index}" for index in range(126)), "[SEP]"],
     "long": ["[CLS]", *(f"word{index}" for index in range(510)), "[SEP]"],
@@ -69,7 +70,7 @@ tokens = tuple(TEXTS[text])
 is_difference = "difference" in st.query_params
 probs = shown_probs(text, size, is_difference)
 chosen = current_selection("canvas", *SIZES[size], len(tokens))
-lying = Look(is_lying=text == "chinese")
+lying = Look(is_lying=text in ("chinese", "words"))
 look = current_look("canvas", chosen.layer, SIZES[size][1], lying)
 lengths = Measure("lengths of layer {layer}", "length", ("a filter",), 8.0, True, False)
 is_length = "lengths" in st.query_params
