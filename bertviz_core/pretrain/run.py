@@ -32,8 +32,8 @@ from bertviz_core.pretrain.held_out import HeldOut
 from bertviz_core.pretrain.masking import TokenKinds
 from bertviz_core.pretrain.prepare import Stopped, open_prepared, prepare_corpus
 from bertviz_core.pretrain.run_folder import (
-    fingerprint_of,
     claim_folder,
+    fingerprint_of,
     held,
     require_same_run,
     with_precision,

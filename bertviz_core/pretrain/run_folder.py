@@ -112,8 +112,8 @@ def fingerprint_of(
     Args:
         settings: of the run.
         folder: of the encoded text, named by the text and how it was encoded.
-        corpus, tokenizer: what the text became: pieces that are learnt again may have
-            other ids.
+        corpus: what the text became.
+        tokenizer: its pieces; those that are learnt again may have other ids.
     """
     words = "\n".join(tokenizer.vocabulary) + f"\n{len(corpus.tokens)}"
     digest = hashlib.sha256(words.encode()).hexdigest()[:16]
