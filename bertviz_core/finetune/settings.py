@@ -27,6 +27,8 @@ _USUAL_SIZE, _LARGEST_RATE = 768, 1e-3
 # Fewer optimiser steps than these leave a fresh head as it was drawn.
 _FEWEST_STEPS, _MOST_EPOCHS = 300, 20
 PRECISIONS = ("auto", "float32", "bfloat16")
+# Pages draw every epoch, and an address that somebody wrote may hold any number.
+MAX_EPOCHS = 1_000
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class FinetuneSettings:
     Args:
         level: one of `LEVELS`.
         num_top_layers: layers that learn at level "top".
-        epochs: times that every row is seen; 0 takes the level's default.
+        epochs: times that every row is seen, at most `MAX_EPOCHS`; 0 takes the
+            level's default.
         batch_size: rows per optimiser step.
         learning_rate: per optimiser step, after warm-up; 0 takes the level's
             default.
@@ -147,8 +150,9 @@ class FinetuneSettings:
             self._require(name, getattr(self, name) in known, " | ".join(known))
         for name in ("num_top_layers", "batch_size"):
             self._require(name, getattr(self, name) >= 1, "≥ 1")
-        for name in ("epochs", "seed"):
-            self._require(name, getattr(self, name) >= 0, "≥ 0")
+        fits = 0 <= self.epochs <= MAX_EPOCHS
+        self._require("epochs", fits, f"≥ 0, ≤ {MAX_EPOCHS}")
+        self._require("seed", self.seed >= 0, "≥ 0")
         self._require("patience", self.patience >= -1, "≥ -1")
         for name in ("learning_rate", "weight_decay", "clip_norm"):
             self._require(name, 0 <= getattr(self, name) < math.inf, "≥ 0")

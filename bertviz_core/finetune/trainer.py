@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from bertviz_core.finetune.fitting import require_fit
 from bertviz_core.finetune.inputs import RowInputs, prepare_inputs
 from bertviz_core.finetune.learner import Learner
 from bertviz_core.finetune.remedies import oversampled
-from bertviz_core.finetune.schedule import learning_rates
+from bertviz_core.finetune.schedule import count_steps, learning_rates
 from bertviz_core.finetune.selection import EpochScore, metric_name, metric_of
 from bertviz_core.finetune.settings import FinetuneSettings, steps_per_epoch
 from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_checkpoint
@@ -104,7 +105,8 @@ class Trainer:
         self.learner = Learner(loaded, data, settings)
         is_balanced = settings.class_weights or settings.oversample
         self.metric = metric_name(data.is_regression, is_balanced)
-        self.rates = learning_rates(settings, len(data.train))
+        self.num_steps = count_steps(settings, len(data.train))
+        self._rates = functools.partial(learning_rates, settings, len(data.train))
         self.in_epoch = steps_per_epoch(len(data.train), settings.batch_size)
         self.points: list[EpochPoint] = []
         self.best: EpochScore | None = None
@@ -164,8 +166,8 @@ class Trainer:
         order = epoch_order(train.lengths, settings.batch_size, settings.seed, epoch)
         losses: list[float] = []
         began_at: float | None = None
-        for chosen in order:
-            rate = float(self.rates[self.step])
+        steps = np.arange(self.step, self.step + len(order))
+        for chosen, rate in zip(order, self._rates(steps).tolist(), strict=True):
             loss = self.learner.step(train.batch(chosen), train.targets[chosen], rate)
             self.step += 1
             losses.append(loss)
@@ -184,13 +186,13 @@ class Trainer:
     def _tell_step(
         self, loss: float, rate: float, seconds_per_step: float | None
     ) -> None:
-        num_left = len(self.rates) - self.step
+        num_left = self.num_steps - self.step
         self.tell(
             self._event(
                 "step",
                 loss=loss,
                 learning_rate=rate,
-                fraction=self.step / len(self.rates),
+                fraction=self.step / self.num_steps,
                 seconds_left=None
                 if seconds_per_step is None
                 else seconds_per_step * num_left,
@@ -226,7 +228,7 @@ class Trainer:
                 metric=score.metric,
                 validation_loss=score.loss,
                 is_best=is_best,
-                fraction=self.step / len(self.rates),
+                fraction=self.step / self.num_steps,
                 seconds_left=seconds * (self.settings.epochs - len(self.points)),
             )
         )
@@ -246,7 +248,7 @@ class Trainer:
         base: dict[str, float | bool | str | None] = {
             "epoch": min(len(self.points) + 1, self.settings.epochs),
             "step": self.step,
-            "num_steps": len(self.rates),
+            "num_steps": self.num_steps,
             "metric_name": self.metric,
         }
         return TrainingEvent(kind, **(base | fields))  # type: ignore[arg-type]
@@ -279,5 +281,5 @@ class Trainer:
         self.best_weights = {n.removeprefix("best/"): state.pop(n) for n in names}
         self.learner.set_state(state)
         self.step = found.step
-        fraction = self.step / len(self.rates)
+        fraction = self.step / self.num_steps
         self.tell(self._event("resumed", epoch=len(self.points), fraction=fraction))

@@ -8,7 +8,7 @@ import pytest
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.finetune.batches import epoch_order, tokenize
-from bertviz_core.finetune.schedule import learning_rates
+from bertviz_core.finetune.schedule import count_steps, learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.tokenizer import BertTokenizer
 from tests.core.finetune_samples import random_examples
@@ -63,6 +63,7 @@ def test_what_was_chosen_is_not_proposed_otherwise():
         ("num_top_layers", 0),
         ("batch_size", 0),
         ("epochs", -1),
+        ("epochs", 1001),
         ("seed", -1),
         ("patience", -2),
         ("learning_rate", float("inf")),
@@ -106,6 +107,23 @@ def test_the_exponential_rate_is_one_factor_an_epoch():
     )
     rates = learning_rates(settings, 7)
     np.testing.assert_allclose(rates, [0.1, 0.1, 0.05, 0.05, 0.025, 0.025])
+
+
+@pytest.mark.parametrize("decay", ["linear", "exponential"])
+def test_points_of_the_curve_need_not_all_of_it(decay):
+    settings = FinetuneSettings(epochs=7, batch_size=3, decay=decay)
+    every = learning_rates(settings, 11)
+    assert len(every) == count_steps(settings, 11) == 28
+    chosen = np.array([26, 0, 13, 4])
+    np.testing.assert_allclose(learning_rates(settings, 11, chosen), every[chosen])
+
+
+def test_a_long_run_over_many_rows_gives_the_points_that_are_asked_for():
+    # All of them would be 8 TB.
+    settings = FinetuneSettings(epochs=1000, batch_size=1, learning_rate=0.5)
+    steps = np.array([10**11 - 1, 10**12 - 1])
+    rates = learning_rates(settings, 10**9, steps)
+    np.testing.assert_allclose(rates, [0.5, 0.0], atol=1e-9)
 
 
 def test_every_row_is_in_one_batch_of_an_epoch():
