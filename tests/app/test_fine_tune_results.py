@@ -11,9 +11,11 @@ import streamlit as st
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import EngineError
 from bertviz_core.finetune.baselines import Baseline
+from bertviz_core.finetune.data_check import DataRow
 from bertviz_core.finetune.evaluation import evaluate_classes
 from bertviz_core.trace import TrainedInputs
 from pages.ui import engine
+from pages.ui.fine_tune import result_answers
 from pages.ui.fine_tune.comparing import PANELS as COMPARE_PANELS
 from pages.ui.fine_tune.evaluating import CLASS_PANELS, NUMBER_PANELS
 from pages.ui.fine_tune.try_chosen import EXAMPLES
@@ -138,7 +140,7 @@ def test_a_run_of_weighed_classes_is_compared_by_macro_f1(
     known = client.training_outcome
 
     def outcome(run_id):
-        recipe = {"settings": {"class_weights": True, "oversample": False}}
+        recipe = {"compared_by": "macro_f1"}
         return dataclasses.replace(
             known(run_id), report=report, baselines=baselines, recipe=recipe
         )
@@ -176,6 +178,112 @@ def test_numbers_are_compared_with_the_mean(open_step, client, shown):
     assert "“always the mean”: mean error 9.273 against 27.27" in said
     low, high = number_report().mae_interval
     assert app.metric[0].delta == f"95%: {low:.4g} to {high:.4g}"
+
+
+@pytest.mark.parametrize(
+    ("is_regression", "name"),
+    [(True, "mean_difference_chance"), (False, "macro_f1_chance")],
+)
+def test_chances_are_drawn_once_for_a_run(
+    open_step, client, monkeypatch, is_regression, name
+):
+    draw, drawn = getattr(result_answers, name), []
+
+    def noted(*arguments):
+        drawn.append(arguments)
+        return draw(*arguments)
+
+    known = client.training_outcome
+
+    def outcome(run_id):
+        found = known(run_id)
+        recipe = found.recipe | {"compared_by": "macro_f1"}
+        return dataclasses.replace(found, recipe=recipe)
+
+    client.is_regression = is_regression
+    monkeypatch.setattr(client, "training_outcome", outcome)
+    monkeypatch.setattr(result_answers, name, noted)
+    app = open_step("evaluate")
+    num_baselines = len(known(RUN).baselines)
+    assert len(drawn) == num_baselines
+    app.run()
+    assert len(drawn) == num_baselines
+
+
+OTHER = "cd" * 16
+
+
+@pytest.fixture
+def two_runs(client, monkeypatch):
+    """Another run beside the usual one; its rows have two texts."""
+    status, outcome = client.training(RUN), client.training_outcome(RUN)
+
+    def rows(run, indices):
+        pair = "second" if run == OTHER else None
+        return tuple(DataRow(i + 2, f"row {i} of {run}", pair, "x") for i in indices)
+
+    def outcome_of(run):
+        return dataclasses.replace(outcome, run_id=run, has_pairs=run == OTHER)
+
+    def status_of(run):
+        return dataclasses.replace(status, run_id=run)
+
+    monkeypatch.setattr(client, "training", status_of)
+    monkeypatch.setattr(client, "training_outcome", outcome_of)
+    monkeypatch.setattr(client, "validation_rows", rows)
+
+
+def look_at(app, run):
+    state = app.session_state["ft_state"]
+    app.session_state["ft_state"] = dataclasses.replace(state, run_id=run)
+    app.run()
+    assert not app.exception
+
+
+@pytest.mark.parametrize(
+    ("place", "kind"), [("try", "text_area"), ("compare", "text_input")]
+)
+def test_another_run_brings_its_own_text(open_step, two_runs, shown, place, kind):
+    app = open_step("try", ft_compare_panel="heads")
+
+    def box(name="text"):
+        return getattr(app, kind)(key=f"ft_{place}_{name}")
+
+    assert box().value == f"row 0 of {RUN}"
+    look_at(app, OTHER)
+    assert box().value == f"row 0 of {OTHER}"
+    assert box("pair").value == "second"
+    assert "There is no text yet" not in shown(app)
+    look_at(app, RUN)
+    assert box().value == f"row 0 of {RUN}"
+    box().set_value("my own").run()
+    look_at(app, OTHER)
+    assert box().value == "my own"
+
+
+def test_another_row_of_a_run_makes_way_for_another_run_too(open_step, two_runs):
+    app = open_step("try")
+    app.button(key="ft_try_another").click().run()
+    look_at(app, OTHER)
+    assert app.text_area(key="ft_try_text").value == f"row 0 of {OTHER}"
+    app.button(key="ft_try_another").click().run()
+    assert app.text_area(key="ft_try_text").value == f"row 1 of {OTHER}"
+
+
+def test_another_run_begins_with_its_own_cell_and_threshold(open_step, two_runs):
+    app = open_step("evaluate", ft_eval_panel="confusion")
+    app.get_by_key("ft_eval_true").set_value("2").run()
+    app.get_by_key("ft_eval_said").set_value("2").run()
+    look_at(app, OTHER)
+    assert app.get_by_key("ft_eval_true").value == "0"
+    assert app.get_by_key("ft_eval_said").value == "1"
+    app.get_by_key("ft_eval_panel").set_value("threshold").run()
+    usual = app.slider(key="ft_eval_threshold").value
+    app.slider(key="ft_eval_threshold").set_value(usual + 20).run()
+    app.run()
+    assert app.slider(key="ft_eval_threshold").value == usual + 20
+    look_at(app, RUN)
+    assert app.slider(key="ft_eval_threshold").value == usual
 
 
 def test_a_click_on_a_cell_is_the_choice_of_both_lists(open_step):
@@ -275,6 +383,26 @@ def test_nearest_rows_have_labels_and_a_sentence(open_step, shown):
     app = open_step("try", ft_try_panel="nearest")
     assert tables(app)[0]["label"].tolist() == ["*spam*", "ham"]
     assert "which the model says: 1 of 2; rows searched: 37" in shown(app)
+
+
+@pytest.mark.parametrize(("num_rows", "asks"), [(200_000, False), (2_000_000, True)])
+def test_rows_that_the_engine_has_let_go_are_not_read_again_unasked(
+    open_step, client, monkeypatch, num_rows, asks
+):
+    known = client.training_outcome
+
+    def outcome(run_id):
+        return dataclasses.replace(known(run_id), recipe={"training_rows": num_rows})
+
+    monkeypatch.setattr(client, "training_outcome", outcome)
+    app = open_step("try", ft_try_panel="nearest")
+    start = "job_ft_try_nearest_start"
+    app.button(key=start).click().run()
+    assert tables(app)
+    app.text_area(key="ft_try_text").set_value("another text").run()
+    assert (start in {button.key for button in app.button}) == asks
+    asked = [call for call in client.calls if call[1:2] == ("nearest_training_rows",)]
+    assert len(asked) == (1 if asks else 2)
 
 
 def test_a_file_is_predicted_and_can_be_taken_away(open_step, client, shown):

@@ -9,11 +9,14 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.figures.evaluation_scores import Dots, intervals_figure
-from bertviz_core.finetune.baselines import Baseline
 from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
+from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.paired import paired_counts
-from bertviz_core.finetune.resampling import macro_f1_chance, mean_difference_chance
 from pages.ui.export import download_csv, show_figure
+from pages.ui.fine_tune.result_answers import (
+    macro_difference_chance,
+    number_difference_chance,
+)
 from pages.ui.language import plain, t
 
 # The usual limit for "hardly by chance".
@@ -26,18 +29,15 @@ _ICONS = {
 }
 
 
-def show_baselines(
-    report: ClassificationReport, baselines: Sequence[Baseline], criterion: str
-) -> None:
+def show_baselines(outcome: RunOutcome, report: ClassificationReport) -> None:
     """Draws scores with intervals, and says which differences mean something.
 
     Args:
-        report: of the model.
-        baselines: of the simple methods.
-        criterion: what the epochs of the run were compared by, "accuracy" or
-            "macro_f1"; the methods are compared by the same.
+        outcome: of the run; the methods are compared by what its epochs were.
+        report: of its model.
     """
-    reports = {"model": report} | {b.name: b.report for b in baselines}
+    criterion = str(outcome.recipe.get("compared_by", "accuracy"))
+    reports = {"model": report} | {b.name: b.report for b in outcome.baselines}
     found = {
         name: one
         for name, one in reports.items()
@@ -64,7 +64,7 @@ def show_baselines(
         if name == "model":
             continue
         if criterion == "macro_f1":
-            _say_macro_difference(name, report, one)
+            _say_macro_difference(outcome.run_id, name, report, one)
         else:
             _say_difference(name, report, one)
 
@@ -91,16 +91,14 @@ def _shares(
     )
 
 
-def show_number_baselines(
-    report: RegressionReport, baselines: Sequence[Baseline]
-) -> None:
+def show_number_baselines(outcome: RunOutcome, report: RegressionReport) -> None:
     """Draws a table of errors.
 
     Args:
-        report: of the model.
-        baselines: of the simple methods.
+        outcome: of the run.
+        report: of its model.
     """
-    reports = {"model": report} | {b.name: b.report for b in baselines}
+    reports = {"model": report} | {b.name: b.report for b in outcome.baselines}
     found = {
         name: one for name, one in reports.items() if isinstance(one, RegressionReport)
     }
@@ -129,7 +127,7 @@ def show_number_baselines(
     download_csv(columns, "ft_eval_baselines")
     for name, one in found.items():
         if name != "model":
-            _say_number_difference(name, report, one)
+            _say_number_difference(outcome.run_id, name, report, one)
 
 
 def _say_difference(
@@ -153,11 +151,9 @@ def _say_difference(
 
 
 def _say_macro_difference(
-    name: str, report: ClassificationReport, other: ClassificationReport
+    run: str, name: str, report: ClassificationReport, other: ClassificationReport
 ) -> None:
-    chance = macro_f1_chance(
-        report.targets, report.predicted, other.predicted, len(report.labels)
-    )
+    chance = macro_difference_chance(run, name, report, other)
     kind = _kind(report.macro_f1 > other.macro_f1, chance)
     _say(
         "macro_difference",
@@ -170,9 +166,9 @@ def _say_macro_difference(
 
 
 def _say_number_difference(
-    name: str, report: RegressionReport, other: RegressionReport
+    run: str, name: str, report: RegressionReport, other: RegressionReport
 ) -> None:
-    chance = mean_difference_chance(np.abs(report.residuals), np.abs(other.residuals))
+    chance = number_difference_chance(run, name, report, other)
     kind = _kind(report.mae < other.mae, chance)
     _say(
         "number_difference",

@@ -11,11 +11,13 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.attention.answers import attention_matrix
 from pages.ui.export import show_figure
+from pages.ui.fine_tune.filling import begin_boxes
 from pages.ui.fine_tune.result_answers import head_change, validation_rows
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
 
-_TEXT, _PAIR = "ft_compare_text", "ft_compare_pair"
+_PLACE, _BOX = "ft_compare", ("ft_compare_text", "ft_compare_pair")
+_TEXT, _PAIR = _BOX
 _MOST_CHARACTERS = 1000
 _MOST_SHOWN = 48  # tokens on a side
 
@@ -48,11 +50,7 @@ def show_heads(run: str, base: str, outcome: RunOutcome) -> None:
 
 def _edit(run: str, has_pairs: bool) -> Texts:
     """Draws the boxes; at first they hold a row that was set aside."""
-    if not {_TEXT, _PAIR} & {*st.session_state, *st.query_params}:
-        row = validation_rows(run, (0,))[0]
-        st.session_state[_TEXT] = row.text[:_MOST_CHARACTERS]
-        if has_pairs:
-            st.session_state[_PAIR] = (row.pair or "")[:_MOST_CHARACTERS]
+    begin_boxes(_PLACE, _BOX, run, lambda: _row(run, has_pairs))
     keys = {_TEXT: "heads_text", **({_PAIR: "try_pair"} if has_pairs else {})}
     typed = [
         st.text_input(
@@ -66,6 +64,14 @@ def _edit(run: str, has_pairs: bool) -> Texts:
     ]
     text, *pair = [(one or "").strip() for one in typed]
     return Texts(text, pair[0] if pair else None)
+
+
+def _row(run: str, has_pairs: bool) -> dict[str, str]:
+    row = validation_rows(run, (0,))[0]
+    texts = {_TEXT: row.text[:_MOST_CHARACTERS]}
+    if has_pairs:
+        texts[_PAIR] = (row.pair or "")[:_MOST_CHARACTERS]
+    return texts
 
 
 def _draw_all(found: HeadChange) -> tuple[int, int]:

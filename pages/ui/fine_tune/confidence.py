@@ -13,12 +13,14 @@ from bertviz_core.figures.evaluation_scores import (
 from bertviz_core.finetune.coverage import coverage_at
 from bertviz_core.finetune.evaluation import NUM_BINS, ClassificationReport
 from pages.ui.export import show_figure
+from pages.ui.fine_tune.filling import is_of_another
 from pages.ui.language import plain, t
 
 # Points between mean certainty and accuracy that are worth a word.
 _NOTABLE = 0.03
 _STEPS = 201
 _LEFT_OVER = 0.2
+_THRESHOLD = "ft_eval_threshold"
 
 
 def _score_words() -> ScoreWords:
@@ -85,15 +87,18 @@ def show_calibration(report: ClassificationReport) -> None:
     )
 
 
-def show_threshold(report: ClassificationReport) -> None:
+def show_threshold(run: str, report: ClassificationReport) -> None:
     """Draws a slider for the least certainty, and what it leaves.
 
     Args:
-        report: of the model.
+        run: its id.
+        report: of its model.
     """
     sure = report.probabilities.max(axis=1)
     # At first a threshold that leaves a fifth of the rows to a person.
     usual = int(100 * np.quantile(sure, _LEFT_OVER))
+    if is_of_another(_THRESHOLD, run):
+        st.session_state[_THRESHOLD] = usual
     least = (
         st.slider(
             t("fine_tune_results.threshold"),
@@ -101,7 +106,7 @@ def show_threshold(report: ClassificationReport) -> None:
             100,
             usual,
             format="%d%%",
-            key="ft_eval_threshold",
+            key=_THRESHOLD,
             bind="query-params",
             help=t("fine_tune_results.threshold_help"),
         )

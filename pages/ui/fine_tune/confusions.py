@@ -12,6 +12,7 @@ from bertviz_core.finetune.evaluation import ClassificationReport
 from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.address import choose_linked
 from pages.ui.export import show_figure
+from pages.ui.fine_tune.filling import is_of_another
 from pages.ui.fine_tune.result_rows import show_rows
 from pages.ui.language import plain, t
 
@@ -45,7 +46,7 @@ def show_confusions(outcome: RunOutcome, report: ClassificationReport) -> None:
     )
     figure = confusion_figure(report.confusion, report.labels, unit == "shares", words)
     _draw(figure, report)
-    true, said = _choose_cell(report)
+    true, said = _choose_cell(outcome.run_id, report)
     indices = report.cell(true, said)
     sure = report.probabilities.max(axis=1)[indices]
     key = "cell_right" if true == said else "cell_wrong"
@@ -82,16 +83,17 @@ def _draw(figure: go.Figure, report: ClassificationReport) -> None:
     )
 
 
-def _choose_cell(report: ClassificationReport) -> tuple[int, int]:
+def _choose_cell(run: str, report: ClassificationReport) -> tuple[int, int]:
     """The cell of the two lists; at first the commonest mistake."""
-    first = _worst(report) or (0, 0)
+    first, is_stale = _worst(report) or (0, 0), is_of_another(_CLICKED, run)
     options = [str(index) for index in range(len(report.labels))]
     boxes = st.columns(2)
     chosen = []
     for box, key, name, start in zip(
         boxes, (_TRUE, _SAID), ("true_class", "said_class"), first, strict=True
     ):
-        if key not in st.session_state and key not in st.query_params:
+        known = {*st.session_state, *st.query_params}
+        if is_stale or key not in known:
             st.session_state[key] = str(start)
         answer = choose_linked(
             box.selectbox,

@@ -6,7 +6,6 @@ import streamlit as st
 
 from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
 from bertviz_core.finetune.outcome import RunOutcome
-from bertviz_core.finetune.selection import metric_name
 from pages.ui.address import choose_linked
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.baseline_scores import show_baselines, show_number_baselines
@@ -60,13 +59,6 @@ def _say_epoch(outcome: RunOutcome) -> None:
         st.caption(t("fine_tune_results.evaluate_epoch", best=best, count=count))
 
 
-def _criterion(outcome: RunOutcome) -> str:
-    """What the epochs of a run with classes were compared by."""
-    settings = outcome.recipe.get("settings", {})
-    is_balanced = settings.get("class_weights") or settings.get("oversample")
-    return metric_name(False, bool(is_balanced))
-
-
 @st.fragment
 def _explore(outcome: RunOutcome, panels: tuple[str, ...]) -> None:
     panel = choose_linked(
@@ -89,7 +81,7 @@ def _show_class_panel(
     panel: str, outcome: RunOutcome, report: ClassificationReport
 ) -> None:
     if panel == "baselines":
-        show_baselines(report, outcome.baselines, _criterion(outcome))
+        show_baselines(outcome, report)
     elif panel == "classes":
         show_classes(report)
     elif panel == "confusion":
@@ -99,14 +91,14 @@ def _show_class_panel(
     elif panel == "calibration":
         show_calibration(report)
     else:
-        show_threshold(report)
+        show_threshold(outcome.run_id, report)
 
 
 def _show_number_panel(
     panel: str, outcome: RunOutcome, report: RegressionReport
 ) -> None:
     if panel == "baselines":
-        show_number_baselines(report, outcome.baselines)
+        show_number_baselines(outcome, report)
     elif panel == "numbers":
         show_numbers(report)
     else:

@@ -6,6 +6,7 @@ address. Every store has a bound.
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from bertviz_core.experiments.finetuned_results import (
@@ -14,7 +15,9 @@ from bertviz_core.experiments.finetuned_results import (
     WeightChange,
 )
 from bertviz_core.finetune.data_check import DataRow
+from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
 from bertviz_core.finetune.outcome import RunOutcome
+from bertviz_core.finetune.resampling import macro_f1_chance, mean_difference_chance
 from pages.ui.engine import client
 
 
@@ -33,6 +36,29 @@ def training_outcome(run: str) -> RunOutcome:
 def validation_rows(run: str, indices: tuple[int, ...]) -> tuple[DataRow, ...]:
     """Texts of some rows of the report."""
     return client().validation_rows(run, indices)
+
+
+# Of a large table, a chance takes seconds of draws. Streamlit leaves arguments that
+# begin with "_" out of the key: the run and the method say which reports they are.
+@st.cache_data(max_entries=64, ttl=600, show_spinner=False)
+def macro_difference_chance(
+    run: str,
+    method: str,
+    _report: ClassificationReport,
+    _other: ClassificationReport,
+) -> float:
+    """How often chance alone parts the macro-F1 of a run and a simple method so far."""
+    return macro_f1_chance(
+        _report.targets, _report.predicted, _other.predicted, len(_report.labels)
+    )
+
+
+@st.cache_data(max_entries=64, ttl=600, show_spinner=False)
+def number_difference_chance(
+    run: str, method: str, _report: RegressionReport, _other: RegressionReport
+) -> float:
+    """The same for their mean errors."""
+    return mean_difference_chance(np.abs(_report.residuals), np.abs(_other.residuals))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

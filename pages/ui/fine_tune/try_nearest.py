@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from bertviz_core.experiments.finetuned_results import NearTrainingRows, ReadText
 from bertviz_core.finetune.outcome import RunOutcome
+from pages.ui.answers import describe_model
 from pages.ui.export import download_csv
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
@@ -17,6 +19,9 @@ _NUM_ROWS = 5
 # A row that nobody has counted the tokens of.
 _USUAL_TOKENS = 40
 _DONE = "ft_try_vectors"
+# The engine keeps some 128 MB of answers; of what takes more than half of that, the
+# next answers leave nothing.
+_KEPT_BYTES = 2**26
 
 
 def show_nearest(outcome: RunOutcome, read: ReadText) -> None:
@@ -27,8 +32,10 @@ def show_nearest(outcome: RunOutcome, read: ReadText) -> None:
         read: what its model says of the text.
     """
     num_rows = int(outcome.recipe.get("training_rows", 0))
-    # The vectors of the rows are computed once; after that a text takes one pass.
-    is_known = st.session_state.get(_DONE) == outcome.run_id
+    # While the engine keeps the vectors of the rows, another text takes one pass.
+    is_known = st.session_state.get(_DONE) == outcome.run_id and _are_kept(
+        read.model_id, num_rows
+    )
     found: NearTrainingRows | None = ask_job(
         "ft_try_nearest",
         t("fine_tune_results.search_rows", count=num_rows),
@@ -47,6 +54,11 @@ def show_nearest(outcome: RunOutcome, read: ReadText) -> None:
     st.dataframe(columns, hide_index=True, alt=said)
     st.caption(said)
     download_csv(columns, "ft_try_nearest")
+
+
+def _are_kept(model: str, num_rows: int) -> bool:
+    size = int(str(describe_model(model).config["hidden_size"]))
+    return num_rows * size * np.dtype("float32").itemsize <= _KEPT_BYTES
 
 
 def _columns(found: NearTrainingRows, has_pairs: bool) -> dict[str, list[Any]]:

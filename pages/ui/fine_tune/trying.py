@@ -15,6 +15,7 @@ from pages.ui.address import choose_linked
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.classifier import Classifier
+from pages.ui.fine_tune.filling import begin_boxes, fill_boxes
 from pages.ui.fine_tune.result_answers import (
     read_class,
     training_outcome,
@@ -29,7 +30,8 @@ from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 
 PANELS = ("words", "nearest")
-_BOX = _TEXT, _PAIR = "ft_try_text", "ft_try_pair"
+_PLACE, _BOX = "ft_try", ("ft_try_text", "ft_try_pair")
+_TEXT, _PAIR = _BOX
 _MOST_CHARACTERS = 5000
 
 
@@ -134,8 +136,8 @@ def _explain(read: ReadText, outcome: RunOutcome | None) -> None:
 def _edit(classifier: Classifier) -> _Texts:
     """Draws the boxes; at first they hold a row that was set aside."""
     outcome = classifier.outcome
-    if outcome is not None and not {*_BOX} & {*st.session_state, *st.query_params}:
-        _take_row(outcome, 0)
+    if outcome is not None:
+        begin_boxes(_PLACE, _BOX, outcome.run_id, lambda: _row(outcome, 0))
     text = st.text_area(
         t("fine_tune_results.try_text"),
         key=_TEXT,
@@ -169,15 +171,18 @@ def _next_row(outcome: RunOutcome) -> None:
     """Takes the next of the rows that were set aside. A callback."""
     place = st.session_state.get("ft_try_row", 0) + 1
     with shown_to_user(stop=False):
-        _take_row(outcome, place % len(outcome.report.targets))
+        texts = _row(outcome, place % len(outcome.report.targets))
+        fill_boxes(_PLACE, outcome.run_id, texts)
 
 
-def _take_row(outcome: RunOutcome, index: int) -> None:
+def _row(outcome: RunOutcome, index: int) -> dict[str, str]:
+    """A row that was set aside, by box; it counts as the one that is looked at."""
     row = validation_rows(outcome.run_id, (index,))[0]
     st.session_state["ft_try_row"] = index
-    st.session_state[_TEXT] = row.text[:_MOST_CHARACTERS]
+    texts = {_TEXT: row.text[:_MOST_CHARACTERS]}
     if outcome.has_pairs:
-        st.session_state[_PAIR] = (row.pair or "")[:_MOST_CHARACTERS]
+        texts[_PAIR] = (row.pair or "")[:_MOST_CHARACTERS]
+    return texts
 
 
 def _show_answer(read: ReadText) -> None:
