@@ -48,27 +48,32 @@ def schedule_figure(
     steps_per_epoch: int,
     step: int | None = None,
     words: ProgressWords = ENGLISH,
+    steps: np.ndarray | None = None,
 ) -> go.Figure:
-    """Draws the learning rate of every step, known before the first one.
+    """Draws the learning rate of all steps, known before the first one.
 
     Args:
         rates: float `[S]`.
         steps_per_epoch: where an epoch ends.
         step: steps that are done, marked on the curve; `None` marks nothing.
         words: the texts on the figure.
+        steps: int `[S]`, from 1, increasing, the last one included; `None` means
+            that there is a rate of every step.
     """
+    steps = np.arange(1, len(rates) + 1) if steps is None else steps
     shown = spread_out(len(rates), MAX_POINTS)
     traces = [
         {
-            **line(shown + 1, rates[shown]),
+            **line(steps[shown], rates[shown]),
             "name": words.learning_rate,
             "hovertemplate": "%{y:.3g}",
         }
     ]
     if step:
-        place = min(step, len(rates))
-        traces.append(_mark(place, float(rates[place - 1]), words.now, "diamond"))
-    borders = np.arange(steps_per_epoch, len(rates), steps_per_epoch)
+        place = min(int(np.searchsorted(steps, step)), len(steps) - 1)
+        rate = float(rates[place])
+        traces.append(_mark(int(steps[place]), rate, words.now, "diamond"))
+    borders = np.arange(steps_per_epoch, int(steps[-1]), steps_per_epoch)
     lines = [upright(x + 0.5) for x in borders] if len(borders) < _MAX_BORDERS else []
     made = layout(words.step, words.learning_rate, lines=lines, height=_HEIGHT)
     made["showlegend"] = len(traces) > 1

@@ -25,7 +25,7 @@ from pages.ui.fine_tune.steps import choose_step, explain_closed, peek_step
 from pages.ui.fine_tune.try_chosen import can_try, explain_classes, is_tried
 from pages.ui.head import page_head
 from pages.ui.language import t
-from pages.ui.models import model_picker
+from pages.ui.models import choose_next, model_picker
 
 SHOWN: dict[str, tuple[Callable[[FineTuneState], None], ...]] = {
     "data": (choosing.show,),
@@ -46,7 +46,7 @@ page_head(
 state = look_at_run(read_state(model_picker()))
 if state.status is not None and not state.table:
     take_over(state.status.request)
-    st.rerun()
+    choose_next(state.status.request.model)
 lead_on_after_stop(state)
 # Once there is a run, the other steps ask about it alone.
 if peek_step() in ("data", "check") or not state.run_id:

@@ -1,22 +1,27 @@
 """The fine-tuning page from the table to the run, in both languages."""
 
 import base64
+import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import EngineError, TrainingError
+from bertviz_core.figures.finetune_progress import MAX_POINTS
 from bertviz_core.finetune import workplace
 from bertviz_core.finetune.request import SAMPLES, TrainingRequest
 from bertviz_core.finetune.schedule import learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.finetune.table_limits import LEASE_VARIABLE, Limits
+from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, LEASE_VARIABLE, Limits
 from pages.ui import engine
+from pages.ui.fine_tune import keeping, progress
 from pages.ui.fine_tune.state import STEPS
 from tests.app.fake_client import CONFIG
 from tests.app.fake_fine_tune import MODEL, RUN, FineTuneClient, status_of
+from tests.core.test_finetune_table import MALFORMED
 
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 UNEQUAL = "text,label\n" + "".join(
@@ -71,6 +76,23 @@ def test_an_open_page_keeps_its_tables(open_step, tuner, step):
     open_step(step, ft_table=first, ft_validation=second)
     renewed = [call[1] for call in tuner.calls if call[0] == "renew_table"]
     assert renewed == [first, second]
+
+
+@pytest.mark.parametrize(("minutes", "seconds"), [("1", 20), ("4", 80), ("60", 300)])
+def test_a_lease_is_renewed_before_it_ends(
+    open_step, tuner, monkeypatch, minutes, seconds
+):
+    monkeypatch.setenv(LEASE_VARIABLE, minutes)
+    fragment, asked = keeping.st.fragment, []
+
+    def noted(function=None, *, run_every=None, **options):
+        if getattr(function, "__module__", "") == keeping.__name__:
+            asked.append(run_every)
+        return fragment(function, run_every=run_every, **options)
+
+    monkeypatch.setattr(keeping.st, "fragment", noted)
+    open_step()
+    assert asked == [seconds]
 
 
 def test_a_page_without_a_table_keeps_none(open_step, tuner):
@@ -180,7 +202,7 @@ def test_an_address_that_means_nothing_is_passed_over(open_step, step):
         ft_max_tokens="many",
         ft_level="best",
         ft_balance="magic",
-        ft_options=["epochs:-4", "nothing:1", "seed:1e999", "patience:3"],
+        ft_options=["epochs:-4", "epochs:30000000", "nothing:1", "seed:1e999", "patience:3"],
     )
     assert not app.error
     if step == "train":
@@ -219,6 +241,97 @@ def test_a_bad_file_does_not_stay_on_the_disk(open_step, tuner, tmp_path):
     assert not app.error
     assert address(app)["ft_table"] == SAMPLES["en"]
     assert list(workplace.tables_folder().iterdir()) == []
+
+
+def test_a_file_that_was_mended_stays_when_a_sample_is_tried(open_step, tuner):
+    app = open_step(ft_table="")
+    text = ("文本,标签\n" + "很好的书,好\n不好的书,坏\n" * 8).encode("gb18030")
+    app.file_uploader[0].set_value(("mine.csv", text, "text/csv")).run()
+    own = address(app)["ft_table"]
+    app.selectbox(key="ft_field_encoding").set_value("utf-8").run()
+    assert len(app.error) == 1
+    app.selectbox(key="ft_field_encoding").set_value("gb18030").run()
+    assert not app.error
+    app.button(key="ft_sample_en").click().run()
+    assert ("forget_table", own) not in tuner.calls
+    assert workplace.table_path(own).read_bytes() == text
+
+
+def test_a_file_that_the_engine_could_not_look_at_stays(open_step, tuner):
+    own = table_of(tuner, UNEQUAL)
+    tuner.broken["read_table"] = EngineError("The engine is gone. Wait.")
+    app = open_step(ft_table=own)
+    assert len(app.error) == 1
+    del tuner.broken["read_table"]
+    app.button(key="ft_sample_en").click().run()
+    assert ("forget_table", own) not in tuner.calls
+
+
+def test_another_table_takes_the_file_to_check_by_off_the_disk(open_step, tuner):
+    own, other = table_of(tuner, UNEQUAL), table_of(tuner, UNEQUAL)
+    app = open_step(ft_table=own, ft_validation=other)
+    app.button(key="ft_sample_en").click().run()
+    assert "ft_validation" not in address(app)
+    assert [path.name for path in workplace.tables_folder().iterdir()] == [
+        own.removeprefix("file:")
+    ]
+
+
+# Those that are not even stored come first, beside a table that can be read.
+UNREADABLE = (
+    "a zip renamed",
+    "a picture",
+    "nothing",
+    "only separators",
+    "noise",
+    "NUL in a row",
+    "utf-8 and gb18030",
+    "half a letter of utf-8",
+    "a quote never closed",
+    "a quote that swallows 300,000 letters",
+    "600 columns",
+    "a line of 2 million",
+    "a cell of 120,000",
+)
+# Of those that are tables, but nothing to learn from.
+USELESS = ("one class", "a class in every row", "three rows", "300 classes")
+FILES = {name: data for name, data, _ in MALFORMED}
+HAN = re.compile("[\u4e00-\u9fff]")
+
+
+def require_one_sentence(app, language, name):
+    assert not app.exception, name
+    assert len(app.error) == 1, name
+    assert bool(HAN.search(app.error[0].value)) == (language == "zh"), name
+
+
+@pytest.mark.parametrize("language", LOCALES)
+def test_files_that_are_no_tables_are_one_sentence_and_leave_nothing(
+    open_step, tuner, language
+):
+    app = open_step(language=language)
+    for name in UNREADABLE:
+        app.file_uploader[0].set_value(("bad.csv", FILES[name], "text/csv")).run()
+        require_one_sentence(app, language, name)
+    app.button(key="ft_sample_en").click().run()
+    assert not app.error
+    assert list(workplace.tables_folder().iterdir()) == []
+
+
+@pytest.mark.parametrize("language", LOCALES)
+def test_tables_that_cannot_be_learnt_from_are_one_sentence(open_step, tuner, language):
+    app = open_step(language=language)
+    for name in USELESS:
+        app.file_uploader[0].set_value(("bad.csv", FILES[name], "text/csv")).run()
+        require_one_sentence(app, language, name)
+        assert app.dataframe, name  # other columns may be chosen
+
+
+def test_the_box_says_how_large_a_file_may_be(open_step):
+    boxes = [box.proto for box in open_step().file_uploader]
+    assert [box.max_upload_size_mb for box in boxes] == [
+        DEFAULT_LIMITS.max_bytes // 1_000_000
+    ] * len(boxes)
 
 
 def test_a_wrong_encoding_can_be_corrected(open_step, tuner):
@@ -444,6 +557,32 @@ def test_texts_that_are_all_too_long_are_said_with_a_remedy(open_step, tuner):
     assert app.get_by_key("ft_rows_lengths").type == "popover"
 
 
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "reads no more than {limit} tokens. That keeps 47% of your texts whole"),
+        ("zh", "最多只能读 {limit} 个词元，这时有 47% 的文本保持完整"),
+    ],
+)
+def test_a_maximum_that_the_model_lowers_does_not_promise_too_much(
+    open_step, tuner, language, said
+):
+    app = open_step("check", language, ft_table=table_of(tuner, LONG))
+    limit = CONFIG["max_position_embeddings"]
+    shown = app.slider(key="ft_field_max_tokens").help
+    assert said.format(limit=limit) in shown
+    assert "95" not in shown
+
+
+def test_a_maximum_that_keeps_most_texts_says_so(open_step, tuner):
+    text = "text,label\n" + "".join(
+        f"{'word ' * (row % 12 + 1)},{row % 2}\n" for row in range(96)
+    )
+    app = open_step("check", ft_table=table_of(tuner, text))
+    help_of_it = app.slider(key="ft_field_max_tokens").help
+    assert help_of_it == "16 keeps 95% of your texts whole."
+
+
 def test_a_maximum_that_cuts_many_texts_is_a_warning_that_follows_it(open_step, tuner):
     text = "text,label\n" + "".join(
         f"{'word ' * (row % 12 + 1)},{row % 2}\n" for row in range(96)
@@ -649,6 +788,30 @@ def test_a_running_training_shows_what_it_told(open_step, tuner, language, shown
     assert "324" in shown(app)
 
 
+def test_the_curve_of_millions_of_steps_is_drawn_from_a_few(
+    open_step, tuner, monkeypatch
+):
+    known, sizes = progress.learning_rates, []
+
+    def noted(*arguments):
+        rates = known(*arguments)
+        sizes.append(len(rates))
+        return rates
+
+    monkeypatch.setattr(progress, "learning_rates", noted)
+    request = finished_request(epochs=500, batch_size=1)
+    far = {"step": 1_234_567, "num_steps": 5_000_000, "num_epochs": 500}
+    tuner.statuses[RUN] = status_of(request, "running", **far)
+    app = open_step("train", ft_run_id=RUN)
+    rates, now = traces_of(app, "fine_tune_schedule")
+    assert max(sizes) == len(rates["x"]) <= MAX_POINTS
+    assert (rates["x"][0], rates["x"][-1]) == (1, 5_000_000)
+    assert now["x"] == [1_234_567]
+    expected = known(request.settings, 10_000, np.array([1_234_566]))
+    np.testing.assert_allclose(now["y"], expected)
+    assert any("5,000,000" in c.value or "5000000" in c.value for c in app.caption)
+
+
 @pytest.mark.parametrize("state", ["failed", "interrupted"])
 def test_a_broken_run_says_so_and_goes_on_when_asked(open_step, tuner, state):
     error = TrainingError("The disk is full. Make room.")
@@ -742,15 +905,28 @@ def test_a_run_that_is_gone_says_so_and_a_new_one_can_start(open_step):
 
 def test_the_run_alone_brings_back_its_rows_and_settings(open_app, tuner):
     request = finished_request(epochs=9, weight_decay=0.5, class_weights=True)
+    request = dataclasses.replace(request, model="small-zh")
     tuner.statuses[RUN] = status_of(request, "done", model=MODEL)
     app = open_app("fine_tune", ft_step="train", ft_run_id=RUN)
     app.button(key="ft_again").click().run()
     app.button(key="ft_start").click().run()
     again = tuner.requests[0]
     assert again.data == request.data
+    assert (again.model, again.title) == (request.model, request.title)
     assert again.settings.to_dict() | {"max_tokens": 0} == (
         request.settings.to_dict() | {"max_tokens": 0}
     )
+
+
+def test_the_name_of_a_model_is_not_taken_for_that_of_its_table(open_app, tuner):
+    request = finished_request()
+    own = dataclasses.replace(request.data.source, table=table_of(tuner, UNEQUAL))
+    data = dataclasses.replace(request.data, source=own)
+    request = dataclasses.replace(request, data=data)
+    tuner.statuses[RUN] = status_of(request, "done", model=MODEL)
+    app = open_app("fine_tune", ft_step="data", ft_run_id=RUN)
+    assert not app.exception
+    assert request.title not in said_in(app.subheader)
 
 
 def test_the_run_is_found_again_after_another_page(open_step, tuner):

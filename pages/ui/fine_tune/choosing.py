@@ -6,10 +6,9 @@ import contextlib
 
 import streamlit as st
 
-from bertviz_core.errors import BertVizError, ValidationFileError
+from bertviz_core.errors import BertVizError, DatasetError, ValidationFileError
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.request import SAMPLES, TableSource
-from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.answers import read_table
@@ -22,12 +21,11 @@ from pages.ui.fine_tune.state import (
     remember,
 )
 from pages.ui.fine_tune.steps import offer_step
-from pages.ui.fine_tune.uploading import upload_table
+from pages.ui.fine_tune.uploading import MAX_MEGABYTES, upload_table
 from pages.ui.fine_tune.wording import lease, say, show_notes
 from pages.ui.language import plain, t
 from pages.ui.models import choose, known_models, language_of
 
-_MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
 _BEFORE = "ft_table_before"
 _UNREADABLE = "ft_table_unreadable"
 _MOST_OFFERED = 3  # models
@@ -47,11 +45,14 @@ def show(state: FineTuneState) -> None:
         return
     st.subheader(t("fine_tune.chosen_table", name=table_name(state)), anchor=False)
     if state.view is None:
-        st.session_state[_UNREADABLE] = state.table
+        if isinstance(state.problem, DatasetError):  # else it may be as good as ever
+            st.session_state[_UNREADABLE] = state.table
         _show_problem(state)
         show_layout(state.source, None, "field", take=_take_layout)
         _offer_before()
         return
+    # It may have been read wrongly before.
+    st.session_state.pop(_UNREADABLE, None)
     show_preview(state.view)
     show_layout(state.source, state.view, "field", take=_take_layout)
     st.subheader(t("fine_tune.columns_title"), anchor=False)
@@ -116,7 +117,7 @@ def _offer_tables(state: FineTuneState) -> None:
                 width="stretch",
             )
     with own:
-        said = t("fine_tune.upload_explained", limit=_MEGABYTES, time=lease())
+        said = t("fine_tune.upload_explained", limit=MAX_MEGABYTES, time=lease())
         st.markdown(said)
         found = upload_table("table", t("fine_tune.upload"))
     if found is not None:
@@ -126,6 +127,9 @@ def _offer_tables(state: FineTuneState) -> None:
 
 def _choose(table: str, name: str) -> None:
     before = remember()
+    if before.validation and before.validation != before.table:
+        # The way back leads to the table alone.
+        client().forget_table(before.validation)
     if before.table and before.table == st.session_state.get(_UNREADABLE):
         # Nobody will come back to it, so it need not lie here until its lease ends.
         client().forget_table(before.table)

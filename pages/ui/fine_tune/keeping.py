@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from bertviz_core.finetune.table_limits import lease_seconds
 from pages.ui.engine import client
 
 # Key of the session: the `FineTuneState`.
 STATE = "ft_state"
-_RENEW_SECONDS = 300
+_RENEW_SECONDS = 300  # at most
 
 
 def keep_fine_tuning() -> None:
@@ -21,10 +22,14 @@ def keep_fine_tuning() -> None:
     happens in a session that has not seen the fine-tuning page.
     """
     if STATE in st.session_state:
-        _renew()
+        st.fragment(_renew, run_every=renew_seconds())()
 
 
-@st.fragment(run_every=_RENEW_SECONDS)
+def renew_seconds() -> float:
+    """How often a page says so: a lease survives two times that went wrong."""
+    return min(_RENEW_SECONDS, lease_seconds() / 3)
+
+
 def _renew() -> None:
     state = st.session_state[STATE]
     if state.run_id:

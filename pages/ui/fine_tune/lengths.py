@@ -16,6 +16,7 @@ from pages.ui.fine_tune.state import FineTuneState, remember
 from pages.ui.language import plain, t
 
 _STEP = 8
+_KEPT_WHOLE = 0.95  # of the rows, where nothing stands in the way
 
 
 def max_tokens_of(state: FineTuneState, check: DataCheck) -> int:
@@ -51,7 +52,7 @@ def choose_length(check: DataCheck) -> None:
             min_value=_least(check),
             max_value=top,
             step=_STEP,
-            help=t("fine_tune.max_tokens_help", default=check.default_max_tokens),
+            help=_say_default(check),
         )
     share = lengths.share_cut(max_tokens)
     _show_cut(share, lengths.share_tokens_cut(max_tokens))
@@ -75,6 +76,17 @@ def choose_length(check: DataCheck) -> None:
             plain("fine_tune.figure_rows"): lengths.num_rows.tolist(),
         },
     )
+
+
+def _say_default(check: DataCheck) -> str:
+    """What the proposed maximum is good for, which the model may have lowered."""
+    default = check.default_max_tokens
+    whole = 1 - check.lengths.share_cut(default)
+    if default >= check.max_position_embeddings and whole < _KEPT_WHOLE:
+        return t("fine_tune.max_tokens_help_model", default=default, share=whole)
+    if whole < _KEPT_WHOLE:
+        return t("fine_tune.max_tokens_help_share", default=default, share=whole)
+    return t("fine_tune.max_tokens_help", default=default)
 
 
 def _show_cut(share: float, share_of_tokens: float) -> None:

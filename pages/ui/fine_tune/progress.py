@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.smoothing import running_mean
+from bertviz_core.analysis.smoothing import running_mean, spread_out
 from bertviz_core.figures.finetune_progress import (
+    MAX_POINTS,
     ProgressWords,
     loss_figure,
     metric_figure,
     schedule_figure,
 )
-from bertviz_core.finetune.schedule import learning_rates
+from bertviz_core.finetune.schedule import count_steps, learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings, steps_per_epoch
 from bertviz_core.finetune.training_status import TrainingStatus
 from pages.ui.export import show_figure
@@ -34,37 +35,45 @@ def show_schedule_so_far(status: TrainingStatus) -> None:
 def show_schedule(
     settings: FinetuneSettings, num_rows: int, step: int | None = None
 ) -> None:
-    """Draws the learning rate of every step.
+    """Draws the learning rate; of many steps, as many as the picture has points.
 
     Args:
         settings: of the run.
         num_rows: of an epoch.
         step: steps that are done, marked on the curve.
     """
-    rates = learning_rates(settings, num_rows)
+    num_steps = count_steps(settings, num_rows)
+    drawn = spread_out(num_steps, MAX_POINTS - 1)
+    now = None
+    if step is not None:
+        place = min(step, num_steps) - 1
+        drawn = np.union1d(drawn, [place])
+        now = float(learning_rates(settings, num_rows, np.array([place]))[0])
+    rates = learning_rates(settings, num_rows, drawn)
     in_epoch = steps_per_epoch(num_rows, settings.batch_size)
     show_figure(
-        schedule_figure(rates, in_epoch, step, _words()),
+        schedule_figure(rates, in_epoch, step, _words(), drawn + 1),
         name="fine_tune_schedule",
-        description=_described(settings, rates, step),
+        description=_described(settings, num_steps, step, now),
         columns={
-            plain("fine_tune.figure_step"): list(range(1, len(rates) + 1)),
+            plain("fine_tune.figure_step"): (drawn + 1).tolist(),
             plain("fine_tune.figure_learning_rate"): rates.tolist(),
         },
     )
 
 
-def _described(settings: FinetuneSettings, rates: np.ndarray, step: int | None) -> str:
+def _described(
+    settings: FinetuneSettings, num_steps: int, step: int | None, now: float | None
+) -> str:
     said = t(
         f"fine_tune.schedule_described_{settings.decay}",
-        steps=len(rates),
+        steps=num_steps,
         epochs=settings.epochs,
         peak=f"{settings.learning_rate:g}",
         warmup=settings.warmup_rate,
     )
-    if step is None:
+    if step is None or now is None:
         return said
-    now = float(rates[min(step, len(rates)) - 1])
     return f"{said} {t('fine_tune.schedule_now', step=step, rate=f'{now:.3g}')}"
 
 

@@ -205,6 +205,8 @@ def choose_table(table: str, name: str) -> None:
 def take_over(request: TrainingRequest) -> None:
     """Chooses the rows and settings of a run, which was found by its id.
 
+    The model that it began with is left to the page, whose picker is drawn before.
+
     Args:
         request: what the run was asked for.
     """
@@ -212,7 +214,7 @@ def take_over(request: TrainingRequest) -> None:
     other = data.validation
     remember(
         table=data.source.table,
-        name=request.title,
+        name="",  # the request has the name of the model alone
         **layout_of(data.source),
         text=data.columns.text,
         label=data.columns.label,
@@ -227,6 +229,8 @@ def take_over(request: TrainingRequest) -> None:
         level=settings.level,
         options=_changed(settings),
     )
+    if request.title:
+        st.session_state[TITLE] = request.title
 
 
 def layout_of(source: TableSource, prefix: str = "") -> dict[str, str]:

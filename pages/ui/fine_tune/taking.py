@@ -68,6 +68,8 @@ def _offer_files(status: TrainingStatus, path: Path) -> None:
     name = _file_stem(status)
     size = path.stat().st_size / 1e6
     with st.container(horizontal=True):
+        # Read at the click. Streamlit holds what it sends in memory, an open file
+        # too: one copy for all who take the same model, until their pages run again.
         st.download_button(
             t("fine_tune_results.download_zip", size=size),
             path.read_bytes,

@@ -5,16 +5,19 @@ from __future__ import annotations
 import streamlit as st
 
 from bertviz_core.errors import BertVizError
+from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.language import t
+
+MAX_MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
 
 
 def upload_table(place: str, label: str) -> tuple[str, str] | None:
     """Draws a box for a file; an accepted one is stored, and the box is empty again.
 
-    The box takes files of any kind, up to the limit of the server: its own refusals
-    are in English, ours in the reader's language.
+    The box takes files of any kind: its own refusals are in English, ours in the
+    reader's language. What is too large it refuses itself, before it is sent.
 
     Args:
         place: on the page; unique.
@@ -26,7 +29,9 @@ def upload_table(place: str, label: str) -> tuple[str, str] | None:
     # A new key empties the box, and with it the memory that holds the file.
     uploads, problem = f"ft_{place}_uploads", f"ft_{place}_refused"
     count = st.session_state.get(uploads, 0)
-    file = st.file_uploader(label, key=f"ft_{place}_{count}")
+    file = st.file_uploader(
+        label, key=f"ft_{place}_{count}", max_upload_size=MAX_MEGABYTES
+    )
     if file is None:
         _say_refused(problem)
         return None
