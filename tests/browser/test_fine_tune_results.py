@@ -6,7 +6,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import ROOT, settle
+from tests.browser.conftest import ROOT, overflow, settle
+from tests.browser.test_fine_tune import open_step
 
 TRAINING_SECONDS = 240
 FILE = b"id,message\r\n1,When does the choir meet?\r\n2,=1+1 books\r\n3,\r\n"
@@ -69,28 +70,30 @@ def test_a_file_is_predicted_and_taken_away_without_formulas(visit, run):
     assert lines[3] == "3,,,,,,"
 
 
-def test_the_trained_model_opens_on_another_page(visit, run):
+@pytest.mark.parametrize(
+    ("name", "sign"), [("Attention", "canvas"), ("Layers", ".walk-strip")]
+)
+def test_the_trained_model_opens_on_another_page(visit, run, name, sign):
     page = visit(f"/fine_tune?ft_run_id={run}&ft_step=take")
     settle(page)
-    link = page.get_by_test_id("stMain").get_by_role("link", name="Attention")
+    link = page.get_by_test_id("stMain").get_by_role("link", name=name)
     link.click()
     # On a busy machine Streamlit's front end may forget to write the choice into the
     # address of the new page, so what counts is the choice itself.
-    page.wait_for_url(re.compile("/attention"))
+    page.wait_for_url(re.compile(f"/{name.lower()}"))
     expect(page.get_by_role("combobox", name="Model")).to_have_value(f"run:{run}")
     settle(page)
-    page.locator("canvas").first.wait_for()
+    page.locator(sign).first.wait_for()
     assert page.get_by_test_id("stAlertContentError").count() == 0
 
 
-@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
-def test_no_step_scrolls_sideways_on_a_phone(visit, run, locale):
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_step_scrolls_sideways_on_a_phone(visit, run, language):
+    locale = {"en": "en-US", "zh": "zh-CN"}[language]
+    page = visit(f"/fine_tune?ft_run_id={run}", width=390, locale=locale)
     for step in ("evaluate", "try", "take"):
-        address = f"/fine_tune?ft_run_id={run}&ft_step={step}"
-        page = visit(address, width=390, locale=locale)
-        page.get_by_role("heading", level=2).first.wait_for()
-        settle(page)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        open_step(page, step, language)
+        assert overflow(page) <= 0, step
         assert page.get_by_test_id("stAlertContentError").count() == 0
 
 
