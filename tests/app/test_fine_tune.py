@@ -202,7 +202,13 @@ def test_an_address_that_means_nothing_is_passed_over(open_step, step):
         ft_max_tokens="many",
         ft_level="best",
         ft_balance="magic",
-        ft_options=["epochs:-4", "epochs:30000000", "nothing:1", "seed:1e999", "patience:3"],
+        ft_options=[
+            "epochs:-4",
+            "epochs:30000000",
+            "nothing:1",
+            "seed:1e999",
+            "patience:3",
+        ],
     )
     assert not app.error
     if step == "train":

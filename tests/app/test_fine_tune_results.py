@@ -261,6 +261,15 @@ def test_another_run_brings_its_own_text(open_step, two_runs, shown, place, kind
     assert box().value == "my own"
 
 
+def test_a_text_that_came_back_with_the_link_makes_way_too(open_step, two_runs):
+    app = open_step("try", ft_try_text=f"row 0 of {RUN}")
+    look_at(app, OTHER)
+    assert app.text_area(key="ft_try_text").value == f"row 0 of {OTHER}"
+    app = open_step("try", ft_try_text="my own")
+    look_at(app, OTHER)
+    assert app.text_area(key="ft_try_text").value == "my own"
+
+
 def test_another_row_of_a_run_makes_way_for_another_run_too(open_step, two_runs):
     app = open_step("try")
     app.button(key="ft_try_another").click().run()

@@ -95,23 +95,7 @@ def show_threshold(run: str, report: ClassificationReport) -> None:
         report: of its model.
     """
     sure = report.probabilities.max(axis=1)
-    # At first a threshold that leaves a fifth of the rows to a person.
-    usual = int(100 * np.quantile(sure, _LEFT_OVER))
-    if is_of_another(_THRESHOLD, run):
-        st.session_state[_THRESHOLD] = usual
-    least = (
-        st.slider(
-            t("fine_tune_results.threshold"),
-            0,
-            100,
-            usual,
-            format="%d%%",
-            key=_THRESHOLD,
-            bind="query-params",
-            help=t("fine_tune_results.threshold_help"),
-        )
-        / 100
-    )
+    least = _choose_threshold(run, sure)
     is_right = report.targets == report.predicted
     chosen = coverage_at(sure, is_right, np.array([least]))
     _show_chosen(
@@ -136,6 +120,24 @@ def show_threshold(run: str, report: ClassificationReport) -> None:
             plain("fine_tune_results.figure_right_of_answered"): _known(curve.accuracy),
         },
     )
+
+
+def _choose_threshold(run: str, sure: np.ndarray) -> float:
+    """At first a threshold that leaves a fifth of the rows to a person."""
+    usual = int(100 * np.quantile(sure, _LEFT_OVER))
+    if is_of_another(_THRESHOLD, run):
+        st.session_state[_THRESHOLD] = usual
+    percent = st.slider(
+        t("fine_tune_results.threshold"),
+        0,
+        100,
+        usual,
+        format="%d%%",
+        key=_THRESHOLD,
+        bind="query-params",
+        help=t("fine_tune_results.threshold_help"),
+    )
+    return percent / 100
 
 
 def _show_chosen(

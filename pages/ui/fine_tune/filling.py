@@ -28,6 +28,9 @@ def begin_boxes(
         is_free = by != run and is_same
     if is_free:
         fill_boxes(place, run, find())
+    elif filled is None:
+        # A link may have brought what was filled in before.
+        st.session_state[_key(place)] = (run, find())
 
 
 def fill_boxes(place: str, run: str, texts: Mapping[str, str]) -> None:
