@@ -61,7 +61,7 @@ def _majority(data: TrainingData) -> Baseline:
 
 
 def _mean(data: TrainingData) -> Baseline:
-    mean = float(np.mean(data.train.targets))
+    mean = float(np.mean(data.train.targets, dtype="float64"))
     return Baseline("mean", _judged(data, np.full(len(data.validation), mean)))
 
 

@@ -20,6 +20,8 @@ from bertviz_core.trace import FrozenArrays
 MAX_CLASSES = 200
 # Two on each side of a split is the least that shows anything.
 MIN_ROWS = 8
+# Larger numbers, or their squares, are infinite in the arithmetic of a training.
+MAX_NUMBER = 1e30
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def make_dataset(
     Raises:
         DatasetError: a column twice, no row that is whole, one class, too many
             classes, a class that training does not know, a label that should be
-            a number and is none.
+            a number and is none, or one too large.
     """
     _require_different(choice)
     texts = [cell.strip() for cell in table.column(choice.text)]
@@ -192,6 +194,17 @@ def _numbers(
             value=excerpt(labels[wrong[0]]),
             rows=list_rows(row_numbers[wrong]),
             count=len(wrong),
+        )
+    large = [i for i, value in enumerate(values) if abs(value or 0.0) > MAX_NUMBER]
+    if large:
+        raise DatasetError(
+            "A label is too large a number to learn. Received: “{value}” in rows "
+            "{rows}, {count} rows in all; the limit is {limit}. Mend them, or treat "
+            "the label as a class.",
+            value=excerpt(labels[large[0]]),
+            rows=list_rows(row_numbers[large]),
+            count=len(large),
+            limit=f"{MAX_NUMBER:g}",
         )
     if is_training and len(set(values)) < 2:
         raise DatasetError(

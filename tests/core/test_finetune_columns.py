@@ -171,6 +171,13 @@ def test_a_validation_file_takes_the_classes_of_the_training_data():
         make_dataset(table, choice, label_names=("a", "c"))
 
 
+def test_numbers_up_to_the_limit_are_learned_and_one_beyond_names_its_rows():
+    largest = labelled(["1e30", "-1e30", "3"] * 3, is_regression=True)
+    assert np.isfinite(largest.labels).all()
+    with pytest.raises(DatasetError, match=r"too large.*“1e31” in rows 4, 8, 2 rows"):
+        labelled(["1", "2", "1e31", "2"] * 2, is_regression=True)
+
+
 def test_a_validation_file_of_numbers_may_be_short():
     table = table_of(("text", "label"), [("one text", "2.5")])
     choice = ColumnChoice("text", "label", is_regression=True)
@@ -184,6 +191,7 @@ def test_a_validation_file_of_numbers_may_be_short():
     [
         (["1", "2", "three", "4"] * 3, {"is_regression": True}, "“three” in rows 4, 8"),
         (["1.5", "inf"] * 5, {"is_regression": True}, "“inf” in rows 3, 5"),
+        (["1.5", "-1e99"] * 5, {"is_regression": True}, "“-1e99” in rows 3, 5"),
         (["1", "2", "3"], {"is_regression": True}, "too few rows"),
         (["a", "b", "a"], {}, "too few rows"),
         (["a"] * 9, {}, "“a” in all 9 rows"),
