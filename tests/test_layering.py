@@ -58,6 +58,7 @@ LIGHT = (
     "bertviz_core.finetune.evaluation",
     "bertviz_core.finetune.events",
     "bertviz_core.finetune.examples",
+    "bertviz_core.finetune.numbers",
     "bertviz_core.finetune.outcome",
     "bertviz_core.finetune.paired",
     "bertviz_core.finetune.request",

@@ -39,7 +39,7 @@ _CHUNK_BYTES = 1 << 20
 # Python unpacks a piece of the other methods at once, however large it becomes.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _NEEDED_NAME = re.compile(r"[\w.-]+\.(json|txt|safetensors|index)")
-_BROKEN = (
+BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
     EOFError,
@@ -114,7 +114,7 @@ def sha256_of(path: Path) -> str:
 def _zip_errors(name: str) -> Iterator[None]:
     try:
         yield
-    except _BROKEN as error:
+    except BROKEN as error:
         raise CheckpointError(
             "The file {name} is not a zip file, or it is damaged or cut short. "
             "Copy it or download it again.",

@@ -17,7 +17,7 @@ from bertviz_core.experiments.finetuned_results import (
     WeightChange,
 )
 from bertviz_core.experiments.layer_results import Attribution
-from bertviz_core.finetune.data_check import DataRow
+from bertviz_core.finetune.data_check import rows_of
 from bertviz_core.finetune.request import SAMPLES, TableSource
 from bertviz_core.finetune.workplace import RUN_PREFIX
 
@@ -136,7 +136,7 @@ def nearest_training_rows(
     read = row_prediction.read_text(opened, text, pair, max_tokens)
     found = nearest_rows.nearest_rows(opened, read, known, count)
     return NearTrainingRows(
-        rows=tuple(_row(data, index) for index in found.indices.tolist()),
+        rows=rows_of(part, data.labels, tuple(found.indices.tolist())),
         cosines=found.cosines,
         num_searched=found.num_searched,
     )
@@ -196,17 +196,6 @@ def predict_table(
         max_tokens,
         path.with_name(f"predicted-{name}.csv"),
         progress,
-    )
-
-
-def _row(data: TrainingData, index: int) -> DataRow:
-    """A row to learn from, as a page shows it."""
-    part, target = data.train, data.train.targets[index]
-    return DataRow(
-        row=int(part.rows[index]),
-        text=part.texts[index],
-        pair=None if part.pairs is None else part.pairs[index],
-        label=f"{target:.6g}" if data.is_regression else data.labels[int(target)],
     )
 
 

@@ -9,11 +9,7 @@ import numpy as np
 from bertviz_core.engine import table_store
 from bertviz_core.finetune import run_files, workplace
 from bertviz_core.finetune.baselines import Baseline
-from bertviz_core.finetune.evaluation import (
-    Report,
-    evaluate_classes,
-    evaluate_numbers,
-)
+from bertviz_core.finetune.evaluation import judge
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import TrainingRequest
@@ -49,7 +45,7 @@ def run_outcome(run_id: str) -> RunOutcome:
     model = workplace.open_model_folder(model_id)
     data = run_data(run_id)
     with np.load(workplace.run_folder(run_id) / run_files.OUTPUTS) as outputs:
-        reports = {name: judged(data, outputs[name]) for name in outputs.files}
+        reports = {name: judge(data, outputs[name]) for name in outputs.files}
     return RunOutcome(
         run_id=run_id,
         model_id=model_id,
@@ -59,16 +55,3 @@ def run_outcome(run_id: str) -> RunOutcome:
         baselines=tuple(Baseline(name, report) for name, report in reports.items()),
         recipe=json.loads((model / "recipe.json").read_text(encoding="utf-8")),
     )
-
-
-def judged(data: TrainingData, outputs: np.ndarray) -> Report:
-    """The report of what was said of the validation rows.
-
-    Args:
-        data: of the run.
-        outputs: float `[R, C]` probabilities, or `[R]` numbers.
-    """
-    part = data.validation
-    if data.is_regression:
-        return evaluate_numbers(data.labels[0], part.targets, outputs, part.rows)
-    return evaluate_classes(data.labels, part.targets, outputs, part.rows)

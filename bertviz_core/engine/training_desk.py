@@ -111,8 +111,7 @@ class TrainingDesk:
             )
         self._require_room()
         folder = workplace.run_folder(run_id)
-        (folder / run_files.STOP).unlink(missing_ok=True)
-        run_files.set_state(folder, "running")  # while it waits, its place says so
+        run_files.ask_to_go_on(folder)  # while it waits, its place says so
         self._queue(run_id)
 
     def status(self, run_id: str) -> TrainingStatus:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import uuid
 from pathlib import Path
 
 import numpy as np
@@ -105,8 +107,10 @@ def _row(
 def _write(
     path: Path, table: Table, found: RowPredictions, outputs: np.ndarray
 ) -> None:
+    # Two visitors of one link may ask at the same time.
+    scratch = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     try:
-        with path.open("w", encoding="utf-8-sig", newline="") as file:
+        with scratch.open("w", encoding="utf-8-sig", newline="") as file:
             write_predictions(
                 file,
                 table.columns,
@@ -115,9 +119,13 @@ def _write(
                 outputs,
                 found.is_regression,
             )
+        scratch.replace(path)
     except OSError as error:
         raise TrainingError(
             "The predictions cannot be stored on the server. Received: {reason}. Its "
             "disk may be full; try a smaller file.",
             reason=error.strerror or type(error).__name__,
         ) from error
+    finally:
+        with contextlib.suppress(OSError):  # there, or nowhere to write at all
+            scratch.unlink()

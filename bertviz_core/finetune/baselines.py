@@ -7,11 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.finetune.evaluation import (
-    Report,
-    evaluate_classes,
-    evaluate_numbers,
-)
+from bertviz_core.finetune.evaluation import Report, judge
 from bertviz_core.finetune.examples import TrainingData
 
 # Texts without spaces between words are cut into characters and pairs of them.
@@ -57,12 +53,12 @@ def run_baselines(data: TrainingData) -> tuple[Baseline, ...]:
 def _majority(data: TrainingData) -> Baseline:
     counts = np.bincount(data.train.targets, minlength=len(data.labels))
     shares = np.tile(counts / counts.sum(), (len(data.validation), 1))
-    return Baseline("majority", _judged(data, shares))
+    return Baseline("majority", judge(data, shares))
 
 
 def _mean(data: TrainingData) -> Baseline:
-    mean = float(np.mean(data.train.targets))
-    return Baseline("mean", _judged(data, np.full(len(data.validation), mean)))
+    mean = float(np.mean(data.train.targets, dtype="float64"))
+    return Baseline("mean", judge(data, np.full(len(data.validation), mean)))
 
 
 def _weighted_counts(data: TrainingData) -> tuple[Any, Any] | None:
@@ -90,21 +86,14 @@ def _logistic(data: TrainingData, train: Any, validation: Any) -> Baseline | Non
     model = LogisticRegression(max_iter=_MAX_ITERATIONS).fit(train, data.train.targets)
     shares = np.zeros((len(data.validation), len(data.labels)))
     shares[:, model.classes_] = model.predict_proba(validation)
-    return Baseline("tfidf", _judged(data, shares))
+    return Baseline("tfidf", judge(data, shares))
 
 
 def _ridge(data: TrainingData, train: Any, validation: Any) -> Baseline:
     from sklearn.linear_model import Ridge
 
     model = Ridge().fit(train, np.asarray(data.train.targets, "float64"))
-    return Baseline("tfidf", _judged(data, model.predict(validation)))
-
-
-def _judged(data: TrainingData, outputs: np.ndarray) -> Report:
-    part = data.validation
-    if data.is_regression:
-        return evaluate_numbers(data.labels[0], part.targets, outputs, part.rows)
-    return evaluate_classes(data.labels, part.targets, outputs, part.rows)
+    return Baseline("tfidf", judge(data, model.predict(validation)))
 
 
 def _share_of_cjk(texts: list[str]) -> float:

@@ -20,6 +20,7 @@ from bertviz_core.finetune.card import metrics, model_card, recipe, script
 from bertviz_core.finetune.card_words import LANGUAGES
 from bertviz_core.finetune.cells import safe_cell
 from bertviz_core.finetune.evaluation import ClassificationReport
+from bertviz_core.finetune.numbers import number_text
 
 if TYPE_CHECKING:
     from bertviz_core.finetune.run import FinetuneResult
@@ -118,7 +119,8 @@ def predictions_csv(result: FinetuneResult) -> str:
 def _said(result: FinetuneResult, index: int) -> list[Any]:
     report = result.report
     if not isinstance(report, ClassificationReport):
-        return [f"{report.targets[index]:.6g}", f"{report.predicted[index]:.6g}"]
+        both = report.targets[index], report.predicted[index]
+        return [number_text(value) for value in both]
     labels = result.data.labels
     chosen = (report.targets[index], report.predicted[index])
     names = [safe_cell(labels[int(label)]) for label in chosen]

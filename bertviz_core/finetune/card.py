@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
     from bertviz_core.finetune.run import FinetuneResult
 
+# Ids that open what is somebody's own.
+_PRIVATE = ("run:", "upload:")
+# In the name of a model that cannot be found by it.
+UNNAMED = "@sha256:"
+_HASH_DIGITS = 12
 _PACKAGES = ("keras", "tensorflow", "numpy", "tokenizers", "scikit-learn")
 
 SCRIPT = '''"""Predicts: python predict.py "a text" ["its second text"]."""
@@ -42,14 +47,12 @@ OWN_SCRIPT = '''"""Predicts: python predict.py "a text" ["its second text"]."""
 import sys
 from pathlib import Path
 
+from bertviz_core.experiments.row_prediction import read_text
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.scores import probabilities_of
 
 explorer = Explorer.open(str(Path(__file__).parent))
-trace = explorer.trace(*sys.argv[1:3], cut=True)
-logits = trace.class_logits[None]
-values = logits[0] if logits.shape[1] == 1 else probabilities_of(logits)[0]
-for label, value in zip(explorer.loaded.labels, values):
+found = read_text(explorer, *sys.argv[1:3], max_tokens={max_tokens})
+for label, value in zip(found.labels, found.outputs):
     print(f"{{label}}\\t{{value:.4f}}")
 '''
 
@@ -104,8 +107,14 @@ def base_name(result: FinetuneResult) -> str:
     """What the model began with: a hub name keeps its owner and its commit.
 
     Of a file or folder only the name is told, as the place is that of one machine.
+    The id of an upload or of another training would open it with all its texts, so
+    such a model is named by its size and the hash of its weights.
     """
     name = result.base_model_id
+    if name.startswith(_PRIVATE):
+        config = result.loaded.model.config
+        size = f"L-{config.num_hidden_layers}_H-{config.hidden_size}"
+        return f"bert_{size}{UNNAMED}{result.base_hash[:_HASH_DIGITS]}"
     path = Path(name).expanduser()
     return path.resolve().name if path.exists() else name
 
@@ -131,7 +140,7 @@ def model_card(
     about = words.number if data.is_regression else words.classes
     made = words.made.format(
         base=base,
-        level=settings.level,
+        level=words.levels[settings.level].format(top=settings.num_top_layers),
         epochs=len(result.points),
         best=result.best_epoch,
         rate=settings.learning_rate,

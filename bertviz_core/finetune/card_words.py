@@ -12,6 +12,7 @@ class CardWords:
 
     Args:
         file_name: of the card in that language.
+        levels: what learns at each of `settings.LEVELS`.
         methods: names of this model and of the simple methods.
     """
 
@@ -29,6 +30,7 @@ class CardWords:
     mae: str
     mind_title: str
     mind: str
+    levels: Mapping[str, str] = field(default_factory=dict)
     methods: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -40,7 +42,7 @@ ENGLISH = CardWords(
     between=", ",
     made_title="How it was made",
     made=(
-        "From {base}, at level “{level}”: {epochs} epochs (the weights are those of "
+        "From {base}; what learned: {level}. {epochs} epochs (the weights are those of "
         "epoch {best}), learning rate {rate:g}, batches of {batch}, at most {tokens} "
         "tokens a text, seed {seed}. {rows} rows to learn from. `recipe.json` says "
         "all, and `python -m bertviz_core fine-tune TABLE --recipe recipe.json --out "
@@ -54,6 +56,11 @@ ENGLISH = CardWords(
     accuracy="accuracy",
     macro_f1="macro-F1",
     mae="MAE",
+    levels={
+        "head": "a new output layer alone (level “head”)",
+        "top": "the upper layers, {top} of them (level “top”)",
+        "full": "all layers (level “full”)",
+    },
     mind_title="What to keep in mind",
     mind=(
         "It knows the kind of text that it was trained on, and repeats the mistakes "
@@ -75,7 +82,7 @@ CHINESE = CardWords(
     between="、",
     made_title="它是怎么来的",
     made=(
-        "从 {base} 开始，方式为“{level}”：训练了 {epochs} 轮"
+        "从 {base} 开始，学习的部分：{level}。训练了 {epochs} 轮"
         "（权重取自第 {best} 轮之后），学习率 {rate:g}，每批 {batch} 条，"
         "每条文本最多 {tokens} 个词元，随机种子 {seed}。"
         "用来学习的有 {rows} 行。全部设置都在 `recipe.json` 里，"
@@ -90,6 +97,11 @@ CHINESE = CardWords(
     accuracy="准确率",
     macro_f1="宏平均 F1",
     mae="平均误差（MAE）",
+    levels={
+        "head": "只有新的输出层（head）",
+        "top": "最上面的 {top} 层（top）",
+        "full": "所有层（full）",
+    },
     mind_title="使用时请注意",
     mind=(
         "它只了解训练时见过的那类文本，也会重复标签里的错误和偏见。"

@@ -212,21 +212,36 @@ def _guess_pair(
     )
 
 
+def is_number_to_predict(profile: ColumnProfile, num_rows: int) -> bool:
+    """Whether a label is a number to predict, where nobody said so: a guess.
+
+    Decimals, and whole numbers with more values than a rating has, are an amount;
+    all else is a class.
+
+    Args:
+        profile: of the label's column.
+        num_rows: of the table.
+    """
+    if profile.num_numbers < num_rows - profile.num_absent:
+        return False
+    return bool(profile.num_fractions) or profile.num_distinct > _MAX_RATING_VALUES
+
+
 def _guess_kind(label: ColumnProfile, num_rows: int) -> tuple[bool, Note]:
-    num_values = num_rows - label.num_absent
-    if label.num_numbers < num_values:
-        return False, note(
-            "The label is a class: not all of its values are numbers.",
-        )
-    if label.num_fractions:
-        return True, note(
-            "The label is a number to predict: {count} of its values have decimals.",
-            count=label.num_fractions,
-        )
-    if label.num_distinct > _MAX_RATING_VALUES:
+    if is_number_to_predict(label, num_rows):
+        if label.num_fractions:
+            return True, note(
+                "The label is a number to predict: {count} of its values have "
+                "decimals.",
+                count=label.num_fractions,
+            )
         return True, note(
             "The label is a number to predict: it has {count} different values.",
             count=label.num_distinct,
+        )
+    if label.num_numbers < num_rows - label.num_absent:
+        return False, note(
+            "The label is a class: not all of its values are numbers.",
         )
     return False, note(
         "The label is a class: it has {count} whole numbers and no decimals.",

@@ -12,6 +12,7 @@ from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.columns import (
     ColumnChoice,
     guess_columns,
+    is_number_to_predict,
     profile_columns,
 )
 from bertviz_core.finetune.dataset import Dataset, make_dataset
@@ -23,6 +24,7 @@ from bertviz_core.finetune.table import Table, read_table
 from bertviz_core.finetune.table_encoding import ENCODINGS
 from bertviz_core.finetune.table_layout import SEPARATORS
 
+_LAYOUT = ("encoding", "separator", "has_header")
 # On a command line a tab is hard to write.
 _SEPARATOR_NAMES = {"tab": "\t", r"\t": "\t"}
 
@@ -63,7 +65,8 @@ def training_rows(
         path: of the table.
         validation: path of a table to judge by; `None` sets rows aside.
         options: `text_column`, `pair_column`, `label_column`, `is_regression`,
-            `encoding`, `separator`, `has_header`, of which `None` guesses;
+            `encoding`, `separator`, `has_header`, and the same three of the table to
+            judge by, with `validation_` before them, of which `None` guesses;
             `validation_rate` and `split_seed`.
 
     Raises:
@@ -71,8 +74,7 @@ def training_rows(
     """
     kinds = ("text", "pair", "label")
     names = [options[f"{kind}_column"] for kind in kinds]
-    layout = [options[name] for name in ("encoding", "separator", "has_header")]
-    table = read_named_table(path, names, *layout)
+    table = read_named_table(path, names, *(options[name] for name in _LAYOUT))
     choice = _choice(table, options)
     dataset = make_dataset(table, choice)
     notes, other = table.notes + dataset.notes, None
@@ -84,11 +86,19 @@ def training_rows(
                 "{received}. Take 0.2 for a fifth.",
                 received=str(rate)[:20],
             )
+        if options["split_seed"] < 0:
+            raise DatasetError(
+                "The number that draws the rows to judge by cannot be negative. "
+                "Received: {received}. Take any number from 0.",
+                received=options["split_seed"],
+            )
         split = split_dataset(dataset, rate, options["split_seed"])
         data, found = split.training_data(dataset), split.notes
     else:
-        # Both files name their columns, or neither does.
-        other = read_table(validation, has_header=table.has_header)
+        layout = [options[f"validation_{name}"] for name in _LAYOUT]
+        if layout[-1] is None:  # both files name their columns, or neither does
+            layout[-1] = table.has_header
+        other = read_named_table(validation, (), *layout)
         judged = make_dataset(other, choice, dataset.label_names)
         data, found = join_files(dataset, judged)
         notes += judged.notes
@@ -142,15 +152,16 @@ def text_column(table: Table) -> str:
 def _choice(table: Table, options: dict[str, Any]) -> ColumnChoice:
     text, label = options["text_column"], options["label_column"]
     pair, is_regression = options["pair_column"], options["is_regression"]
-    if text is not None and label is not None:
-        return ColumnChoice(text, label, pair, is_regression)
-    guess = guess_columns(table)
-    return ColumnChoice(
-        text or guess.text,
-        label or guess.label,
-        pair or (guess.pair if text is None else None),
-        is_regression or (label is None and guess.is_regression),
-    )
+    if text is None or label is None:
+        guess = guess_columns(table)
+        pair = pair or (guess.pair if text is None else None)
+        text, label = text or guess.text, label or guess.label
+    if is_regression is None:
+        is_regression = any(
+            one.name == label and is_number_to_predict(one, table.num_rows)
+            for one in profile_columns(table)
+        )
+    return ColumnChoice(text, label, pair, is_regression)
 
 
 def _require_known(name: str, value: str | None, known: Iterable[str]) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import TrainingError
+from bertviz_core.finetune.card import UNNAMED
 from bertviz_core.finetune.command_data import options_of
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.recipe_file import Recipe
@@ -32,6 +33,28 @@ def with_recipe(
         # One remedy at a time: the one that was given replaces the recipe's.
         own = {"class_weights": False, "oversample": False} | own
     return options | taken | own
+
+
+def model_of(recipe: Recipe, model_id: str | None) -> str:
+    """The model to begin with.
+
+    Args:
+        recipe: that is repeated.
+        model_id: that was given.
+
+    Raises:
+        TrainingError: none was given, and that of the recipe has no name by which
+            it could be found.
+    """
+    if model_id:
+        return model_id
+    if UNNAMED in recipe.base_model:
+        raise TrainingError(
+            "This recipe began with an upload or an earlier training, which has no "
+            "name to be found by. Received: {name}. Give the model with --model.",
+            name=recipe.base_model[:120],
+        )
+    return recipe.base_model
 
 
 def require_validation(recipe: Recipe, validation: Path | None) -> None:

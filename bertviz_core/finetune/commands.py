@@ -28,7 +28,10 @@ _LOG = "log"
 @click.option("--pair-column", help="Column with second texts.")
 @click.option("--label-column", help="Default: a guess.")
 @click.option(
-    "--regression", "is_regression", is_flag=True, help="The label is a number."
+    "--regression/--classes",
+    "is_regression",
+    default=None,
+    help="Whether the label is a number to predict. Default: a guess.",
 )
 @click.option("--encoding", help="Of the table. Default: a guess.")
 @click.option("--separator", help="Between cells: , ; or tab. Default: a guess.")
@@ -43,13 +46,25 @@ _LOG = "log"
     type=click.Path(path_type=Path),
     help="A table to judge by. Default: rows of TABLE.",
 )
+@click.option("--validation-encoding", help="Of that table. Default: a guess.")
+@click.option("--validation-separator", help="Of that table. Default: a guess.")
+@click.option(
+    "--validation-header/--no-validation-header",
+    "validation_has_header",
+    default=None,
+    help="Whether its first row names the columns. Default: as in TABLE.",
+)
 @click.option(
     "--validation-rate",
     default=0.2,
     show_default=True,
     help="Share of the rows to judge by.",
 )
-@click.option("--split-seed", type=int, help="Draws these rows. Default: --seed.")
+@click.option(
+    "--split-seed",
+    type=click.IntRange(min=0),
+    help="Draws these rows. Default: --seed.",
+)
 @click.option("--model", "model_id", metavar="M", help="As for `predict`.")
 @click.option("--level", default="full", show_default=True, help="head, top or full.")
 @click.option(
@@ -87,7 +102,7 @@ _LOG = "log"
 @click.option("--class-weights", is_flag=True, help="Every class counts alike.")
 @click.option("--oversample", is_flag=True, help="Repeat rows of rare classes.")
 @click.option("--precision", default="auto", show_default=True)
-@click.option("--seed", default=1, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
 @click.option(
     "--recipe",
     "recipe_path",
@@ -121,7 +136,11 @@ def fine_tune(
     Ctrl-C keeps the best epoch so far.
     """
     from bertviz_core.finetune.command_data import training_rows
-    from bertviz_core.finetune.command_recipe import require_validation, with_recipe
+    from bertviz_core.finetune.command_recipe import (
+        model_of,
+        require_validation,
+        with_recipe,
+    )
     from bertviz_core.finetune.notes import in_english
     from bertviz_core.finetune.recipe_file import read_recipe
     from bertviz_core.quiet import import_keras
@@ -130,7 +149,7 @@ def fine_tune(
     if recipe is not None:
         options = with_recipe(recipe, options, _given(context, options))
         require_validation(recipe, validation)
-        model_id = model_id or recipe.base_model
+        model_id = model_of(recipe, model_id)
     if options["split_seed"] is None:
         options["split_seed"] = options["seed"]
     rows = training_rows(table, validation, options)

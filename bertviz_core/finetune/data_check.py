@@ -13,6 +13,7 @@ from bertviz_core.finetune.examples import Examples, TrainingData
 from bertviz_core.finetune.findings import Finding
 from bertviz_core.finetune.lengths import Lengths
 from bertviz_core.finetune.notes import Note, note
+from bertviz_core.finetune.numbers import number_text
 from bertviz_core.finetune.remedies import num_oversampled, propose_remedy
 from bertviz_core.trace import FrozenArrays
 
@@ -222,7 +223,7 @@ def rows_of(
             pair=None if examples.pairs is None else examples.pairs[index],
             label=labels[int(examples.targets[index])]
             if is_class
-            else f"{float(examples.targets[index]):.6g}",
+            else number_text(examples.targets[index]),
         )
         for index in indices
         if 0 <= index < len(examples)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.errors import DatasetError
+from bertviz_core.finetune.class_names import by_value, class_names, known_names
 from bertviz_core.finetune.columns import ColumnChoice, is_absent
 from bertviz_core.finetune.examples import Examples
 from bertviz_core.finetune.notes import Note, excerpt, list_rows, note
@@ -20,6 +21,8 @@ from bertviz_core.trace import FrozenArrays
 MAX_CLASSES = 200
 # Two on each side of a split is the least that shows anything.
 MIN_ROWS = 8
+# Larger numbers, or their squares, are infinite in the arithmetic of a training.
+MAX_NUMBER = 1e30
 
 
 @dataclass(frozen=True)
@@ -74,14 +77,8 @@ class Dataset(FrozenArrays):
 
     def examples(self, indices: np.ndarray) -> Examples:
         """Some rows, in this order, as training takes them."""
-        chosen = [int(index) for index in indices]
-        pairs = self.pairs
-        return Examples(
-            texts=tuple(self.texts[index] for index in chosen),
-            pairs=None if pairs is None else tuple(pairs[index] for index in chosen),
-            targets=self.labels[chosen],
-            rows=self.row_numbers[chosen],
-        )
+        whole = Examples(self.texts, self.pairs, self.labels, self.row_numbers)
+        return whole.select(indices)
 
 
 def make_dataset(
@@ -101,7 +98,7 @@ def make_dataset(
     Raises:
         DatasetError: a column twice, no row that is whole, one class, too many
             classes, a class that training does not know, a label that should be
-            a number and is none.
+            a number and is none, or one too large.
     """
     _require_different(choice)
     texts = [cell.strip() for cell in table.column(choice.text)]
@@ -193,6 +190,17 @@ def _numbers(
             rows=list_rows(row_numbers[wrong]),
             count=len(wrong),
         )
+    large = [i for i, value in enumerate(values) if abs(value or 0.0) > MAX_NUMBER]
+    if large:
+        raise DatasetError(
+            "A label is too large a number to learn. Received: “{value}” in rows "
+            "{rows}, {count} rows in all; the limit is {limit}. Mend them, or treat "
+            "the label as a class.",
+            value=excerpt(labels[large[0]]),
+            rows=list_rows(row_numbers[large]),
+            count=len(large),
+            limit=f"{MAX_NUMBER:g}",
+        )
     if is_training and len(set(values)) < 2:
         raise DatasetError(
             "All labels are the same number, so there is nothing to learn. "
@@ -211,10 +219,10 @@ def _classes(
     choice: ColumnChoice,
     known: Sequence[str] | None,
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    names = _class_names(labels)
+    names = class_names(labels) if known is None else known_names(labels, known)
     if known is None:
         _require_classes(names, len(labels), choice)
-    order = tuple(sorted(set(names), key=_by_value)) if known is None else tuple(known)
+    order = tuple(sorted(set(names), key=by_value)) if known is None else tuple(known)
     ids = {name: index for index, name in enumerate(order)}
     wrong = [index for index, name in enumerate(names) if name not in ids]
     if wrong:
@@ -226,22 +234,6 @@ def _classes(
             known=", ".join(order)[:200],
         )
     return np.array([ids[name] for name in names], "int32"), order
-
-
-def _class_names(labels: Sequence[str]) -> list[str]:
-    """The labels; whole numbers in one spelling where all are whole numbers."""
-    spelled: dict[str, str] = {}
-    for label in set(labels):
-        value = parse_number(label)
-        if value is None or value % 1 != 0:
-            return list(labels)
-        spelled[label] = str(int(value))
-    return [spelled[label] for label in labels]
-
-
-def _by_value(name: str) -> tuple[float, str]:
-    value = parse_number(name)
-    return (float("inf") if value is None else value, name)
 
 
 def _require_classes(names: Sequence[str], num_rows: int, choice: ColumnChoice) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.resampling import macro_f1_interval, mean_interval
 from bertviz_core.finetune.scores import (
     Calibration,
@@ -141,6 +142,20 @@ class RegressionReport(FrozenArrays):
 
 
 Report = ClassificationReport | RegressionReport
+
+
+def judge(data: TrainingData, outputs: np.ndarray) -> Report:
+    """The report of what was said of the validation rows.
+
+    Args:
+        data: the rows.
+        outputs: float `[R, C]`, probabilities; or `[R]` or `[R, 1]`, numbers.
+    """
+    part = data.validation
+    if data.is_regression:
+        numbers = outputs.reshape(len(part))
+        return evaluate_numbers(data.labels[0], part.targets, numbers, part.rows)
+    return evaluate_classes(data.labels, part.targets, outputs, part.rows)
 
 
 def evaluate_classes(

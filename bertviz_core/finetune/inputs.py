@@ -78,16 +78,29 @@ def prepare_inputs(
     return train, validation
 
 
+def kept_bytes(learner: Learner, settings: FinetuneSettings, num_tokens: int) -> int:
+    """Bytes of hidden states that a run keeps, or 0 where it keeps none.
+
+    Args:
+        learner: reads how many blocks are frozen.
+        settings: of the run.
+        num_tokens: of all rows, to learn from and to judge by, without padding.
+    """
+    # A single epoch and its judgement see each row once anyhow. At level "head"
+    # there is one vector a row, which is next to nothing.
+    if settings.level == "head" or not learner.num_frozen or settings.epochs == 1:
+        return 0
+    size = learner.bert.config.hidden_size
+    num_bytes = num_tokens * size * np.dtype("float32").itemsize
+    return num_bytes if num_bytes <= MAX_KEPT_BYTES else 0
+
+
 def _kept(
     learner: Learner, rows: list[TokenRows], settings: FinetuneSettings, tell: Tell
 ) -> list[tuple[Callable[[np.ndarray], Arrays], np.ndarray]]:
     if settings.level == "head":
         return [_head_inputs(learner, part, tell) for part in rows]
-    num_bytes = sum(int(part.lengths.sum()) for part in rows)
-    num_bytes *= learner.bert.config.hidden_size * np.dtype("float32").itemsize
-    # A single epoch and its judgement see each row once anyhow.
-    is_worth_it = settings.epochs > 1 and num_bytes <= MAX_KEPT_BYTES
-    if learner.num_frozen and is_worth_it:
+    if kept_bytes(learner, settings, sum(int(part.lengths.sum()) for part in rows)):
         return [_upper_inputs(learner, part, tell) for part in rows]
     return [(part.batch, part.lengths) for part in rows]
 
@@ -99,9 +112,10 @@ def _head_inputs(
     if not learner.learns_pooler:
         pooled = np.stack(_frozen(learner, rows, tell, reads_pooled=True))  # [R, H]
         return lambda chosen: {"pooled_output": pooled[chosen]}, lengths
-    # The pooler reads the first token alone.
-    states = _frozen(learner, rows, tell, reads_pooled=False)
-    firsts = np.stack([row[:1] for row in states])  # [R, 1, H]
+    # The pooler reads the first token alone; all tokens of all rows may be too many.
+    firsts = np.stack(
+        _frozen(learner, rows, tell, reads_pooled=False, most_tokens=1)
+    )  # [R, 1, H]
 
     def batch(chosen: np.ndarray) -> Arrays:
         ones = np.ones((len(chosen), 1), "int32")
@@ -126,16 +140,20 @@ def _upper_inputs(
 
 
 def _frozen(
-    learner: Learner, rows: TokenRows, tell: Tell, reads_pooled: bool
+    learner: Learner,
+    rows: TokenRows,
+    tell: Tell,
+    reads_pooled: bool,
+    most_tokens: int | None = None,
 ) -> list[np.ndarray]:
-    """float32 of each row: `[H]`, or `[T of the row, H]` without padding."""
+    """float32 of each row: `[H]`, or `[T, H]` without padding, the first of them."""
     groups = by_length(rows.lengths, 2 * learner.settings.batch_size)
     batches = (rows.batch(chosen) for chosen in groups)
     made = learner.frozen_outputs(batches, reads_pooled)
     found: list[np.ndarray] = [np.empty(0)] * len(rows.lengths)
     for index, (chosen, outputs) in enumerate(zip(groups, made, strict=True)):
         for row, output in zip(chosen, outputs, strict=True):
-            kept = output if reads_pooled else output[: rows.lengths[row]]
+            kept = output if reads_pooled else output[: rows.lengths[row]][:most_tokens]
             found[row] = np.array(kept)  # not the padded batch behind it
         tell(TrainingEvent("cache", fraction=(index + 1) / len(groups)))
     return found

@@ -64,8 +64,8 @@ class Learner:
         # Numbers are learned around 0 with a spread of 1; `restore_unit` undoes it.
         self.mean, self.spread = 0.0, 1.0
         if data.is_regression:
-            self.mean = float(np.mean(targets))
-            self.spread = float(np.std(targets)) or 1.0
+            wide = targets.astype("float64")  # squares of large numbers
+            self.mean, self.spread = float(wide.mean()), float(wide.std()) or 1.0
         self.optimizer = self._compile()
 
     def _compile(self) -> AdamW:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 import re
 
+import numpy as np
+
 # No "inf", no "1_000" and no "nan", all of which Python's `float` takes.
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+# Beyond these a number is written with an exponent.
+_LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e15
 # 1,500 is fifteen hundred to one reader and one and a half to the other.
 _AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 
@@ -30,3 +34,15 @@ def parse_number(cell: str) -> float | None:
         return None
     value = float(stripped.replace(",", "."))
     return value if math.isfinite(value) else None
+
+
+def number_text(value: float) -> str:
+    """The shortest text that reads back as the same float32: "1234567", "0.1".
+
+    Labels and answers are float32: more digits than that are noise, and fewer would
+    be another number.
+    """
+    short = np.float32(value)
+    if short == 0 or _LEAST_PLAIN <= abs(short) < _MOST_PLAIN:
+        return np.format_float_positional(short, trim="-")
+    return np.format_float_scientific(short, trim="-")

@@ -26,6 +26,9 @@ class DataOrigin:
         is_regression: whether the label is a number to predict.
         validation_sha256: of a file to judge by; `None` where rows of the table
             were set aside.
+        validation_encoding, validation_separator, validation_has_header: as those
+            of the table; `None` where there is no such file, or where a recipe does
+            not say.
         validation_rate: share of these rows.
         split_seed: of their draw.
     """
@@ -39,6 +42,9 @@ class DataOrigin:
     pair_column: str | None = None
     is_regression: bool = False
     validation_sha256: str | None = None
+    validation_encoding: str | None = None
+    validation_separator: str | None = None
+    validation_has_header: bool | None = None
     validation_rate: float = 0.2
     split_seed: int = 1
 
@@ -81,7 +87,16 @@ def origin_of(
         label_column=columns.label,
         pair_column=columns.pair,
         is_regression=columns.is_regression,
-        validation_sha256=None if validation is None else validation.sha256,
+        **({} if validation is None else _layout_of(validation)),
         validation_rate=validation_rate,
         split_seed=seed,
     )
+
+
+def _layout_of(validation: Table) -> dict[str, Any]:
+    return {
+        "validation_sha256": validation.sha256,
+        "validation_encoding": validation.encoding,
+        "validation_separator": validation.separator,
+        "validation_has_header": validation.has_header,
+    }

@@ -9,6 +9,7 @@ from typing import TextIO
 import numpy as np
 
 from bertviz_core.finetune.cells import safe_cell
+from bertviz_core.finetune.numbers import number_text
 
 PREDICTED = "predicted"
 
@@ -51,7 +52,7 @@ def _said(labels: Sequence[str], values: np.ndarray, is_regression: bool) -> lis
     if np.isnan(values[0]):
         return [""] * (1 if is_regression else 1 + len(labels))
     if is_regression:
-        return [f"{values[0]:.6g}"]
+        return [number_text(values[0])]
     best = safe_cell(labels[int(values.argmax())])
     return [best, *(f"{value:.6f}" for value in values)]
 

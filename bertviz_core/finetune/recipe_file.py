@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bertviz_core.checkpoints.archive import BROKEN
 from bertviz_core.errors import TrainingError
 from bertviz_core.finetune.origin import DataOrigin
 from bertviz_core.finetune.settings import FinetuneSettings
@@ -59,7 +60,7 @@ def read_recipe(path: Path) -> Recipe:
 def _parsed(path: Path) -> dict[str, Any]:
     try:
         raw = json.loads(_text(path / _NAME if path.is_dir() else path))
-    except (OSError, ValueError, RecursionError, zipfile.BadZipFile) as error:
+    except (OSError, *BROKEN) as error:
         raise _no_recipe(path) from error
     if not isinstance(raw, dict):
         raise _no_recipe(path)

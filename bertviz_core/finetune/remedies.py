@@ -39,7 +39,9 @@ def propose_remedy(counts: np.ndarray) -> str:
     ratio = imbalance(counts)
     if ratio < _MIN_UNEQUAL:
         return "none"
-    return "weights" if ratio <= _MAX_WEIGHTED else "oversample"
+    # More copies than these would be refused, so they are not proposed.
+    is_too_much = num_oversampled(counts) > MAX_OVERSAMPLED
+    return "weights" if ratio <= _MAX_WEIGHTED or is_too_much else "oversample"
 
 
 def oversample(labels: np.ndarray, seed: int) -> np.ndarray:

@@ -14,11 +14,7 @@ from bertviz_core.checkpoints.library import LoadedModel
 from bertviz_core.experiments.row_prediction import predict_rows
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.baselines import Baseline, run_baselines
-from bertviz_core.finetune.evaluation import (
-    Report,
-    evaluate_classes,
-    evaluate_numbers,
-)
+from bertviz_core.finetune.evaluation import Report, judge
 from bertviz_core.finetune.events import Tell, TrainingEvent
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.network import finished_copy
@@ -115,19 +111,6 @@ def finetune(
         base_hash=base_hash,
         seconds=time.monotonic() - began_at,
     )
-
-
-def judge(data: TrainingData, outputs: np.ndarray) -> Report:
-    """The report of what a model says of the validation rows.
-
-    Args:
-        data: the rows.
-        outputs: float `[R, C]`, probabilities, or `[R, 1]`, numbers.
-    """
-    part = data.validation
-    if data.is_regression:
-        return evaluate_numbers(data.labels[0], part.targets, outputs[:, 0], part.rows)
-    return evaluate_classes(data.labels, part.targets, outputs, part.rows)
 
 
 def weights_hash(loaded: LoadedModel) -> str:

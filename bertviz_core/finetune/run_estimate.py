@@ -15,13 +15,21 @@ class RunEstimate:
         seconds_per_step: of the two steps that were timed.
         num_steps: optimiser steps of all epochs.
         memory_bytes: weights, their gradients and averages, the best epoch,
-            activations of a batch, and what is kept of frozen layers.
+            activations of the largest batch, and what is kept of frozen layers.
+        seconds_once: of `seconds`, those of frozen layers whose output is kept:
+            however many epochs follow.
     """
 
     seconds: float
     seconds_per_step: float
     num_steps: int
     memory_bytes: int
+    seconds_once: float = 0.0
+
+    def seconds_of(self, num_steps: int) -> float:
+        """How long the run would take with another number of optimiser steps."""
+        rest = self.seconds - self.seconds_once
+        return self.seconds_once + rest * num_steps / self.num_steps
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,14 @@ def set_state(folder: Path, state: str, error: BertVizError | None = None) -> No
     write_json(folder / PROGRESS, raw | {"state": state, "error": _from_error(error)})
 
 
+def ask_to_go_on(folder: Path) -> None:
+    """Revives a run that broke off; its log will tell that someone asked."""
+    (folder / STOP).unlink(missing_ok=True)
+    history = RunHistory(**read_progress(folder).get("history", {}))
+    history.is_asked = True
+    write_progress(folder, history)
+
+
 def ask_to_stop(folder: Path, why: str = ASKED) -> None:
     """Makes the run end at its next step; the first reason stays."""
     if reason_to_stop(folder) is None:

@@ -13,6 +13,7 @@ from bertviz_core.finetune.run_sentences import (
     of_epoch,
     of_phase,
     of_restart,
+    of_resume,
 )
 from bertviz_core.finetune.training_status import MAX_POINTS
 
@@ -35,6 +36,7 @@ class RunHistory:
         metric_name, best_epoch, num_restarts, ending: see `TrainingStatus`.
         language: of the model, as `ModelEntry` writes it.
         is_restarted: the log has not told the last restart yet.
+        is_asked: someone asked for that restart.
         points: `[step, mean loss, learning rate]` each, at most `MAX_POINTS`.
         stride: steps that a point stands for.
         pending: losses since the last point.
@@ -54,6 +56,7 @@ class RunHistory:
     best_epoch: int = 0
     num_restarts: int = 0
     is_restarted: bool = False
+    is_asked: bool = False
     ending: str = ""
     language: str = ""
     points: list[list[float]] = field(default_factory=list)
@@ -75,8 +78,9 @@ class RunHistory:
         self.phase, self.fraction, self.seconds_left = phase, 0.0, None
 
     def restart(self) -> None:
-        """The process died, and another one goes on."""
-        self.num_restarts += 1
+        """Another process goes on: that before it died, or someone asked for it."""
+        if not self.is_asked:
+            self.num_restarts += 1
         self.is_restarted = True
         self.enter("read")
 
@@ -152,8 +156,8 @@ class RunHistory:
 
     def _say_restart(self, num_epochs: int) -> None:
         if self.is_restarted:
-            self.is_restarted = False
-            self.say(of_restart(num_epochs))
+            self.say((of_resume if self.is_asked else of_restart)(num_epochs))
+            self.is_restarted = self.is_asked = False
 
 
 def _mean(points: list[list[float]]) -> list[float]:

@@ -39,6 +39,18 @@ def of_restart(num_epochs: int) -> Note:
     )
 
 
+def of_resume(num_epochs: int) -> Note:
+    """Someone asked a run that broke off to go on; this many epochs are kept."""
+    if num_epochs:
+        return note(
+            "The training was asked to go on, and does so after epoch {epoch}.",
+            epoch=num_epochs,
+        )
+    return note(
+        "The training was asked to go on. No epoch was done yet, so it begins anew."
+    )
+
+
 def of_epoch(
     metric: str, epoch: int, value: float, best_epoch: int, best: float
 ) -> Note:

@@ -11,7 +11,8 @@ from itertools import chain
 from charset_normalizer import from_bytes
 
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.notes import Note, list_rows, note
+from bertviz_core.finetune.mixed_encodings import refuse_mixed
+from bertviz_core.finetune.notes import Note, note
 
 # What a user may choose, by Python's names.
 ENCODINGS = (
@@ -243,14 +244,7 @@ def _utf16_without_mark(data: bytes) -> str:
 def _guess(data: bytes) -> tuple[str, tuple[Note, ...]]:
     """The encoding of text that is not UTF-8."""
     lines = _telling_lines(data)
-    broken = [row for row, line in lines if not _decodes(line, "utf-8")]
-    num_whole = len(lines) - len(broken)
-    if num_whole > len(broken):
-        raise DatasetError(
-            "The file mixes encodings: most of it is UTF-8, and some is not. "
-            "Received: other bytes in lines {lines}. Save the whole file as UTF-8.",
-            lines=list_rows(broken),
-        )
+    refuse_mixed(lines)
     # Whole lines only: half a character at the end would rule out the right one.
     sample = b"\n".join(line for _, line in lines)[:_SAMPLE_BYTES]
     sample = sample[: sample.rfind(b"\n") + 1] or sample

@@ -80,8 +80,9 @@ def check_label_words(dataset: Dataset) -> list[Finding]:
     own = [names[label] for label in dataset.labels]
     texts = [text.casefold() for text in dataset.texts]
     same = [i for i, text in enumerate(texts) if text == own[i]]
-    # Short names, "0" or "no", stand in a text by chance.
-    inside = [i for i, text in enumerate(texts) if len(own[i]) > 2 and own[i] in text]
+    inside = [
+        i for i, text in enumerate(texts) if _is_telling(own[i]) and own[i] in text
+    ]
     if same:
         return [
             Finding(
@@ -141,6 +142,14 @@ def check_spelling(dataset: Dataset) -> list[Finding]:
             example_rows(dataset, np.flatnonzero(np.isin(dataset.labels, ids))),
         )
     ]
+
+
+def _is_telling(name: str) -> bool:
+    """Whether a name of a class in a text is no chance, as "0" or "no" would be.
+
+    Two Chinese characters are a word.
+    """
+    return len(name) > (2 if name.isascii() else 1)
 
 
 def _check_opposed(dataset: Dataset, repeated: list[list[int]]) -> list[Finding]:

@@ -54,8 +54,10 @@ class TrainingRun:
         before = run_files.read_progress(folder).get("history")
         self.history = RunHistory(**before) if before else RunHistory()
         self._began_at = clock() - self.history.seconds
-        if before:
+        if self.history.log:
             self.history.restart()
+        else:  # it has only waited
+            self.history.is_asked = False
         self.history.num_epochs = self.request.settings.epochs
 
     def run(
@@ -100,6 +102,10 @@ class TrainingRun:
     ) -> None:
         self.history.language = _language_of(self.request.model)
         self._write()
+        if self._is_kept():
+            self._tidy()
+            self._end_well(self.history.ending)
+            return
         loaded = open_model(self.request.model)
         data = read_data()
         if not self.history.log:
@@ -117,7 +123,7 @@ class TrainingRun:
             self.folder / run_files.WORK,
         )
         self._keep(result)
-        self._end("stopped" if result.ending == "asked" else "done")
+        self._end_well(result.ending)
 
     def _take(self, event: TrainingEvent) -> None:
         self.history.seconds = self._clock() - self._began_at
@@ -155,12 +161,26 @@ class TrainingRun:
         shutil.rmtree(scratch, ignore_errors=True)
         write_model_folder(result, scratch, self.request.title)
         pack_model(scratch, self.folder / run_files.BUNDLE)
-        scratch.replace(self.folder / run_files.MODEL)
+        model = self.folder / run_files.MODEL
+        shutil.rmtree(model, ignore_errors=True)
+        scratch.replace(model)
+        self._tidy()
+
+    def _is_kept(self) -> bool:
+        """Whether the run broke off when all that it leaves was there."""
+        names = (run_files.OUTPUTS, run_files.BUNDLE, run_files.MODEL)
+        return all((self.folder / name).exists() for name in names)
+
+    def _tidy(self) -> None:
+        """Packs the log and removes what only a run that goes on needs."""
         while self._logs:
             self._logs.pop().close()
-            run_files.pack_log_of(self.folder)
-            shutil.rmtree(self.folder / run_files.LOG_FOLDER, ignore_errors=True)
+        run_files.pack_log_of(self.folder)
+        shutil.rmtree(self.folder / run_files.LOG_FOLDER, ignore_errors=True)
         shutil.rmtree(self.folder / run_files.WORK, ignore_errors=True)
+
+    def _end_well(self, ending: str) -> None:
+        self._end("stopped" if ending == "asked" else "done")
 
     def _end(self, state: str, error: BertVizError | None = None) -> None:
         self.history.seconds = self._clock() - self._began_at

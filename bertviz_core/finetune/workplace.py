@@ -33,8 +33,8 @@ _RUN = re.compile(r"[0-9a-f]{32}")
 _RUN_TABLE = re.compile(r"run:([0-9a-f]{32})/(table|validation)")
 _TABLE_FILE, _LEASE_FILE = "table", "lease"
 _CHUNK_BYTES = 1 << 20
-# Tables of all visitors together; beyond that the ones that were not used for the
-# longest time go.
+# Tables of all visitors, and what models said of them, together; beyond that the
+# ones that were not used for the longest time go.
 MAX_TABLES_BYTES = 2_000_000_000
 # No training begins with less room on the disk.
 MIN_FREE_BYTES = 500_000_000
@@ -232,7 +232,8 @@ def _make_room() -> None:
     for folder in tables_folder().iterdir():
         with contextlib.suppress(OSError):  # removed meanwhile
             used_at = (folder / _LEASE_FILE).stat().st_mtime
-            found.append((used_at, (folder / _TABLE_FILE).stat().st_size, folder))
+            size = sum(file.stat().st_size for file in folder.iterdir())
+            found.append((used_at, size, folder))
     total = 0
     for _, size, folder in sorted(found, reverse=True):
         total += size

@@ -266,7 +266,7 @@ def test_a_killed_training_goes_on_and_the_pages_worker_never_notices(cluster):
     reading = cluster.forward_count()
     cluster.trace(MODEL, TEXT)
     settings = FinetuneSettings(
-        level="full", epochs=3000, batch_size=7, max_tokens=8, patience=0,
+        level="full", epochs=1000, batch_size=2, max_tokens=8, patience=0,
         precision="float32",
     )  # fmt: skip
     run_id = cluster.start_training(request_of(cluster, settings))

@@ -27,6 +27,7 @@ from bertviz_core.finetune.bundle import predictions_csv, write_bundle
 from bertviz_core.finetune.card import base_name, model_card
 from bertviz_core.finetune.card_words import CHINESE, ENGLISH
 from bertviz_core.finetune.cells import safe_cell
+from bertviz_core.finetune.evaluation import judge
 from bertviz_core.finetune.examples import Examples
 from bertviz_core.finetune.run import finetune, weights_hash
 from bertviz_core.finetune.scores import probabilities_of
@@ -253,14 +254,38 @@ def test_a_model_of_numbers_comes_back_with_its_unit(tmp_path, cache):
     np.testing.assert_allclose(trace.class_logits, [expected], rtol=1e-5)
 
 
+def test_numbers_are_written_whole(result):
+    data = number_data()
+    numbers = np.linspace(1234567, 7654321, len(data.validation)).astype("float32")
+    part = dataclasses.replace(data.validation, targets=numbers)
+    data = dataclasses.replace(data, validation=part)
+    report = judge(data, numbers[::-1].copy())
+    packed = predictions_csv(dataclasses.replace(result, data=data, report=report))
+    rows = list(csv.DictReader(io.StringIO(packed)))
+    assert rows[0]["target"] == rows[-1]["predicted"] == "1234567"
+    assert [np.float32(row["target"]) for row in rows] == numbers.tolist()
+
+
 def test_a_pre_norm_model_gets_a_script_of_our_own(tmp_path, cache):
     model, _ = random_model(PRE_NORM, heads=("pooler", "mlm"))
-    result = finetune(explorer_of(model).loaded, random_data(), SETTINGS)
+    settings = dataclasses.replace(SETTINGS, max_tokens=6)
+    result = finetune(explorer_of(model).loaded, random_data(), settings)
     bundle = write_bundle(result, tmp_path / "own.zip")
-    printed = run_script(bundle, tmp_path / "unpacked", "the cat sat")
+    # Longer than the texts that it learned from, and than the model reads.
+    text = "the cat sat on a mat . " * 2
+    printed = run_script(bundle, tmp_path / "unpacked", text)
     shares = dict(line.split("\t") for line in printed.splitlines())
-    trace = Explorer(open_model(str(bundle))).trace("the cat sat")
-    expected = probabilities_of(trace.class_logits[None])[0]
+    explorer = Explorer(open_model(str(bundle)))
+    tokens = explorer.tokenizer.encode(text, None, settings.max_tokens, cut=True)
+    assert tokens.was_cut
+    inputs = {
+        "input_ids": tokens.input_ids[None],
+        "token_type_ids": tokens.token_type_ids[None],
+    }
+    logits = explorer.forward(inputs, ("class_logits",))["class_logits"]
+    expected = probabilities_of(logits)[0]
+    whole = explorer.trace(text, cut=True).class_logits
+    assert np.abs(probabilities_of(whole[None])[0] - expected).max() > 5e-4
     np.testing.assert_allclose(
         [float(shares[name]) for name in NAMES], expected, atol=1e-4
     )
@@ -449,6 +474,9 @@ def test_a_recipe_repeats_a_run(repeated, table, tmp_path):
         "pair_column": None,
         "is_regression": False,
         "validation_sha256": None,
+        "validation_encoding": None,
+        "validation_separator": None,
+        "validation_has_header": None,
         "validation_rate": 0.3,
         "split_seed": 8,
     }
@@ -526,6 +554,41 @@ def test_a_recipe_with_a_table_to_judge_by_asks_for_it(tmp_path, table):
 def test_the_base_is_named_so_that_it_can_be_found(result, model_id, said):
     begun = dataclasses.replace(result, base_model_id=model_id)
     assert base_name(begun) == said
+
+
+@pytest.mark.parametrize("model_id", ["run:" + "0a" * 16, "upload:" + "0a" * 8])
+def test_an_id_that_opens_what_is_private_is_told_nowhere(result, tmp_path, model_id):
+    begun = dataclasses.replace(result, base_model_id=model_id)
+    bundle = write_bundle(begun, tmp_path / "again.zip")
+    recipe = json.loads(read(bundle, "recipe.json"))
+    name = recipe["base_model"]
+    assert name == f"bert_L-2_H-42@sha256:{recipe['base_weights_sha256'][:12]}"
+    assert name.split("@")[1] in read(bundle, "README.md")
+    with zipfile.ZipFile(bundle) as opened:
+        for entry in opened.namelist():
+            assert b"0a0a0a0a" not in opened.read(entry), entry
+
+
+def test_a_recipe_whose_model_has_no_name_asks_for_it(table, tmp_path):
+    path = tmp_path / "recipe.json"
+    path.write_text('{"settings": {}, "base_model": "bert_L-2_H-8@sha256:ab"}')
+    done = run_command(table, "--recipe", path, "--out", tmp_path / "out")
+    assert (done.exit_code, "--model" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("level", "english", "chinese"),
+    [
+        ("head", "a new output layer alone", "只有新的输出层"),
+        ("top", "the upper layers, 3 of them", "最上面的 3 层"),
+        ("full", "all layers", "所有层"),
+    ],
+)
+def test_the_card_says_what_learned_in_each_language(result, level, english, chinese):
+    settings = dataclasses.replace(SETTINGS, level=level, num_top_layers=3)
+    other = dataclasses.replace(result, settings=settings)
+    assert english in model_card(other)
+    assert chinese in model_card(other, words=CHINESE)
 
 
 def test_the_command_ends_in_a_sentence(table, tmp_path):

@@ -143,6 +143,21 @@ def test_copies_and_contradictions_are_told_apart():
     assert opposed.remedy is not None
 
 
+@pytest.mark.parametrize(
+    ("names", "texts", "is_found"),
+    [
+        (("体育", "财经"), ("【体育】主队赢了", "【财经】股市上涨"), True),
+        (("体育", "财经"), ("主队赢了", "股市上涨"), False),
+        (("好", "坏"), ("很好", "不坏"), False),
+        (("no", "yes"), ("no, not now", "yes, now"), False),
+        (("cat", "dog"), ("a cat", "a dog"), True),
+    ],
+)
+def test_a_label_inside_its_text_is_found_where_it_is_a_word(names, texts, is_found):
+    findings = check_label_words(dataset_of(texts * 4, [0, 1] * 4, names))
+    assert [found.kind for found in findings] == ["label_in_text"] * is_found
+
+
 def test_texts_that_differ_are_good():
     findings = check_same_texts(dataset_of("xyz", [0, 1, 2]))
     assert [finding.severity for finding in findings] == ["good"]

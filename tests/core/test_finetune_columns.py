@@ -7,11 +7,12 @@ from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.columns import (
     ColumnChoice,
     guess_columns,
+    is_number_to_predict,
     profile_columns,
 )
 from bertviz_core.finetune.dataset import make_dataset
 from bertviz_core.finetune.notes import in_english
-from bertviz_core.finetune.numbers import parse_number
+from bertviz_core.finetune.numbers import number_text, parse_number
 from bertviz_core.finetune.table import read_table
 
 
@@ -97,6 +98,23 @@ def test_a_rating_is_a_class_and_an_amount_a_number(labels, is_regression):
     assert "class" in reasons(choice) or "number to predict" in reasons(choice)
 
 
+@pytest.mark.parametrize(
+    ("labels", "is_number"),
+    [
+        (["0.5", "1.0", "1.5"] * 4, True),
+        (["0.5", "1.0", "much"] * 4, False),
+        ([f"{i}" for i in range(21)], True),
+        ([f"{i % 20}" for i in range(40)], False),
+        (["0.5", "", "1"] * 4, True),
+    ],
+)
+def test_any_column_is_told_to_be_a_number_or_a_class(labels, is_number):
+    rows = [(f"text {i} goes here", label) for i, label in enumerate(labels)]
+    table = table_of(("text", "chosen"), rows)
+    profile = profile_columns(table)[1]
+    assert is_number_to_predict(profile, table.num_rows) is is_number
+
+
 def test_a_profile_counts_what_is_there():
     rows = [("a", "1"), ("bcd", "2.5"), ("a", ""), ("", "x"), ("NaN", "2")]
     text, value = profile_columns(table_of(("text", "value"), rows))
@@ -114,6 +132,13 @@ def test_a_profile_counts_what_is_there():
         (["10", "9"] * 5, ("9", "10"), [1, 0] * 5),
         (["1", "1.0", "2.00"] * 4, ("1", "2"), [0, 0, 1] * 4),
         ([" a ", "a", "b"] * 4, ("a", "b"), [0, 0, 1] * 4),
+        (["007", "7.0", "08"] * 4, ("007", "7", "08"), [0, 1, 2] * 4),
+        (
+            ["9007199254740993", "9007199254740992"] * 4,
+            ("9007199254740992", "9007199254740993"),
+            [1, 0] * 4,
+        ),
+        (["1.0", "2.0", "x"] * 4, ("1.0", "2.0", "x"), [0, 1, 2] * 4),
         (["-1", "1", "x"] * 4, ("-1", "1", "x"), [0, 1, 2] * 4),
     ],
 )
@@ -146,6 +171,14 @@ def test_a_decimal_comma_is_read(cell, value):
     assert parse_number(cell) == value
 
 
+@pytest.mark.parametrize(
+    "text", ["0.1", "1234567", "-3", "0", "2.5", "1e+20", "16777216", "1e-07"]
+)
+def test_a_number_is_written_as_briefly_as_its_precision_allows(text):
+    assert number_text(np.float32(text)) == text
+    assert number_text(float(np.float32(text))) == text
+
+
 def test_rows_without_text_or_label_are_left_out_by_their_numbers():
     rows = [(f"text {i}", "ab"[i % 2]) for i in range(12)]
     rows[3], rows[5], rows[8] = ("nan", ""), ("text 5", ""), ("nan", "b")
@@ -171,6 +204,36 @@ def test_a_validation_file_takes_the_classes_of_the_training_data():
         make_dataset(table, choice, label_names=("a", "c"))
 
 
+@pytest.mark.parametrize(
+    ("known", "labels", "ids"),
+    [
+        (("1.0", "2.0", "x"), ["1.0", "2.0"], [0, 1]),
+        (("1.0", "2.0", "x"), ["x", "1", "2.00"], [2, 0, 1]),
+        (("0", "1"), ["1.0", "0.0", "1"], [1, 0, 1]),
+        (("007", "7"), ["7.0", "007"], [1, 0]),
+        (("1", "1.0", "x"), ["1.0", "1", "1.00"], [1, 0, 0]),
+    ],
+)
+def test_each_label_of_a_validation_file_is_looked_for_by_itself(known, labels, ids):
+    table = table_of(("text", "label"), [("one text", label) for label in labels])
+    dataset = make_dataset(table, ColumnChoice("text", "label"), label_names=known)
+    assert dataset.labels.tolist() == ids
+
+
+def test_the_label_that_training_lacks_is_blamed_and_no_other():
+    rows = [("one text", label) for label in ("1.0", "0.0", "maybe")]
+    table, choice = table_of(("text", "label"), rows), ColumnChoice("text", "label")
+    with pytest.raises(DatasetError, match="“maybe” in rows 4"):
+        make_dataset(table, choice, label_names=("0", "1"))
+
+
+def test_numbers_up_to_the_limit_are_learned_and_one_beyond_names_its_rows():
+    largest = labelled(["1e30", "-1e30", "3"] * 3, is_regression=True)
+    assert np.isfinite(largest.labels).all()
+    with pytest.raises(DatasetError, match=r"too large.*“1e31” in rows 4, 8, 2 rows"):
+        labelled(["1", "2", "1e31", "2"] * 2, is_regression=True)
+
+
 def test_a_validation_file_of_numbers_may_be_short():
     table = table_of(("text", "label"), [("one text", "2.5")])
     choice = ColumnChoice("text", "label", is_regression=True)
@@ -184,6 +247,7 @@ def test_a_validation_file_of_numbers_may_be_short():
     [
         (["1", "2", "three", "4"] * 3, {"is_regression": True}, "“three” in rows 4, 8"),
         (["1.5", "inf"] * 5, {"is_regression": True}, "“inf” in rows 3, 5"),
+        (["1.5", "-1e99"] * 5, {"is_regression": True}, "“-1e99” in rows 3, 5"),
         (["1", "2", "3"], {"is_regression": True}, "too few rows"),
         (["a", "b", "a"], {}, "too few rows"),
         (["a"] * 9, {}, "“a” in all 9 rows"),

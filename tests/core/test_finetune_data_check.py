@@ -137,6 +137,10 @@ def test_rows_are_shown_with_their_numbers_and_class_names():
     assert second.text == part.texts[0]
     (number,) = rows_of(number_data().train, ("price",), (1,))
     assert number.label == "530"
+    amounts = np.array([1234567, 0.1], "float32")
+    part = dataclasses.replace(number_data().train.select([0, 1]), targets=amounts)
+    labels = [row.label for row in rows_of(part, ("price",), (0, 1))]
+    assert labels == ["1234567", "0.1"]
 
 
 def test_rare_classes_are_repeated_as_often_as_the_largest():

@@ -5,13 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bertviz_core.finetune import estimate
+from bertviz_core.finetune import estimate, inputs
 from bertviz_core.finetune.settings import FinetuneSettings
 from tests.core.finetune_samples import random_data, tiny_loaded, weights_of
 
 FULL = FinetuneSettings(
     level="full", epochs=3, batch_size=5, max_tokens=9, precision="float32"
 )
+TOP = dataclasses.replace(FULL, level="top", num_top_layers=1)
 
 
 @pytest.mark.parametrize("level", ["head", "top", "full"])
@@ -32,10 +33,95 @@ def test_the_model_stays_as_it_is_and_the_steps_are_counted(level):
 
 def test_time_grows_with_epochs_and_rows(monkeypatch):
     monkeypatch.setattr(estimate, "_seconds_of_steps", lambda *_: 2.0)
-    monkeypatch.setattr(estimate, "_seconds_of_frozen", lambda *_: 0.5)
+    monkeypatch.setattr(estimate, "_seconds_of_passes", lambda *_: 0.5)
     short = estimate.estimate_run(tiny_loaded(num_layers=3), random_data(), FULL)
     longer = dataclasses.replace(FULL, epochs=6)
     twice = estimate.estimate_run(tiny_loaded(num_layers=3), random_data(), longer)
     assert twice.seconds == pytest.approx(2 * short.seconds)
     # 5 steps of 2 seconds each, and validation rows at a quarter of the price.
     assert 3 * 5 * 2.0 * 0.7 < short.seconds < 3 * 5 * 2.0 * 1.6
+    assert short.seconds_of(2 * short.num_steps) == pytest.approx(twice.seconds)
+
+
+@pytest.fixture
+def timed(monkeypatch):
+    """The inputs of the steps and passes that were timed; each takes a second."""
+    seen = []
+
+    def remember(learner, batches, *_):
+        seen.append({name: array.shape for name, array in batches[0].items()})
+        return 1.0
+
+    for name in ("_seconds_of_steps", "_seconds_of_passes"):
+        monkeypatch.setattr(estimate, name, remember)
+    monkeypatch.setattr(estimate, "_seconds_of_frozen", lambda *_: 8.0)
+    return seen
+
+
+def test_steps_of_upper_layers_are_timed_on_the_states_that_a_run_keeps(timed):
+    data, loaded = random_data(), tiny_loaded(num_layers=3)
+    kept = estimate.estimate_run(loaded, data, TOP)
+    size = loaded.model.config.hidden_size
+    assert [names["states"][2] for names in timed] == [size, size]
+    assert all("input_ids" not in names for names in timed)
+    assert kept.seconds_once > 8.0  # 23 + 13 rows at the price of ten
+    twice = dataclasses.replace(TOP, epochs=2 * TOP.epochs)
+    more = estimate.estimate_run(loaded, data, twice)
+    assert more.seconds_once == kept.seconds_once
+    assert kept.seconds_of(more.num_steps) == pytest.approx(more.seconds)
+
+
+@pytest.mark.parametrize("why", ["one epoch", "too many", "nothing frozen"])
+def test_no_states_are_counted_where_a_run_keeps_none(timed, monkeypatch, why):
+    data, loaded = random_data(), tiny_loaded(num_layers=3)
+    kept = estimate.estimate_run(loaded, data, TOP)
+    tokens = [
+        estimate.tokenize(loaded.tokenizer, part, TOP.max_tokens).lengths.sum()
+        for part in (data.train, data.validation)
+    ]
+    size = loaded.model.config.hidden_size
+    settings = TOP
+    if why == "one epoch":
+        settings = dataclasses.replace(TOP, epochs=1)
+    elif why == "too many":
+        monkeypatch.setattr(inputs, "MAX_KEPT_BYTES", 4 * size * sum(tokens) // 2)
+    else:
+        settings = dataclasses.replace(TOP, num_top_layers=3)
+    timed.clear()
+    found = estimate.estimate_run(loaded, data, settings)
+    assert all("input_ids" in names for names in timed)
+    assert found.seconds_once == 0.0
+    if why != "nothing frozen":  # else more layers learn
+        # The lengths of the rows to judge by are taken from those to learn from.
+        counted = 4 * size * int(tokens[0] * (1 + 13 / 23))
+        assert kept.memory_bytes - found.memory_bytes == counted
+
+
+def test_the_longest_row_of_all_decides_on_the_memory(timed, monkeypatch):
+    monkeypatch.setattr(estimate, "_MOST_ROWS", 10)
+    loaded, short = tiny_loaded(num_layers=3), random_data(num_train=203)
+    settings = dataclasses.replace(FULL, max_tokens=19)
+    texts = list(short.train.texts)
+    texts[101] = "the cat " * 12
+    train = dataclasses.replace(short.train, texts=tuple(texts))
+    long = dataclasses.replace(short, train=train)
+    config = loaded.model.config
+
+    def activations(tokens):
+        share = 34 + 5 * config.num_attention_heads * tokens / config.hidden_size
+        return 2 * tokens * 5 * config.hidden_size * share * 3
+
+    found = [
+        estimate.estimate_run(loaded, data, settings).memory_bytes
+        for data in (short, long)
+    ]
+    assert 101 not in estimate._spread(203)
+    expected = activations(19) - activations(8)
+    assert found[1] - found[0] == pytest.approx(expected, abs=1)
+
+
+def test_rows_of_all_the_table_are_looked_at():
+    assert estimate._spread(7).tolist() == list(range(7))
+    chosen = estimate._spread(50_000)
+    assert (len(chosen), chosen[0], chosen[-1]) == (1000, 0, 49_999)
+    assert np.diff(chosen).max() <= 51

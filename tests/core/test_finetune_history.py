@@ -81,6 +81,24 @@ def test_a_run_that_died_in_its_first_epoch_begins_anew():
     assert len(history.log) == 1
 
 
+@pytest.mark.parametrize(
+    ("epoch", "words"), [(2, "asked to go on, and does so after epoch 2"),
+                         (0, "asked to go on. No epoch was done yet")],
+)  # fmt: skip
+def test_who_asked_a_run_to_go_on_is_told_so_and_not_of_an_accident(epoch, words):
+    history = RunHistory(is_asked=True)
+    history.restart()
+    if epoch:
+        history.take(TrainingEvent("resumed", epoch=epoch, step=8, num_steps=40))
+    history.take(step(9, 5.0, epoch=epoch + 1))
+    assert [words in text for text in sentences(history)] == [True]
+    assert history.num_restarts == 0
+    history.restart()
+    history.take(step(1, 5.0))
+    assert "ended unexpectedly" in sentences(history)[-1]
+    assert history.num_restarts == 1
+
+
 def test_an_epoch_that_comes_twice_is_one_epoch_and_the_best_is_found_again():
     history = RunHistory(phase="train")
     history.take(epoch(1, 0.5, True, 10))

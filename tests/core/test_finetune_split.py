@@ -167,6 +167,8 @@ def test_oversampling_makes_classes_equal_and_keeps_every_row():
         ([30, 10, 0], 3, "weights"),
         ([200, 10], 20, "weights"),
         ([210, 10], 21, "oversample"),
+        ([125_000, 10, 10, 10], 12_500, "oversample"),
+        ([125_001, 10, 10, 10], 12_500.1, "weights"),  # 500,004 rows are refused
     ],
 )
 def test_the_remedy_grows_with_the_imbalance(counts, ratio, remedy):

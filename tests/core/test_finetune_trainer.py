@@ -176,6 +176,21 @@ def test_upper_layers_learn_the_same_with_and_without_kept_states(
     np.testing.assert_allclose(answers_of(one), answers_of(other), rtol=0, atol=1e-4)
 
 
+def test_a_head_with_a_pooler_of_its_own_keeps_the_first_token_alone(monkeypatch):
+    frozen, kept = inputs._frozen, []
+
+    def remember(*args, **options):
+        found = frozen(*args, **options)
+        kept.extend(found)
+        return found
+
+    loaded = tiny_loaded(heads=("mlm",))
+    monkeypatch.setattr(inputs, "_frozen", remember)
+    trained(dataclasses.replace(HEAD, epochs=1), loaded=loaded).run()
+    size = loaded.model.config.hidden_size
+    assert {states.shape for states in kept} == {(1, size)}
+
+
 def test_a_model_without_pooler_gets_one_that_learns():
     loaded = tiny_loaded(heads=("mlm",))
     result = trained(HEAD, loaded=loaded).run()
@@ -375,6 +390,20 @@ def test_numbers_are_answered_in_their_own_unit():
     r2 = 1 - ((answers[:, 0] - targets) ** 2).sum() / spread
     best = result.points[result.best_epoch - 1]
     assert best.metric == pytest.approx(r2, abs=1e-4)
+
+
+def test_large_numbers_have_a_finite_spread():
+    data = number_data()
+    train = dataclasses.replace(
+        data.train, targets=np.float32(1e28) * data.train.targets
+    )
+    learner = Learner(tiny_loaded(), dataclasses.replace(data, train=train), SETTINGS)
+    wide = train.targets.astype("float64")
+    assert learner.mean == pytest.approx(wide.mean())
+    assert learner.spread == pytest.approx(wide.std())
+    centred = learner.centred(train.targets)
+    np.testing.assert_allclose(centred.mean(), 0, atol=1e-5)
+    np.testing.assert_allclose(centred.std(), 1, atol=1e-5)
 
 
 def test_rows_that_do_not_fit_the_model_are_refused():

@@ -194,6 +194,19 @@ def test_beyond_a_limit_the_tables_go_that_were_not_used_for_the_longest_time(
         workplace.table_path(second)
 
 
+def test_what_models_said_of_a_table_counts_with_it(monkeypatch):
+    monkeypatch.setattr(workplace, "MAX_TABLES_BYTES", 25)
+    first, second = workplace.keep_table(b"x" * 10), workplace.keep_table(b"y" * 5)
+    grow_old(workplace.table_path(first).parent, 500)
+    grow_old(workplace.table_path(second).parent, 900)
+    (workplace.table_path(first).parent / "predicted-0a.csv").write_bytes(b"x" * 10)
+    grow_old(workplace.table_path(first).parent, 500)
+    workplace.keep_table(b"z" * 5)
+    assert workplace.table_path(first)
+    with pytest.raises(DatasetError, match="no longer here"):
+        workplace.table_path(second)
+
+
 def test_no_run_begins_without_room_on_the_disk(monkeypatch):
     monkeypatch.setattr(workplace, "MIN_FREE_BYTES", 2**62)
     with pytest.raises(TrainingError, match="too little room"):

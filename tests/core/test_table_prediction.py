@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import DatasetError, TrainingError
+from bertviz_core.experiments import table_prediction
 from bertviz_core.experiments.row_prediction import predict_rows
 from bertviz_core.experiments.table_prediction import NUM_FIRST, predict_table
 from bertviz_core.explorer import Explorer
+from bertviz_core.finetune.prediction_file import write_predictions
 from bertviz_core.finetune.table import read_table
 
 LINES = ["id,said,more", '1,the cat sat,"a, mat"', "2,,x", "3,=e e,on", "4,cats,"]
@@ -91,3 +93,28 @@ def test_a_column_without_texts_and_one_that_is_absent_are_sentences(
 def test_a_disk_that_takes_nothing_is_a_sentence(explorer, table, tmp_path):
     with pytest.raises(TrainingError, match="stored"):
         predict_table(explorer, table, ("said", None), 0, tmp_path / "no" / "out.csv")
+
+
+def test_a_predicted_number_is_written_whole():
+    file, cells = io.StringIO(), np.array([["a"], ["b"]], object)
+    outputs = np.array([[1234567], [0.1]], "float32")
+    write_predictions(file, ("text",), cells, ("price",), outputs, True)
+    rows = list(csv.reader(io.StringIO(file.getvalue())))
+    assert rows == [["text", "predicted"], ["a", "1234567"], ["b", "0.1"]]
+
+
+def test_predictions_that_do_not_fit_on_the_disk_leave_the_old_file(
+    explorer, table, tmp_path, monkeypatch
+):
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+
+    def refuse(file, *_):
+        file.write("half of it")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(table_prediction, "write_predictions", refuse)
+    with pytest.raises(TrainingError, match="No space left"):
+        predict_table(explorer, table, ("said", None), 0, path)
+    assert [file.name for file in tmp_path.iterdir()] == ["out.csv"]
+    assert path.read_text() == "old"

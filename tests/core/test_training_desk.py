@@ -168,6 +168,8 @@ def test_a_run_of_a_server_that_is_gone_can_be_taken_up(trainings, monkeypatch):
     second = TrainingDesk(trainings, slots=1)
     assert state(second, run) == "interrupted"
     second.resume(run)
+    history = run_files.read_progress(workplace.run_folder(run))["history"]
+    assert RunHistory(**history).is_asked
     reach(second, run, "done")
     second.close()
 

@@ -235,6 +235,71 @@ def test_a_run_that_was_killed_goes_on_from_its_last_epoch_to_the_same_model():
         np.testing.assert_allclose(a["model"], b["model"], atol=1e-6)
 
 
+def test_a_run_that_was_asked_to_go_on_tells_of_no_accident(monkeypatch):
+    def refuse(*_):
+        raise OSError(28, "No space left on device")
+
+    folder = new_run()
+    with monkeypatch.context() as patch:
+        patch.setattr(training_run, "pack_model", refuse)
+        with pytest.raises(TrainingError, match="disk of the server"):
+            run(folder)
+    run_files.ask_to_go_on(folder)
+    assert run_files.status_of(folder).state == "running"
+    status = run(folder)
+    assert (status.state, status.num_restarts) == ("done", 0)
+    told = " ".join(sentences(status))
+    assert "asked to go on, and does so after epoch 3" in told
+    assert "unexpectedly" not in told
+
+
+def test_a_run_that_has_only_waited_begins_like_any_other():
+    folder = new_run()
+    run_files.ask_to_go_on(folder)
+    kill_at(folder, step=13)
+    with pytest.raises(Killed):
+        run(folder)
+    waited = run_files.status_of(folder)
+    assert waited.num_restarts == 0
+    assert not any("go on" in text for text in sentences(waited))
+    status = run(folder)  # this time the process did die
+    assert status.num_restarts == 1
+    assert any("ended unexpectedly" in text for text in sentences(status))
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_run_that_broke_off_with_its_model_in_place_ends_at_once(
+    monkeypatch, stopped
+):
+    folder = new_run(dataclasses.replace(HEAD, epochs=5), tensorboard=True)
+    if stopped:
+        stop_after(folder, step=7)
+    with monkeypatch.context() as patch:
+        patch.setattr(run_files, "pack_log_of", lambda _: (_ for _ in ()).throw(Killed))
+        with pytest.raises(Killed):
+            run(folder)
+    before = (folder / run_files.MODEL / "model.safetensors").read_bytes()
+
+    def refuse(*_):
+        raise ValueError("Nothing is left to train.")
+
+    TrainingRun(folder).run(refuse, refuse)
+    status = run_files.status_of(folder)
+    assert status.state == ("stopped" if stopped else "done")
+    assert status.has_log
+    assert (folder / run_files.MODEL / "model.safetensors").read_bytes() == before
+    assert not {run_files.WORK, run_files.LOG_FOLDER} & files_of(folder)
+
+
+def test_half_of_what_a_run_leaves_does_not_stand_in_its_way():
+    folder = new_run()
+    (folder / run_files.MODEL).mkdir()
+    (folder / run_files.MODEL / "vocab.txt").write_text("old")
+    status = run(folder)
+    assert status.state == "done"
+    assert open_folder(folder / "model").labels == random_data().labels
+
+
 def test_a_stop_that_comes_after_an_accident_keeps_the_best_of_before():
     folder = new_run()
     kill_at(folder, step=13)

@@ -73,7 +73,7 @@ def expected_seconds(
     """
     num_steps = settings.epochs * steps_per_epoch(num_rows, settings.batch_size)
     if settings.level != "head":
-        return estimate.seconds * num_steps / estimate.num_steps
+        return estimate.seconds_of(num_steps)
     # The frozen layers run once, however many epochs follow.
     more = num_steps - estimate.num_steps
     return max(0.0, estimate.seconds + more * estimate.seconds_per_step)
@@ -88,5 +88,4 @@ def num_rows_seen(check: DataCheck, oversample: bool) -> int:
     """
     if not oversample:
         return check.num_train
-    counts = check.train_counts
-    return int(counts.max() * (counts > 0).sum())
+    return check.num_oversampled

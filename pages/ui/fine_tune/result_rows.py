@@ -12,6 +12,7 @@ from bertviz_core.finetune.evaluation import (
     RegressionReport,
     Report,
 )
+from bertviz_core.finetune.numbers import number_text
 from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.export import download_csv
 from pages.ui.fine_tune.result_answers import validation_rows
@@ -72,4 +73,4 @@ def _classes(report: ClassificationReport, shown: list[int]) -> dict[str, list[A
 
 
 def _rounded(values: np.ndarray, shown: list[int]) -> list[float]:
-    return [float(f"{values[i]:.6g}") for i in shown]
+    return [float(number_text(values[i])) for i in shown]

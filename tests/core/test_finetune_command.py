@@ -1,0 +1,134 @@
+"""What the command line chooses, and what it refuses, before anything is trained."""
+
+import json
+import zipfile
+
+import pytest
+from click.testing import CliRunner
+
+from bertviz_core.cli import main
+from bertviz_core.errors import DatasetError, TrainingError
+from bertviz_core.finetune.command_data import options_of, training_rows
+from bertviz_core.finetune.origin import DataOrigin
+from bertviz_core.finetune.recipe_file import read_recipe
+
+OPTIONS = {
+    "text_column": "text",
+    "pair_column": None,
+    "label_column": "score",
+    "is_regression": None,
+    "encoding": None,
+    "separator": None,
+    "has_header": None,
+    "validation_encoding": None,
+    "validation_separator": None,
+    "validation_has_header": None,
+    "validation_rate": 0.25,
+    "split_seed": 1,
+}
+
+
+def table_of(path, labels):
+    lines = [f"text number {i},{label}" for i, label in enumerate(labels)]
+    path.write_text("\n".join(["text,score", *lines, ""]), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def scores(tmp_path):
+    return table_of(tmp_path / "scores.csv", ["0.5", "1.0", "1.5"] * 8)
+
+
+@pytest.mark.parametrize("text_column", ["text", None])
+def test_a_named_label_with_decimals_is_a_number_to_predict(scores, text_column):
+    rows = training_rows(scores, None, OPTIONS | {"text_column": text_column})
+    assert rows.data.is_regression
+    assert rows.data.origin.is_regression
+
+
+def test_a_named_label_of_few_whole_numbers_is_a_class(tmp_path):
+    table = table_of(tmp_path / "stars.csv", ["1", "2", "3"] * 8)
+    assert training_rows(table, None, OPTIONS).data.labels == ("1", "2", "3")
+    rows = training_rows(table, None, OPTIONS | {"is_regression": True})
+    assert rows.data.is_regression
+
+
+def test_what_was_asked_for_counts_before_the_guess(scores):
+    rows = training_rows(scores, None, OPTIONS | {"is_regression": False})
+    assert rows.data.labels == ("0.5", "1.0", "1.5")
+
+
+def test_a_negative_number_for_the_draw_is_refused(scores):
+    with pytest.raises(DatasetError, match="-1"):
+        training_rows(scores, None, OPTIONS | {"split_seed": -1})
+
+
+def test_the_layout_of_a_table_to_judge_by_is_chosen_and_kept(scores, tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text("é;2.5\né encore;0.5\n", encoding="latin-1")
+    chosen = {
+        "validation_encoding": "latin-1",
+        "validation_separator": ";",
+        "validation_has_header": False,
+    }
+    named = {"text_column": "#1", "label_column": "#2"}
+    table = tmp_path / "bare.csv"
+    table.write_text(scores.read_text().partition("\n")[2])
+    options = OPTIONS | named | {"has_header": False} | chosen
+    rows = training_rows(table, other, options)
+    assert rows.data.validation.texts == ("é", "é encore")
+    origin = rows.data.origin.to_dict()
+    assert {name: origin[name] for name in chosen} == chosen
+    again = training_rows(table, other, OPTIONS | options_of(rows.data.origin))
+    assert again.data.fingerprint() == rows.data.fingerprint()
+
+
+def test_a_recipe_that_does_not_say_how_the_other_table_lies_guesses_it():
+    raw = {
+        "table_sha256": "", "encoding": "utf-8", "separator": ",", "has_header": True,
+        "text_column": "a", "label_column": "b", "validation_sha256": "ab",
+    }  # fmt: skip
+    options = options_of(DataOrigin.from_dict(raw))
+    assert options["validation_encoding"] is None
+    assert options["validation_has_header"] is None
+
+
+@pytest.mark.parametrize("option", ["--seed", "--split-seed"])
+def test_a_negative_seed_is_refused_by_name(scores, tmp_path, option):
+    done = CliRunner().invoke(
+        main, ["fine-tune", str(scores), option, "-1", "--out", str(tmp_path / "out")]
+    )
+    assert done.exit_code == 2
+    assert option in done.stderr
+    assert "Traceback" not in done.output
+
+
+def packed(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("model/recipe.json", json.dumps({"settings": {"seed": 3}}))
+    return path
+
+
+def encrypted(path):
+    data = bytearray(packed(path).read_bytes())
+    data[data.index(b"PK\x01\x02") + 8] |= 1  # the flag of an entry with a password
+    path.write_bytes(data)
+    return path
+
+
+def damaged(path):
+    data = bytearray(packed(path).read_bytes())
+    start = data.index(b"recipe.json") + len(b"recipe.json")
+    data[start : start + 8] = b"\xff" * 8
+    path.write_bytes(data)
+    return path
+
+
+def test_a_recipe_is_read_from_a_zip_file(tmp_path):
+    assert read_recipe(packed(tmp_path / "model.zip")).settings.seed == 3
+
+
+@pytest.mark.parametrize("spoil", [encrypted, damaged])
+def test_a_zip_file_that_cannot_be_read_holds_no_recipe(tmp_path, spoil):
+    with pytest.raises(TrainingError, match=r"no recipe in model\.zip"):
+        read_recipe(spoil(tmp_path / "model.zip"))
