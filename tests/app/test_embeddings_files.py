@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.analysis.labelled_lines import read_lines
+from bertviz_core.analysis.labelled_lines import read_lines, split_pair
 from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.request import SAMPLES
 from bertviz_core.finetune.table import read_table
@@ -51,6 +51,26 @@ def test_columns_can_be_chosen_and_a_column_of_numbers_is_no_group():
     assert read_lines(box(finished(app))).labels == ("1", "2", "3")
     app.selectbox(key=f"{KEY}_text_column").set_value("id").run()
     assert read_lines(box(app)).sentences == ("1", "2", "3")
+
+
+def test_a_box_that_was_edited_says_nothing_of_the_file():
+    app = finished(uploaded("a.csv", SORTED))
+    assert "taken from the file: 200 of 600" in said(app)
+    app.text_area(key=KEY).set_value(box(app) + " more").run()
+    assert "taken from the file" not in said(finished(app))
+    app.get_by_key(f"{KEY}_way").set_value("first").run()
+    assert "taken from the file: 200 of 600" in said(finished(app))
+
+
+def test_strokes_in_a_table_make_no_group_and_no_pair():
+    app = finished(
+        uploaded("a.csv", "text\nPrice | 20 euros\nx || y\n价格｜20\none lamp\n")
+    )
+    found = read_lines(box(app))
+    assert found.sentences == ("Price |20 euros", "x ||y", "价格|20", "one lamp")
+    assert not found.has_labels
+    assert [split_pair(sentence)[1] for sentence in found.sentences] == [None] * 4
+    assert "taken from the file: 4 of 4" in said(app)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
