@@ -11,13 +11,18 @@ from bertviz_core.analysis.map_quality import MapQuality, map_quality
 from bertviz_core.analysis.nearest_words import Neighbours
 from bertviz_core.experiments.embedding_results import WordSenses
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
-from bertviz_core.figures.point_map import FirstChoice, PointMap, category_colour
+from bertviz_core.figures.point_map import FirstChoice, PointMap
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.code import show_code
 from pages.ui.embeddings.files import MapFiles, offer_files
 from pages.ui.embeddings.nearest_points import show_nearest_points
-from pages.ui.embeddings.points import map_title, map_words, point_map
+from pages.ui.embeddings.points import (
+    groups_colour,
+    map_title,
+    map_words,
+    point_map,
+)
 from pages.ui.embeddings.quality import quality_columns, quality_sentence
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
 from pages.ui.embeddings.sentences import layer_name
@@ -147,7 +152,7 @@ def _show_map(model: str, lines: LabelledLines, found: WordSenses) -> int:
     points = PointMap(
         labels=tuple(lines.sentences[i] for i in found.sentence_index),
         coordinates=maps.coordinates,
-        colours=(category_colour(plain("embeddings.sense"), groups),),
+        colours=(groups_colour(plain("embeddings.sense"), groups),),
         words=map_words(),
         first=FirstChoice(state=len(found.states) - 1),
         state_names=tuple(layer_name(i) for i in range(len(maps.explained))),
