@@ -14,6 +14,9 @@ from bertviz_core.analysis.map_quality import MapQuality
 from bertviz_core.trace import FrozenArrays
 
 METHODS = ("pca", "tsne")
+MAX_SENTENCES = 200
+# In one file; as text they take some 12 bytes each.
+MAX_EXPORTED_NUMBERS = 5_000_000
 
 
 @dataclass(frozen=True)
