@@ -117,6 +117,7 @@ class LayerFacts(FrozenArrays):
             cosine that are the same without the outlier dimensions; NaN where there
             are too few tokens.
         num_neighbours: that were compared.
+        num_checked: tokens whose neighbours were compared; drawn where there are many.
         seed: of the pairs, and of the tokens whose neighbours were compared.
     """
 
@@ -137,4 +138,5 @@ class LayerFacts(FrozenArrays):
     contributions: np.ndarray
     neighbours_kept: np.ndarray
     num_neighbours: int
+    num_checked: int
     seed: int

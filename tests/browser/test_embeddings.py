@@ -192,7 +192,7 @@ def test_pictures_and_tables_are_saved(visit, tmp_path):
         sizes[name] = len(path.read_text("utf-8-sig").splitlines())
         if name == "Table (CSV)":
             header = path.read_text("utf-8-sig").splitlines()[0].split(",")
-            assert {"seed", "trustworthiness", "explained"} <= set(header)
+            assert {"Seed", "trustworthiness", "variance shown"} <= set(header)
     assert sizes["Vectors in full"] + 1 == sizes["Their names"] == sizes["Table (CSV)"]
 
 

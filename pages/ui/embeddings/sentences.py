@@ -27,7 +27,12 @@ from pages.ui.embeddings.points import (
 )
 from pages.ui.embeddings.quality import quality_columns, quality_sentence
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
-from pages.ui.embeddings.settings import choose_axes, choose_seed, choose_tsne
+from pages.ui.embeddings.settings import (
+    TSNE_WORDING,
+    choose_axes,
+    choose_seed,
+    choose_tsne,
+)
 from pages.ui.embeddings.similarity import show_similarity
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
@@ -66,6 +71,8 @@ def explore_sentences(model: str) -> None:
         found = _ask(model, lines, settings)
         if found is None:
             return
+        aligned = "tsne" if settings.method == "tsne" else settings.alignment
+        st.caption(t(f"embeddings.layers_{aligned}"))
         say_cut(model, found.num_cut, len(lines.sentences))
         chosen = _show_map(model, lines, found)
         state = chosen.state
@@ -136,6 +143,7 @@ def _ask(model: str, lines: LabelledLines, chosen: _Settings) -> SentenceMap | N
         "embeddings_tsne",
         t("embeddings.draw_tsne"),
         "draw_sentences",
+        wording=TSNE_WORDING,
         model=model,
         sentences=lines.sentences,
         reading=chosen.reading,
@@ -252,16 +260,25 @@ def _offer_files(
     model: str, lines: LabelledLines, found: SentenceMap, state: int
 ) -> None:
     def collect() -> MapFiles:
+        columns = {
+            "name": list(found.labels),
+            "sentence": [lines.sentences[i] for i in found.sentence_index],
+            "group": [lines.labels[i] for i in found.sentence_index],
+            # -1 where a point is no single token.
+            "token_index": found.position.tolist(),
+            "length": found.norms[state].tolist(),
+        }
+        headers = (
+            plain("point_map.point"),
+            plain("embeddings.text"),
+            plain("embeddings.group"),
+            plain("embeddings.token_index"),
+            plain("embeddings.length"),
+        )
         return MapFiles(
             t("embeddings.layer_files_explained", layer=layer_name(state)),
-            {
-                "name": list(found.labels),
-                "sentence": [lines.sentences[i] for i in found.sentence_index],
-                "group": [lines.labels[i] for i in found.sentence_index],
-                # -1 where a point is no single token.
-                "token_index": found.position.tolist(),
-                "length": found.norms[state].tolist(),
-            },
+            dict(zip(headers, columns.values(), strict=True)),
+            columns,
             found.coordinates[state],
             quality_columns(
                 found.qualities[state],
