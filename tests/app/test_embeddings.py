@@ -57,6 +57,16 @@ def finished(app: AppTest) -> AppTest:
     return app
 
 
+def answer(task: str, **arguments):
+    """What the engine says to a job."""
+    job = client().start(task, **arguments)
+    end = time.monotonic() + DEADLINE_SECONDS
+    while not client().job(job).is_finished:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return client().job(job).result
+
+
 def said(app: AppTest) -> str:
     pieces = [*app.markdown, *app.caption, *app.info, *app.warning, *app.success]
     return "\n".join(piece.value for piece in pieces).replace("\\", "")
@@ -375,12 +385,26 @@ def test_a_chosen_sentence_names_and_marks_the_nearest_of_the_shown_layer():
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_chosen_occurrence_names_and_marks_its_nearest(language):
     app = open_page(
-        language, embeddings_panel="senses", embeddings_senses_map_selected="1"
+        language,
+        embeddings_panel="senses",
+        embeddings_senses_map_selected="1",
+        # At the first, occurrences that stand on the same place are as near.
+        embeddings_senses_map_state="2",
     )
-    points = marks(app)["points"]
-    assert 1 not in points
-    assert len(set(points)) == 10
-    assert marks(app)["state"] == sent(app)["first"]["state"]
+    state = sent(app)["first"]["state"]
+    assert state == 2
+    assert (marks(app)["of"], marks(app)["state"]) == (1, state)
+    lines = read_lines(app.text_area(key="embeddings_senses").value)
+    found = answer(
+        "follow_word",
+        model=app.selectbox(key="model").value,
+        sentences=lines.sentences,
+        word=app.text_input(key="embeddings_sense_word").value,
+        senses=lines.labels,
+    )
+    cosines = found.cosines[state][1].copy()
+    cosines[1] = -np.inf
+    assert marks(app)["points"] == np.argsort(-cosines, kind="stable")[:10].tolist()
 
 
 def test_a_link_with_nonsense_is_a_map_all_the_same():
@@ -679,18 +703,13 @@ def test_what_stays_without_the_outliers_is_what_the_client_says():
     app = open_page(embeddings_panel="geometry", embeddings_deviations="2.5")
     table = app.dataframe[0].value
     lines = read_lines(bundled_lines("topics", "en"))
-    job = client().start(
+    found = answer(
         "measure_layers",
         model=DEFAULT_MODEL,
         sentences=lines.sentences,
         num_deviations=2.5,
         seed=0,
     )
-    end = time.monotonic() + DEADLINE_SECONDS
-    while not client().job(job).is_finished:
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    found = client().job(job).result
     shown = {
         "neighbours that stay": found.neighbours_kept,
         "the same without the outliers": found.mean_cosines_without,

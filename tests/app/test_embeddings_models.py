@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,8 @@ from bertviz_core.experiments.vocabulary_maps import map_by_tsne
 from pages.ui.engine import client
 from tests.app.chinese_model import write_chinese_model
 from tests.app.test_embeddings import (
-    DEADLINE_SECONDS,
     ROOT,
+    answer,
     finished,
     marks,
     numbers,
@@ -36,14 +35,6 @@ WORDS = 700  # enough that drawing them takes longer than a click
 @pytest.fixture(scope="module")
 def chinese(tmp_path_factory):
     return str(write_chinese_model(tmp_path_factory.mktemp("model")))
-
-
-def ended(job: str):
-    end = time.monotonic() + DEADLINE_SECONDS
-    while not client().job(job).is_finished:
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    return client().job(job).result
 
 
 def by_hand(model: str, layer: int) -> np.ndarray:
@@ -76,14 +67,8 @@ def test_a_chinese_word_is_followed_through_all_layers(chinese):
     for layer, shown in enumerate(within):
         cosines = cosine_matrix(by_hand(chinese, layer))
         assert shown == pytest.approx((cosines[0, 1] + cosines[2, 3]) / 2, abs=1e-5)
-    found = ended(
-        client().start(
-            "follow_word",
-            model=chinese,
-            sentences=SENTENCES,
-            word="苹果",
-            senses=SENSES,
-        )
+    found = answer(
+        "follow_word", model=chinese, sentences=SENTENCES, word="苹果", senses=SENSES
     )
     np.testing.assert_allclose(
         within, [one.within_cosine for one in found.separations], atol=1e-6
