@@ -113,28 +113,8 @@ def cosine_matrix(points: np.ndarray, others: np.ndarray | None = None) -> np.nd
     return np.clip(left @ right.T, -1.0, 1.0)
 
 
-def neighbour_curve(points: np.ndarray, distance: int) -> np.ndarray:
-    """How alike vectors some rows apart are: cos(p_i, p_{i + distance}).
-
-    Args:
-        points: float `[M, H]`, in order, as position embeddings are.
-        distance: rows apart, from 0 to M - 1.
-
-    Returns:
-        float64 `[M - distance]`, by i.
-
-    Raises:
-        ValueError: a distance that no two rows have.
-    """
-    if not 0 <= distance < len(points):
-        raise ValueError(
-            f"`distance` must be from 0 to {len(points) - 1}. Received: {distance}."
-        )
-    return cosine_matrix(points).diagonal(distance).copy()
-
-
 def mean_by_distance(points: np.ndarray, first: int = 0) -> np.ndarray:
-    """The mean of `neighbour_curve` at every distance.
+    """How alike vectors some rows apart are: the mean of cos(p_i, p_{i + distance}).
 
     Args:
         points: float `[M, H]`, in order.

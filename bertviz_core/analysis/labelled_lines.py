@@ -118,11 +118,37 @@ def split_pair(sentence: str) -> tuple[str, str | None]:
     return sentence, None
 
 
+def without_pair(sentence: str) -> str:
+    """A sentence that happens to hold two strokes, written so that it is no pair.
+
+    Only white space beside strokes is lost, which no tokenizer of BERT reads; wide
+    strokes become narrow ones.
+    """
+    sentence = " ".join(sentence.split())
+    while split_pair(sentence)[1] is not None:
+        sentence = _joined_strokes(sentence)
+    return sentence
+
+
+def _without_group(sentence: str) -> str:
+    """The same for a single stroke, which would make a group of what is before it."""
+    is_pair = split_pair(sentence)[1] is not None
+    while read_lines(sentence).sentences != (sentence,):
+        sentence = _joined_strokes(sentence)
+    return sentence if is_pair else without_pair(sentence)
+
+
+def _joined_strokes(sentence: str) -> str:
+    joined = re.sub(r"(?<=\s)(\|+)\s+", r"\1", sentence)
+    return joined if joined != sentence else sentence.replace("｜", "|")
+
+
 def join_lines(sentences: Sequence[str], labels: Sequence[str]) -> str:
     """Writes sentences and groups as a user would type them.
 
-    White space within a sentence becomes single spaces; a group that is too long to
-    be read back as one is cut.
+    White space within a sentence becomes single spaces, and none is left after a
+    stroke that would be read as the end of a group; a group that is too long to be
+    read back as one is cut.
 
     Args:
         sentences: in their order; one of white space alone is passed over.
@@ -134,7 +160,7 @@ def join_lines(sentences: Sequence[str], labels: Sequence[str]) -> str:
         group = " ".join(label.replace("|", "/").replace("｜", "/").split())
         group = group[:LONGEST_LABEL].strip()
         if text:
-            lines.append(f"{group} | {text}" if group else text)
+            lines.append(f"{group} | {text}" if group else _without_group(text))
     return "\n".join(lines)
 
 

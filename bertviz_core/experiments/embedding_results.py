@@ -1,7 +1,6 @@
 """What the embeddings and the sentences' states are: frozen NumPy dataclasses.
 
-L is the number of layers, T of tokens, H the hidden size, V the vocabulary, P the
-positions, S the segments, M the points of a map.
+L is the number of layers, T of tokens, H the hidden size, M the points of a map.
 """
 
 from __future__ import annotations
@@ -57,25 +56,6 @@ class InputSum(FrozenArrays):
     cosines: np.ndarray
     shares: np.ndarray
     largest_difference: float
-
-
-@dataclass(frozen=True)
-class EmbeddingTables(FrozenArrays):
-    """The three tables that a model looks its input up in.
-
-    Args:
-        model_id: which model.
-        tokens: V entries of the vocabulary; `[row 57]` for a row without a word.
-        word: float32 `[V, H]`.
-        position: float32 `[P, H]`.
-        segment: float32 `[S, H]`.
-    """
-
-    model_id: str
-    tokens: tuple[str, ...]
-    word: np.ndarray
-    position: np.ndarray
-    segment: np.ndarray
 
 
 @dataclass(frozen=True)

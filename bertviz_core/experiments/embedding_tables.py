@@ -1,4 +1,4 @@
-"""The input sum of a text taken apart, and the tables that its parts come from."""
+"""The input sum of a text taken apart, and the table of positions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from bertviz_core.analysis.layer_norm import layer_norm
 from bertviz_core.experiments.compiled_step import Step, compiled_step
-from bertviz_core.experiments.embedding_results import EmbeddingTables, InputSum
-from bertviz_core.experiments.masked_rows import piece_names
+from bertviz_core.experiments.embedding_results import InputSum
 from bertviz_core.explorer import Explorer
 from bertviz_core.model.weights import as_numpy
 from bertviz_core.trace import TokenizedText
@@ -47,8 +47,7 @@ def take_input_apart(
     gain, bias = _as_float32(norm.gamma), _as_float32(norm.beta)
     wide = summed.astype(np.float64)
     means, deviations = wide.mean(axis=1), wide.std(axis=1)
-    scale = np.sqrt(deviations**2 + norm.epsilon)[:, None]
-    by_hand = (wide - means[:, None]) / scale * gain + bias
+    by_hand = layer_norm(wide, gain, bias, norm.epsilon)
     part_norms = np.linalg.norm(parts.astype(np.float64), axis=2)
     sum_norms = np.linalg.norm(wide, axis=1)
     products = np.einsum("pth,th->pt", parts.astype(np.float64), wide)
@@ -69,18 +68,6 @@ def take_input_apart(
         cosines=_divided(products, part_norms * sum_norms),
         shares=_divided(products, np.broadcast_to(sum_norms**2, products.shape)),
         largest_difference=float(np.abs(by_hand - normed).max()),
-    )
-
-
-def embedding_tables(explorer: Explorer) -> EmbeddingTables:
-    """Copies a model's three tables, read-only."""
-    embeddings = explorer.loaded.model.embeddings
-    return EmbeddingTables(
-        model_id=explorer.model_id,
-        tokens=piece_names(explorer, range(explorer.config.vocab_size)),
-        word=_as_float32(embeddings.word_embeddings),
-        position=_as_float32(embeddings.position_embeddings),
-        segment=_as_float32(embeddings.token_type_embeddings),
     )
 
 

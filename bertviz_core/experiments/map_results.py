@@ -14,6 +14,9 @@ from bertviz_core.analysis.map_quality import MapQuality
 from bertviz_core.trace import FrozenArrays
 
 METHODS = ("pca", "tsne")
+MAX_SENTENCES = 200
+# In one file; as text they take some 12 bytes each.
+MAX_EXPORTED_NUMBERS = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,7 @@ class LayerFacts(FrozenArrays):
             cosine that are the same without the outlier dimensions; NaN where there
             are too few tokens.
         num_neighbours: that were compared.
+        num_checked: tokens whose neighbours were compared; drawn where there are many.
         seed: of the pairs, and of the tokens whose neighbours were compared.
     """
 
@@ -134,4 +138,5 @@ class LayerFacts(FrozenArrays):
     contributions: np.ndarray
     neighbours_kept: np.ndarray
     num_neighbours: int
+    num_checked: int
     seed: int

@@ -179,6 +179,7 @@ def layer_facts(
         contributions=np.stack([one.contributions for one in found]),
         neighbours_kept=np.array([one.neighbours_kept for one in measured]),
         num_neighbours=min(MOST_NEIGHBOURS, (num_tokens - 1) // 2),
+        num_checked=num_tokens if rows is None else len(rows),
         seed=seed,
     )
 
@@ -210,9 +211,16 @@ def _measured(
 
 
 def checked_rows(
-    num_points: int, seed: int, limit: int = MOST_CHECKED
+    num_points: int, seed: int, limit: int | None = None
 ) -> np.ndarray | None:
-    """Points whose neighbours are checked; `None` where all of them are."""
+    """Points whose neighbours are checked; `None` where all of them are.
+
+    Args:
+        num_points: of the map.
+        seed: of the draw.
+        limit: of points; `None` for `MOST_CHECKED`.
+    """
+    limit = MOST_CHECKED if limit is None else limit
     if num_points <= limit:
         return None
     drawn = np.random.default_rng(seed).choice(num_points, limit, replace=False)

@@ -13,12 +13,12 @@ from bertviz_core.analysis.labelled_lines import split_pair
 from bertviz_core.analysis.separation import group_separation
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.embedding_results import SentenceStates, WordSenses
+from bertviz_core.experiments.map_results import MAX_SENTENCES
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import TokenizedText
 
 READINGS = ("token", "cls", "mean")
-MAX_SENTENCES = 200
 # Numbers of all layers' vectors together: 256 MB in float32. BERT-base has room for
 # some 6,700 tokens, 200 sentences of 33.
 MAX_VALUES = 2**26

@@ -9,7 +9,7 @@ import numpy as np
 from bertviz_core.analysis.geometry import Pca, fit_pca
 from bertviz_core.analysis.map_quality import map_quality
 from bertviz_core.errors import TextError
-from bertviz_core.experiments.map_results import VocabularyMap
+from bertviz_core.experiments.map_results import MAX_EXPORTED_NUMBERS, VocabularyMap
 from bertviz_core.experiments.maps import tsne_map
 from bertviz_core.experiments.sentence_maps import MOST_NEIGHBOURS, checked_rows
 
@@ -18,7 +18,6 @@ Progress = Callable[[float, str], None]
 # Entries whose neighbours are checked: of PCA while somebody waits, of t-SNE, which
 # takes minutes anyway.
 CHECKED_AT_ONCE, CHECKED_AHEAD = 128, 1000
-MAX_EXPORTED_NUMBERS = 5_000_000
 
 
 def map_by_pca(

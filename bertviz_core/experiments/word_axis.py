@@ -21,7 +21,7 @@ MAX_WORDS = 200
 class _Ends:
     """Both ends of an axis: their words, rows, and where they lie."""
 
-    names: tuple[str, str]
+    names: tuple[tuple[str, ...], tuple[str, ...]]
     read: dict[str, Rows]
     start: np.ndarray
     stop: np.ndarray
@@ -178,8 +178,7 @@ def _find_ends(
     _require_few([*sides[0], *sides[1]])
     read = [{word: find_rows(explorer, word) for word in side} for side in sides]
     names = [
-        ", ".join(vectors.name_of(row, word) for word, row in side.items())
-        for side in read
+        tuple(vectors.name_of(row, word) for word, row in side.items()) for side in read
     ]
     start, stop = (
         np.mean([vectors.table.mean(row) for row in side.values()], axis=0)
@@ -189,7 +188,7 @@ def _find_ends(
         raise TextError(
             "Two different words are needed for an axis. Received: {word} twice. "
             "Change one of them.",
-            word=names[0],
+            word=" + ".join(names[0]),
         )
     return _Ends((names[0], names[1]), read[0] | read[1], start, stop)
 

@@ -86,7 +86,7 @@ class WordAxis(FrozenArrays):
 
     Args:
         model_id: which model.
-        first, second: the words at the ends, several with commas.
+        first, second: the words at the ends, one or more at each.
         words: M words that were asked about.
         in_pieces: those of all words that are read as several entries.
         positions: float64 `[M]`, on the line; 0 at the first, 1 at the second.
@@ -101,8 +101,8 @@ class WordAxis(FrozenArrays):
     """
 
     model_id: str
-    first: str
-    second: str
+    first: tuple[str, ...]
+    second: tuple[str, ...]
     words: tuple[str, ...]
     in_pieces: tuple[InPieces, ...]
     positions: np.ndarray

@@ -127,11 +127,25 @@ class PointMap(FrozenArrays):
             )
 
 
+def labels_id(points: PointMap) -> str:
+    """The same for the same names in the same order, wherever they lie."""
+    names = "\0".join(points.labels).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(names).hexdigest()[:16]
+
+
+def points_id(points: PointMap) -> str:
+    """The same for the same points, whatever is chosen."""
+    digest = hashlib.sha256(labels_id(points).encode())
+    digest.update(f"{points.coordinates.shape}".encode())
+    digest.update(np.ascontiguousarray(points.coordinates).data)
+    return digest.hexdigest()[:16]
+
+
 def point_payload(points: PointMap) -> bytes:
     """Writes what the component reads.
 
-    The same points give the same `id`, whatever is chosen: the component then keeps
-    what the visitor has zoomed to.
+    The same points give the same `id`: the component then keeps what the visitor has
+    zoomed to.
     """
     num_states, num_points, num_axes = points.coordinates.shape
     origin, unit = _frame(points.coordinates)
@@ -144,10 +158,9 @@ def point_payload(points: PointMap) -> bytes:
         parts[f"color{index}"] = shades
     if points.context_of is not None:
         parts["contextOf"] = points.context_of.astype(np.uint16)
-    digest = hashlib.sha256(steps.tobytes())
-    digest.update("\0".join(points.labels).encode("utf-8", "surrogatepass"))
     header = {
-        "id": digest.hexdigest()[:16],
+        "id": points_id(points),
+        "labelsId": labels_id(points),
         "title": points.title,
         "name": points.name,
         "labels": points.labels,
@@ -180,12 +193,14 @@ def _first_choice(points: PointMap) -> dict[str, Any]:
     }
 
 
-def category_colour(title: str, names: Sequence[str]) -> Colour:
+def category_colour(title: str, names: Sequence[str], others: str) -> Colour:
     """Colours points by a name each; the commonest name comes first.
 
     Args:
         title: what the names are.
-        names: M of them. Beyond 256 different ones, the rest share the last.
+        names: M of them. Of more than 256 different ones, all but the 255 commonest
+            share the last colour.
+        others: what that one is called.
     """
     known, inverse, counts = np.unique(
         np.asarray(names, dtype=object).astype(str),
@@ -196,8 +211,10 @@ def category_colour(title: str, names: Sequence[str]) -> Colour:
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     values = np.minimum(place[inverse], _MOST_CATEGORIES - 1)
-    kept = tuple(str(known[i]) for i in order[:_MOST_CATEGORIES])
-    return Colour(title, values, kept)
+    kept = [str(known[i]) for i in order[:_MOST_CATEGORIES]]
+    if len(order) > _MOST_CATEGORIES:
+        kept[-1] = others
+    return Colour(title, values, tuple(kept))
 
 
 def _frame(coordinates: np.ndarray) -> tuple[np.ndarray, float]:

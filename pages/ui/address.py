@@ -1,4 +1,4 @@
-"""Choices in the address whose options have names in the visitor's language.
+"""What the address of a page holds: choices, and texts that it has room for.
 
 Streamlit writes the shown name of an option into the address, so that a link from a
 Chinese page would mean nothing on an English one. Here the option itself is written.
@@ -6,9 +6,31 @@ Chinese page would mean nothing on an English one. Here the option itself is wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import quote, urlencode
 
 import streamlit as st
+
+# Bytes of a page's texts together. Servers and proxies refuse long addresses, nginx
+# from 8,192 bytes on; half of it leaves room for everything else.
+LONGEST_IN_ADDRESS = 4000
+
+
+def fits_address(
+    text: str, beside: Mapping[str, str | Sequence[str]] | None = None
+) -> bool:
+    """Whether a text can be part of a link.
+
+    Args:
+        text: as it was typed; a Chinese character takes nine bytes of an address.
+        beside: what stands in the address already, or goes there with the text, by
+            its name.
+    """
+    if len(text) > LONGEST_IN_ADDRESS:
+        return False
+    others = urlencode(beside or {}, doseq=True, quote_via=quote, safe="")
+    room = LONGEST_IN_ADDRESS - (len(others) + len("&") if others else 0)
+    return len(quote(text, safe="")) <= room
 
 
 def choose_linked(

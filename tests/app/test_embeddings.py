@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import dataclasses
 import json
+import re
 import time
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.analysis.anisotropy import outlier_dimensions
+from bertviz_core.analysis.anisotropy import mean_cosine, outlier_dimensions
 from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.labelled_lines import bundled_lines, read_lines
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.experiments.sentence_maps import MOST_CHECKED
+from pages.ui.embeddings import input_sum
 from pages.ui.embeddings.panels import PANELS
 from pages.ui.engine import client
 from tests.app.waiting import let_jobs_end
@@ -22,6 +28,7 @@ ROOT = Path(__file__).parents[2]
 TITLES = {"en": "Embeddings", "zh": "嵌入向量"}
 TEXT = "She sat down on the bank of the river."
 DEADLINE_SECONDS = 90.0
+MOST_BYTES = 8192  # of an address, for nginx
 
 
 def num_states() -> int:
@@ -50,6 +57,16 @@ def finished(app: AppTest) -> AppTest:
     return app
 
 
+def answer(task: str, **arguments):
+    """What the engine says to a job."""
+    job = client().start(task, **arguments)
+    end = time.monotonic() + DEADLINE_SECONDS
+    while not client().job(job).is_finished:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return client().job(job).result
+
+
 def said(app: AppTest) -> str:
     pieces = [*app.markdown, *app.caption, *app.info, *app.warning, *app.success]
     return "\n".join(piece.value for piece in pieces).replace("\\", "")
@@ -57,6 +74,13 @@ def said(app: AppTest) -> str:
 
 def specs(app: AppTest) -> list[dict]:
     return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def numbers(values: list | dict) -> np.ndarray:
+    """What a figure draws; plotly packs arrays."""
+    if isinstance(values, dict):
+        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
+    return np.array(values, float)
 
 
 def sent(app: AppTest) -> dict:
@@ -93,6 +117,19 @@ def test_the_strips_are_the_parts_of_the_chosen_token():
     assert f"= {found.normed[6, 17]:.5f}" in norm_formula
     assert app.subheader[1].value.startswith("Dimension 18")
     assert "Checked" in said(app)
+
+
+@pytest.mark.parametrize(("share", "kind"), [(0.9e-5, "success"), (1.1e-5, "warning")])
+def test_a_layer_norm_that_differs_is_said_to_differ(monkeypatch, share, kind):
+    found = client().take_input_apart(DEFAULT_MODEL, TEXT)
+    difference = share * float(np.abs(found.normed).max())
+    changed = dataclasses.replace(found, largest_difference=difference)
+    monkeypatch.setattr(input_sum, "take_input_apart", lambda *_: changed)
+    app = open_page()
+    shown = {"success": app.success, "warning": app.warning}
+    (told,) = shown.pop(kind)
+    assert f"{difference:.1e}" in told.value
+    assert all(len(other) == 0 for other in shown.values())
 
 
 def test_another_sentence_begins_with_its_first_word():
@@ -139,11 +176,30 @@ def test_no_position_is_compared_with_itself():
     assert f"between 1 and {size}" in said(app)
 
 
-@pytest.mark.parametrize("view", ["chain", "curve"])
-def test_the_other_views_of_positions_open(view):
-    app = open_page(embeddings_panel="positions", embeddings_positions_view=view)
-    assert specs(app)
-    assert "distance" in said(app) or "axes" in said(app) or "Cosine" in said(app)
+def test_the_chain_joins_the_positions_in_their_order():
+    app = open_page(embeddings_panel="positions", embeddings_positions_view="chain")
+    found = client().position_geometry(DEFAULT_MODEL)
+    traces = specs(app)[0]["data"]
+    for axis, name in enumerate("xy"):
+        np.testing.assert_allclose(
+            numbers(traces[0][name]), found.coordinates[:, axis], atol=1e-5
+        )
+    assert f"{found.explained[:2].sum():.0%} of the variance" in said(app)
+
+
+def test_the_curve_has_the_cosines_of_positions_so_far_apart():
+    app = open_page(
+        embeddings_panel="positions",
+        embeddings_positions_view="curve",
+        embeddings_distance="7",
+    )
+    found = client().position_geometry(DEFAULT_MODEL)
+    apart = [found.cosines[i, i + 7] for i in range(len(found.norms) - 7)]
+    curve, means = (spec["data"][0] for spec in specs(app))
+    assert numbers(curve["x"]).tolist() == list(range(1, len(apart) + 1))
+    np.testing.assert_allclose(numbers(curve["y"]), apart, atol=1e-6)
+    np.testing.assert_allclose(numbers(means["y"]), found.by_distance, atol=1e-6)
+    assert f"{np.mean(apart):.2f} on average, lowest ({min(apart):.2f})" in said(app)
 
 
 def test_the_chain_says_what_its_picture_keeps():
@@ -242,6 +298,7 @@ def test_words_are_laid_out_between_two_words():
         DEFAULT_MODEL, "fire", "cold", "hot", 10, ("piece", "unused", "special")
     )
     app.selectbox(key="embeddings_axis_removed").set_value("fire").run()
+    assert app.query_params["embeddings_axis_removed"] in ("fire", ["fire"])
     assert bars(app, 1)[0] == list(removed.before.words)
     assert bars(app, 2)[0] == list(removed.after.words)
     assert f"{removed.share:.1%}" in said(app)
@@ -328,12 +385,26 @@ def test_a_chosen_sentence_names_and_marks_the_nearest_of_the_shown_layer():
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_chosen_occurrence_names_and_marks_its_nearest(language):
     app = open_page(
-        language, embeddings_panel="senses", embeddings_senses_map_selected="1"
+        language,
+        embeddings_panel="senses",
+        embeddings_senses_map_selected="1",
+        # At the first, occurrences that stand on the same place are as near.
+        embeddings_senses_map_state="2",
     )
-    points = marks(app)["points"]
-    assert 1 not in points
-    assert len(set(points)) == 10
-    assert marks(app)["state"] == sent(app)["first"]["state"]
+    state = sent(app)["first"]["state"]
+    assert state == 2
+    assert (marks(app)["of"], marks(app)["state"]) == (1, state)
+    lines = read_lines(app.text_area(key="embeddings_senses").value)
+    found = answer(
+        "follow_word",
+        model=app.selectbox(key="model").value,
+        sentences=lines.sentences,
+        word=app.text_input(key="embeddings_sense_word").value,
+        senses=lines.labels,
+    )
+    cosines = found.cosines[state][1].copy()
+    cosines[1] = -np.inf
+    assert marks(app)["points"] == np.argsort(-cosines, kind="stable")[:10].tolist()
 
 
 def test_a_link_with_nonsense_is_a_map_all_the_same():
@@ -359,6 +430,21 @@ def test_sentences_are_points_of_every_layer():
     assert set(header["colors"][0]["names"]) == set(lines.labels)
 
 
+@pytest.mark.parametrize(
+    ("settings", "claim"),
+    [
+        ({"alignment": "shared"}, "A point that moves has really changed"),
+        ({"alignment": "procrustes"}, "its own widest axes"),
+    ],
+)
+def test_what_a_move_means_depends_on_how_layers_are_aligned(settings, claim):
+    chosen = {f"embeddings_points_{name}": value for name, value in settings.items()}
+    app = open_page(embeddings_panel="sentences", **chosen)
+    assert claim in said(app)
+    is_shared = settings["alignment"] == "shared"
+    assert ("really changed" in said(app)) == is_shared
+
+
 def test_word_pieces_in_space_turned_onto_each_other_come_from_a_link():
     app = open_page(
         "zh",
@@ -373,6 +459,28 @@ def test_word_pieces_in_space_turned_onto_each_other_come_from_a_link():
     assert header["contexts"] == ["one small lamp", "two large lamps"]
     assert header["numPoints"] >= 6
     assert "可信度" in header["notes"][0]
+
+
+@pytest.mark.parametrize(
+    ("language", "others"), [("en", "all other names"), ("zh", "其余名称")]
+)
+def test_pieces_beyond_the_colours_have_no_other_pieces_name(language, others):
+    words = client().vocabulary(DEFAULT_MODEL)
+    whole = [word for word in words if word.isascii() and word.isalpha()][-280:]
+    lines = "\n".join(" ".join(whole[i : i + 40]) for i in range(0, 280, 40))
+    app = open_page(
+        language,
+        model=DEFAULT_MODEL,
+        embeddings_panel="sentences",
+        embeddings_points_reading="token",
+        embeddings_topics=lines,
+    )
+    header = sent(app)
+    assert len(set(header["labels"])) == 280
+    names = header["colors"][0]["names"]
+    assert len(names) == 256
+    assert names[-1] == others
+    assert set(names[:-1]) < set(header["labels"])
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -403,11 +511,41 @@ def test_too_many_sentences_are_refused_not_sampled():
 
 def test_long_sentences_stay_out_of_the_link_and_say_so():
     app = open_page(embeddings_panel="sentences")
-    text = "\n".join(f"line {i} has some words in it" for i in range(80))
-    app.text_area(key="embeddings_topics").set_value(text).run()
-    finished(app)
-    assert "not part of the link" in said(app)
+    box = app.text_area(key="embeddings_topics")
+    box.set_value("\n".join(f"line {i} has some words in it" for i in range(130))).run()
+    assert "too long for a link" in said(finished(app))
     assert "embeddings_topics" not in app.query_params
+    # Fewer characters, but each takes nine bytes of an address.
+    box.set_value("\n".join(f"{i} 天气很好" for i in range(130))).run()
+    assert "too long for a link" in said(finished(app))
+    assert "embeddings_topics" not in app.query_params
+    box.set_value("one lamp\ntwo lamps\na house").run()
+    assert "too long for a link" not in said(finished(app))
+    assert "embeddings_topics" in app.query_params
+
+
+def test_two_long_texts_stay_out_of_the_link_together_and_say_so():
+    app = open_page(embeddings_text="word " * 300)
+    assert "too long for a link" not in said(app)
+    assert len(app.query_params["embeddings_text"]) > 1
+    pair = app.text_input(key="embeddings_pair")
+    pair.set_value("word " * 350).run()
+    assert "too long for a link" in said(finished(app))
+    assert "embeddings_pair" not in app.query_params
+    assert len(urlencode(app.query_params, doseq=True)) < MOST_BYTES
+    assert app.text_input(key="embeddings_pair").value.startswith("word word")
+    pair.set_value("two words").run()
+    assert "too long for a link" not in said(finished(app))
+    assert app.query_params["embeddings_pair"] in ("two words", ["two words"])
+    app.text_input(key="embeddings_text").set_value(TEXT).run()
+    assert "embeddings_text" not in finished(app).query_params
+
+
+def test_a_pair_comes_from_a_link():
+    app = open_page(embeddings_text="one lamp", embeddings_pair="two lamps")
+    assert app.text_input(key="embeddings_text").value == "one lamp"
+    assert app.text_input(key="embeddings_pair").value == "two lamps"
+    assert app.selectbox(key="embeddings_token").options[-1].endswith("[SEP]")
 
 
 def test_cosines_between_points_are_those_of_the_shown_layer():
@@ -454,6 +592,20 @@ def test_cosines_of_a_group_of_what_is_found_and_of_the_nearest():
         )
     app.text_area(key="embeddings_topics").set_value("a | x y\nb | y z\nb | z x").run()
     assert len(heat(finished(app))) == 3
+
+
+def test_points_to_compare_come_from_a_link():
+    app = open_page(
+        embeddings_panel="sentences",
+        embeddings_similarity="true",
+        embeddings_similarity_points="group:b",
+        embeddings_topics="a | x y\nb | y z\nb | z x\na | x\nb | z",
+    )
+    assert len(heat(app)) == 3
+    app.selectbox(key="embeddings_similarity_points").set_value("group:a").run()
+    assert len(heat(finished(app))) == 2
+    now = app.query_params["embeddings_similarity_points"]
+    assert now in ("group:a", ["group:a"])
 
 
 def test_the_table_of_cosines_has_more_points_than_the_picture():
@@ -531,6 +683,64 @@ def test_geometry_names_the_dimensions_that_stand_out():
     out = outlier_dimensions(states, 2.5).dimensions
     shown = table["outlier dimensions"][0].replace("–", "")
     assert shown == ", ".join(str(index + 1) for index in out)
+
+
+def test_the_dimensions_of_a_layer_come_from_a_link():
+    app = open_page(embeddings_panel="geometry", embeddings_geometry_layer="1")
+    lines = read_lines(bundled_lines("topics", "en"))
+    states = client().sentence_vectors(DEFAULT_MODEL, lines.sentences, "token", 1)
+    parts = outlier_dimensions(states, 3.0).contributions
+    largest = np.sort(np.abs(parts))[::-1][:12]
+    _, shown = bars(app, 2)
+    np.testing.assert_allclose(np.sort(np.abs(shown))[::-1], largest, atol=1e-6)
+    assert "mean cosine of layer 1:" in said(app)
+    last = str(num_states() - 1)
+    app.selectbox(key="embeddings_geometry_layer").set_value(last).run()
+    assert "embeddings_geometry_layer" not in app.query_params
+
+
+def test_what_stays_without_the_outliers_is_what_the_client_says():
+    app = open_page(embeddings_panel="geometry", embeddings_deviations="2.5")
+    table = app.dataframe[0].value
+    lines = read_lines(bundled_lines("topics", "en"))
+    found = answer(
+        "measure_layers",
+        model=DEFAULT_MODEL,
+        sentences=lines.sentences,
+        num_deviations=2.5,
+        seed=0,
+    )
+    shown = {
+        "neighbours that stay": found.neighbours_kept,
+        "the same without the outliers": found.mean_cosines_without,
+        "mean length without the outliers": found.mean_norms_without,
+    }
+    for name, values in shown.items():
+        np.testing.assert_allclose(table[name], values, rtol=1e-6)
+    assert 0 < min(found.neighbours_kept) < 1
+    # One layer by hand, from its vectors alone.
+    vectors = client().sentence_vectors(DEFAULT_MODEL, lines.sentences, "token", 1)
+    out = outlier_dimensions(vectors, 2.5)
+    assert out.dimensions.size
+    assert table["the same without the outliers"][1] == pytest.approx(
+        mean_cosine(np.delete(vectors, out.dimensions, axis=1)), abs=1e-5
+    )
+
+
+def test_a_sample_of_word_pieces_is_told():
+    words = "the lamp is by the door of the house"
+    lines = "\n".join(f"{words} {i}" for i in range(50))
+    app = open_page(
+        embeddings_panel="geometry",
+        embeddings_topics=lines[:1400],
+        embeddings_geometry_seed="3",
+    )
+    assert "word pieces, drawn with seed 3" not in said(app)
+    app.text_area(key="embeddings_topics").set_value(lines).run()
+    count = int(re.search(r"Measured on ([\d,]+) word", said(finished(app)))[1])
+    assert count > MOST_CHECKED
+    told = f"{MOST_CHECKED} of the {count} word pieces, drawn with seed 3"
+    assert told in said(app)
 
 
 def test_html_in_the_sentences_is_shown_as_text():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.analysis.labelled_lines import read_lines
+from bertviz_core.analysis.labelled_lines import read_lines, split_pair
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.request import SAMPLES
 from bertviz_core.finetune.table import read_table
 from bertviz_core.finetune.workplace import table_path
+from pages.ui.embeddings import files
 from pages.ui.embeddings.sentence_file import guess_roles, lines_of, read_file
 from tests.app.test_embeddings import finished, open_page, said
 
@@ -23,6 +27,22 @@ def uploaded(name: str, text: str, language: str = "en") -> AppTest:
     app = open_page(language, embeddings_panel="sentences")
     app.file_uploader[0].set_value((name, text.encode(), "text/plain")).run()
     return app
+
+
+@pytest.fixture
+def offered(monkeypatch):
+    """What a page offers to take away: the table, and the projector's columns."""
+    seen = {}
+    monkeypatch.setattr(files, "download_csv", lambda table, _: seen.update(csv=table))
+    monkeypatch.setattr(
+        files, "offer_tsv", lambda *arguments: seen.update(tsv=arguments[3])
+    )
+    return seen
+
+
+def opened(app: AppTest, key: str) -> AppTest:
+    app.session_state[f"{key}_files"] = True
+    return finished(app.run())
 
 
 def box(app: AppTest) -> str:
@@ -51,6 +71,26 @@ def test_columns_can_be_chosen_and_a_column_of_numbers_is_no_group():
     assert read_lines(box(finished(app))).labels == ("1", "2", "3")
     app.selectbox(key=f"{KEY}_text_column").set_value("id").run()
     assert read_lines(box(app)).sentences == ("1", "2", "3")
+
+
+def test_a_box_that_was_edited_says_nothing_of_the_file():
+    app = finished(uploaded("a.csv", SORTED))
+    assert "taken from the file: 200 of 600" in said(app)
+    app.text_area(key=KEY).set_value(box(app) + " more").run()
+    assert "taken from the file" not in said(finished(app))
+    app.get_by_key(f"{KEY}_way").set_value("first").run()
+    assert "taken from the file: 200 of 600" in said(finished(app))
+
+
+def test_strokes_in_a_table_make_no_group_and_no_pair():
+    app = finished(
+        uploaded("a.csv", "text\nPrice | 20 euros\nx || y\n价格｜20\none lamp\n")
+    )
+    found = read_lines(box(app))
+    assert found.sentences == ("Price |20 euros", "x ||y", "价格|20", "one lamp")
+    assert not found.has_labels
+    assert [split_pair(sentence)[1] for sentence in found.sentences] == [None] * 4
+    assert "taken from the file: 4 of 4" in said(app)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -112,3 +152,43 @@ def test_a_table_gives_texts_with_their_labels():
     assert guess_roles(alone) == ("text", "")
     numbers, _ = read_file("a.csv", b"a,b\n1,2\n3,4\n")
     assert guess_roles(numbers) == ("a", "")
+
+
+HEADERS = {
+    "en": ["Word", "kind of entry", "length", "axis 1", "axis 2", "Drawn by", "Seed"],
+    "zh": ["词", "条目种类", "长度", "第 1 轴", "第 2 轴", "绘制方法", "随机种子"],
+}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_table_of_a_vocabulary_is_in_the_readers_language(language, offered):
+    page = {"embeddings_panel": "map", "embeddings_map_method": "pca"}
+    app = open_page(language, model=DEFAULT_MODEL, embeddings_map_search="riv", **page)
+    opened(app, "embeddings_map")
+    assert list(offered["csv"])[:7] == HEADERS[language]
+    assert list(offered["tsv"]) == ["word", "kind", "length"]
+    assert "word" in offered["tsv"]["kind"]
+    kinds = offered["csv"][HEADERS[language][1]]
+    assert {"en": "word", "zh": "词"}[language] in kinds
+    assert not {"en": set(), "zh": {"word", "piece"}}[language] & set(kinds)
+    assert all("riv" in word for word in offered["csv"][HEADERS[language][0]])
+
+
+@pytest.mark.parametrize(
+    ("panel", "key", "english"),
+    [
+        ("sentences", "embeddings_points", "token_index"),
+        ("senses", "embeddings_senses_map", "first_token_index"),
+    ],
+)
+def test_the_table_of_sentences_is_chinese_but_the_projectors_is_not(
+    panel, key, english, offered
+):
+    app = open_page("zh", model=DEFAULT_MODEL, embeddings_panel=panel)
+    opened(app, key)
+    assert english in offered["tsv"]
+    headers = list(offered["csv"])
+    assert len(headers) == len(set(headers)) > len(offered["tsv"])
+    assert not any(re.fullmatch(r"[ -~]+", header) for header in headers), headers
+    first, *_ = offered["csv"].values()
+    assert first == next(iter(offered["tsv"].values()))

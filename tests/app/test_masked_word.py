@@ -15,8 +15,9 @@ from bertviz_core.analysis.sampling import rank_order, sampling_distribution, so
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.figures.masked_word import percent
 from pages.ui import answers
+from pages.ui.address import LONGEST_IN_ADDRESS
 from pages.ui.engine import client
-from pages.ui.masked_word.state import EXAMPLES, LONGEST_IN_ADDRESS
+from pages.ui.masked_word.state import EXAMPLES
 
 ROOT = Path(__file__).parents[2]
 PAGE = "pages/views/masked_word.py"

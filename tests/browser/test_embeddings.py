@@ -47,6 +47,40 @@ def test_a_word_is_found_marked_and_kept_in_the_link(visit):
     )
 
 
+def test_a_chosen_word_stays_chosen_in_space_and_not_among_other_points(visit):
+    page, points = open_map(visit, VOCABULARY)
+    points.get_by_role("searchbox").fill("river")
+    points.get_by_role("button", name="river", exact=True).click()
+    title = page.get_by_role("heading", name="Nearest to river in the full space")
+    expect(title).to_be_visible(timeout=FIRST_ANSWER)
+    flat = points.locator("canvas").get_attribute("aria-label")
+    page.get_by_text("in space (3)").click()
+    canvas = points.locator("canvas")
+    expect(canvas).not_to_have_attribute("aria-label", flat, timeout=FIRST_ANSWER)
+    expect(points).to_have_attribute("data-selected", "river")
+    expect(points.get_by_role("searchbox")).to_have_value("river")
+    expect(points).to_have_attribute("data-marked", "10")
+    expect(title).to_be_visible()
+    points.locator("canvas").press("Escape")
+    expect(title).to_be_hidden()
+    expect(points).to_have_attribute("data-selected", "")
+
+
+def test_an_edited_text_has_no_sentence_chosen(visit):
+    page, points = open_map(visit, SENTENCES)
+    points.get_by_role("searchbox").fill("the")
+    points.locator(".found button").first.click()
+    expect(page).to_have_url(re.compile("embeddings_points_selected="))
+    expect(points).not_to_have_attribute("data-marked", "0")
+    box = page.get_by_role("textbox").first
+    box.fill("a | the lamp\nb | two lamps\na | the house\nb | his house")
+    box.press("Control+Enter")
+    expect(points).to_have_attribute("data-shown", "4", timeout=FIRST_ANSWER)
+    expect(points).to_have_attribute("data-selected", "")
+    expect(points.get_by_role("searchbox")).to_have_value("the")
+    expect(page).not_to_have_url(re.compile("embeddings_points_selected="))
+
+
 def test_the_vocabulary_travels_once_and_in_less_than_a_megabyte(new_page, server_url):
     page = new_page()
     received = []
@@ -158,7 +192,7 @@ def test_pictures_and_tables_are_saved(visit, tmp_path):
         sizes[name] = len(path.read_text("utf-8-sig").splitlines())
         if name == "Table (CSV)":
             header = path.read_text("utf-8-sig").splitlines()[0].split(",")
-            assert {"seed", "trustworthiness", "explained"} <= set(header)
+            assert {"Seed", "trustworthiness", "variance shown"} <= set(header)
     assert sizes["Vectors in full"] + 1 == sizes["Their names"] == sizes["Table (CSV)"]
 
 

@@ -1,17 +1,15 @@
 """The input sum equals the oracle's and the model's own numbers."""
 
-import pickle
-
 import numpy as np
 import pytest
 
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.embedding_tables import (
-    embedding_tables,
+    position_table,
     take_input_apart,
 )
 from tests.core import oracle
-from tests.core.random_models import CONFIG, VOCABULARY, agree, explorer_of
+from tests.core.random_models import CONFIG, agree, explorer_of
 
 TEXT, PAIR = "the cats sat .", "a 红"
 
@@ -110,29 +108,17 @@ def test_a_text_that_is_too_long_is_refused_or_cut(explorer):
     assert taken.parts.shape[1] == CONFIG.max_position_embeddings
 
 
-def test_the_tables_are_the_weights_and_cannot_be_changed(any_norm_model, explorer):
-    _, weights = any_norm_model
-    tables = pickle.loads(pickle.dumps(embedding_tables(explorer)))
-    for name, key in (
-        ("word", "words"),
-        ("position", "positions"),
-        ("segment", "segments"),
-    ):
-        table = getattr(tables, name)
-        assert table.dtype == np.float32
-        np.testing.assert_array_equal(table, weights[key])
-        with pytest.raises(ValueError, match="read-only"):
-            table[0] = 0
-    assert tables.tokens == (*VOCABULARY, "[row 21]", "[row 22]")
-
-
-def test_the_tables_stay_when_the_model_is_trained_on(any_norm_model):
-    explorer = explorer_of(any_norm_model[0])
-    tables = embedding_tables(explorer)
+def test_the_positions_are_the_weights_and_stay_when_the_model_is_trained_on(
+    any_norm_model,
+):
+    model, weights = any_norm_model
+    explorer = explorer_of(model)
+    table = position_table(explorer)
+    assert table.dtype == np.float32
     variable = explorer.loaded.model.embeddings.position_embeddings
     old = variable.numpy().copy()
     try:
         variable.assign(old + 1)
-        np.testing.assert_array_equal(tables.position, old)
+        np.testing.assert_array_equal(table, weights["positions"])
     finally:
         variable.assign(old)

@@ -103,17 +103,12 @@ def test_norms_of_many_rows_equal_numpys():
     )
 
 
-def test_the_neighbour_curve_compares_rows_apart():
+def test_rows_apart_are_compared_by_their_distance():
     points = cloud(6)
-    expected = [cosine(points[i], points[i + 2]) for i in range(4)]
-    np.testing.assert_allclose(geometry.neighbour_curve(points, 2), expected)
-    assert len(geometry.neighbour_curve(points, 5)) == 1
     curve = geometry.mean_by_distance(points, first=1)
     assert curve.shape == (5,)
     expected = [cosine(points[i], points[i + 3]) for i in (1, 2)]
     assert curve[3] == pytest.approx(np.mean(expected))
-    with pytest.raises(ValueError, match="distance"):
-        geometry.neighbour_curve(points, 6)
 
 
 def test_an_axis_runs_from_the_first_to_the_second():

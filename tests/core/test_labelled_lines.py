@@ -1,5 +1,6 @@
 """A line is a sentence, with the name of its group before it if it has one."""
 
+import numpy as np
 import pytest
 
 from bertviz_core.analysis.labelled_lines import (
@@ -12,6 +13,7 @@ from bertviz_core.analysis.labelled_lines import (
     read_lines,
     split_pair,
     take_lines,
+    without_pair,
 )
 
 
@@ -69,8 +71,42 @@ def test_lines_that_are_written_are_read_back():
     sentences = ("one  two\nthree", "a | b", "   ", "last")
     labels = ("x|y", "", "z", "w" * (LONGEST_LABEL + 5))
     found = read_lines(join_lines(sentences, labels))
-    assert found.sentences == ("one two three", "b", "last")
-    assert found.labels == ("x/y", "a", "w" * LONGEST_LABEL)
+    assert found.sentences == ("one two three", "a |b", "last")
+    assert found.labels == ("x/y", "", "w" * LONGEST_LABEL)
+
+
+@pytest.mark.parametrize("group", ["", "g"])
+def test_any_sentence_of_a_table_is_read_back_as_one_without_a_group_of_its_own(group):
+    rng = np.random.default_rng(5)
+    signs = ["a", "天", " ", " ", "|", "｜", " | ", " || ", "｜｜", "\t", "\u3000"]
+    changed = 0
+    for _ in range(3000):
+        sentence = "".join(rng.choice(signs, rng.integers(1, 9)))
+        written = without_pair(sentence)
+        found = read_lines(join_lines([written], [group]))
+        if not sentence.strip():
+            assert found.sentences == ()
+            continue
+        (read,) = found.sentences
+        assert found.labels == (group,)
+        assert split_pair(read) == (read, None)
+        # Nothing but white space is lost.
+        bare = "".join(sentence.split()).replace("｜", "|")
+        assert "".join(read.split()).replace("｜", "|") == bare
+        changed += " ".join(sentence.split()) != read
+    assert changed
+
+
+@pytest.mark.parametrize("sentence", ["plain", "|x| is a length", "x|y", "a |b", "| b"])
+def test_strokes_that_separate_nothing_stay_as_they_are(sentence):
+    assert without_pair(sentence) == sentence
+    assert join_lines([sentence], [""]) == sentence
+
+
+def test_a_pair_that_was_typed_stays_a_pair():
+    line = "weather | It rained. || We stayed in."
+    found = read_lines(line)
+    assert join_lines(found.sentences, found.labels) == line
 
 
 def test_another_set_is_a_mistake():

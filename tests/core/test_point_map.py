@@ -28,7 +28,7 @@ def example(**changes):
         "labels": tuple(f"<b>{i}</b> 词" for i in range(POINTS)),
         "coordinates": rng.normal(0, 5, (STATES, POINTS, AXES)),
         "colours": (
-            category_colour("group", ["b", "a", "b", "c", "b", "a", "b"]),
+            category_colour("group", ["b", "a", "b", "c", "b", "a", "b"], "other"),
             Colour("length", rng.random(POINTS) + 3),
             Colour("norm", rng.random((STATES, POINTS))),
         ),
@@ -83,11 +83,21 @@ def test_categories_come_commonest_first():
     np.testing.assert_array_equal(arrays["color0"], [0, 1, 0, 2, 0, 1, 0])
 
 
-def test_more_names_than_fit_share_the_last():
-    colour = category_colour("token", [str(i) for i in range(300)] + ["5"] * 3)
+def test_more_names_than_fit_share_a_colour_that_is_nobodys_name():
+    names = [str(i) for i in range(300)] + ["5"] * 3
+    colour = category_colour("token", names, "other")
     assert len(colour.names) == 256
     assert colour.names[0] == "5"
-    assert colour.values.max() == 255
+    assert colour.names[-1] == "other"
+    shown = [colour.names[value] for value in colour.values]
+    assert shown.count("other") == 300 - 255
+    assert all(one in (name, "other") for one, name in zip(shown, names, strict=True))
+
+
+def test_as_many_names_as_fit_all_keep_their_own():
+    names = [str(i) for i in range(256)]
+    colour = category_colour("token", names, "other")
+    assert [colour.names[value] for value in colour.values] == names
 
 
 def test_numbers_are_shades_between_the_lowest_and_the_highest():

@@ -68,11 +68,21 @@ def test_two_points_of_one_sentence_are_too_few(explorer):
 
 
 def test_a_large_cloud_has_some_points_checked_and_says_so(states, monkeypatch):
+    num_points = states.states.shape[1]
+    facts = layer_facts(states, 1.5, SEED)
+    assert facts.num_checked == facts.num_tokens == num_points
     monkeypatch.setattr(module, "MOST_CHECKED", 7)
-    rows = checked_rows(19, SEED, 7)
-    assert len(set(rows)) == 7
-    np.testing.assert_array_equal(rows, checked_rows(19, SEED, 7))
-    assert checked_rows(7, SEED, 7) is None
+    rows = checked_rows(num_points, SEED)
+    assert len(set(rows)) == 7 < num_points
+    np.testing.assert_array_equal(rows, checked_rows(num_points, SEED, 7))
+    assert checked_rows(7, SEED) is None
+    found = map_by_pca(states, seed=SEED)
+    checked = {(q.num_checked, q.num_points) for q in found.qualities}
+    assert checked == {(7, num_points)}
+    some = layer_facts(states, 1.5, SEED)
+    assert (some.num_checked, some.num_tokens) == (7, num_points)
+    assert not np.allclose(some.neighbours_kept, facts.neighbours_kept)
+    np.testing.assert_allclose(some.mean_cosines, facts.mean_cosines)
 
 
 def test_tsne_draws_every_layer_again_alike_and_turned_onto_the_one_before(states):

@@ -75,7 +75,7 @@ def test_an_axis_of_pairs_is_their_mean_step(explorer, vectors, table):
     direction = np.mean(steps, axis=0)
     expected = [cosine(table[row_of("on")], direction), cosine(cats, direction)]
     np.testing.assert_allclose(found.cosines, expected, atol=1e-6)
-    assert (found.first, found.second) == ("cat, sat", "mat, cats")
+    assert (found.first, found.second) == (("cat", "sat"), ("mat", "cats"))
     assert found.in_pieces == (("cats", ("cat", "##s")),)
     assert found.num_compared == len(VOCABULARY) - 3  # cats is no entry
 

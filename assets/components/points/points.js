@@ -59,7 +59,7 @@ function firstState(data) {
   }
 }
 
-/** Takes new data; other points begin anew, the same points keep what was chosen. */
+/** Takes new data; other points begin with what it says is chosen, the same go on. */
 function receive(app, data) {
   const before = app.data
   const isSame = before?.id === data.id
@@ -104,7 +104,9 @@ function sendSoon(app) {
   clearTimeout(app.timer)
   app.timer = setTimeout(() => {
     const { layer, color, search, only, near, selected } = app.state
-    app.send({ state: layer, color, search, only, near, selected })
+    // A point is a number: it is said whose.
+    const { labelsId: labels } = app.data
+    app.send({ state: layer, color, search, only, near, selected, labels })
   }, SEND_MS)
 }
 

@@ -8,9 +8,10 @@ import streamlit as st
 from bertviz_core.experiments.word_vector_results import WordAxis
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
+from pages.ui.address import choose_linked
 from pages.ui.code import show_code
 from pages.ui.embeddings.answers import project_words, remove_axis
-from pages.ui.embeddings.choosing import choose_left_out, drop_unknown
+from pages.ui.embeddings.choosing import choose_left_out
 from pages.ui.embeddings.word_boxes import (
     say_pieces,
     show_neighbours,
@@ -51,8 +52,9 @@ def show_axis(model: str, language: str) -> None:
     with model_at_work(at_start_only=True):
         found = project_words(model, first, second, words, without)
     say_pieces(found.in_pieces)
+    first_name, second_name = _names(found)
     _show_line(found)
-    ends = ((found.first_end, found.first), (found.second_end, found.second))
+    ends = ((found.first_end, first_name), (found.second_end, second_name))
     for box, (end, word) in zip(st.columns(2), ends, strict=True):
         box.markdown(
             t("embeddings.axis_end", word=word, words=listed(end.words))
@@ -71,6 +73,11 @@ def show_axis(model: str, language: str) -> None:
     )
 
 
+def _names(found: WordAxis) -> tuple[str, str]:
+    """What both ends are called."""
+    return listed(found.first), listed(found.second)
+
+
 def _show_removed(
     model: str,
     first: tuple[str, ...],
@@ -78,13 +85,15 @@ def _show_removed(
     found: WordAxis,
     without: tuple[str, ...],
 ) -> None:
-    title = t("embeddings.axis_removed", first=found.first, second=found.second)
+    first_name, second_name = _names(found)
+    title = t("embeddings.axis_removed", first=first_name, second=second_name)
     st.subheader(title, anchor=False)
     st.caption(t("embeddings.axis_removed_explained"))
-    drop_unknown(_REMOVED, found.words)
-    word = st.selectbox(t("embeddings.neighbours_of"), found.words, key=_REMOVED)
+    word = choose_linked(
+        st.selectbox, t("embeddings.neighbours_of"), found.words, key=_REMOVED
+    )
     with model_at_work(at_start_only=True):
-        removed = remove_axis(model, word or found.words[0], first, second, without)
+        removed = remove_axis(model, word, first, second, without)
     sides = (("before", removed.before), ("after", removed.after))
     for box, (name, near) in zip(st.columns(2), sides, strict=True):
         with box:
@@ -105,7 +114,8 @@ def _show_removed(
 def _show_line(found: WordAxis) -> None:
     order = np.argsort(found.cosines, kind="stable")
     names = [found.words[i] for i in order]
-    title = t("embeddings.axis_title", first=found.first, second=found.second)
+    first, second = _names(found)
+    title = t("embeddings.axis_title", first=first, second=second)
     st.subheader(title, anchor=False)
     columns = {
         plain("embeddings.word"): names,
@@ -118,14 +128,14 @@ def _show_line(found: WordAxis) -> None:
         signed_bars_figure(
             names,
             found.cosines[order],
-            plain("embeddings.axis_cosine", first=found.first, second=found.second),
+            plain("embeddings.axis_cosine", first=first, second=second),
             digits=3,
         ),
         name="embeddings_axis",
         description=t(
             "embeddings.axis_described",
-            first=found.first,
-            second=found.second,
+            first=first,
+            second=second,
             low=names[0],
             high=names[-1],
         ),

@@ -9,11 +9,11 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.projector_files import metadata_tsv, vectors_tsv
+from bertviz_core.experiments.map_results import MAX_EXPORTED_NUMBERS
 from pages.ui.export import download_csv
-from pages.ui.language import t
+from pages.ui.language import plain, t
 
-# Numbers in one file; as text they take some 12 bytes each.
-_MOST_NUMBERS = 5_000_000
+# As text.
 _BYTES_A_NUMBER = 12
 # As the projector's own documents name them.
 _VECTORS, _METADATA = "vectors.tsv", "metadata.tsv"
@@ -25,7 +25,9 @@ class MapFiles:
 
     Args:
         explained: what the files hold, as Markdown.
-        metadata: columns of M values, the name of a point first.
+        table: columns of M values for a spreadsheet, named as the visitor reads.
+        metadata: the same for the projector, whose files are alike in all languages;
+            the name of a point first.
         coordinates: float `[M, k]`, on the map.
         worth: what the map is worth and which seed it follows from, for the table;
             the vectors are those of the full space and need none.
@@ -34,6 +36,7 @@ class MapFiles:
     """
 
     explained: str
+    table: Mapping[str, Sequence[object]]
     metadata: Mapping[str, Sequence[object]]
     coordinates: np.ndarray
     worth: Mapping[str, object]
@@ -61,15 +64,15 @@ def offer_files(key: str, collect: Callable[[], MapFiles]) -> None:
     with files:
         st.caption(found.explained)
         worth = {name: [value] * count for name, value in found.worth.items()}
-        table = {**found.metadata, **axis_columns(found.coordinates), **worth}
+        table = {**found.table, **axis_columns(found.coordinates), **worth}
         download_csv(table, key)
         offer_tsv(key, found.size, found.vectors, found.metadata)
 
 
 def axis_columns(coordinates: np.ndarray) -> dict[str, list[float]]:
-    """Coordinates `[M, k]` as columns of a table."""
+    """Coordinates `[M, k]` as columns of a table that a visitor reads."""
     return {
-        f"axis_{axis + 1}": coordinates[:, axis].tolist()
+        plain("embeddings.axis_column", number=axis + 1): coordinates[:, axis].tolist()
         for axis in range(coordinates.shape[1])
     }
 
@@ -89,9 +92,10 @@ def offer_tsv(
         metadata: columns of M values, the name of a point first.
     """
     count = len(next(iter(metadata.values())))
-    if count * size > _MOST_NUMBERS:
+    if count * size > MAX_EXPORTED_NUMBERS:
+        limit = MAX_EXPORTED_NUMBERS // size
         st.info(
-            t("embeddings.too_many_for_file", limit=_MOST_NUMBERS // size, count=count),
+            t("embeddings.too_many_for_file", limit=limit, count=count),
             icon=":material/info:",
         )
         return

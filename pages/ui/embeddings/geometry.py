@@ -9,6 +9,7 @@ from bertviz_core.experiments.map_results import LayerFacts
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
+from pages.ui.address import choose_linked
 from pages.ui.code import show_code
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
 from pages.ui.embeddings.sentences import layer_name
@@ -16,7 +17,7 @@ from pages.ui.embeddings.settings import choose_seed
 from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv, show_figure
 from pages.ui.jobs import ask_job
-from pages.ui.language import listed, plain, t
+from pages.ui.language import in_a_row, listed, plain, t
 
 _NUM_DIMENSIONS = 12
 
@@ -170,22 +171,39 @@ def _show_outliers(found: LayerFacts) -> None:
     }
     st.dataframe(columns, hide_index=True, alt=t("embeddings.outliers_title"))
     download_csv(columns, "embeddings_outliers")
-    st.caption(
+    st.caption(_explained(found))
+    layers = [str(layer) for layer in range(len(names))]
+    shown = choose_linked(
+        st.selectbox,
+        t("embeddings.layer_axis"),
+        layers,
+        layers[-1],
+        key="embeddings_geometry_layer",
+        format_func=lambda layer: names[int(layer)],
+    )
+    _show_dimensions(found, int(shown))
+
+
+def _explained(found: LayerFacts) -> str:
+    """The rule for outliers, and what was measured on a part of the tokens."""
+    told = [
         t(
             "embeddings.outliers_explained",
             deviations=found.num_deviations,
             size=found.scores.shape[1],
             k=found.num_neighbours,
         )
-    )
-    shown = st.selectbox(
-        t("embeddings.layer_axis"),
-        range(len(names)),
-        index=len(names) - 1,
-        key="embeddings_geometry_layer",
-        format_func=names.__getitem__,
-    )
-    _show_dimensions(found, min(shown or 0, len(names) - 1))
+    ]
+    if found.num_checked < found.num_tokens:
+        told.append(
+            t(
+                "embeddings.outliers_some_checked",
+                checked=found.num_checked,
+                count=found.num_tokens,
+                seed=found.seed,
+            )
+        )
+    return in_a_row(told)
 
 
 def _show_dimensions(found: LayerFacts, layer: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -12,6 +14,7 @@ from bertviz_core.snippets import embeddings as programs
 from pages.ui.code import show_code
 from pages.ui.embeddings.answers import take_input_apart
 from pages.ui.embeddings.choosing import choose_number, choose_token
+from pages.ui.embeddings.linked import write_text
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
@@ -26,6 +29,8 @@ EXAMPLES = {
 _MOST_CHARACTERS = 2000
 # Strips: the three parts and their sum on one scale, what the norm makes of it alone.
 _NUM_ON_ONE_SCALE = len(PARTS) + 1
+# Of the largest number: what float32 may lose on the way through a layer norm.
+_ROUNDING = 1e-5
 
 
 @st.fragment
@@ -78,23 +83,26 @@ def _edit(model: str) -> tuple[str, str | None]:
     if st.session_state.get(TEXT) in others:  # untouched: follows the model
         st.session_state[TEXT] = EXAMPLES[language]
     first, second = st.columns(2)
-    text = first.text_input(
-        t("embeddings.text"),
-        EXAMPLES[language],
-        key=TEXT,
+    with first:
+        text = _type(TEXT, t("embeddings.text"), EXAMPLES[language])
+    with second:
+        pair = _type(PAIR, t("embeddings.pair"), "", help=t("embeddings.pair_help"))
+    return text, pair.strip() or None
+
+
+def _type(key: str, label: str, default: str, **arguments: Any) -> str:
+    if key not in st.session_state:
+        linked = st.query_params.get(key, default)
+        st.session_state[key] = linked[:_MOST_CHARACTERS]
+    typed = st.text_input(
+        label,
+        key=key,
         max_chars=_MOST_CHARACTERS,
-        bind="query-params",
         persist_state="session",
+        **arguments,
     )
-    pair = second.text_input(
-        t("embeddings.pair"),
-        key=PAIR,
-        max_chars=_MOST_CHARACTERS,
-        help=t("embeddings.pair_help"),
-        bind="query-params",
-        persist_state="session",
-    )
-    return text or "", (pair or "").strip() or None
+    write_text(key, typed or "", default)
+    return typed or ""
 
 
 def _names() -> list[str]:
@@ -131,9 +139,24 @@ def _show_strips(found: InputSum, token: int, dimension: int) -> None:
             **{name: row.tolist() for name, row in zip(names, values, strict=True)},
         },
     )
-    st.success(
-        t("embeddings.input_checked", difference=found.largest_difference),
-        icon=":material/check_circle:",
+    _show_check(found)
+
+
+def _show_check(found: InputSum) -> None:
+    largest = float(np.abs(found.normed).max())
+    if found.largest_difference <= _ROUNDING * largest:
+        st.success(
+            t("embeddings.input_checked", difference=found.largest_difference),
+            icon=":material/check_circle:",
+        )
+        return
+    st.warning(
+        t(
+            "embeddings.input_differs",
+            difference=found.largest_difference,
+            largest=largest,
+        ),
+        icon=":material/warning:",
     )
 
 

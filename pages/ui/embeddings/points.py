@@ -1,7 +1,8 @@
 """The map of points on a page: points out, the visitor's choice back.
 
 The choice is part of the address. What the component is sent stays the same while the
-visitor chooses, so that the points travel once.
+visitor chooses, so that the points travel once. Where the points move, the choice
+stays; where they have other names, no point is chosen any more.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ import streamlit as st
 
 from bertviz_core.figures.component_files import component_script, component_style
 from bertviz_core.figures.point_map import (
+    Colour,
     FirstChoice,
     PointMap,
+    category_colour,
+    labels_id,
     point_payload,
+    points_id,
 )
 from pages.ui.language import plain
 from pages.ui.models import known_models
@@ -70,6 +75,21 @@ class Choice:
     selected: int | None
 
 
+@dataclass(frozen=True)
+class _Memory:
+    """What a map was sent last.
+
+    Args:
+        labels: see `labels_id`; what an address says was chosen among these.
+        points: see `points_id`.
+        first: what was chosen when these points were sent.
+    """
+
+    labels: str
+    points: str
+    first: FirstChoice
+
+
 def map_words() -> dict[str, str]:
     """Texts of the component in the visitor's language, for `PointMap.words`."""
     return {name: plain(f"point_map.{name}") for name in _WORDS}
@@ -90,6 +110,11 @@ def map_title(panel: str, method: str, model: str) -> str:
     return " · ".join((panel, plain(f"embeddings.method_{method}"), name))
 
 
+def groups_colour(title: str, names: Sequence[str]) -> Colour:
+    """Colours points by a name each, see `category_colour`."""
+    return category_colour(title, names, plain("point_map.others"))
+
+
 def point_map(
     points: PointMap, key: str, on_choice: Callable[[], None] = lambda: None
 ) -> Choice:
@@ -104,16 +129,21 @@ def point_map(
         What is chosen now.
     """
     chosen = (st.session_state.get(key) or {}).get("choice")
-    first_key = f"{key}_first"
-    if chosen is None or first_key not in st.session_state:
-        st.session_state[first_key] = _from_address(key, points.first)
-    first: FirstChoice = st.session_state[first_key]
+    memory_key = f"{key}_memory"
+    before: _Memory | None = st.session_state.get(memory_key)
+    now = _from_address(key, points.first) if chosen is None else _checked(chosen)
+    labels = labels_id(points)
+    if labels != _labels_of(chosen, before, labels):
+        # The number of the point is that of something else now.
+        now = dataclasses.replace(now, selected=None, near=False)
+    shown = points_id(points)
+    first = now
+    if before is not None and before.points == shown and chosen is not None:
+        first = before.first
+    st.session_state[memory_key] = _Memory(labels, shown, first)
     sent = point_payload(dataclasses.replace(points, first=first, name=key))
     _component(data=sent, key=key, on_choice_change=on_choice)
-    if chosen is None:
-        now = first
-    else:
-        now = _checked(chosen)
+    if chosen is not None or (before is not None and before.labels != labels):
         _to_address(key, now)
     num_states, num_points, _ = points.coordinates.shape
     is_there = now.selected is not None and now.selected < num_points
@@ -133,6 +163,15 @@ def mark_points(key: str, of: int, state: int, points: Sequence[int]) -> None:
     """
     sent = {"map": key, "of": of, "state": state, "points": [int(p) for p in points]}
     _marks(data=sent, key=f"{key}_marks")
+
+
+def _labels_of(
+    chosen: dict[str, Any] | None, before: _Memory | None, labels: str
+) -> object:
+    """The labels that a choice was made among; those of now for a link just opened."""
+    if chosen is not None:
+        return chosen.get("labels")
+    return labels if before is None else before.labels
 
 
 def _checked(raw: dict[str, Any]) -> FirstChoice:

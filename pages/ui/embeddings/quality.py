@@ -78,17 +78,18 @@ def quality_columns(
         perplexity: of t-SNE; `None` for PCA.
     """
     columns: dict[str, object] = {
-        "method": "pca" if perplexity is None else "tsne",
-        "seed": seed,
+        plain("embeddings.method"): plain(
+            f"embeddings.method_{'pca' if perplexity is None else 'tsne'}"
+        ),
+        plain("embeddings.seed"): seed,
     }
     if perplexity is not None:
-        columns["perplexity"] = perplexity
+        columns[plain("embeddings.perplexity")] = perplexity
     if explained is not None and not math.isnan(explained):
-        columns["explained"] = explained
+        columns[plain("embeddings.explained")] = explained
     if quality is not None:
-        columns["trustworthiness"] = quality.trustworthiness
-        columns[f"neighbours_kept_of_{quality.num_neighbours}"] = (
-            quality.neighbours_kept
-        )
-        columns["points_checked"] = quality.num_checked
+        kept = plain("embeddings.neighbours_kept_of", k=quality.num_neighbours)
+        columns[plain("embeddings.trustworthiness")] = quality.trustworthiness
+        columns[kept] = quality.neighbours_kept
+        columns[plain("embeddings.points_checked")] = quality.num_checked
     return columns

@@ -8,16 +8,21 @@ import streamlit as st
 from bertviz_core.analysis.labelled_lines import LabelledLines
 from bertviz_core.analysis.layer_maps import layer_maps
 from bertviz_core.analysis.map_quality import MapQuality, map_quality
-from bertviz_core.analysis.nearest_words import Neighbours
+from bertviz_core.analysis.nearest_words import WordTable
 from bertviz_core.experiments.embedding_results import WordSenses
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
-from bertviz_core.figures.point_map import FirstChoice, PointMap, category_colour
+from bertviz_core.figures.point_map import FirstChoice, PointMap
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.code import show_code
 from pages.ui.embeddings.files import MapFiles, offer_files
 from pages.ui.embeddings.nearest_points import show_nearest_points
-from pages.ui.embeddings.points import map_title, map_words, point_map
+from pages.ui.embeddings.points import (
+    groups_colour,
+    map_title,
+    map_words,
+    point_map,
+)
 from pages.ui.embeddings.quality import quality_columns, quality_sentence
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
 from pages.ui.embeddings.sentences import layer_name
@@ -147,7 +152,7 @@ def _show_map(model: str, lines: LabelledLines, found: WordSenses) -> int:
     points = PointMap(
         labels=tuple(lines.sentences[i] for i in found.sentence_index),
         coordinates=maps.coordinates,
-        colours=(category_colour(plain("embeddings.sense"), groups),),
+        colours=(groups_colour(plain("embeddings.sense"), groups),),
         words=map_words(),
         first=FirstChoice(state=len(found.states) - 1),
         state_names=tuple(layer_name(i) for i in range(len(maps.explained))),
@@ -169,10 +174,11 @@ def _show_map(model: str, lines: LabelledLines, found: WordSenses) -> int:
 def _show_nearest(
     found: WordSenses, labels: tuple[str, ...], selected: int, state: int
 ) -> None:
-    cosines = found.cosines[state][selected]
-    order = np.argsort(-cosines, kind="stable")
-    ids = order[order != selected][:_MOST_NEIGHBOURS]
-    near = Neighbours(ids, cosines[ids], "cosine")
+    vectors = found.states[state]
+    others = np.arange(len(vectors)) != selected
+    near = WordTable(vectors).nearest(
+        vectors[selected], _MOST_NEIGHBOURS, allowed=others
+    )
     at = (selected, state, layer_name(state))
     show_nearest_points(KEY, labels, labels, at, near)
 
@@ -181,13 +187,20 @@ def _offer_files(
     found: WordSenses, points: PointMap, state: int, worth: dict[str, object]
 ) -> None:
     def collect() -> MapFiles:
+        columns = {
+            "sentence": list(points.labels),
+            "sense": list(found.senses),
+            "first_token_index": found.spans[:, 0].tolist(),
+        }
+        headers = (
+            plain("embeddings.text"),
+            plain("embeddings.sense"),
+            plain("embeddings.first_token_index"),
+        )
         return MapFiles(
             t("embeddings.layer_files_explained", layer=layer_name(state)),
-            {
-                "sentence": list(points.labels),
-                "sense": list(found.senses),
-                "first_token_index": found.spans[:, 0].tolist(),
-            },
+            dict(zip(headers, columns.values(), strict=True)),
+            columns,
             points.coordinates[state],
             worth,
             found.states.shape[2],

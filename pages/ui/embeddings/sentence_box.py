@@ -9,15 +9,14 @@ from bertviz_core.analysis.labelled_lines import (
     bundled_lines,
     read_lines,
 )
+from bertviz_core.experiments.map_results import MAX_SENTENCES
 from pages.ui.answers import describe_model
+from pages.ui.embeddings.linked import write_text
 from pages.ui.embeddings.sentence_file import forget_taken, offer_file
 from pages.ui.language import t
 from pages.ui.models import language_of
 
-MAX_SENTENCES = 200
 _MOST_CHARACTERS = 60_000
-# What fits into an address that every browser and server takes.
-_MOST_IN_LINK = 1500
 
 
 def edit_sentences(model: str, name: str) -> LabelledLines | None:
@@ -44,7 +43,7 @@ def edit_sentences(model: str, name: str) -> LabelledLines | None:
         persist_state="session",
     )
     text = (text or "").strip()
-    _to_address(key, text, name, language)
+    write_text(key, text, bundled_lines(name, language))
     lines = read_lines(text)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(t("embeddings.sentences_counted", count=len(lines.sentences)))
@@ -99,16 +98,6 @@ def _begin(key: str, name: str, language: str) -> None:
         )
     elif now.strip() in others:  # untouched: follows the model
         st.session_state[key] = bundled_lines(name, language)
-
-
-def _to_address(key: str, text: str, name: str, language: str) -> None:
-    if text == bundled_lines(name, language) or not text:
-        st.query_params.pop(key, None)
-    elif len(text) > _MOST_IN_LINK:
-        st.query_params.pop(key, None)
-        st.caption(t("embeddings.not_in_link", limit=_MOST_IN_LINK))
-    elif st.query_params.get(key) != text:
-        st.query_params[key] = text
 
 
 def _reset(key: str, name: str, language: str) -> None:

@@ -12,6 +12,7 @@ from bertviz_core.analysis.labelled_lines import (
     TakenLines,
     read_lines,
     take_lines,
+    without_pair,
 )
 from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.columns import guess_columns
@@ -121,7 +122,7 @@ def _say_taken(key: str, most_characters: int) -> None:
     if isinstance(taken, BertVizError):
         with shown_to_user(stop=False):
             raise taken
-    elif taken is not None:
+    elif taken is not None and st.session_state.get(key) == taken.text:
         told = t("embeddings.file_taken", count=taken.num_taken, all=taken.num_all)
         if taken.is_full:
             st.warning(
@@ -225,6 +226,6 @@ def lines_of(table: Table, text: str, group: str) -> LabelledLines:
         text: column of the sentences.
         group: column of their groups; "" for none.
     """
-    texts = table.column(text).tolist()
+    texts = [without_pair(cell) for cell in table.column(text).tolist()]
     labels = table.column(group).tolist() if group else [""] * len(texts)
     return LabelledLines(tuple(texts), tuple(labels))

@@ -10,7 +10,7 @@ import streamlit as st
 from bertviz_core.analysis.labelled_lines import LabelledLines
 from bertviz_core.experiments.map_results import SentenceMap
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
-from bertviz_core.figures.point_map import Colour, PointMap, category_colour
+from bertviz_core.figures.point_map import Colour, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
@@ -18,10 +18,21 @@ from pages.ui.code import show_code
 from pages.ui.embeddings.answers import nearest_points, sentence_vectors
 from pages.ui.embeddings.files import MapFiles, offer_files
 from pages.ui.embeddings.nearest_points import show_nearest_points
-from pages.ui.embeddings.points import Choice, map_title, map_words, point_map
+from pages.ui.embeddings.points import (
+    Choice,
+    groups_colour,
+    map_title,
+    map_words,
+    point_map,
+)
 from pages.ui.embeddings.quality import quality_columns, quality_sentence
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
-from pages.ui.embeddings.settings import choose_axes, choose_seed, choose_tsne
+from pages.ui.embeddings.settings import (
+    TSNE_WORDING,
+    choose_axes,
+    choose_seed,
+    choose_tsne,
+)
 from pages.ui.embeddings.similarity import show_similarity
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
@@ -60,6 +71,8 @@ def explore_sentences(model: str) -> None:
         found = _ask(model, lines, settings)
         if found is None:
             return
+        aligned = "tsne" if settings.method == "tsne" else settings.alignment
+        st.caption(t(f"embeddings.layers_{aligned}"))
         say_cut(model, found.num_cut, len(lines.sentences))
         chosen = _show_map(model, lines, found)
         state = chosen.state
@@ -130,6 +143,7 @@ def _ask(model: str, lines: LabelledLines, chosen: _Settings) -> SentenceMap | N
         "embeddings_tsne",
         t("embeddings.draw_tsne"),
         "draw_sentences",
+        wording=TSNE_WORDING,
         model=model,
         sentences=lines.sentences,
         reading=chosen.reading,
@@ -170,14 +184,14 @@ def _colours(lines: LabelledLines, found: SentenceMap) -> tuple[Colour, ...]:
     if lines.has_labels:
         none = plain("embeddings.no_group")
         groups = [lines.labels[i] or none for i in index]
-        made.append(category_colour(plain("embeddings.group"), groups))
+        made.append(groups_colour(plain("embeddings.group"), groups))
     if found.reading == "token":
-        made.append(category_colour(plain("embeddings.token"), found.labels))
+        made.append(groups_colour(plain("embeddings.token"), found.labels))
         made.append(Colour(plain("embeddings.position"), found.position + 1))
         if found.segments.any():
             sides = [plain(f"embeddings.text_{side}") for side in ("first", "second")]
             names = [sides[segment] for segment in found.segments]
-            made.append(category_colour(plain("embeddings.part_segment"), names))
+            made.append(groups_colour(plain("embeddings.part_segment"), names))
     made.append(Colour(plain("embeddings.sentence_number"), index + 1))
     made.append(Colour(plain("embeddings.length"), found.norms))
     return tuple(made)
@@ -246,16 +260,25 @@ def _offer_files(
     model: str, lines: LabelledLines, found: SentenceMap, state: int
 ) -> None:
     def collect() -> MapFiles:
+        columns = {
+            "name": list(found.labels),
+            "sentence": [lines.sentences[i] for i in found.sentence_index],
+            "group": [lines.labels[i] for i in found.sentence_index],
+            # -1 where a point is no single token.
+            "token_index": found.position.tolist(),
+            "length": found.norms[state].tolist(),
+        }
+        headers = (
+            plain("point_map.point"),
+            plain("embeddings.text"),
+            plain("embeddings.group"),
+            plain("embeddings.token_index"),
+            plain("embeddings.length"),
+        )
         return MapFiles(
             t("embeddings.layer_files_explained", layer=layer_name(state)),
-            {
-                "name": list(found.labels),
-                "sentence": [lines.sentences[i] for i in found.sentence_index],
-                "group": [lines.labels[i] for i in found.sentence_index],
-                # -1 where a point is no single token.
-                "token_index": found.position.tolist(),
-                "length": found.norms[state].tolist(),
-            },
+            dict(zip(headers, columns.values(), strict=True)),
+            columns,
             found.coordinates[state],
             quality_columns(
                 found.qualities[state],

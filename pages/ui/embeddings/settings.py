@@ -8,9 +8,12 @@ from typing import Any
 import streamlit as st
 
 from pages.ui.address import choose_linked
+from pages.ui.jobs import Wording
 from pages.ui.language import plain, t
 
 PERPLEXITY = 30.0
+# The library works in stages that nothing interrupts, see `tsne_map`.
+TSNE_WORDING = Wording(stopped=lambda: t("embeddings.tsne_stopped"))
 
 
 def choose_axes(key: str) -> int:

@@ -11,8 +11,8 @@ from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.labelled_lines import LabelledLines
 from bertviz_core.experiments.map_results import SentenceMap
 from bertviz_core.figures.value_map import value_map_figure
+from pages.ui.address import choose_linked
 from pages.ui.embeddings.answers import nearest_points, sentence_vectors
-from pages.ui.embeddings.choosing import drop_unknown
 from pages.ui.embeddings.points import Choice
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
@@ -62,8 +62,8 @@ def _choose_points(
     if chosen.selected is not None:
         options.append(_NEAREST)
     options += [_GROUP + name for name in dict.fromkeys(groups) if name]
-    drop_unknown(_POINTS, options)
-    wanted = st.selectbox(
+    wanted = choose_linked(
+        st.selectbox,
         t("embeddings.similarity_points"),
         options,
         key=_POINTS,

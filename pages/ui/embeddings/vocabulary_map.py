@@ -28,7 +28,12 @@ from pages.ui.embeddings.points import (
     point_map,
 )
 from pages.ui.embeddings.quality import quality_columns, quality_sentence
-from pages.ui.embeddings.settings import choose_axes, choose_seed, choose_tsne
+from pages.ui.embeddings.settings import (
+    TSNE_WORDING,
+    choose_axes,
+    choose_seed,
+    choose_tsne,
+)
 from pages.ui.embeddings.word_boxes import show_neighbours
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
@@ -106,6 +111,7 @@ def _draw(
         "embeddings_map",
         t("embeddings.draw_tsne"),
         "draw_vocabulary_map",
+        wording=TSNE_WORDING,
         model=model,
         num_axes=num_axes,
         seed=seed,
@@ -187,13 +193,17 @@ def _offer_files(
         tokens, kinds = entries(model)
         wanted = chosen.search.strip().lower()
         rows = tuple(i for i, token in enumerate(tokens) if wanted in token.lower())
+        names = {kind: plain(f"embeddings.kind_{kind}") for kind in MAIN_KINDS}
+        kind_of = [MAIN_KINDS[kinds[i]] for i in rows]
+        words, lengths = [tokens[i] for i in rows], norms[list(rows)].tolist()
         return MapFiles(
             t("embeddings.files_explained", count=len(rows)),
             {
-                "word": [tokens[i] for i in rows],
-                "kind": [MAIN_KINDS[kinds[i]] for i in rows],
-                "length": norms[list(rows)].tolist(),
+                plain("embeddings.word"): words,
+                plain("embeddings.kind"): [names[kind] for kind in kind_of],
+                plain("embeddings.length"): lengths,
             },
+            {"word": words, "kind": kind_of, "length": lengths},
             found.coordinates[list(rows)],
             quality_columns(
                 found.quality, found.explained, found.seed, found.perplexity

@@ -8,7 +8,6 @@ text is in the address through its widget; the hidden words go there beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import quote
 
 import streamlit as st
 
@@ -22,6 +21,7 @@ from bertviz_core.mask_text import (
     split_words,
     toggle_mask,
 )
+from pages.ui import address
 
 TEXT = "masked_text"
 WORDS = "masked_words"
@@ -31,9 +31,6 @@ INSERT = "masked_insert"
 # In the address only: what the masks hide, left to right.
 HIDDEN = "masked_hidden"
 
-# Bytes of the text and the hidden words together. Servers and proxies refuse long
-# addresses, nginx from 8,192 bytes on; half of it leaves room for everything else.
-LONGEST_IN_ADDRESS = 4000
 MOST_STEPS = 50
 # More would be a wall of buttons; the longest text of BERT has 512 pieces.
 MOST_WORDS = 200
@@ -95,10 +92,7 @@ def fits_address(text: str, hidden: Sequence[str] = ()) -> bool:
         text: with `[MASK]`.
         hidden: words that go there beside it.
     """
-    if len(text) > LONGEST_IN_ADDRESS:
-        return False
-    words = (f"&{HIDDEN}={quote(word, safe='')}" for word in hidden)
-    return len(quote(text, safe="") + "".join(words)) <= LONGEST_IN_ADDRESS
+    return address.fits_address(text, {HIDDEN: list(hidden)})
 
 
 def read_text() -> MaskedText:

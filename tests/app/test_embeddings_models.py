@@ -1,0 +1,173 @@
+"""The embeddings page with other models: Chinese, without pairs, with its own maps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.analysis.geometry import cosine_matrix
+from bertviz_core.experiments.stored_maps import digest_of, store_map
+from bertviz_core.experiments.vocabulary_maps import map_by_tsne
+from pages.ui.engine import client
+from tests.app.chinese_model import write_chinese_model
+from tests.app.test_embeddings import (
+    ROOT,
+    answer,
+    finished,
+    marks,
+    numbers,
+    open_page,
+    said,
+    sent,
+    specs,
+)
+from tests.core.checkpoint_copies import hf_copy, weights_of_hf
+
+SENTENCES = ("我喜欢吃苹果。", "他每天都吃苹果。", "苹果很好。", "去北京吃苹果。")
+SENSES = ("吃", "吃", "好", "好")
+LINES = "\n".join(f"{s} | {text}" for s, text in zip(SENSES, SENTENCES, strict=True))
+WORDS = 700  # enough that drawing them takes longer than a click
+
+
+@pytest.fixture(scope="module")
+def chinese(tmp_path_factory):
+    return str(write_chinese_model(tmp_path_factory.mktemp("model")))
+
+
+def by_hand(model: str, layer: int) -> np.ndarray:
+    """The vectors of 苹果, the mean of its two characters, in every sentence."""
+    vectors = client().sentence_vectors(model, SENTENCES, "token", layer)
+    starts = np.cumsum([0, *(len(text) for text in SENTENCES)])
+    rows = [
+        start + text.index("苹果")
+        for start, text in zip(starts[:-1], SENTENCES, strict=True)
+    ]
+    assert len(vectors) == starts[-1], "a character each"
+    return np.stack([vectors[row : row + 2].mean(axis=0) for row in rows])
+
+
+def test_a_chinese_word_is_followed_through_all_layers(chinese):
+    app = open_page(
+        "zh",
+        model=chinese,
+        embeddings_panel="senses",
+        embeddings_sense_word="苹果",
+        embeddings_senses=LINES,
+    )
+    layers = client().describe_model(chinese).config["num_hidden_layers"]
+    header = sent(app)
+    assert header["numStates"] == layers + 1
+    assert tuple(header["labels"]) == SENTENCES
+    assert sorted(header["colors"][0]["names"]) == ["吃", "好"]
+    within = numbers(specs(app)[0]["data"][0]["y"])
+    assert len(within) == layers + 1
+    for layer, shown in enumerate(within):
+        cosines = cosine_matrix(by_hand(chinese, layer))
+        assert shown == pytest.approx((cosines[0, 1] + cosines[2, 3]) / 2, abs=1e-5)
+    found = answer(
+        "follow_word", model=chinese, sentences=SENTENCES, word="苹果", senses=SENSES
+    )
+    np.testing.assert_allclose(
+        within, [one.within_cosine for one in found.separations], atol=1e-6
+    )
+
+
+def test_chinese_sentences_are_mapped_and_name_their_nearest(chinese):
+    app = open_page(
+        "zh",
+        model=chinese,
+        embeddings_panel="sentences",
+        embeddings_topics=LINES,
+        embeddings_points_state="3",
+        embeddings_points_selected="1",
+    )
+    vectors = client().sentence_vectors(chinese, SENTENCES, "mean", 3)
+    cosines = cosine_matrix(vectors)[1]
+    cosines[1] = -np.inf
+    assert marks(app)["points"] == np.argsort(-cosines)[:3].tolist()
+    assert "所有层共用相同的轴" in said(app)
+
+
+def test_several_chinese_words_at_an_end_have_chinese_commas(chinese):
+    app = open_page(
+        "zh",
+        model=chinese,
+        embeddings_panel="words",
+        embeddings_words_view="axis",
+        embeddings_axis_first="我、他",
+        embeddings_axis_second="们",
+        embeddings_axis_words="苹果 牛",
+    )
+    assert "我、他 与 们 之间" in app.subheader[0].value
+    assert "我, 他" not in said(app)
+    assert "苹 + 果" in said(app).replace("**", "")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_model_without_segments_refuses_a_pair_and_reads_one_text(tmp_path, language):
+    weights = weights_of_hf()
+    name = "bert.embeddings.token_type_embeddings.weight"
+    weights[name] = weights[name][:1].copy()
+    model = str(hf_copy(tmp_path, weights, {"type_vocab_size": 1}))
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
+    app.query_params["model"] = model
+    app.query_params["embeddings_text"] = "ba be"
+    app.query_params["embeddings_pair"] = "bi bo"
+    app.switch_page("pages/views/embeddings.py").run()
+    assert not app.exception
+    assert "type_vocab_size=1" in app.error[0].value.replace("\\", "")
+    assert not app.get("plotly_chart")
+    app.text_input(key="embeddings_pair").set_value("").run()
+    found = client().take_input_apart(model, "ba be")
+    strips = [
+        np.array(trace["customdata"]) for trace in specs(finished(app))[0]["data"]
+    ]
+    assert strips[0].shape == (4, found.summed.shape[1])
+    assert found.largest_difference < 1e-5
+
+
+def model_of_many_words(folder: Path) -> str:
+    weights, rng = weights_of_hf(), np.random.default_rng(4)
+    for name in ("bert.embeddings.word_embeddings.weight", "cls.predictions.bias"):
+        old = weights[name]
+        more = rng.normal(size=(WORDS - len(old), *old.shape[1:])).astype("f4")
+        weights[name] = np.concatenate([old, more])
+    target = hf_copy(folder, weights, {"vocab_size": WORDS}, name="many")
+    path = target / "vocab.txt"
+    words = path.read_text("utf-8").split()
+    words += [f"word{i}" for i in range(WORDS - len(words))]
+    path.write_text("\n".join(words) + "\n", "utf-8")
+    return str(target)
+
+
+def test_a_vocabulary_map_is_drawn_anew_stopped_and_begun_again(tmp_path):
+    pytest.importorskip("sklearn")
+    model = model_of_many_words(tmp_path)
+    table = client().exported_vectors(model, tuple(range(WORDS)))
+    kept = map_by_tsne(table, seed=0, num_stages=1)
+    store_map(kept, model, digest_of(table))
+    app = open_page(model=model, embeddings_panel="map", embeddings_map_perplexity="10")
+    before = sent(app)
+    assert "seed 0" in before["notes"][0]
+    assert "perplexity 30" in before["notes"][0]
+    app.number_input(key="embeddings_map_seed").set_value(7).run()
+    app.button(key="job_embeddings_map_start").click().run()
+    assert sent(app)["id"] == before["id"], "the old one stays till then"
+    app.button(key="job_embeddings_map_cancel").click().run()
+    assert "cannot be interrupted" in said(finished(app))
+    assert sent(app)["id"] == before["id"]
+    app.button(key="job_embeddings_map_start").click().run()
+    drawn = sent(finished(app))
+    assert drawn["id"] != before["id"]
+    assert "perplexity 10" in drawn["notes"][0]
+    assert "seed 7" in drawn["notes"][0]
+    assert "1,200 steps" in drawn["notes"][0]
+    assert drawn["numPoints"] == WORDS
+    app.number_input(key="embeddings_map_seed").set_value(0).run()
+    app.slider(key="embeddings_map_perplexity").set_value(30.0).run()
+    assert sent(finished(app))["id"] == before["id"]
+    assert "drawn with these settings" in said(app)
