@@ -40,12 +40,13 @@ def _title(scale: dict[str, Any]) -> str:
 
 
 def _above(axis: dict[str, Any]) -> dict[str, Any]:
+    is_right = axis.get("side") == "right"
     return {
         "text": _title(axis),
         "showarrow": False,
         "xref": "paper",
-        "x": 0,
-        "xanchor": "left",
+        "x": 1 if is_right else 0,
+        "xanchor": "right" if is_right else "left",
         "yref": "paper",
         "y": axis.get("domain", (0, 1))[1],
         "yanchor": "bottom",

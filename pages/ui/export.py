@@ -77,12 +77,11 @@ def show_figure(
             session is `name` with "_figure".
     """
     image = st.session_state.get(f"{name}_image") or "svg"
-    config = _config(image, name)
     set_titles_upright(figure)
     st.plotly_chart(
         figure,
         key=f"{name}_figure",
-        config=config,
+        config=_config(image, name),
         alt=spoken(description),
         on_select=on_select or "ignore",
         selection_mode="points",

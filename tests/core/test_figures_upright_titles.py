@@ -7,6 +7,7 @@ import pytest
 from bertviz_core.analysis.dying_neurons import train
 from bertviz_core.figures.layer_lines import lines_figure
 from bertviz_core.figures.layer_strip import strip_figure
+from bertviz_core.figures.masked_panels import chain_figure
 from bertviz_core.figures.small_networks import NetworkWords
 from bertviz_core.figures.small_trainings import neuron_figure
 from bertviz_core.figures.upright_titles import set_titles_upright
@@ -56,6 +57,18 @@ def test_each_of_two_storeys_has_its_title_above():
         "为正的样本比例": figure.layout.yaxis.domain[1],
         "它的梯度": figure.layout.yaxis2.domain[1],
     }
+
+
+def test_titles_of_two_scales_stand_on_their_sides_and_other_notes_stay():
+    steps, shares = np.arange(1, 5), np.full(4, 0.5)
+    names = {"x_title": "步", "changed": "改变的词", "entropy": "熵"}
+    figure = chain_figure(steps, shares, shares, 1, **names, burn_in_name="预热")
+    figure = upright(figure)
+    places = {note.text: (note.x, note.xanchor) for note in figure.layout.annotations}
+    assert places.pop("改变的词") == (0, "left")
+    assert places.pop("熵") == (1, "right")
+    assert list(places) == ["预热"]
+    assert not figure.layout.yaxis2.title.text
 
 
 @pytest.mark.parametrize(("title", "side"), [("数值", "top"), ("value", "right")])
