@@ -464,6 +464,14 @@ def test_the_vector_of_a_norm_of_the_sentence_can_be_taken():
     np.testing.assert_allclose(rows[-1], trace.hidden_states[0, MASK], atol=1e-5)
 
 
+@pytest.mark.parametrize("scale", ["0.05", "-0.05"])
+def test_a_mean_that_rounds_to_0_has_no_sign(scale):
+    # Of one of the two the mean is a little below 0.
+    link = {"layers_panel": "by_hand", "layers_by_hand": "real"}
+    app = open_page(**link, layers_scale=scale)
+    assert "before γ and β, 0.000 and 1.000" in said(app)
+
+
 @pytest.mark.parametrize(
     ("scale", "epsilon", "is_felt"),
     [("-1.0", "0.1", False), ("-2.0", "1e-12", False), ("-0.05", "1", True)],
