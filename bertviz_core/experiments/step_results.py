@@ -70,6 +70,11 @@ class LayerStep:
             return f"layer_{self.layer}"
         return "embeddings" if self.operation in EMBEDDING_OPERATIONS else "heads"
 
+    @property
+    def is_pooled(self) -> bool:
+        """Made of the first token alone, `[CLS]`, whichever token is followed."""
+        return self.axes == ("H",)
+
 
 @dataclass(frozen=True)
 class StepNumbers(FrozenArrays):
@@ -94,16 +99,31 @@ class PartNumbers:
         part: see `LayerStep.part`.
         token: index of the token.
         steps: in their order, that which enters the part first.
+        pooler_reads: what the pooler starts from, which is of the first token; empty
+            in a part without a pooler.
     """
 
     part: str
     token: int
     steps: tuple[StepNumbers, ...]
+    pooler_reads: tuple[StepNumbers, ...] = ()
 
     def of(self, step_name: str) -> np.ndarray | None:
         """The numbers of a step; `None` for one of another part."""
-        found = (step.values for step in self.steps if step.name == step_name)
-        return next(found, None)
+        return _of(self.steps, step_name)
+
+    def read_by(self, step: LayerStep, input_name: str) -> np.ndarray | None:
+        """What a step got from one of its inputs, at the token that it reads.
+
+        Args:
+            step: of this part.
+            input_name: one of its inputs.
+
+        Returns:
+            `None` for an input of another part that does not enter this one.
+        """
+        found = _of(self.pooler_reads, input_name) if step.is_pooled else None
+        return self.of(input_name) if found is None else found
 
 
 @dataclass(frozen=True)
@@ -272,3 +292,7 @@ class NeuronFactors(FrozenArrays):
     negative_share: float
     num_iterations: int
     seed: int
+
+
+def _of(steps: tuple[StepNumbers, ...], name: str) -> np.ndarray | None:
+    return next((step.values for step in steps if step.name == name), None)

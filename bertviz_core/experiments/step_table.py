@@ -145,7 +145,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         ),
         "context": Operation(
             "TH",
-            r"C = [A_1 V_1; \ldots; A_N V_N]",
+            r"C = \operatorname{concat}(A_1 V_1, \ldots, A_N V_N)",
             ("attention_probs", "value"),
             *_ATTENTION,
             "context = ops.matmul(self.dropout(probs",

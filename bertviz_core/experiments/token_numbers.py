@@ -58,7 +58,8 @@ def part_numbers(
         StepNumbers(step.name, _at_token(step.axes, reader.values(step.name), token))
         for step in steps
     ]
-    return PartNumbers(part, token, (*_entering(reader, steps, trace, token), *found))
+    found = [*_entering(reader, steps, trace, token), *found]
+    return PartNumbers(part, token, tuple(found), _pooler_reads(reader, steps, trace))
 
 
 def step_table(
@@ -141,6 +142,20 @@ def _entering(
     layer = steps[0].layer
     state = trace.hidden_states[-1 if layer is None else layer][token]
     return [StepNumbers(name, state.astype(np.float64)) for name in before]
+
+
+def _pooler_reads(
+    reader: StepReader, steps: list[LayerStep], trace: Trace
+) -> tuple[StepNumbers, ...]:
+    """The first token's vector, whichever token is followed."""
+    own = {step.name: step for step in steps}
+    names = (name for step in steps if step.is_pooled for name in step.inputs)
+    before = [name for name in names if name not in own or not own[name].is_pooled]
+    if not before or trace.hidden_states is None:
+        return ()
+    (name,) = before
+    whole = reader.values(name) if name in own else trace.hidden_states[-1]
+    return (StepNumbers(name, whole[0].astype(np.float64)),)
 
 
 def _at_token(axes: tuple[str, ...], values: np.ndarray, token: int) -> np.ndarray:

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from bertviz_core.figures.color_scales import DIVERGING
 from bertviz_core.figures.masked_word import label
 
 _ROW_HEIGHT = 34  # pixels
 _FRAME_HEIGHT = 96  # pixels; axis, its title, and the gap between both parts
 _GAP = 0.08  # of the height, between vectors of the two scales
-# ColorBrewer's PuOr, see `value_map`.
-_DIVERGING = [[0.0, "#b35806"], [0.5, "#f7f7f7"], [1.0, "#542788"]]
 
 
 def strips_figure(
@@ -79,7 +78,7 @@ def _strip(
         "y": list(range(len(names))),
         "xaxis": "x",
         "yaxis": "y" if index == 0 else f"y{index + 1}",
-        "colorscale": _DIVERGING,
+        "colorscale": DIVERGING,
         "zmin": -top,
         "zmax": top,
         "colorbar": {

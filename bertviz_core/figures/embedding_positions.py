@@ -12,12 +12,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import GREY, figure, layout, line
+from bertviz_core.figures.color_scales import DIVERGING
 
 _MATRIX_HEIGHT = 520  # pixels
 _CHAIN_HEIGHT = 460
 # viridis: lightness rises all the way. Source: Smith and van der Walt 2015.
 _ORDER = "Viridis"
-_DIVERGING = [[0.0, "#b35806"], [0.5, "#f7f7f7"], [1.0, "#542788"]]  # as `value_map`
 
 
 def matrix_figure(
@@ -42,7 +42,7 @@ def matrix_figure(
         "dx": 1,
         "y0": 1,
         "dy": 1,
-        "colorscale": _DIVERGING,
+        "colorscale": DIVERGING,
         "zmin": -1.0,
         "zmax": 1.0,
         "colorbar": {"thickness": 12},

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.value_map import SEQUENTIAL
+from bertviz_core.figures.color_scales import SEQUENTIAL
 
 _SIZE = 620  # pixels, height
 _MOST_LABELS = 36  # on a side; of more heads every second, third … has a label

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
 from bertviz_core.figures.masked_word import label
 
 _ROW_HEIGHT = 30  # pixels
@@ -30,18 +31,6 @@ _LINE = 70  # characters that fit side by side below a figure; more stand slante
 _FEW = 64  # numbers; among fewer each one counts
 # A score that the mask pushed away says nothing about the others.
 _MASKED = -5000.0
-
-# From ColorBrewer's PuOr, whose ends differ in lightness and in hue, also for
-# readers who do not see red or green. Source: Harrower and Brewer 2003.
-_DIVERGING = [[0.0, "#b35806"], [0.5, "#f7f7f7"], [1.0, "#542788"]]
-# From viridis, lightness rising all the way. Source: Smith and van der Walt 2015.
-_SEQUENTIAL = [
-    [0.0, "#440154"],
-    [0.25, "#3b528b"],
-    [0.5, "#21918c"],
-    [0.75, "#5ec962"],
-    [1.0, "#fde725"],
-]
 _BAR = "#8C6BB1"  # stands out from a light and from a dark page
 
 
@@ -231,9 +220,9 @@ def _colours(
     known = values[~np.isnan(values)]
     if is_signed:
         end = color_limit(known) if limit is None else limit
-        return {"colorscale": _DIVERGING, "zmin": -end, "zmax": end}
+        return {"colorscale": DIVERGING, "zmin": -end, "zmax": end}
     top = float(known.max(initial=0.0)) or 1.0
-    return {"colorscale": _SEQUENTIAL, "zmin": 0.0, "zmax": top}
+    return {"colorscale": SEQUENTIAL, "zmin": 0.0, "zmax": top}
 
 
 def _color_bar(title: str, height: int) -> dict[str, Any]:

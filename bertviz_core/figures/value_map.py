@@ -15,6 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.analysis.wordlists import is_cjk
+from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
 from bertviz_core.figures.masked_word import LONGEST_LABEL, label
 
 _ROW_HEIGHT = 26  # pixels
@@ -25,18 +26,6 @@ _WIDEST = 24  # columns; in narrower cells no number fits
 _LINE = 70  # letters that fit side by side below a map; more are turned
 _WIDE, _GAP = 2, 2  # letters that a Chinese character takes, and a gap
 _SIGN_HEIGHT = 16  # pixels; of characters one below the other
-
-# From ColorBrewer's PuOr, whose ends differ in lightness and in hue, also for
-# readers who do not see red or green. Source: Harrower and Brewer 2003.
-_DIVERGING = [[0.0, "#b35806"], [0.5, "#f7f7f7"], [1.0, "#542788"]]
-# From viridis, lightness rising all the way. Source: Smith and van der Walt 2015.
-SEQUENTIAL = [
-    [0.0, "#440154"],
-    [0.25, "#3b528b"],
-    [0.5, "#21918c"],
-    [0.75, "#5ec962"],
-    [1.0, "#fde725"],
-]
 
 
 def value_map_figure(
@@ -102,7 +91,7 @@ def _colours(values: np.ndarray, is_signed: bool) -> dict[str, Any]:
     known = values[~np.isnan(values)]
     top = float(np.abs(known).max(initial=0.0)) or 1.0
     if is_signed:
-        return {"colorscale": _DIVERGING, "zmin": -top, "zmax": top}
+        return {"colorscale": DIVERGING, "zmin": -top, "zmax": top}
     low = float(known.min(initial=0.0))
     return {"colorscale": SEQUENTIAL, "zmin": min(low, 0.0), "zmax": top}
 

@@ -40,6 +40,25 @@ for row in found:
 
 NEURONS = """
 from bertviz_core import Explorer
+from bertviz_core.experiments.neurons import strongest_neurons, words_of_neuron_here
+
+explorer = Explorer.open({model})
+trace = explorer.trace({text}, {pair}, cut=True)
+found = strongest_neurons(
+    explorer, trace, {layer}, {token}, {num_neurons}, {order}
+)
+for neuron, activation in zip(found.neurons, found.activations):
+    print(neuron, activation)
+words = words_of_neuron_here(
+    explorer, trace, {layer}, {neuron}, {token}, {num_words}
+)
+print(words.promoted_tokens, words.promoted_changes)
+print(words.suppressed_tokens, words.suppressed_changes)
+"""
+
+# The words by the weights alone, whatever the text.
+NEURONS_BY_WEIGHTS = """
+from bertviz_core import Explorer
 from bertviz_core.experiments.neurons import strongest_neurons, words_of_neuron
 
 explorer = Explorer.open({model})
@@ -49,7 +68,9 @@ found = strongest_neurons(
 )
 for neuron, activation in zip(found.neurons, found.activations):
     print(neuron, activation)
-print(words_of_neuron(explorer, {layer}, {neuron}).promoted_tokens)
+words = words_of_neuron(explorer, {layer}, {neuron}, {num_words})
+print(words.promoted_tokens, words.promoted_changes)
+print(words.suppressed_tokens, words.suppressed_changes)
 """
 
 SWITCH_OFF = """

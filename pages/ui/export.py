@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.finetune.cells import safe_cell
 from pages.ui.language import plain, t
 from pages.ui.markdown import spoken
@@ -76,11 +77,11 @@ def show_figure(
             session is `name` with "_figure".
     """
     image = st.session_state.get(f"{name}_image") or "svg"
-    config = _config(image, name)
+    set_titles_upright(figure)
     st.plotly_chart(
         figure,
         key=f"{name}_figure",
-        config=config,
+        config=_config(image, name),
         alt=spoken(description),
         on_select=on_select or "ignore",
         selection_mode="points",

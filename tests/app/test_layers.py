@@ -10,16 +10,22 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.analysis.layer_norm import layer_norm
 from bertviz_core.analysis.layer_similarity import layer_similarities
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.cause_results import Switches, Target
 from bertviz_core.experiments.step_table import OPERATIONS
+from bertviz_core.figures.layer_diagram import DiagramWords, layer_diagram
+from bertviz_core.figures.masked_word import percent
 from pages.ui.engine import client
+from pages.ui.language import text as said_in
 from pages.ui.layers import residual, texts
 from pages.ui.layers.panels import PANELS
+from pages.ui.layers.terms import TERMS
 from pages.ui.layers.texts import EXAMPLES
 from tests.app.waiting import run_to_the_end
 from tests.core.checkpoint_copies import hf_copy, number_copy, weights_of_hf
+from tests.core.engine_waiting import ended
 
 ROOT = Path(__file__).parents[2]
 TITLES = {"en": "Layers", "zh": "逐层查看"}
@@ -87,6 +93,17 @@ def test_every_panel_opens_from_a_link(language, panel):
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_words_of_the_page_are_explained_at_its_top(language):
+    app = open_page(language, layers_panel="orders")
+    (terms,) = (m.value for m in app.markdown if m.value.startswith("**"))
+    for term in TERMS:
+        meaning = said_in(f"layers.help_{term}", language)
+        assert f"**{said_in(f'layers.term_{term}', language)}** — {meaning}" in terms
+    # It stands below the words that a neuron speaks for.
+    assert "logit" in TERMS
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_step_has_its_formula_sentence_code_and_numbers(language):
     # Of all panels this one has no widget whose options AppTest would translate.
     app = open_page(language, layers_panel="orders")
@@ -116,6 +133,39 @@ def test_the_numbers_shown_are_the_models_own():
     np.testing.assert_allclose(
         strip(app), trace.attention_probs[1, :, 2], rtol=0, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("step", ["pooler_dense", "pooled_output"])
+def test_the_pooler_is_shown_at_the_token_that_it_reads(language, step):
+    trace = client().trace(
+        DEFAULT_MODEL, TEXT, cut=True, parts=("hidden_states", "pooled_output")
+    )
+    app = open_page(language, layers_step=step)
+    assert app.get_by_key("layers_token").value == str(MASK + 1)
+    read, made = strip(app)
+    if step == "pooler_dense":
+        np.testing.assert_allclose(read, trace.hidden_states[-1, 0], atol=1e-5)
+        assert np.abs(read - trace.hidden_states[-1, MASK]).max() > 0.1
+    else:
+        np.testing.assert_allclose(np.tanh(read), made, atol=1e-6)
+        np.testing.assert_allclose(made, trace.pooled_output, atol=1e-5)
+    place = {"en": r"at token 1 \[CLS\]", "zh": r"词元 1 \[CLS\] 的"}[language]
+    assert place in said(app)
+    size = len(trace.pooled_output)
+    shape = {"en": "**{} numbers**, made of [CLS] alone", "zh": "只由 [CLS] 算出"}
+    assert shape[language].format(size) in said(app)
+
+
+def test_a_result_for_one_token_is_not_said_to_be_for_the_sentence():
+    app = open_page(layers_step="mlm_logits")
+    words = len(client().vocabulary(DEFAULT_MODEL))
+    expected = f"{words:,} words = **{words:,} numbers**, for the one token"
+    assert expected in said(app).replace("\\", "")
+    assert "whole sentence" not in said(app)
+    app.session_state["layers_step"] = "layer_0/neurons"
+    app.run()
+    assert "for the whole sentence" in said(app)
 
 
 def test_next_and_back_walk_through_all_parts():
@@ -231,12 +281,23 @@ def test_html_and_formulas_in_the_text_are_shown_as_text():
 
 def test_a_neuron_switched_off_shows_what_the_engine_measured():
     app = open_page(layers_panel="neurons", layers_neuron_layer="5")
-    shown = [metric.value for metric in app.metric]
     strong = client().strongest_neurons(DEFAULT_MODEL, TEXT, 4, MASK, 10, cut=True)
     assert app.get_by_key("layers_neuron").value == str(strong.neurons[0] + 1)
-    before, after = (float(value.rstrip("%")) for value in shown[:2])
-    change = float(shown[2].split()[0])
-    assert change == pytest.approx(after - before, abs=0.11)
+    word = client().vocabulary(DEFAULT_MODEL).index(app.get_by_key("layers_word").value)
+    found = client().switch_off(
+        DEFAULT_MODEL,
+        TEXT,
+        Target("mlm", word, MASK),
+        Switches(neurons=((4, int(strong.neurons[0])),)),
+        cut=True,
+    )
+    assert abs(found.delta_logit) > 1e-3, "nothing to see"
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert shown["Probability before"] == percent(found.before.probability)
+    assert shown["Probability after"] == percent(found.after.probability)
+    points = shown["Change (Δp)"].removesuffix(" points")
+    assert points == f"{100 * found.delta_probability:+.3f}"
+    assert shown["Δ logit"] == f"{found.delta_logit:+.4f}"
 
 
 def test_any_neuron_can_be_looked_at():
@@ -269,6 +330,10 @@ def test_the_similarity_of_layers_is_that_of_their_hidden_states():
     expected = layer_similarities(trace.hidden_states)
     np.testing.assert_allclose(shown, expected, atol=1e-6)
     assert f"{expected[0, -1]:.3f}" in said(app)
+    # Not on the diagonal alone, where each is compared with itself.
+    written = np.array(specs(app)[-1]["data"][0]["text"])
+    assert written[0, -1] == f"{expected[0, -1]:.2g}"
+    assert (written != "").all()
 
 
 def test_one_of_the_best_neurons_opens_with_a_click():
@@ -361,13 +426,17 @@ def test_a_word_outside_the_vocabulary_is_named():
 
 
 def test_the_share_explained_is_that_of_the_groups():
-    app = open_page(layers_panel="factors")
-    for _ in range(100):  # the job ends while the page looks again and again
-        if app.metric:
-            break
-        app.run()
-    assert "%" in app.metric[0].value
+    app = finished(open_page(layers_panel="factors"))
+    arguments = {"model": DEFAULT_MODEL, "text": TEXT, "pair": None, "cut": True}
+    job = client().start("neuron_factors", **arguments, num_factors=4, seed=0)
+    found = ended(client(), job).result
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert shown["Share explained"] == f"{1 - found.error**2:.1%}"
+    assert shown["Below 0, left out"] == f"{found.negative_share**2:.1%}"
+    assert shown["Rounds"] == str(found.num_iterations)
+    assert 0 < found.error < 1
     weights = numbers(specs(app)[1]["data"][0]["z"])
+    np.testing.assert_allclose(weights, found.weights, rtol=1e-5)
     assert weights.shape[0] == 4
     lengths = np.linalg.norm(weights, axis=1)
     assert (np.diff(lengths) <= 1e-6).all()
@@ -395,11 +464,55 @@ def test_the_vector_of_a_norm_of_the_sentence_can_be_taken():
     np.testing.assert_allclose(rows[-1], trace.hidden_states[0, MASK], atol=1e-5)
 
 
+@pytest.mark.parametrize("scale", ["0.05", "-0.05"])
+def test_a_mean_that_rounds_to_0_has_no_sign(scale):
+    # Of one of the two the mean is a little below 0.
+    link = {"layers_panel": "by_hand", "layers_by_hand": "real"}
+    app = open_page(**link, layers_scale=scale)
+    assert "before γ and β, 0.000 and 1.000" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("scale", "epsilon", "is_felt"),
+    [("-1.0", "0.1", False), ("-2.0", "1e-12", False), ("-0.05", "1", True)],
+)
+def test_a_mirrored_vector_is_mirrored_around_0_or_beta(scale, epsilon, is_felt):
+    link = {"layers_panel": "by_hand", "layers_scale": scale, "layers_shift": "2.0"}
+    app = open_page(**link, layers_epsilon_small=epsilon)
+    (said_so,) = (info.value for info in app.info if "mirrored" in info.value)
+    assert "the output around 0" in said_so
+    small, _, normed = specs(app)[1]["data"]
+    plain = layer_norm(numbers(small["y"]), 1.0, 0.0, float(epsilon))
+    off = np.abs(numbers(normed["y"]) + plain).max()
+    assert (f"off by up to {off:.3f}" in said_so) == is_felt
+    assert ("ε is felt" in said_so) == is_felt
+    app = open_page(**link, layers_by_hand="real")
+    (said_so,) = (info.value for info in app.info if "mirrored" in info.value)
+    assert "the output around β" in said_so
+
+
 def test_both_orders_are_drawn_and_the_models_own_is_named():
     app = open_page(layers_panel="orders")
-    drawings = specs(app)[-2:]
-    assert all(drawing["layout"]["annotations"] for drawing in drawings)
-    assert "is built like this" in said(app)
+    assert orders_named(app) == {
+        "Post-norm": "The chosen model is built like this.",
+        "Pre-norm": "The chosen model is not built like this.",
+    }
+    drawings = [drawing["layout"] for drawing in specs(app)[-2:]]
+    words = DiagramWords(feed_forward="Feed-forward")
+    for drawing, pre_norm in zip(drawings, (False, True), strict=True):
+        expected = json.loads(layer_diagram(pre_norm, words).to_json())["layout"]
+        for name in ("annotations", "shapes"):
+            assert drawing[name] == expected[name]
+    assert drawings[0]["annotations"] != drawings[1]["annotations"]
+
+
+def orders_named(app: AppTest) -> dict[str, str]:
+    """What stands below the name of each order."""
+    return {
+        column.subheader[0].value: column.caption[0].value
+        for column in app.columns
+        if column.subheader and "norm" in column.subheader[0].value
+    }
 
 
 @pytest.fixture

@@ -5,8 +5,10 @@ They print the numbers that the pages show.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
+import json
 import re
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from bertviz_core.analysis.small_networks import (
     output_signs,
 )
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.figures.masked_word import label
 from pages.ui.activations.training import FIRST_SEED, NUM_STEPS
 from pages.ui.engine import client
 from pages.ui.layers.by_hand import SMALL
@@ -104,6 +107,33 @@ def test_neurons_switching_and_effects():
     places = re.findall(r"\[ *(\d+) +(\d+)\]", output)
     labels = [f"{int(a) + 1}·{int(b) + 1}" for a, b in places]
     assert app.get_by_key("layers_effect_open").options == labels
+
+
+@pytest.mark.parametrize("reading", ["head", "embedding"])
+def test_the_words_of_a_neuron_as_the_page_reads_them(reading):
+    app, output = layers_printed(
+        "layers_strongest",
+        layers_panel="neurons",
+        layers_neuron_layer="5",
+        layers_reading=reading,
+    )
+    sides = re.findall(r"(\(\'.+?\)) \[(.+?)\]", output, re.DOTALL)
+    neuron = int(app.get_by_key("layers_neuron").value) - 1
+    place = MASK if reading == "head" else None
+    found = client().neuron_words(
+        DEFAULT_MODEL, TEXT, 4, neuron, place, 8, PAIR, cut=True
+    )
+    expected = {
+        "promoted": (found.promoted_tokens, found.promoted_changes),
+        "suppressed": (found.suppressed_tokens, found.suppressed_changes),
+    }
+    for (side, (words, changes)), (tokens, numbers) in zip(
+        expected.items(), sides, strict=True
+    ):
+        assert ast.literal_eval(tokens) == words
+        np.testing.assert_allclose(floats(numbers), changes, rtol=1e-4)
+        figure = json.loads(app.get_by_key(f"layers_{side}_figure").proto.spec)
+        assert figure["data"][0]["customdata"] == [label(word) for word in words]
 
 
 def test_groups_of_neurons():

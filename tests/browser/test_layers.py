@@ -102,6 +102,41 @@ def test_after_a_choice_elsewhere_a_click_into_the_strip_brings_the_walk_back(vi
     expect(page.locator("h3").first).not_to_have_text(before)
 
 
+@pytest.mark.parametrize(
+    ("language", "row", "column"),
+    [("English", "Sum", "dimension"), ("中文", "相加", "维")],
+)
+def test_the_pointer_over_a_strip_is_told_the_number_there(
+    visit, language, row, column
+):
+    query = f"?layers_step=embedding_sum&layers_panel=orders&lang={language}"
+    page = open_page(visit, query)
+    figure = page.locator(".st-key-layers_numbers_figure .js-plotly-plot")
+    cells = figure.locator(".nsewdrag")
+    expect(cells).to_be_visible()
+    cells.scroll_into_view_if_needed()
+    box = cells.bounding_box()
+    # Three vectors, and below them their sum.
+    below = {"x": box["width"] * 0.4, "y": box["height"] * 3.5 / 4}
+    cells.hover(position=below, force=True)
+    told = figure.locator(".hoverlayer .hovertext")
+    named = f"\u2068{row}\u2069 · {column} "
+    expect(told).to_contain_text(named)
+    place, value, total = figure.evaluate(
+        """plot => {
+          const {x, z} = plot._hoverdata[0]
+          const parts = plot.calcdata[0][0].z.slice(0, 3)
+          return [x, z, parts.reduce((sum, part) => sum + part[x - 1], 0)]
+        }"""
+    )
+    said = told.text_content().strip().replace("−", "-")
+    opening = f"{named}{place}"
+    assert said.startswith(opening)
+    number = float(said.removeprefix(opening))
+    assert number == pytest.approx(value, rel=1e-4)
+    assert number == pytest.approx(total, abs=1e-4)
+
+
 def test_all_tokens_are_drawn_below_the_one_that_is_followed(visit):
     page = open_page(visit, "?layers_step=layer_0/neurons&layers_panel=orders")
     page.get_by_text("Show all tokens").click()

@@ -64,6 +64,17 @@ def google_copy(folder, config=None, without=(), name="copy"):
     return target
 
 
+def pre_norm_copy(folder, name="pre_norm"):
+    """A copy of `hf_tiny` with its norms in front of each half, and one at the end."""
+    rng = np.random.default_rng(6)
+    size = weights_of_hf()["bert.pooler.dense.bias"].size
+    weights = weights_of_hf() | {
+        f"bert.final_norm.{part}": rng.normal(middle, 0.2, size).astype("float32")
+        for part, middle in (("weight", 1), ("bias", 0))
+    }
+    return hf_copy(folder, weights, {"pre_norm": True}, name=name)
+
+
 def edit_config(folder, **values):
     """Sets values of the config; `None` takes the key out."""
     path = next(p for p in folder.glob("*config.json") if p.name in CONFIG_NAMES)

@@ -322,6 +322,16 @@ def test_formulas_are_balanced_and_tell_the_orders_apart(case):
     assert sign[case.config.hidden_act] in formulas["mlm_activation"]
 
 
+def test_heads_are_put_side_by_side_not_below_each_other(case):
+    steps = list_steps(case.explorer, case.trace)
+    for step in steps:
+        # A semicolon between matrices would stack their rows.
+        assert ";" not in step.formula, step.name
+    (context,) = [step for step in steps if step.name == "layer_1/context"]
+    assert r"\operatorname{concat}(A_1 V_1, \ldots, A_N V_N)" in context.formula
+    assert context.shape == (case.trace.tokenized.num_tokens, HEADS * D)
+
+
 def test_heads_that_are_missing_have_no_steps():
     explorer = explorer_of(random_model(heads=())[0])
     trace = explorer.trace(TEXT)

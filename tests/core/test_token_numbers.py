@@ -65,6 +65,47 @@ def test_parts_follow_each_other_and_each_begins_where_the_one_before_ends(asked
         np.testing.assert_allclose(entering.values, ended, rtol=0, atol=2e-5)
 
 
+def test_the_pooler_reads_the_first_token_whichever_is_followed(asked):
+    explorer, trace, steps = asked
+    model = explorer.loaded.model
+    first = trace.hidden_states[-1, :1]
+    if model.final_norm is not None:
+        first = np.asarray(model.final_norm(first))
+    dense = model.pooler.dense
+    (pooler,) = [step for step in steps if step.operation == "pooler_dense"]
+    (tanh,) = [step for step in steps if step.operation == "pooled_output"]
+    assert pooler.is_pooled
+    assert tanh.is_pooled
+    assert [step for step in steps if step.is_pooled] == [pooler, tanh]
+    for token in (0, TOKEN):
+        heads = part_numbers(explorer, trace, "heads", token)
+        read = heads.read_by(pooler, *pooler.inputs)
+        np.testing.assert_allclose(read, first[0], rtol=0, atol=2e-5)
+        made = read @ dense.kernel.numpy() + dense.bias.numpy()
+        np.testing.assert_allclose(made, heads.of("pooler_dense"), atol=1e-5)
+        np.testing.assert_array_equal(
+            heads.read_by(tanh, "pooler_dense"), heads.of("pooler_dense")
+        )
+
+
+def test_the_word_head_reads_the_token_that_is_followed(asked):
+    explorer, trace, steps = asked
+    (transform,) = [step for step in steps if step.operation == "mlm_transform"]
+    heads = part_numbers(explorer, trace, "heads", TOKEN)
+    read = heads.read_by(transform, *transform.inputs)
+    dense = explorer.loaded.model.mlm.transform
+    made = read @ dense.kernel.numpy() + dense.bias.numpy()
+    np.testing.assert_allclose(made, heads.of("mlm_transform"), atol=1e-5)
+
+
+def test_a_part_without_a_pooler_says_nothing_of_the_first_token(asked):
+    explorer, trace, _ = asked
+    assert part_numbers(explorer, trace, "layer_1", TOKEN).pooler_reads == ()
+    explorer = explorer_of(random_model(heads=("mlm",))[0])
+    trace = explorer.trace(TEXT)
+    assert part_numbers(explorer, trace, "heads", TOKEN).pooler_reads == ()
+
+
 def test_the_word_head_is_asked_once_at_any_token(asked):
     explorer, trace, steps = asked
     shapes = {step.operation: step.shape for step in steps}

@@ -20,6 +20,7 @@ from pages.ui.activations.wording import LABELS, network_words, number
 from pages.ui.code import show_code
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
+from pages.ui.markdown import Markdown
 
 # A start from which one ReLU dies after a few steps and its twin comes back; tests
 # hold it to that.
@@ -112,7 +113,11 @@ def _choose_parameter(twin: str) -> float | None:
         return None
     return float(
         st.slider(
-            t("activations.twin_parameter", name=LABELS[twin], symbol=shape.symbol),
+            t(
+                "activations.twin_parameter",
+                name=LABELS[twin],
+                symbol=Markdown(shape.symbol),
+            ),
             max(shape.lowest, 0.01),
             shape.highest,
             _FIRST_PARAMETERS.get(twin, shape.default),

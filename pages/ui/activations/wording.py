@@ -6,13 +6,12 @@ import dataclasses
 import math
 from collections.abc import Mapping
 
-import streamlit as st
-
 from bertviz_core.figures.activations import FigureWords
 from bertviz_core.figures.gelu import GeluWords
 from bertviz_core.figures.small_networks import NetworkWords
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
+from pages.ui.terms import show_terms
 
 # Names, the same in both languages.
 LABELS = {
@@ -55,12 +54,13 @@ def network_words() -> NetworkWords:
 
 def explain_terms() -> None:
     """Draws what the words on this page mean, for who never heard of them."""
-    with st.expander(t("activations.terms"), icon=":material/menu_book:"):
-        lines = (
-            f"**{t(f'activations.term_{term}')}** — {t(f'activations.help_{term}')}"
+    show_terms(
+        t("activations.terms"),
+        (
+            (t(f"activations.term_{term}"), t(f"activations.help_{term}"))
             for term in TERMS
-        )
-        st.markdown("\n\n".join(lines))
+        ),
+    )
 
 
 def derivation(steps: Mapping[str, str]) -> str:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from pages.ui.language import t
+from pages.ui.terms import show_terms
 
 TERMS = ("attention", "head", "special")
 
 
 def explain_terms() -> None:
     """Draws the words and their meaning, for who never heard of them."""
-    with st.expander(t("attention.terms"), icon=":material/menu_book:"):
-        lines = (
-            f"**{t(f'attention.term_{term}')}** — {t(f'attention.help_{term}')}"
-            for term in TERMS
-        )
-        # One element: each costs the server as much as ten lines of text.
-        st.markdown("\n\n".join(lines))
+    show_terms(
+        t("attention.terms"),
+        ((t(f"attention.term_{term}"), t(f"attention.help_{term}")) for term in TERMS),
+    )

@@ -21,7 +21,7 @@ from pages.ui.address import choose_linked
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.language import plain, t
+from pages.ui.language import in_a_row, plain, t
 from pages.ui.layers.answers import layer_steps, norm_input
 from pages.ui.layers.wording import step_name
 from pages.ui.text_pair import Texts
@@ -30,6 +30,7 @@ from pages.ui.text_pair import Texts
 SMALL = (3.0, -1.0, 4.0, 0.0, 2.0, -3.0, 1.0, 2.0)
 _EPSILONS = (1e-12, 1e-5, 1e-3, 0.1, 1.0)
 _FEW = 32  # numbers that can be drawn as points
+_FELT = 1e-3  # a smaller difference of outputs is none for who looks
 
 
 @st.fragment
@@ -68,7 +69,7 @@ def norm_by_hand(
         has_weights = source == "real"
         _show(vector, found, has_weights)
         unchanged = layer_norm_steps(vector, gamma, beta, epsilon)
-        _say_what_it_means(found, unchanged, shift, scale)
+        _say_what_it_means(found, unchanged, shift, scale, beta)
         _show_formulas(found, gamma, beta)
         places: dict[str, Any] = {"vector": SMALL}
         if source == "real":
@@ -191,7 +192,11 @@ def _show(vector: np.ndarray, found: LayerNormSteps, has_weights: bool) -> None:
 
 
 def _say_what_it_means(
-    found: LayerNormSteps, unchanged: LayerNormSteps, shift: float, scale: float
+    found: LayerNormSteps,
+    unchanged: LayerNormSteps,
+    shift: float,
+    scale: float,
+    beta: np.ndarray,
 ) -> None:
     difference = float(np.abs(found.output - unchanged.output).max())
     if (shift, scale) == (0, 1):
@@ -199,8 +204,22 @@ def _say_what_it_means(
     elif scale == 0:
         st.info(t("layers.norm_flat"), icon=":material/horizontal_rule:")
     elif scale < 0:
-        st.info(t("layers.norm_mirrored"), icon=":material/flip:")
-    elif difference < 1e-3:
+        _say_mirrored(found, unchanged, beta)
+    elif difference < _FELT:
         st.success(t("layers.norm_same"), icon=":material/check:")
     else:
         st.info(t("layers.norm_epsilon", difference=difference), icon=":material/info:")
+
+
+def _say_mirrored(
+    found: LayerNormSteps, unchanged: LayerNormSteps, beta: np.ndarray
+) -> None:
+    key = "layers.norm_mirrored_beta" if beta.any() else "layers.norm_mirrored"
+    # A true mirror image would cancel all of it.
+    difference = float(np.abs(found.scaled + unchanged.scaled).max())
+    epsilon = (
+        t("layers.norm_mirrored_epsilon", difference=difference)
+        if difference >= _FELT
+        else ""
+    )
+    st.info(in_a_row([t(key), epsilon]), icon=":material/flip:")

@@ -57,9 +57,9 @@ def explore_neurons(
         neuron = _choose_neuron(strong, size)
         with model_at_work():
             _show_over_text(model, texts, layer, neuron)
-            _show_words(model, texts, layer, neuron, token, tokenized)
+            reading = _show_words(model, texts, layer, neuron, token, tokenized)
         show_code(
-            layers.NEURONS,
+            layers.NEURONS if reading == "head" else layers.NEURONS_BY_WEIGHTS,
             name="layers_strongest",
             model=model,
             text=texts.text,
@@ -69,6 +69,7 @@ def explore_neurons(
             num_neurons=_NUM_STRONGEST,
             order=order,
             neuron=neuron,
+            num_words=_NUM_WORDS,
         )
         watched = switch_off_here(model, texts, tokenized, token, (layer, neuron))
         if watched is not None:
@@ -218,7 +219,8 @@ def _show_words(
     neuron: int,
     token: int,
     tokenized: TokenizedText,
-) -> None:
+) -> str:
+    """The words on both sides; returns how they were read."""
     has_head = "mlm" in describe_model(model).heads
     readings = ("head", "embedding") if has_head else ("embedding",)
     reading = choose_linked(
@@ -255,3 +257,4 @@ def _show_words(
                     plain("layers.logit_change"): changes.tolist(),
                 },
             )
+    return reading

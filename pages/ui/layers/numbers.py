@@ -41,7 +41,8 @@ def show_numbers(
     values = numbers.of(step.name)
     if values is None:
         raise ValueError(f"The numbers of {step.name} are not those of its part.")
-    token = f"{numbers.token + 1} {tokenized.tokens[numbers.token]}"
+    place = 0 if step.is_pooled else numbers.token
+    token = f"{place + 1} {tokenized.tokens[place]}"
     if step.axes[-1] == "V":
         _show_words(step, values, vocabulary(model), token)
     elif step.axes in (("C",), ("2",)):
@@ -66,7 +67,8 @@ def _show_vector(
     rows = {
         _row_name(by_name[name], step): found
         for name in step.inputs
-        if (found := numbers.of(name)) is not None and found.shape == values.shape
+        if (found := numbers.read_by(step, name)) is not None
+        and found.shape == values.shape
     }
     rows[operation_name(step)] = values
     if len(rows) == 1:

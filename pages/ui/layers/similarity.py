@@ -58,6 +58,7 @@ def _show(found: np.ndarray) -> None:
             column_title="",
             is_signed=False,
             digits=3,
+            is_paired=True,
         ),
         name="layers_similarity",
         description=t(

@@ -51,7 +51,7 @@ def show_step(
         text=tokenized.text,
         pair=tokenized.pair,
         part=step.part,
-        token=numbers.token,
+        token=0 if step.is_pooled else numbers.token,
         step=step.name,
     )
 
@@ -60,7 +60,14 @@ def _shape(step: LayerStep) -> str:
     count = 1
     for size in step.shape:
         count *= size
-    return t("layers.shape", sizes=shape_text(step), count=count)
+    return t(_shape_key(step), sizes=shape_text(step), count=count)
+
+
+def _shape_key(step: LayerStep) -> str:
+    """Not every step is done for the whole sentence."""
+    if step.is_pooled:
+        return "layers.shape_pooled"
+    return "layers.shape_asked" if "P" in step.axes else "layers.shape"
 
 
 def _show_inputs(steps: tuple[LayerStep, ...], step: LayerStep) -> None:

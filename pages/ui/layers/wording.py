@@ -47,6 +47,6 @@ def shape_text(step: LayerStep) -> str:
 
 
 def _axis_name(step: LayerStep, letter: str) -> str:
-    if step.axes == ("H",):
+    if step.is_pooled:
         return plain("layers.axis_whole_h")
     return plain(f"layers.axis_{letter.lower()}")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from bertviz_core.figures.masked_word import FigureWords
 from pages.ui.language import plain, t
+from pages.ui.terms import show_terms
 
 TERMS = ("token", "logit", "temperature", "top_k", "top_p", "entropy", "choices")
 
@@ -27,10 +26,10 @@ def figure_words() -> FigureWords:
 
 def explain_terms() -> None:
     """Draws what the words on this page mean, for who never heard of them."""
-    with st.expander(t("masked_word.terms"), icon=":material/menu_book:"):
-        lines = (
-            f"**{t(f'masked_word.term_{term}')}** — {t(f'masked_word.help_{term}')}"
+    show_terms(
+        t("masked_word.terms"),
+        (
+            (t(f"masked_word.term_{term}"), t(f"masked_word.help_{term}"))
             for term in TERMS
-        )
-        # One element: each costs the server as much as ten lines of text.
-        st.markdown("\n\n".join(lines))
+        ),
+    )

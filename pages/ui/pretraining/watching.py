@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.figures.tiny_pretraining import TinyWords, tiny_loss_figure
+from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.pretrain.tiny_results import (
     MAX_TINY_CHARACTERS,
     MAX_TINY_STEPS,
@@ -155,6 +156,7 @@ def _show_loss(run: TinyRun, *, is_whole: bool) -> None:
         }
     )
     figure = tiny_loss_figure(run, words)
+    set_titles_upright(figure)  # at once, or it would move at the end
     last = run.looks[-1]
     if last.loss is None:
         return

@@ -1,0 +1,244 @@
+"""Every formula on the activations page, evaluated from what the page shows."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from bertviz_core.analysis.activations import (
+    ACTIVATIONS,
+    PAPER_CONSTANT,
+    activate,
+    differentiate,
+    erf,
+    normal_cumulative,
+    normal_density,
+    tanh_argument,
+)
+from bertviz_core.analysis.gelu_approximation import TAYLOR_CONSTANT
+from pages.ui.activations.formulas import FORMULAS, GELU_STEPS, TANH_STEPS
+from tests.app.latex import FAR, equations, integral, value
+
+X = (-1.7, -0.2, 0.0, 0.6, 2.3)
+C = 0.0312  # any constant
+STEPS = GELU_STEPS | TANH_STEPS
+# The power of x that the written terms of a series leave out.
+LEFT_OUT = {"tanh_step_erf": 7, "tanh_step_tanh": 7, "tanh_step_insert": 5}
+# Of these, no factor of the power that is left out is larger.
+_FACTOR = 0.1
+
+
+def slope(function, step=1e-5):
+    """The derivative of any function, by numbers alone."""
+    return lambda x: (function(x + step) - function(x - step)) / (2 * step)
+
+
+def common(x):
+    """What the letters of all formulas mean."""
+    return {
+        "x": x,
+        "e": math.e,
+        r"\pi": math.pi,
+        r"\infty": math.inf,
+        r"\max": np.maximum,
+        r"\tanh": np.tanh,
+        r"\tanh'": lambda z: differentiate("tanh", z),
+        r"\sigma": lambda z: activate("sigmoid", z),
+        r"\sigma'": lambda z: differentiate("sigmoid", z),
+        r"\varphi": normal_density,
+        r"\Phi": normal_cumulative,
+        r"\Phi'": slope(normal_cumulative),
+        "erf": erf,
+        "GELU": lambda z: activate("gelu", z),
+        "GELU'": slope(lambda z: activate("gelu", z)),
+    }
+
+
+def same(sides, names, error=1e-9):
+    first, *others = (np.asarray(value(side, names)) for side in sides)
+    assert others
+    for other in others:
+        np.testing.assert_allclose(other, first, rtol=1e-9, atol=error)
+
+
+def check_function(name, formulas, x, parameter):
+    """Both formulas of a function against the numbers that the page draws."""
+    names = common(x) | {
+        "f": lambda z: activate(name, z, parameter),
+        "f'": lambda z: differentiate(name, z, parameter),
+        "c": PAPER_CONSTANT,
+        "u": tanh_argument(x, PAPER_CONSTANT),
+        "u'": slope(lambda z: tanh_argument(z, PAPER_CONSTANT))(x),
+    }
+    if shape := ACTIVATIONS[name].parameter:
+        names[shape.symbol] = parameter
+        names["g"] = slope(lambda p: activate(name, x, p))(parameter)
+    for formula in formulas:
+        plain = formula.replace(r"\tfrac{\partial f}{\partial x}", "f'(x)")
+        plain = plain.replace(r"\tfrac{\partial f}{\partial a}", "g")
+        for sides in equations(plain):
+            same(sides, names)
+
+
+def parameters(name):
+    shape = ACTIVATIONS[name].parameter
+    return (shape.default, shape.highest * 0.7) if shape else (None,)
+
+
+@pytest.mark.parametrize("x", X)
+@pytest.mark.parametrize("name", FORMULAS)
+def test_the_formulas_of_a_function_give_what_is_drawn(name, x):
+    for parameter in parameters(name):
+        check_function(name, FORMULAS[name], x, parameter)
+
+
+def gate(z, x):
+    """The gate as its step defines it."""
+    _, (_, cases) = equations(GELU_STEPS["gelu_step_gate"])
+    return value(cases, {"Z": z, "x": x})
+
+
+def averages(x):
+    """E and P over a standard normal Z, of which the gate m is made."""
+
+    def mean(inner):
+        def weighted(z):
+            return normal_density(z) * inner(Z=z, m=gate(z, x))
+
+        return integral(weighted, -FAR, x) + integral(weighted, x, FAR)
+
+    return {"E": mean, "P": mean}  # of a yes, which is 1, and of a no
+
+
+def inner_tanh(constant):
+    return lambda x: math.sqrt(2 / math.pi) * (x + constant * x**3)
+
+
+def check_step(step, formula, x):
+    names = common(x) | averages(x)
+    if step == "gelu_step_gate":
+        drawn, gates = equations(formula)
+        assert drawn == [["Z"], [r"\mathcal", "N", "(", "0", ",", "1", ")"]]
+        z = np.array([x - 2, x - 1e-6, x, x + 1e-6, x + 3])
+        same(gates, names | {"Z": z, "m": z <= x})
+    elif step in LEFT_OUT:
+        check_series(formula, x / 20, LEFT_OUT[step])
+    elif step == "tanh_step_idea":
+        alike, inner = equations(formula)
+        near = names | {"u": inner_tanh(C), "c": C}
+        same(inner, near)
+        # The same slope at 0, whatever c is.
+        left, right = (value(side, near | {"x": 1e-6}) for side in alike)
+        assert left == pytest.approx(right, rel=1e-11)
+    elif step == "tanh_step_equal":
+        first, second = equations(formula)
+        *exact, (digits, dots) = second
+        assert dots == r"\ldots"
+        assert len(digits) == len("0.12345678")
+        assert float(digits) <= TAYLOR_CONSTANT < float(digits) + 1e-8
+        for sides in (first, exact):
+            same(sides, names | {"c": TAYLOR_CONSTANT}, 1e-14)
+    else:
+        # Of t, where the density is written; of u, where erf is.
+        for sides in equations(formula):
+            same(sides, names | {"t": x, "u": x})
+
+
+def check_series(formula, x, power):
+    """Both sides differ by no more than the terms that are left out."""
+    names = common(x) | {"c": C, "u": x}
+    if "u(x)" in formula:
+        names["u"] = inner_tanh(C)
+    ((left, right),) = equations(formula)
+    difference = value(left, names) - value(right, names)
+    assert abs(difference) <= _FACTOR * abs(x) ** power + 1e-17
+
+
+@pytest.mark.parametrize("x", X)
+@pytest.mark.parametrize("step", STEPS)
+def test_each_step_of_the_derivations_holds(step, x):
+    check_step(step, STEPS[step], x)
+
+
+def test_the_taylor_value_alone_leaves_less_than_the_fifth_power():
+    x = 0.1
+    exact, most = math.erf(x / math.sqrt(2)), x**5 / 100
+    assert abs(math.tanh(inner_tanh(TAYLOR_CONSTANT)(x)) - exact) < most
+    assert abs(math.tanh(inner_tanh(C)(x)) - exact) > most
+
+
+# Changes that change nothing.
+NO_CHANGE = (
+    r"[+-]\\dots",  # what is left out has any sign
+    r"\[2ex\]",  # a gap between two rows
+    r"[+-]\\bigl\(1-\\Phi\(x\)\\bigr\)(?=\\cdot0)",  # whatever is multiplied with 0
+)
+
+
+def slips(formula):
+    """The formula with one sign or one digit other than it is, one after another."""
+    kept = [m.span() for pattern in NO_CHANGE for m in re.finditer(pattern, formula)]
+    for found in re.finditer(r"[-+\d]", formula):
+        place = found.start()
+        if any(first <= place < last for first, last in kept):
+            continue
+        sign = found[0]
+        other = {"+": "-", "-": "+"}.get(sign) or str((int(sign) + 1) % 10)
+        yield formula[:place] + other + formula[place + 1 :]
+
+
+def is_noticed(check):
+    for x in X:
+        try:
+            check(x)
+        except (AssertionError, ValueError, KeyError, TypeError):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_slip_in_a_formula_is_noticed(name):
+    for formula in FORMULAS[name]:
+        for wrong in slips(formula):
+            assert is_noticed(
+                lambda x, wrong=wrong: [
+                    check_function(name, [wrong], x, parameter)
+                    for parameter in parameters(name)
+                ]
+            ), wrong
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_slip_in_a_derivation_is_noticed(step):
+    for wrong in slips(STEPS[step]):
+        assert is_noticed(lambda x, wrong=wrong: check_step(step, wrong, x)), wrong
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (r"\frac12", 0.5),
+        (r"-x^2/2", -2.0),
+        (r"2x^3", 16.0),
+        (r"\sqrt{\tfrac{2}{8}}\,x", 1.0),
+        (r"\tanh^2x+1", math.tanh(2) ** 2 + 1),
+        (r"\int_0^{x} t^2\,dt", 8 / 3),
+        (r"\begin{cases}1&x>0\\-1&x\le0\end{cases}", 1.0),
+        (r"\bigl(1-x\bigr)x", -2.0),
+    ],
+)
+def test_latex_is_read_as_a_reader_does(written, expected):
+    ((side,),) = equations(written)
+    assert value(side, common(2.0)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "written", [r"1)", r"\begin{cases}1&x>0\\2&x\le3\end{cases}", r"\unknown x"]
+)
+def test_what_is_no_formula_is_refused(written):
+    ((side,),) = equations(written)
+    with pytest.raises((ValueError, KeyError)):
+        value(side, common(2.0))

@@ -1,0 +1,177 @@
+"""The layers page with models of other kinds: Chinese, pre-norm, with fewer heads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bertviz_core.experiments.step_results import LayerStep
+from pages.ui.engine import client
+from pages.ui.language import text as said_in
+from tests.app.chinese_model import write_chinese_model
+from tests.app.test_layers import (
+    finished,
+    numbers,
+    open_page,
+    orders_named,
+    said,
+    specs,
+    step_now,
+    strip,
+)
+from tests.core.checkpoint_copies import hf_copy, pre_norm_copy, weights_of_hf
+
+TEXT = "ab cab [MASK]"
+CHINESE_TEXT = "我喜欢吃[MASK]果"
+CHINESE_MASK = 5
+
+
+@pytest.fixture(scope="module")
+def chinese(tmp_path_factory):
+    return str(write_chinese_model(tmp_path_factory.mktemp("chinese")))
+
+
+@pytest.fixture(scope="module")
+def pre_norm(tmp_path_factory):
+    return str(pre_norm_copy(tmp_path_factory.mktemp("pre_norm")))
+
+
+def steps_of(model: str, text: str) -> tuple[LayerStep, ...]:
+    return client().layer_steps(model, text, cut=True)
+
+
+def test_a_chinese_text_is_followed_character_by_character(chinese):
+    app = open_page("zh", model=chinese, layers_text=CHINESE_TEXT)
+    tokens = ["[CLS]", *"我喜欢吃", "[MASK]", "果", "[SEP]"]
+    names = [name.replace("\\", "") for name in app.get_by_key("layers_token").options]
+    assert names == [f"{i} {token}" for i, token in enumerate(tokens, start=1)]
+    assert app.get_by_key("layers_token").value == str(CHINESE_MASK + 1)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_step_of_a_chinese_model_is_shown(chinese, language):
+    app = open_page(
+        language, model=chinese, layers_text=CHINESE_TEXT, layers_panel="orders"
+    )
+    steps = [s for s in steps_of(chinese, CHINESE_TEXT) if s.layer in (None, 1)]
+    for step in steps:
+        app.session_state["layers_step"] = step.name
+        app.run()
+        assert not app.exception, step.name
+        assert not app.error, step.name
+        about = said_in(f"layer_steps.about_{step.operation}", language)
+        assert about in said(app)
+        assert specs(app)
+    words = client().vocabulary(chinese)
+    heads = client().part_numbers(chinese, CHINESE_TEXT, "heads", CHINESE_MASK)
+    assert steps[-1].name == "mlm_probs"
+    best = words[int(np.argmax(heads.of("mlm_probs")))]
+    bars = specs(app)[0]["data"][0]
+    assert bars["customdata"][0].strip("\u2068\u2069") == best
+    assert numbers(bars["x"])[0] == pytest.approx(heads.of("mlm_probs").max(), rel=1e-5)
+
+
+def test_the_neurons_of_a_chinese_model_speak_for_characters(chinese):
+    link = {"layers_text": CHINESE_TEXT, "layers_panel": "neurons"}
+    app = finished(open_page(model=chinese, **link))
+    layer = int(app.get_by_key("layers_neuron_layer").value) - 1
+    neuron = int(app.get_by_key("layers_neuron").value) - 1
+    arguments = (chinese, CHINESE_TEXT, layer, neuron, CHINESE_MASK, 8)
+    found = client().neuron_words(*arguments, cut=True)
+    promoted, suppressed = (
+        chart["data"][0]["customdata"]
+        for chart in specs(app)
+        if chart["layout"]["xaxis"]["title"]["text"] == "change of the word's logit"
+    )
+    assert [one.strip("\u2068\u2069") for one in promoted] == [*found.promoted_tokens]
+    assert [one.strip("\u2068\u2069") for one in suppressed] == [
+        *found.suppressed_tokens
+    ]
+    assert any("\u4e00" <= one[0] <= "\u9fff" for one in found.promoted_tokens)
+    rising = f"because of this neuron; first: {found.promoted_tokens[0]}, "
+    assert rising in said(app).replace("\\", "")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_pre_norm_model_tells_of_norms_in_front(pre_norm, language):
+    link = {"model": pre_norm, "layers_text": TEXT}
+    app = open_page(language, **link, layers_panel="residual")
+    assert said_in("layers.residual_pre", language) in said(app)
+    app = open_page(language, **link, layers_panel="orders")
+    for operation in ("attention_norm", "output_norm"):
+        app.session_state["layers_step"] = f"layer_1/{operation}"
+        app.run()
+        assert said_in(f"layer_steps.about_{operation}_first", language) in said(app)
+        assert said_in(f"layer_steps.about_{operation}", language) not in said(app)
+
+
+def test_of_both_orders_the_one_of_a_pre_norm_model_is_named(pre_norm):
+    app = open_page(model=pre_norm, layers_text=TEXT, layers_panel="orders")
+    assert orders_named(app) == {
+        "Post-norm": "The chosen model is not built like this.",
+        "Pre-norm": "The chosen model is built like this.",
+    }
+
+
+def test_the_heads_of_a_pre_norm_model_read_the_final_norm(pre_norm):
+    states = client().trace(pre_norm, TEXT, parts=("hidden_states",)).hidden_states
+    weights, token = weights_of(pre_norm), 3
+    # The last norm, by hand, of the first token and of the one that is followed.
+    centred = states[-1] - states[-1].mean(axis=-1, keepdims=True)
+    deviation = np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + EPSILON)
+    normed = centred / deviation * weights["weight"] + weights["bias"]
+    for step, place, row in (
+        ("final_norm", token, -1),
+        ("pooler_dense", 0, 0),
+        ("mlm_transform", token, 0),
+    ):
+        app = open_page(
+            model=pre_norm,
+            layers_text=TEXT,
+            layers_token=str(token + 1),
+            layers_step=step,
+            layers_panel="orders",
+        )
+        assert step_now(app) == step
+        np.testing.assert_allclose(strip(app)[row], normed[place], atol=1e-5)
+        token_name = f"at token {place + 1} "
+        assert token_name in said(app)
+
+
+EPSILON = 1e-4  # of `hf_tiny`
+
+
+def weights_of(model: str) -> dict[str, np.ndarray]:
+    from safetensors.numpy import load_file
+
+    found = load_file(f"{model}/model.safetensors")
+    return {part: found[f"bert.final_norm.{part}"] for part in ("weight", "bias")}
+
+
+@pytest.mark.parametrize(
+    ("lost", "last"),
+    [
+        (("cls.seq_relationship", "bert.pooler"), "mlm_probs"),
+        (("cls.predictions",), "nsp_probs"),
+        (("cls.", "bert.pooler"), "layer_2/output_norm"),
+    ],
+)
+def test_a_model_with_fewer_heads_is_walked_to_its_end(tmp_path, lost, last):
+    kept = {k: v for k, v in weights_of_hf().items() if not k.startswith(lost)}
+    model = str(hf_copy(tmp_path, kept))
+    steps = steps_of(model, TEXT)
+    assert steps[-1].name == last
+    app = open_page(
+        model=model,
+        layers_text=TEXT,
+        layers_step=steps[-8].name,
+        layers_panel="orders",
+    )
+    for step in steps[-7:]:
+        app.button(key="layers_next").click().run()
+        assert not app.exception
+        assert not app.error
+        assert step_now(app) == step.name
+        assert specs(app)
+    assert app.button(key="layers_next").disabled
+    assert any(f"Step {len(steps)} of {len(steps)}" in p.text for p in app.progress)
