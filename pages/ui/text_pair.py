@@ -88,7 +88,9 @@ class TextBoxes:
 
     def _find_room(self) -> dict[str, bool]:
         """Whether a link holds each text. Call it before the boxes are drawn."""
-        state, held, has_room = st.session_state, {}, {}
+        state = st.session_state
+        held: dict[str, str] = {}
+        has_room: dict[str, bool] = {}
         for name in ("text", "pair"):
             key = f"{self.page}_{name}"
             text = state.get(key) or ""
