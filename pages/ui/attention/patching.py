@@ -35,15 +35,7 @@ def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
         watched: the answer to watch.
     """
     st.markdown(t("attention.patch_intro", word=watched.name))
-    typed = type_linked(
-        st.text_input,
-        t("attention.patch_other"),
-        "",
-        key=_OTHER,
-        max_chars=MOST_CHARACTERS,
-        help=t("attention.patch_other_help"),
-    )
-    other = normalise_masks(typed)[0].strip()
+    other = _type_other()
     with shown_to_user():
         contrast = choose_contrast(model, texts, watched)
         if not other:
@@ -77,6 +69,18 @@ def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
             )
 
 
+def _type_other() -> str:
+    typed = type_linked(
+        st.text_input,
+        t("attention.patch_other"),
+        "",
+        key=_OTHER,
+        max_chars=MOST_CHARACTERS,
+        help=t("attention.patch_other_help"),
+    )
+    return normalise_masks(typed)[0].strip()
+
+
 def _warn_of_lost_mask(model: str, other: Texts, target: Target) -> None:
     """Says so if the answer is watched at a token of the other text that is no mask."""
     read = tokenize(model, other.text, other.pair, cut=True)
@@ -98,19 +102,7 @@ def _show(result: PatchingMap, watched: Watched, contrast: Watched | None) -> No
         )
     ]
     rows = [plain("attention.input_row"), *map(str, range(1, len(recovered)))]
-    # A changed token's embedding, and the last state of the token that is read, bring
-    # everything back by themselves: what is to be found lies between.
-    between = recovered[1:-1]
-    share, said = 1.0, t("attention.patch_none_between")
-    if between.size:
-        layer, token = np.unravel_index(np.argmax(between), between.shape)
-        share = float(between[layer, token])
-        said = t(
-            "attention.patch_best",
-            row=rows[int(layer) + 1],
-            token=tokens[int(token)],
-            share=share,
-        )
+    share, best = _strongest_between(recovered, rows, tokens)
     show_figure(
         value_map_figure(
             recovered,
@@ -123,7 +115,7 @@ def _show(result: PatchingMap, watched: Watched, contrast: Watched | None) -> No
             digits=3,
         ),
         name="attention_patch",
-        description=_described(result, watched, contrast, Markdown(said)),
+        description=_described(result, watched, contrast, best),
         columns={
             plain("attention.after_layer"): [row for row in rows for _ in tokens],
             plain("attention.token"): [token for _ in rows for token in tokens],
@@ -132,6 +124,23 @@ def _show(result: PatchingMap, watched: Watched, contrast: Watched | None) -> No
     )
     if share < _SMALLEST_SHARE:
         st.caption(t("attention.patch_spread"))
+
+
+def _strongest_between(
+    recovered: np.ndarray, rows: list[str], tokens: list[str]
+) -> tuple[float, Markdown]:
+    """What the best state brings back, and the sentence about it.
+
+    A changed token's embedding, and the last state of the token that is read, bring
+    everything back by themselves: what is to be found lies between.
+    """
+    between = recovered[1:-1]
+    if not between.size:
+        return 1.0, Markdown(t("attention.patch_none_between"))
+    layer, token = np.unravel_index(np.argmax(between), between.shape)
+    share, row = float(between[layer, token]), rows[int(layer) + 1]
+    said = t("attention.patch_best", row=row, token=tokens[int(token)], share=share)
+    return share, Markdown(said)
 
 
 def _described(
