@@ -164,6 +164,7 @@ def patch_hidden_states(
     minus: int | None = None,
     clean_pair: str | None = None,
     corrupted_pair: str | None = None,
+    cut: bool = False,
 ) -> PatchingMap:
     """Puts each hidden state of one text into another, one at a time."""
     from bertviz_core.experiments import patching
@@ -176,6 +177,7 @@ def patch_hidden_states(
         minus,
         clean_pair,
         corrupted_pair,
+        cut,
         progress,
     )
 

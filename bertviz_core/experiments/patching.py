@@ -25,6 +25,7 @@ def patch_hidden_states(
     minus: int | None = None,
     clean_pair: str | None = None,
     corrupted_pair: str | None = None,
+    cut: bool = False,
     progress: Progress | None = None,
 ) -> PatchingMap:
     """Replaces each hidden state of one text by the other's, one at a time.
@@ -39,6 +40,7 @@ def patch_hidden_states(
             its logit where the head has one output.
         clean_pair: the second text beside `clean`.
         corrupted_pair: the second text beside `corrupted`.
+        cut: leaves out what is beyond the last position, of both.
         progress: told the share done and "layers"; may raise to stop.
 
     Raises:
@@ -51,12 +53,13 @@ def patch_hidden_states(
         Meng et al. 2022 (arXiv:2202.05262), section 2.1, "causal tracing";
         Wang et al. 2022 (arXiv:2211.00593) for the difference of two logits.
     """
-    source = ask(explorer, clean, target, clean_pair)
-    place = ask(explorer, corrupted, target, corrupted_pair)
+    source = ask(explorer, clean, target, clean_pair, cut)
+    place = ask(explorer, corrupted, target, corrupted_pair, cut)
     if minus is not None:
         if minus == target.index:
             raise ValueError("`minus` must be another answer than the target.")
-        ask(explorer, clean, Target(target.head, minus, target.position), clean_pair)
+        against = Target(target.head, minus, target.position)
+        ask(explorer, clean, against, clean_pair, cut)
     _require_same_length(source, place)
     taken, clean_logits = _run(source)
     states, corrupted_logits = _run(place)

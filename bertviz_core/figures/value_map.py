@@ -39,6 +39,7 @@ def value_map_figure(
     is_signed: bool,
     digits: int = 4,
     is_paired: bool = False,
+    marks: Sequence[Sequence[str]] | None = None,
 ) -> go.Figure:
     """Draws a map.
 
@@ -54,6 +55,7 @@ def value_map_figure(
         is_paired: rows and columns are the same things, and the values of each pair
             stand twice. Up to `_MOST_PAIRED` of them, every cell says its number;
             beyond, the strongest pairs do, once, and no thing with itself.
+        marks: R times C signs to stand in the cells in place of numbers.
 
     Raises:
         ValueError: labels and values do not fit each other.
@@ -71,7 +73,7 @@ def value_map_figure(
         "z": [[None if np.isnan(v) else float(v) for v in row] for row in values],
         "x": list(range(len(columns))),
         "y": list(range(len(rows))),
-        "text": _written(values, digits, is_paired),
+        "text": _written(values, digits, is_paired) if marks is None else marks,
         "texttemplate": "%{text}",
         "xgap": 1,
         "ygap": 1,

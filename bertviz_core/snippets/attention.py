@@ -158,7 +158,7 @@ from bertviz_core.experiments.patching import patch_hidden_states
 explorer = Explorer.open({model})
 target = Target({kind}, {index}, {position})
 found = patch_hidden_states(
-    explorer, {text}, {other}, target, {minus}, {pair}, {pair}
+    explorer, {text}, {other}, target, {minus}, {pair}, {pair}, cut=True
 )
 print(found.clean_score, found.corrupted_score)
 print(found.recovered)

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import streamlit as st
 
 from bertviz_core.mask_text import normalise_masks
+from pages.ui.address import fits_address
 from pages.ui.language import t
+from pages.ui.markdown import Markdown
 
 MOST_CHARACTERS = 4000
+_HAS_ROOM = "_has_room"
 Example = tuple[str, str]
 
 
@@ -61,6 +64,7 @@ class TextBoxes:
             What the boxes hold; the text may be empty.
         """
         columns = st.columns(2)
+        has_room = self._find_room()
         defaults = {"text": self.examples[language][0][0], "pair": ""}
         typed = [
             column.text_area(
@@ -70,14 +74,35 @@ class TextBoxes:
                 height=80,
                 max_chars=MOST_CHARACTERS,
                 help=t(f"{self.page}.{name}_help"),
-                bind="query-params",
+                bind="query-params" if has_room[name] else None,
                 persist_state="session",
             )
             for column, (name, default) in zip(columns, defaults.items(), strict=True)
         ]
+        for name in (name for name, fits in has_room.items() if not fits):
+            label = Markdown(t(f"{self.page}.{name}"))
+            st.caption(t("masked_panels.not_in_address", label=label))
         self._offer_examples(language)
         text, pair = (normalise_masks(one or "")[0] for one in typed)
         return Texts(text, pair.strip() or None)
+
+    def _find_room(self) -> dict[str, bool]:
+        """Whether a link holds each text. Call it before the boxes are drawn."""
+        state = st.session_state
+        held: dict[str, str] = {}
+        has_room: dict[str, bool] = {}
+        for name in ("text", "pair"):
+            key = f"{self.page}_{name}"
+            text = state.get(key) or ""
+            has_room[name] = fits_address(text, held)
+            if has_room[name]:
+                held[key] = text
+                if not state.get(key + _HAS_ROOM, True):
+                    # A text that was typed while the box was not bound is not in the
+                    # address yet.
+                    state[key] = text
+            state[key + _HAS_ROOM] = has_room[name]
+        return has_room
 
     def _offer_examples(self, language: str) -> None:
         labels = [" · ".join(filter(None, pair)) for pair in self.examples[language]]

@@ -46,7 +46,7 @@ with shown_to_user(), model_at_work():
     shown = show_pictures(model, texts, tokenized, view)
 if shown is not None:
     show_view_code(model, texts, view)
-follow_lock(None if shown is None else shown.places)
+follow_lock(tokenized)
 
 st.header(t("attention.questions_title"), anchor=False)
 with shown_to_user():

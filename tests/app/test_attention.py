@@ -165,6 +165,8 @@ def test_a_sparse_pattern_shows_its_edges():
     size = len(edges)
     expected = np.abs(np.subtract.outer(range(size), range(size))) <= 1
     np.testing.assert_array_equal(edges.astype(bool), expected)
+    (drawn,) = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
+    np.testing.assert_array_equal(np.array(drawn["text"]) == "•", expected)
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,16 @@ from bertviz_core.figures.attention_svg import heatmap_svg
 from bertviz_core.figures.attention_thumbnails import grid_thumbnails
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.figures.svg import escaped
+from bertviz_core.trace import ModelEntry
 from pages.ui.attention import pictures
 from pages.ui.attention.controls import CANVAS, METHODS, View
 from pages.ui.attention.downloads import every_head
 from pages.ui.engine import client
 from pages.ui.markdown import spoken
 from pages.ui.text_pair import Texts
-from tests.app.test_attention import TEXT, open_page
+from tests.app.test_attention import ROOT, TEXT, open_page
 from tests.app.test_attention_questions import opened
+from tests.core.checkpoint_copies import HF
 
 CAT = 6  # [CLS] the dog chase ##d the cat
 
@@ -164,6 +166,73 @@ def test_the_head_in_the_frame_can_be_chosen_while_many_are_shown(drawn):
     drawn.choose(app, chosenAt=2000, to=CAT, turn=3)
     assert app.selectbox(key="attention_method").value == "head"
     assert drawn.last.to_token == CAT
+
+
+@pytest.mark.parametrize("change", [{"to": CAT}, {"scale": "log"}, {"threshold": 0.2}])
+def test_what_is_put_together_stays_while_the_pictures_are_used(drawn, change):
+    app = open_page(attention_method="rollout", attention_layer="3")
+    drawn.choose(app, layer=2, **change)
+    assert app.selectbox(key="attention_method").value == "rollout"
+    assert app.selectbox(key="attention_layer").value == 3
+    assert drawn.last.layer == 2
+
+
+def test_a_model_with_fewer_layers_keeps_what_is_put_together(drawn):
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    app.query_params["lang"] = "English"
+    tiny = ModelEntry(str(HF), "tiny", "upload")
+    app.session_state["uploaded_models"] = (tiny,)
+    app.switch_page("pages/views/attention.py").run()
+    drawn.choose(app, layer=5, head=7, chosenAt=1000)
+    assert (drawn.last.layer, drawn.last.head) == (5, 7)
+    app.selectbox(key="attention_method").set_value("mean").run()
+    app.selectbox(key="model").set_value(str(HF)).run()
+    # The canvas still holds the head of the larger model.
+    drawn.choose(app, layer=5, head=7, chosenAt=1000, to=1, turn=2)
+    assert app.selectbox(key="attention_method").value == "mean"
+    assert app.selectbox(key="attention_layer").value == 1
+
+
+@pytest.mark.parametrize(("looks", "seen"), [("first", "second"), ("second", "both")])
+def test_the_text_that_looks_and_the_text_that_is_looked_at(drawn, looks, seen):
+    first, second = "She took the book to the library.", "It was old."
+    open_page(
+        attention_text=first,
+        attention_pair=second,
+        attention_from_segment=looks,
+        attention_to_segment=seen,
+    )
+    tokenized = client().tokenize(DEFAULT_MODEL, first, second)
+    segments = tokenized.token_type_ids
+    of = {"first": segments == 0, "second": segments == 1, "both": segments >= 0}
+    whole = client().attention_matrix(DEFAULT_MODEL, first, "head", 0, 0, second)
+    expected = np.where(np.outer(of[looks], of[seen]), whole, 0)
+    np.testing.assert_allclose(drawn.last.matrix, expected, atol=1e-7)
+    assert expected.any()
+    assert (expected == 0).any()
+
+
+def test_weights_below_a_threshold_are_left_out(drawn):
+    whole = client().attention_matrix(DEFAULT_MODEL, TEXT, "head", 0, 0, cut=True)
+    app = open_page(attention_cut_off="weight")
+    app.slider(key="attention_least_weight").set_value(0.1).run()
+    expected = np.where(whole >= 0.1, whole, 0)
+    assert 0 < np.count_nonzero(expected) < whole.size
+    np.testing.assert_allclose(drawn.last.matrix, expected, atol=1e-7)
+
+
+def test_the_largest_weights_of_a_row_stay_until_they_reach_a_share(drawn):
+    whole = client().attention_matrix(DEFAULT_MODEL, TEXT, "head", 0, 0, cut=True)
+    app = open_page(attention_cut_off="mass")
+    app.slider(key="attention_mass").set_value(0.6).run()
+    expected = np.zeros_like(whole)
+    for row, kept in zip(whole, expected, strict=True):
+        for column in np.argsort(-row):
+            kept[column] = row[column]
+            if kept.sum() >= 0.6:
+                break
+    assert np.count_nonzero(expected) < whole.size
+    np.testing.assert_allclose(drawn.last.matrix, expected, atol=1e-7)
 
 
 def test_what_is_saved_is_drawn_as_on_the_screen(drawn):

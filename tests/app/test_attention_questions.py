@@ -17,14 +17,26 @@ from bertviz_core.analysis.head_profiles import BROAD_THRESHOLD, NamedHead
 from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.attention_results import CorpusProfile
-from bertviz_core.experiments.cause_results import SparsePattern, Switches, Target
+from bertviz_core.experiments.cause_results import (
+    PatchingMap,
+    SparsePattern,
+    Switches,
+    Target,
+)
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry
+from pages.ui.attention.pictures import key_of
 from pages.ui.engine import client
 from tests.app.chinese_model import write_chinese_model
 from tests.app.test_attention import ROOT, TEXT, maps, said
 from tests.app.waiting import let_jobs_end
-from tests.core.checkpoint_copies import HF, number_copy
+from tests.core.checkpoint_copies import (
+    HF,
+    hf_copy,
+    number_copy,
+    weights_of_hf,
+    without_part,
+)
 from tests.core.engine_waiting import ended
 
 DEADLINE_SECONDS = 60.0
@@ -121,8 +133,9 @@ def test_every_name_is_in_the_table_and_the_rules_are_stated(monkeypatch):
 
 def locked(token: int, other: int | None) -> dict[str, object]:
     """A session in which a cell, or a row, of the pictures is locked."""
-    chosen = {"layer": 0, "head": 0, "from": token, "to": other, "turn": 1}
-    return {"attention_canvas": {"selection": chosen}}
+    text_key = key_of(client().tokenize(DEFAULT_MODEL, TEXT))
+    chosen = {"from": token, "to": other, "turn": 1, "text": text_key}
+    return {"attention_canvas": {"selection": {"layer": 0, "head": 0, **chosen}}}
 
 
 def pair_of(app: AppTest) -> tuple[str, str]:
@@ -143,6 +156,21 @@ def test_a_locked_cell_is_the_pair_that_is_asked_about(panel):
 def test_a_locked_word_of_a_picture_without_signs_is_found_in_the_text():
     app = ask("arithmetic", locked(3, None), attention_hide_special="true")
     assert pair_of(app)[0] == "3"
+
+
+def test_a_lock_of_another_text_moves_no_box():
+    text = "The old man saw a young bird on the roof."
+    last = client().tokenize(DEFAULT_MODEL, text).num_tokens - 1
+    app = ask("arithmetic", locked(6, 5), attention_text=text)
+    assert pair_of(app) == ("1", str(last))
+
+
+def test_hiding_signs_and_showing_them_again_moves_no_box():
+    app = ask("arithmetic", locked(6, 0))
+    app.selectbox(key="attention_to").set_value("2").run()
+    for is_hidden in (True, False):
+        app.toggle(key="attention_hide_special").set_value(is_hidden).run()
+        assert pair_of(app) == ("6", "2")
 
 
 def test_a_link_brings_the_pair_back():
@@ -341,6 +369,102 @@ def test_patching_shows_what_each_state_brings_back(contrast):
     np.testing.assert_allclose(shown, expected.recovered, atol=1e-6)
     assert f"{expected.clean_score:.3f} in your text" in said(app)
     assert ("minus logit of italy" in said(app)) == bool(contrast)
+
+
+def patched(model: str, clean: str, corrupted: str) -> tuple[AppTest, PatchingMap]:
+    """The page and the engine, both asked for the likeliest word at the mask."""
+    app = ask("patch", model=model, attention_text=clean, attention_other=corrupted)
+    app.button(key="job_attention_patch_start").click().run()
+    predictions = client().predict_masks(model, clean, cut=True)
+    best, position = int(predictions.logits[0].argmax()), predictions.positions[0]
+    job = client().start(
+        "patch_hidden_states",
+        model=model,
+        clean=clean,
+        corrupted=corrupted,
+        target=Target("mlm", best, int(position)),
+        cut=True,
+    )
+    return finished(app), ended(client(), job).result
+
+
+def test_the_state_that_is_pointed_out_lies_between_input_and_last_layer():
+    app, found = patched(DEFAULT_MODEL, CLEAN, CORRUPTED)
+    assert found.recovered[0].max() == pytest.approx(1), "the changed word by itself"
+    between = found.recovered[1:-1]
+    layer, token = np.unravel_index(between.argmax(), between.shape)
+    words = found.corrupted.tokens[token], found.clean.tokens[token]
+    name = words[0] if words[0] == words[1] else " ← ".join(words)
+    best = f"{name} after layer {layer + 1} brings back {between.max():.0%}"
+    assert best in said(app)
+
+
+def test_a_model_of_one_layer_has_no_state_between(tmp_path):
+    weights = without_part(
+        weights_of_hf(), "bert.encoder.layer.1.", "bert.encoder.layer.2."
+    )
+    model = str(hf_copy(tmp_path, weights, {"num_hidden_layers": 1}))
+    app, found = patched(model, "a [MASK] b", "c [MASK] b")
+    np.testing.assert_allclose(maps(app)[0], found.recovered, atol=1e-6)
+    assert "no state between the input and the last layer" in said(app)
+    assert "brings back" not in said(app)
+
+
+def test_long_texts_are_cut_before_states_are_moved():
+    rest = " b" * 20
+    app, found = patched(str(HF), f"a [MASK]{rest}", f"c [MASK]{rest}")
+    assert found.clean.was_cut
+    np.testing.assert_allclose(maps(app)[0], found.recovered, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("other", "is_warned"),
+    [("Rome is the capital of Italy.", True), (CORRUPTED, False)],
+)
+def test_a_place_that_is_no_mask_in_the_other_text_is_said(other, is_warned):
+    app = ask("patch", attention_text=CLEAN, attention_other=other)
+    assert ("italy stands where your text has" in said(app)) == is_warned
+
+
+@pytest.mark.parametrize(
+    ("sign", "sentence"), [(-1, "needs what you"), (1, "held this answer back")]
+)
+def test_the_sentence_says_what_the_parts_did_to_the_answer(sign, sentence):
+    words = client().vocabulary(DEFAULT_MODEL)
+    predictions = client().predict_masks(DEFAULT_MODEL, TEXT)
+    best = np.argsort(-predictions.logits[0])[:5].tolist()
+    position = int(predictions.positions[0])
+    moved = {}
+    for index in best:
+        for layer in range(6):
+            heads = tuple((layer, head) for head in range(8))
+            found = client().switch_off(
+                DEFAULT_MODEL, TEXT, Target("mlm", index, position), Switches(heads)
+            )
+            moved[index, layer] = found.delta_probability
+    index, layer = max(moved, key=lambda place: sign * moved[place])
+    change = moved[index, layer]
+    assert sign * change > 0.005, "nothing to see"
+    app = ask(
+        "switch",
+        attention_word=words[index],
+        attention_off_heads=[f"{layer + 1}·{head + 1}" for head in range(8)],
+    )
+    (said_so,) = [c.value for c in app.caption if "The probability" in c.value]
+    assert sentence in said_so
+    assert f"by {abs(100 * change):.2f} percentage points" in said_so
+
+
+@pytest.mark.parametrize(
+    ("where", "sentence"), [("here", "on this text"), ("corpus", "on these sentences")]
+)
+def test_what_no_head_passes_is_named(monkeypatch, where, sentence):
+    monkeypatch.setattr(CorpusProfile, "names", lambda self: ())
+    app = ask("profile", attention_profile_where=where)
+    if where == "corpus":
+        app.button(key="job_attention_profile_start").click().run()
+        finished(app)
+    assert f"No head passes a threshold {sentence}" in said(app)
 
 
 def test_a_link_brings_the_watched_answer_back():

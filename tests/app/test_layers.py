@@ -17,6 +17,7 @@ from bertviz_core.experiments.cause_results import Switches, Target
 from bertviz_core.experiments.step_table import OPERATIONS
 from bertviz_core.figures.layer_diagram import DiagramWords, layer_diagram
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.trace import ModelEntry
 from pages.ui.engine import client
 from pages.ui.language import text as said_in
 from pages.ui.layers import residual, texts
@@ -24,7 +25,7 @@ from pages.ui.layers.panels import PANELS
 from pages.ui.layers.terms import TERMS
 from pages.ui.layers.texts import EXAMPLES
 from tests.app.waiting import run_to_the_end
-from tests.core.checkpoint_copies import hf_copy, number_copy, weights_of_hf
+from tests.core.checkpoint_copies import HF, hf_copy, number_copy, weights_of_hf
 from tests.core.engine_waiting import ended
 
 ROOT = Path(__file__).parents[2]
@@ -360,6 +361,37 @@ def test_a_link_keeps_the_watched_word_and_epsilon():
         assert link_of(app, key) == "0.1"
         app.get_by_key(key).set_value("1").run()
         assert link_of(app, key) == "1"
+
+
+def test_an_untouched_word_follows_the_token():
+    def likeliest(token: int) -> str:
+        found = client().part_numbers(DEFAULT_MODEL, TEXT, "heads", token)
+        return client().vocabulary(DEFAULT_MODEL)[int(found.of("mlm_logits").argmax())]
+
+    app = open_page(layers_panel="neurons")
+    assert app.get_by_key("layers_word").value == likeliest(MASK)
+    app.get_by_key("layers_token").set_value("3").run()
+    assert likeliest(2) != likeliest(MASK)
+    assert app.get_by_key("layers_word").value == likeliest(2)
+    assert link_of(app, "layers_word") == ""
+    chosen = app.get_by_key("layers_word").options[5]
+    app.get_by_key("layers_word").set_value(chosen).run()
+    app.get_by_key("layers_token").set_value("4").run()
+    assert app.get_by_key("layers_word").value == chosen != likeliest(3)
+
+
+def test_an_untouched_epsilon_is_that_of_the_model():
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    link = {"lang": "English", "layers_panel": "by_hand", "layers_by_hand": "real"}
+    for name, value in link.items():
+        app.query_params[name] = value
+    app.session_state["uploaded_models"] = (ModelEntry(str(HF), "tiny", "upload"),)
+    app.switch_page(PAGE).run()
+    assert app.get_by_key("layers_epsilon_real").value == "1e-12"
+    app.selectbox(key="model").set_value(str(HF)).run()
+    own = client().describe_model(str(HF)).config["layer_norm_eps"]
+    assert float(app.get_by_key("layers_epsilon_real").value) == own != 1e-12
+    assert link_of(app, "layers_epsilon_real") == ""
 
 
 def classifier_copy(folder: Path) -> str:

@@ -70,7 +70,7 @@ def test_no_cell_of_a_prediction_file_is_a_formula_and_numbers_stay():
 def test_numbers_are_written_as_numbers():
     cells = np.array([["a"], ["b"]], object)
     data = written(("t",), cells, ("price",), np.array([[-2.5], [1e6]]), True)
-    assert data == [["t", "predicted"], ["a", "-2.5"], ["b", "1e+06"]]
+    assert data == [["t", "predicted"], ["a", "-2.5"], ["b", "1000000"]]
 
 
 def test_a_row_without_a_prediction_has_empty_cells():

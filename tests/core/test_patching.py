@@ -162,3 +162,14 @@ def test_a_contrast_that_cannot_be_is_refused(minus):
 def test_an_absent_head_is_refused():
     with pytest.raises(CheckpointError, match="has no MLM head"):
         patch_hidden_states(explorer_named("headless"), TEXT, CORRUPTED, WORD)
+
+
+def test_long_texts_are_cut_where_it_is_asked_for():
+    explorer = explorer_named("post-norm")
+    limit = explorer.config.max_position_embeddings
+    clean, corrupted = (f"{text} " + "cat " * limit for text in (TEXT, CORRUPTED))
+    with pytest.raises(TextError, match=str(limit)):
+        patch_hidden_states(explorer, clean, corrupted, WORD)
+    found = patch_hidden_states(explorer, clean, corrupted, WORD, cut=True)
+    assert found.recovered.shape == (LAYERS + 1, limit)
+    assert found.clean_score != found.corrupted_score

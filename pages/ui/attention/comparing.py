@@ -27,12 +27,12 @@ from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
+from pages.ui.linked import type_linked
 from pages.ui.models import known_models
-from pages.ui.text_pair import Texts
+from pages.ui.text_pair import MOST_CHARACTERS, Texts
 
 _WITH = ("sentence", "model")
 _MOST_SHOWN = 64  # words on a side of the picture
-_MOST_CHARACTERS = 1000
 
 
 @dataclass(frozen=True)
@@ -84,19 +84,19 @@ def explore_differences(
 def _other_text(model: str) -> tuple[str, Texts] | None:
     boxes = st.columns(2)
     typed = [
-        box.text_input(
+        type_linked(
+            box.text_input,
             t(f"attention.{label}"),
+            "",
             key=key,
-            max_chars=_MOST_CHARACTERS,
-            bind="query-params",
-            persist_state="session",
+            max_chars=MOST_CHARACTERS,
         )
         for box, label, key in (
             (boxes[0], "other_sentence", "attention_compared_text"),
             (boxes[1], "other_pair", "attention_compared_pair"),
         )
     ]
-    text, pair = (normalise_masks(one or "")[0].strip() for one in typed)
+    text, pair = (normalise_masks(one)[0].strip() for one in typed)
     if not text:
         st.info(t("attention.compare_empty"), icon=":material/edit:")
         return None
@@ -108,10 +108,13 @@ def _other_model(model: str, texts: Texts) -> tuple[str, Texts] | None:
     if not others:
         st.info(t("attention.no_other_model"), icon=":material/deployed_code:")
         return None
-    chosen = st.selectbox(
-        t("attention.other_model"), others, key="attention_compared_model"
+    chosen = choose_linked(
+        st.selectbox,
+        t("attention.other_model"),
+        others,
+        key="attention_compared_model",
     )
-    return (chosen, texts) if chosen else None
+    return chosen, texts
 
 
 def _show_heads(first: _Side, second: _Side) -> None:

@@ -9,12 +9,7 @@ import streamlit as st
 from bertviz_core.analysis.shown_attention import AttentionOptions
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
-from pages.ui.attention.canvas import (
-    Selection,
-    current_selection,
-    head_was_chosen,
-    select,
-)
+from pages.ui.attention.canvas import current_selection, head_was_chosen, select
 from pages.ui.language import plain, t
 
 CANVAS = "attention_canvas"
@@ -34,8 +29,7 @@ METHODS = {
     "norms": (True, False),
     "value_zeroing": (True, False),
 }
-# The selection of the pictures that the widgets already show.
-_SEEN = "attention_seen"
+# The choice of a head in the pictures that the widgets have followed already.
 _SEEN_CHOICE = "attention_seen_choice"
 _WALL, _WALL_HEIGHT = 64, 240  # buttons; more get a box that scrolls, in pixels
 _SEGMENTS = {"both": None, "first": 0, "second": 1}
@@ -154,10 +148,8 @@ def select_head(layer: int, head: int) -> None:
 def _lead_pictures() -> None:
     """The widgets changed: the pictures follow, and keep their locked token."""
     layer, head = st.session_state[LAYER] - 1, st.session_state[HEAD] - 1
-    before: Selection = st.session_state.get(_SEEN) or Selection()
-    chosen = replace(before, layer=layer, head=head)
-    select(CANVAS, chosen)
-    st.session_state[_SEEN] = chosen
+    before = current_selection(CANVAS, 1, 1, MOST_TOKENS)
+    select(CANVAS, replace(before, layer=layer, head=head))
 
 
 def _follow_pictures(num_layers: int, num_heads: int) -> None:
@@ -165,17 +157,14 @@ def _follow_pictures(num_layers: int, num_heads: int) -> None:
     for key, size in ((LAYER, num_layers), (HEAD, num_heads)):
         if st.session_state.get(key, 1) > size:  # of a larger model
             st.session_state[key] = 1
-    if CANVAS not in st.session_state:
-        return
-    now = current_selection(CANVAS, num_layers, num_heads, MOST_TOKENS)
-    before: Selection = st.session_state.get(_SEEN) or Selection()
+    # A lock or a new scale comes with the head in the frame, which nobody chose.
     chosen_at = head_was_chosen(CANVAS)
-    is_chosen = chosen_at and chosen_at != st.session_state.get(_SEEN_CHOICE)
-    if is_chosen or (now.layer, now.head) != (before.layer, before.head):
-        st.session_state[LAYER] = now.layer + 1
-        st.session_state[HEAD] = now.head + 1
-        st.session_state[_METHOD] = "head"
-    st.session_state[_SEEN] = now
+    if not chosen_at or chosen_at == st.session_state.get(_SEEN_CHOICE):
+        return
+    now = current_selection(CANVAS, num_layers, num_heads)
+    st.session_state[LAYER] = now.layer + 1
+    st.session_state[HEAD] = now.head + 1
+    st.session_state[_METHOD] = "head"
     st.session_state[_SEEN_CHOICE] = chosen_at
 
 

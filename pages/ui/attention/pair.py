@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from bertviz_core.analysis.shown_attention import Places
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.attention.canvas import Selection, current_selection
-from pages.ui.attention.controls import CANVAS, MOST_TOKENS
+from pages.ui.attention.controls import CANVAS
+from pages.ui.attention.pictures import key_of
 from pages.ui.language import t
 
 FROM, TO = "attention_from", "attention_to"
@@ -20,18 +20,18 @@ FROM, TO = "attention_from", "attention_to"
 _SEEN = "attention_pair_seen"
 
 
-def follow_lock(places: Places | None) -> None:
+def follow_lock(tokenized: TokenizedText) -> None:
     """Another cell was locked in the pictures: the boxes follow. Call it before them.
 
+    Filters that hide a locked token, and show it again, lock nothing.
+
     Args:
-        places: what the rows and columns of the pictures stand for; `None` where
-            there is no picture.
+        tokenized: the text of the pictures.
     """
-    if places is None or CANVAS not in st.session_state:
-        return
     # Layer and head are read elsewhere; here the tokens alone.
-    locked: Selection = current_selection(CANVAS, 1, 1, MOST_TOKENS)
-    now = (_token(places, locked.from_token), _token(places, locked.to_token))
+    size, text_key = tokenized.num_tokens, key_of(tokenized)
+    locked: Selection = current_selection(CANVAS, 1, 1, size, text_key)
+    now = (locked.from_token, locked.to_token)
     if now == st.session_state.get(_SEEN, (None, None)):
         return
     st.session_state[_SEEN] = now
@@ -70,9 +70,3 @@ def choose_pair(tokenized: TokenizedText, looks: str, seen: str) -> tuple[int, i
         )
         chosen.append(int(index))
     return chosen[0], chosen[1]
-
-
-def _token(places: Places, token: int | None) -> int | None:
-    """A locked token of the text, where the pictures show it."""
-    is_shown = token is not None and places.place_of(token) is not None
-    return token if is_shown else None

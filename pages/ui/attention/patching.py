@@ -5,17 +5,20 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from bertviz_core.experiments.cause_results import PatchingMap
+from bertviz_core.experiments.cause_results import PatchingMap, Target
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import attention as programs
+from pages.ui.answers import tokenize
 from pages.ui.attention.target import choose_contrast
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
-from pages.ui.text_pair import Texts
+from pages.ui.linked import type_linked
+from pages.ui.markdown import Markdown
+from pages.ui.text_pair import MOST_CHARACTERS, Texts
 from pages.ui.watched import Watched
 
 _OTHER = "attention_other"
@@ -32,20 +35,13 @@ def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
         watched: the answer to watch.
     """
     st.markdown(t("attention.patch_intro", word=watched.name))
-    other = st.text_input(
-        t("attention.patch_other"),
-        key=_OTHER,
-        max_chars=1000,
-        help=t("attention.patch_other_help"),
-        bind="query-params",
-        persist_state="session",
-    )
-    other = normalise_masks(other or "")[0].strip()
+    other = _type_other()
     with shown_to_user():
         contrast = choose_contrast(model, texts, watched)
         if not other:
             st.info(t("attention.patch_empty"), icon=":material/edit:")
             return
+        _warn_of_lost_mask(model, Texts(other, texts.pair), watched.target)
         result: PatchingMap | None = ask_job(
             "attention_patch",
             t("attention.patch_start"),
@@ -57,6 +53,7 @@ def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
             minus=None if contrast is None else contrast.target.index,
             clean_pair=texts.pair,
             corrupted_pair=texts.pair,
+            cut=True,
         )
         if result is not None:
             _show(result, watched, contrast)
@@ -72,6 +69,30 @@ def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
             )
 
 
+def _type_other() -> str:
+    typed = type_linked(
+        st.text_input,
+        t("attention.patch_other"),
+        "",
+        key=_OTHER,
+        max_chars=MOST_CHARACTERS,
+        help=t("attention.patch_other_help"),
+    )
+    return normalise_masks(typed)[0].strip()
+
+
+def _warn_of_lost_mask(model: str, other: Texts, target: Target) -> None:
+    """Says so if the answer is watched at a token of the other text that is no mask."""
+    read = tokenize(model, other.text, other.pair, cut=True)
+    if target.head != "mlm" or target.position >= read.num_tokens:
+        return
+    if target.position not in read.mask_positions:
+        st.warning(
+            t("attention.patch_no_mask", token=read.tokens[target.position]),
+            icon=":material/visibility:",
+        )
+
+
 def _show(result: PatchingMap, watched: Watched, contrast: Watched | None) -> None:
     recovered = result.recovered
     tokens = [
@@ -81,9 +102,7 @@ def _show(result: PatchingMap, watched: Watched, contrast: Watched | None) -> No
         )
     ]
     rows = [plain("attention.input_row"), *map(str, range(1, len(recovered)))]
-    best = np.unravel_index(np.argmax(recovered[:-1]), recovered[:-1].shape)
-    names = {"row": rows[int(best[0])], "token": tokens[int(best[1])]}
-    share = float(recovered[best])
+    share, best = _strongest_between(recovered, rows, tokens)
     show_figure(
         value_map_figure(
             recovered,
@@ -96,7 +115,7 @@ def _show(result: PatchingMap, watched: Watched, contrast: Watched | None) -> No
             digits=3,
         ),
         name="attention_patch",
-        description=_described(result, watched, contrast, share=share, **names),
+        description=_described(result, watched, contrast, best),
         columns={
             plain("attention.after_layer"): [row for row in rows for _ in tokens],
             plain("attention.token"): [token for _ in rows for token in tokens],
@@ -107,20 +126,37 @@ def _show(result: PatchingMap, watched: Watched, contrast: Watched | None) -> No
         st.caption(t("attention.patch_spread"))
 
 
+def _strongest_between(
+    recovered: np.ndarray, rows: list[str], tokens: list[str]
+) -> tuple[float, Markdown]:
+    """What the best state brings back, and the sentence about it.
+
+    A changed token's embedding, and the last state of the token that is read, bring
+    everything back by themselves: what is to be found lies between.
+    """
+    between = recovered[1:-1]
+    if not between.size:
+        return 1.0, Markdown(t("attention.patch_none_between"))
+    layer, token = np.unravel_index(np.argmax(between), between.shape)
+    share, row = float(between[layer, token]), rows[int(layer) + 1]
+    said = t("attention.patch_best", row=row, token=tokens[int(token)], share=share)
+    return share, Markdown(said)
+
+
 def _described(
     result: PatchingMap,
     watched: Watched,
     contrast: Watched | None,
-    **best: str | float,
+    best: Markdown,
 ) -> str:
     """Both scores, and the state that brings back most, in words."""
     scores = {"clean": result.clean_score, "corrupted": result.corrupted_score}
     if contrast is None:
-        return t("attention.patch_described", word=watched.name, **scores, **best)
+        return t("attention.patch_described", word=watched.name, best=best, **scores)
     return t(
         "attention.patch_described_contrast",
         word=watched.name,
         other=contrast.name,
+        best=best,
         **scores,
-        **best,
     )

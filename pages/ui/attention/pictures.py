@@ -74,7 +74,7 @@ def _picture(
     words = tuple(tokenized.word_ids.tolist())
     thumbnails = attention_thumbnails(model, texts, view.options, words)
     num_layers, num_heads = thumbnails.shape[:2]
-    places, text_key = shown.places, _key_of(tokenized)
+    places, text_key = shown.places, key_of(tokenized)
     chosen = current_selection(
         CANVAS, num_layers, num_heads, tokenized.num_tokens, text_key
     )
@@ -109,7 +109,10 @@ def _place_of(places: Places, token: int | None) -> int | None:
     return None if token is None else places.place_of(token)
 
 
-def _key_of(tokenized: TokenizedText) -> str:
-    """Another one for other tokens; short, for it travels with every choice."""
+def key_of(tokenized: TokenizedText) -> str:
+    """What tells a text from others in `canvas.Selection`.
+
+    Another one for other tokens; short, for it travels with every choice.
+    """
     read = repr((tokenized.tokens, tokenized.token_type_ids.tolist()))
     return hashlib.blake2s(read.encode(), digest_size=8).hexdigest()

@@ -78,7 +78,7 @@ def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
         if found is None:
             return
         measure = _show_measure(found.profile)
-        _show_names(found)
+        _show_names(found, where)
         _show_near(found, layer, head)
         _show_likeness(found)
         template, source = programs.PROFILE, {"text": texts.text, "pair": texts.pair}
@@ -116,11 +116,11 @@ def _show_measure(profile: HeadProfile) -> str:
     return name
 
 
-def _show_names(found: CorpusProfile) -> None:
+def _show_names(found: CorpusProfile, where: str) -> None:
     st.subheader(t("attention.names_title"), anchor=False)
     named = found.names()
     if not named:
-        st.info(t("attention.no_names"), icon=":material/label_off:")
+        st.info(t(f"attention.no_names_{where}"), icon=":material/label_off:")
         return
     st.dataframe(
         {

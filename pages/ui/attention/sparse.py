@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from bertviz_core.experiments.cause_results import SparsePattern, SparsePrediction
@@ -17,6 +18,7 @@ from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
 from pages.ui.watched import Watched
 
+_DOT = "•"  # an arrow that is left, for colour alone says nothing to some
 _MOST_DRAWN = 64  # tokens on a side of the pattern's picture
 
 
@@ -79,9 +81,10 @@ def _choose_pattern() -> SparsePattern:
 def _show_edges(result: SparsePrediction, tokenized: TokenizedText) -> None:
     names = list(tokenized.tokens)
     drawn = names[:_MOST_DRAWN]
+    edges = result.edges[:_MOST_DRAWN, :_MOST_DRAWN]
     show_figure(
         value_map_figure(
-            result.edges[:_MOST_DRAWN, :_MOST_DRAWN].astype(float),
+            edges.astype(float),
             drawn,
             drawn,
             title=plain("attention.may_look"),
@@ -89,6 +92,7 @@ def _show_edges(result: SparsePrediction, tokenized: TokenizedText) -> None:
             column_title=plain("attention.to_token"),
             is_signed=False,
             digits=0,
+            marks=np.where(edges, _DOT, "").tolist(),
         ),
         name="attention_sparse_edges",
         description=t("attention.edges_described", share=result.kept_share),

@@ -192,6 +192,9 @@ def _say_what_it_means(result: SwitchedPrediction, switches: Switches) -> None:
         st.caption(t("attention.number_moved", change=change))
         return
     smallest = 0.005  # half a point: nobody would see it in the bars
-    change = abs(result.delta_probability)
-    key = "small_change" if change < smallest else "large_change"
-    st.caption(t(f"attention.{key}", points=100 * change))
+    change = result.delta_probability
+    if abs(change) < smallest:
+        key = "small_change"
+    else:
+        key = "large_fall" if change < 0 else "large_rise"
+    st.caption(t(f"attention.{key}", points=100 * abs(change)))

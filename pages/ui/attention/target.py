@@ -7,15 +7,17 @@ import streamlit as st
 from bertviz_core.analysis.sampling import rank_order
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.trace import TokenizedText
-from pages.ui.address import choose_linked
+from pages.ui.address import choose_linked, choose_linked_or_none
 from pages.ui.answers import describe_model, predict_masks, vocabulary
 from pages.ui.language import plain, t
+from pages.ui.pieces import choose_piece, id_of
 from pages.ui.text_pair import Texts
 from pages.ui.watched import Watched
 
 _WHAT = "attention_target"
 _WORD = "attention_word"
 _CONTRAST = "attention_contrast"
+_OTHER_ANSWER = "attention_other_answer"  # of a head without a vocabulary
 _NUM_OFFERED = 50  # likeliest words in the list; any other may be typed
 _QUESTION = ":material/question_mark:"
 _IS_NEXT = 0  # google-research/bert, `create_pretraining_data.py`
@@ -69,40 +71,61 @@ def choose_contrast(model: str, texts: Texts, watched: Watched) -> Watched | Non
     names = _other_answers(model, texts, watched)
     if not names:
         return None
-    is_word = watched.target.head == "mlm"
+    if watched.target.head == "mlm":
+        index = _choose_other_word(model, tuple(names.values()), watched)
+    else:
+        chosen = choose_linked_or_none(
+            st.selectbox,
+            t("attention.contrast"),
+            [str(index) for index in names],
+            key=_OTHER_ANSWER,
+            format_func=lambda option: names[int(option)],
+            placeholder=t("attention.no_contrast"),
+            help=t("attention.contrast_help"),
+        )
+        index = None if chosen is None else int(chosen)
+    if index is None:
+        return None
+    other = Target(watched.target.head, index, watched.target.position)
+    return Watched(other, names.get(index) or vocabulary(model)[index])
+
+
+def _choose_other_word(
+    model: str, offered: tuple[str, ...], watched: Watched
+) -> int | None:
+    """Any word but the watched one, or none; says so where there is no such word."""
     chosen = st.selectbox(
         t("attention.contrast"),
-        tuple(names),
+        offered,
         index=None,
         key=_CONTRAST,
         bind="query-params",
         persist_state="session",
         placeholder=t("attention.no_contrast"),
-        accept_new_options=is_word,
+        accept_new_options=True,
         help=t("attention.contrast_help"),
     )
     if chosen is None:
         return None
-    index = _id_of(vocabulary(model), chosen) if is_word else names.get(chosen)
+    index = id_of(vocabulary(model), chosen)
     if index is None or index == watched.target.index:
         st.warning(t("attention.unknown_contrast", word=chosen), icon=_QUESTION)
         return None
-    other = Target(watched.target.head, index, watched.target.position)
-    return Watched(other, chosen)
+    return index
 
 
-def _other_answers(model: str, texts: Texts, watched: Watched) -> dict[str, int]:
-    """Index of each answer that is offered, by name."""
+def _other_answers(model: str, texts: Texts, watched: Watched) -> dict[int, str]:
+    """Name of each answer that is offered, by its index."""
     target = watched.target
     if target.head == "mlm":
         words = vocabulary(model)
-        found = {words[index]: index for index in _likely(model, texts, watched)}
+        found = {index: words[index] for index in _likely(model, texts, watched)}
     elif target.head == "nsp":
-        found = {plain("attention.is_next"): 0, plain("attention.is_random"): 1}
+        names = (plain("attention.is_next"), plain("attention.is_random"))
+        found = dict(enumerate(names))
     else:
-        labels = describe_model(model).labels
-        found = {label: index for index, label in enumerate(labels)}
-    return {name: index for name, index in found.items() if index != target.index}
+        found = dict(enumerate(describe_model(model).labels))
+    return {index: name for index, name in found.items() if index != target.index}
 
 
 def _choices(
@@ -138,28 +161,16 @@ def _choices(
 
 def _choose_word(model: str, texts: Texts, chosen: Watched) -> Watched:
     words = vocabulary(model)
-    likely = [words[index] for index in _likely(model, texts, chosen)]
-    typed = st.session_state.get(_WORD)
-    options = list(dict.fromkeys([*filter(None, [typed]), *likely]))
-    word = st.selectbox(
+    index = choose_piece(
         t("attention.target_word"),
-        options,
-        index=options.index(likely[0]),
+        words,
+        _likely(model, texts, chosen),
         key=_WORD,
-        bind="query-params",
-        persist_state="session",
-        accept_new_options=True,
         help=t("attention.target_word_help"),
+        unknown="attention.unknown_word",
     )
-    index = _id_of(words, word or likely[0])
-    if index is None:
-        st.warning(
-            t("attention.unknown_word", word=word or "", instead=likely[0]),
-            icon=_QUESTION,
-        )
-        word, index = likely[0], words.index(likely[0])
     target = Target("mlm", index, chosen.target.position)
-    return Watched(target, plain("attention.target_named", word=word or likely[0]))
+    return Watched(target, plain("attention.target_named", word=words[index]))
 
 
 def _likely(model: str, texts: Texts, watched: Watched) -> list[int]:
@@ -168,10 +179,3 @@ def _likely(model: str, texts: Texts, watched: Watched) -> list[int]:
     row = list(predictions.positions).index(watched.target.position)
     best: list[int] = rank_order(predictions.logits[row])[:_NUM_OFFERED].tolist()
     return best
-
-
-def _id_of(words: tuple[str, ...], word: str) -> int | None:
-    for spelling in (word, word.lower()):
-        if spelling in words:
-            return words.index(spelling)
-    return None

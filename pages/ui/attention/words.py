@@ -11,6 +11,7 @@ from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import TokenizedText
 from pages.ui.errors import shown_to_user
 from pages.ui.language import t
+from pages.ui.linked import type_linked
 from pages.ui.text_pair import MOST_CHARACTERS
 
 WORDS, PAIR_WORDS = "attention_words", "attention_pair_words"
@@ -32,16 +33,16 @@ def own_words(tokenized: TokenizedText) -> TokenizedText:
         return tokenized
     typed = dict.fromkeys(texts, "")
     for box, key in zip(st.columns(len(asked)), asked, strict=True):
-        words = box.text_input(
+        words = type_linked(
+            box.text_input,
             t("attention.words" if key == WORDS else "attention.pair_words"),
+            "",
             key=key,
             max_chars=2 * MOST_CHARACTERS,
             placeholder=t("attention.words_example"),
             help=t("attention.words_help"),
-            bind="query-params",
-            persist_state="session",
         )
-        typed[key] = normalise_masks(words or "")[0]
+        typed[key] = normalise_masks(words)[0]
     with shown_to_user(stop=False):
         return with_words(tokenized, typed[WORDS], typed[PAIR_WORDS])
     return tokenized

@@ -24,6 +24,7 @@ from pages.ui.export import show_figure
 from pages.ui.language import in_a_row, plain, t
 from pages.ui.layers.answers import layer_steps, norm_input
 from pages.ui.layers.wording import step_name
+from pages.ui.linked import choose_following
 from pages.ui.text_pair import Texts
 
 # Small enough to check on paper: mean 1, variance 4.5.
@@ -137,12 +138,13 @@ def _choose_change(source: str, own: float) -> tuple[float, float, float]:
         help=t("layers.scale_help"),
         bind="query-params",
     )
-    # What is usual here comes first: the default of a choice in the address.
+    # What is usual here comes first.
     epsilons = [own, *(value for value in _EPSILONS if value != own)]
-    epsilon = choose_linked(
+    epsilon = choose_following(
         boxes[2].selectbox,
         t("layers.epsilon"),
         [f"{value:g}" for value in epsilons],
+        f"{own:g}",
         key=f"layers_epsilon_{source}",
         help=t("layers.epsilon_help"),
     )

@@ -16,6 +16,7 @@ from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.layers.answers import part_numbers, switch_neurons_off
 from pages.ui.markdown import Markdown
+from pages.ui.pieces import choose_piece
 from pages.ui.text_pair import Texts
 from pages.ui.watched import Watched, show_numbers
 
@@ -127,22 +128,12 @@ def _choose_word(model: str, texts: Texts, token: int) -> Watched:
     logits = part_numbers(model, texts, "heads", token).of("mlm_logits")
     if logits is None:
         raise ValueError("A model with a masked-word head has its numbers.")
-    ids = [int(i) for i in rank_order(logits[: len(words)])[:_NUM_OFFERED]]
-    likely = [words[index] for index in ids]
-    typed = st.session_state.get(_WORD) or st.query_params.get(_WORD)
-    word = choose_linked(
-        st.selectbox,
+    index = choose_piece(
         t("layers.off_word"),
-        list(dict.fromkeys([*likely, *filter(None, [typed])])),
+        words,
+        rank_order(logits[: len(words)])[:_NUM_OFFERED].tolist(),
         key=_WORD,
-        accept_new_options=True,
         help=t("layers.off_word_help"),
+        unknown="layers.off_unknown",
     )
-    for spelling in (word, word.lower()):
-        if spelling in words:
-            return Watched(Target("mlm", words.index(spelling), token), spelling)
-    st.warning(
-        t("layers.off_unknown", word=word, instead=likely[0]),
-        icon=":material/question_mark:",
-    )
-    return Watched(Target("mlm", ids[0], token), likely[0])
+    return Watched(Target("mlm", index, token), words[index])

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import streamlit as st
-
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model, vocabulary
 from pages.ui.jobs import ask_job, forget_job
 from pages.ui.language import t
 from pages.ui.masked_word.candidates import Mask
-from pages.ui.masked_word.linked import follow_default, write_linked
+from pages.ui.pieces import choose_piece
 
 NUM_OFFERED = 20  # likeliest words in a list; any other may be typed
 # Work that is done without asking: about a second on two cores.
@@ -75,27 +73,15 @@ def choose_word(question: Question, label: str, key: str, first: int = 0) -> int
     """
     words = vocabulary(question.model)
     likely = likely_ids(question)
-    names = list(dict.fromkeys(words[index] for index in likely))
-    start = names[min(first, len(names) - 1)]
-    typed = follow_default(key, start)
-    st.selectbox(
+    return choose_piece(
         label,
-        list(dict.fromkeys([typed, *names])),
+        words,
+        likely,
+        first,
         key=key,
-        accept_new_options=True,
         help=t("masked_panels.word_help"),
-        persist_state="session",
+        unknown="masked_panels.unknown_word",
     )
-    chosen = st.session_state[key] or start
-    write_linked(key, chosen, start)
-    found = _id_of(words, chosen.strip())
-    if found is not None:
-        return found
-    st.warning(
-        t("masked_panels.unknown_word", word=chosen, instead=start),
-        icon=":material/question_mark:",
-    )
-    return words.index(start)
 
 
 def likely_ids(question: Question) -> tuple[int, ...]:
@@ -151,10 +137,3 @@ def ask_soon(
         **arguments,
     )
     return found
-
-
-def _id_of(words: tuple[str, ...], word: str) -> int | None:
-    for spelling in (word, word.lower()):
-        if spelling in words:
-            return words.index(spelling)
-    return None

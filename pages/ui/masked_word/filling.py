@@ -20,11 +20,11 @@ from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import listed, plain, t
+from pages.ui.linked import choose_number
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
 from pages.ui.masked_word.answers import fill_masks
 from pages.ui.masked_word.asking import Question, ask_soon
-from pages.ui.masked_word.linked import choose_number
 from pages.ui.masked_word.pairs import show_pairs
 from pages.ui.models import language_of
 

@@ -13,9 +13,9 @@ from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
+from pages.ui.linked import choose_number
 from pages.ui.masked_word.answers import read_layers
 from pages.ui.masked_word.asking import Question, choose_word, likely_ids
-from pages.ui.masked_word.linked import choose_number
 
 _MOST_COLUMNS = 12  # a word needs the width of a word
 

@@ -14,8 +14,8 @@ from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
+from pages.ui.linked import type_linked
 from pages.ui.masked_word.answers import predict_next_sentence
-from pages.ui.masked_word.linked import type_linked
 from pages.ui.masked_word.shuffled import explore_shuffled
 from pages.ui.models import default_model, language_of
 

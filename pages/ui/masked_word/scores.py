@@ -17,10 +17,10 @@ from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import listed, plain, t
+from pages.ui.linked import type_linked
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.answers import score_words
 from pages.ui.masked_word.asking import Question, ask_soon
-from pages.ui.masked_word.linked import type_linked
 from pages.ui.masked_word.sentence_scores import score_pair, score_sentence
 from pages.ui.models import language_of
 

@@ -15,9 +15,9 @@ from pages.ui.code import show_code
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
+from pages.ui.linked import type_linked
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.asking import is_short
-from pages.ui.masked_word.linked import type_linked
 from pages.ui.models import language_of
 
 _PAIRS = {

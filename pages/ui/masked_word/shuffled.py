@@ -19,8 +19,8 @@ from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
+from pages.ui.linked import type_linked
 from pages.ui.masked_word.asking import is_short
-from pages.ui.masked_word.linked import type_linked
 from pages.ui.models import language_of
 
 # Name, pairs, P(is next) of each, and whether they are true neighbours.

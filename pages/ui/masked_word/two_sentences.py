@@ -20,9 +20,9 @@ from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv, show_figure
 from pages.ui.language import plain, t
+from pages.ui.linked import type_linked
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.asking import Question
-from pages.ui.masked_word.linked import type_linked
 from pages.ui.models import language_of
 
 _LIMITS = (50, 200, 1000)

@@ -16,11 +16,11 @@ from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
+from pages.ui.linked import choose_following
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
 from pages.ui.masked_word.answers import find_whole_words, score_words
 from pages.ui.masked_word.asking import Question, ask_soon
-from pages.ui.masked_word.linked import follow_default, write_linked
 from pages.ui.masked_word.wording import figure_words
 from pages.ui.models import language_of
 
@@ -91,17 +91,14 @@ def _find(
 def _choose_size(kind: str, num_masks: int) -> int:
     """How long a word is; as long as the masks that stand side by side at first."""
     default = str(min(num_masks, len(_SIZES))) if num_masks > 1 else "2"
-    if follow_default(_SIZE, default) not in _SIZES:
-        st.session_state[_SIZE] = default
-    st.segmented_control(
+    chosen = choose_following(
+        st.segmented_control,
         t(f"masked_panels.whole_{kind}"),
         _SIZES,
+        default,
         key=_SIZE,
         required=True,
-        persist_state="session",
     )
-    chosen = st.session_state[_SIZE] or default
-    write_linked(_SIZE, chosen, default)
     return int(chosen)
 
 

@@ -6,19 +6,23 @@ they change with the question; what was chosen stays, and goes into the link.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from urllib.parse import quote, urlencode
 
 import streamlit as st
 
 from pages.ui.language import t
 from pages.ui.markdown import Markdown
-from pages.ui.masked_word.state import HIDDEN, TEXT
 
 # Servers refuse long addresses; the text of the page takes most of the room.
 LONGEST = 1500  # characters as they stand in an address
 _LONGEST_TOGETHER = 3200
 _DEFAULT = "_default"
+# What has room of its own: `address.LONGEST_IN_ADDRESS`.
+TEXTS_OF_PAGES = (
+    *("masked_text", "masked_hidden"),
+    *("attention_text", "attention_pair", "layers_text", "layers_pair"),
+)
 
 
 def follow_default(key: str, default: str) -> str:
@@ -62,9 +66,41 @@ def _fits(key: str, value: str) -> bool:
     others = {
         name: st.query_params.get_all(name)
         for name in st.query_params
-        if name not in (key, TEXT, HIDDEN)
+        if name not in (key, *TEXTS_OF_PAGES)
     }
     return len(urlencode(others | {key: [value]}, doseq=True)) <= _LONGEST_TOGETHER
+
+
+def choose_following(
+    widget: Callable[..., object],
+    label: str,
+    options: Sequence[str],
+    default: str,
+    /,
+    *,
+    key: str,
+    **arguments: object,
+) -> str:
+    """Draws a choice that is part of the address, and of which one option is usual.
+
+    Args:
+        widget: `selectbox`, `segmented_control` or `pills` of Streamlit, or of a
+            container.
+        label: of the widget.
+        options: in their order; what was chosen among others gives way to `default`.
+        default: the option of an untouched widget.
+        key: of the widget, and of the choice in the address.
+        arguments: passed on.
+
+    Returns:
+        The option that is chosen.
+    """
+    if follow_default(key, default) not in options:
+        st.session_state[key] = default
+    widget(label, options, key=key, persist_state="session", **arguments)
+    chosen = str(st.session_state[key] or default)
+    write_linked(key, chosen, default)
+    return chosen
 
 
 def type_linked(

@@ -1,0 +1,181 @@
+"""Which answer the questions of the attention page watch, and what the link keeps."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.experiments.cause_results import Switches, Target
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.trace import ModelEntry
+from pages.ui.engine import client
+from tests.app.test_attention import ROOT, TEXT, said
+from tests.app.test_attention_questions import ask
+from tests.app.test_layers import classifier_copy
+from tests.core.checkpoint_copies import (
+    GOOGLE,
+    HF,
+    hf_copy,
+    weights_of_hf,
+    without_part,
+)
+
+TINY = str(HF)
+OTHER = "Paris is the capital of [MASK]."
+MOST_BYTES = 8192  # of an address, for nginx
+HEADS_OFF = Switches(heads=((0, 0),))
+
+
+@pytest.fixture(scope="module")
+def class_model(tmp_path_factory):
+    return classifier_copy(tmp_path_factory.mktemp("models"))
+
+
+def likeliest(model: str, text: str) -> str:
+    predictions = client().predict_masks(model, text)
+    return client().vocabulary(model)[int(predictions.logits[0].argmax())]
+
+
+def test_an_untouched_word_follows_the_text():
+    app = ask("switch")
+    assert app.selectbox(key="attention_word").value == likeliest(DEFAULT_MODEL, TEXT)
+    app.text_area(key="attention_text").set_value(OTHER).run()
+    best = likeliest(DEFAULT_MODEL, OTHER)
+    assert best != likeliest(DEFAULT_MODEL, TEXT)
+    assert app.selectbox(key="attention_word").value == best
+    assert "attention_word" not in app.query_params
+    app.selectbox(key="attention_word").set_value("italy").run()
+    app.text_area(key="attention_text").set_value(TEXT).run()
+    assert app.selectbox(key="attention_word").value == "italy"
+    assert app.query_params["attention_word"] in ("italy", ["italy"])
+
+
+def test_a_second_text_that_follows_is_watched():
+    texts = {"attention_text": "ab cab", "attention_pair": "b a"}
+    app = ask("switch", model=TINY, **texts)
+    assert app.selectbox(key="attention_target").options == [
+        "the second text follows the first"
+    ]
+    found = client().switch_off(TINY, "ab cab", Target("nsp", 0), HEADS_OFF, "b a")
+    assert app.metric[0].value == percent(found.before.probability)
+    assert app.metric[1].value == percent(found.after.probability)
+    assert "does not follow" in "".join(bar.text for bar in app.get("progress"))
+
+
+def test_a_class_is_watched(class_model):
+    app = ask(
+        "switch", model=class_model, attention_text="ab cab", attention_target="2"
+    )
+    found = client().switch_off(
+        class_model, "ab cab", Target("classifier", 2), HEADS_OFF
+    )
+    assert app.metric[0].value == percent(found.before.probability)
+    assert app.metric[1].value == percent(found.after.probability)
+    assert "the class z" in said(app) + app.metric[0].label
+
+
+@pytest.mark.parametrize("language", ["English", "中文"])
+def test_a_link_keeps_the_other_answer_in_both_languages(language):
+    app = ask(
+        "patch",
+        model=TINY,
+        attention_text="ab cab",
+        attention_pair="b a",
+        attention_other="ba cab",
+        attention_other_answer="1",
+    )
+    app.get_by_key("lang").set_value(language).run()
+    box = app.selectbox(key="attention_other_answer")
+    assert box.value == "1"
+    names = {"English": "does not follow", "中文": "不是下一句"}
+    assert box.options == [names[language]]
+    assert app.query_params["attention_other_answer"] in ("1", ["1"])
+
+
+def test_an_answer_is_not_held_against_itself(class_model):
+    app = ask(
+        "patch",
+        model=class_model,
+        attention_text="ab cab",
+        attention_target="1",
+        attention_other_answer="1",
+    )
+    box = app.selectbox(key="attention_other_answer")
+    assert (box.value, box.options) == (None, ["x", "z"])
+
+
+def test_a_model_without_answers_says_so(tmp_path):
+    model = str(hf_copy(tmp_path, without_part(weights_of_hf(), "cls.")))
+    app = ask("switch", model=model, attention_text="ab [MASK]")
+    assert not app.metric
+    assert "attention_target" not in [box.key for box in app.selectbox]
+    assert "no masked-word head" in said(app)
+
+
+def test_a_model_of_one_head_has_its_answers(tmp_path):
+    model = str(hf_copy(tmp_path, config={"num_attention_heads": 1}))
+    app = ask("switch", model=model, attention_text="ab [MASK]")
+    best = int(client().predict_masks(model, "ab [MASK]").logits[0].argmax())
+    position = int(client().tokenize(model, "ab [MASK]").mask_positions[0])
+    target = Target("mlm", best, position)
+    found = client().switch_off(model, "ab [MASK]", target, HEADS_OFF)
+    assert app.metric[1].value == percent(found.after.probability)
+    assert app.selectbox(key="attention_head").options == ["1"]
+
+
+def test_a_link_keeps_the_other_model():
+    uploaded = (str(GOOGLE), TINY)
+    entries = tuple(ModelEntry(model, "tiny", "upload") for model in uploaded)
+    state = {"uploaded_models": entries}
+    app = ask(
+        "compare",
+        state,
+        attention_text="ab cab",
+        attention_compare="model",
+        attention_compared_model=TINY,
+    )
+    assert app.selectbox(key="attention_compared_model").value == TINY
+    assert app.query_params["attention_compared_model"] in (TINY, [TINY])
+
+
+@pytest.mark.parametrize("page", ["attention", "layers"])
+def test_texts_that_a_link_has_no_room_for_stay_and_are_named(page):
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    text, pair = f"{page}_text", f"{page}_pair"
+    for name, value in {"lang": "English", "model": TINY, text: "ab cab"}.items():
+        app.query_params[name] = value
+    app.switch_page(f"pages/views/{page}.py").run()
+
+    def left_out(key: str, value: str) -> list[str]:
+        """Types a text; names what the page says is not in the address."""
+        app.text_area(key=key).set_value(value).run()
+        assert not app.exception
+        assert app.text_area(key=key).value == value
+        assert len(urlencode(app.query_params, doseq=True)) < MOST_BYTES
+        captions = [c.value for c in app.caption if "no room for" in c.value]
+        labels = {name: app.text_area(key=name).label for name in (text, pair)}
+        found = [k for k, v in labels.items() if any(v in c for c in captions)]
+        assert len(found) == len(captions)
+        assert not set(found) & set(app.query_params)
+        return found
+
+    assert left_out(pair, "我" * 300) == []
+    assert left_out(text, "我" * 500) == [text]
+    assert left_out(text, "我" * 300) == [pair]  # they fit one at a time
+    assert app.query_params[text] in ("我" * 300, ["我" * 300])
+    assert left_out(text, "ab cab") == []
+    assert app.query_params[pair] in ("我" * 300, ["我" * 300])
+
+
+def test_long_other_sentences_stay_out_of_the_link():
+    app = ask("compare", model=TINY, attention_text="ab cab")
+    app.text_input(key="attention_compared_text").set_value("我" * 500).run()
+    assert not app.exception
+    assert "attention_compared_text" not in app.query_params
+    assert "no room for" in said(app)
+    app.text_input(key="attention_compared_text").set_value("ab ba").run()
+    assert app.query_params["attention_compared_text"] in ("ab ba", ["ab ba"])
+    assert app.get("plotly_chart")
