@@ -16,6 +16,7 @@ from pages.ui.markdown import spoken
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+    from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 # The saved file asks nobody for anything, whatever a script in it may try.
 _POLICY = (
@@ -58,6 +59,23 @@ def figure_html(figure: go.Figure, title: str) -> bytes:
     return html.replace("<head>", head, 1).encode("utf-8")
 
 
+def download_box(name: str) -> PopoverContainer:
+    """Draws the button that opens a view's downloads.
+
+    What stands in the box is made when it is open: its buttons cost as much as a small
+    figure.
+
+    Args:
+        name: of the view; unique on the page.
+    """
+    return st.popover(
+        t("app.download"),
+        icon=":material/download:",
+        key=f"{name}_downloads",
+        on_change="rerun",
+    )
+
+
 def show_figure(
     figure: go.Figure,
     *,
@@ -87,13 +105,7 @@ def show_figure(
         selection_mode="points",
     )
     st.caption(description)
-    # Made when it is opened: its buttons cost as much as a small figure.
-    downloads = st.popover(
-        t("app.download"),
-        icon=":material/download:",
-        key=f"{name}_downloads",
-        on_change="rerun",
-    )
+    downloads = download_box(name)
     if not downloads.open:
         return
     with downloads:

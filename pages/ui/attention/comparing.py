@@ -13,13 +13,13 @@ from bertviz_core.analysis.comparison import (
     align_tokens,
     attention_difference,
 )
-from bertviz_core.analysis.shown_attention import ShownAttention, show_attention
+from bertviz_core.analysis.shown_attention import ShownAttention
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, tokenize
-from pages.ui.attention.answers import attention_matrix, compare_heads, may_zero
+from pages.ui.attention.answers import compare_heads, may_zero, shown_attention
 from pages.ui.attention.controls import METHODS, View
 from pages.ui.attention.maps import show_clickable
 from pages.ui.attention.words import words_of_other
@@ -180,10 +180,7 @@ def _lacks_heads(model: str, view: View) -> bool:
 
 
 def _shown(side: _Side, view: View) -> ShownAttention:
-    matrix = attention_matrix(
-        side.model, side.texts, view.method, view.layer, view.head, view.heads
-    )
-    return show_attention(matrix, side.tokenized, view.options)
+    return shown_attention(side.model, side.texts, side.tokenized, view)
 
 
 def _names(

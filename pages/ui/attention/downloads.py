@@ -19,7 +19,7 @@ from bertviz_core.figures.attention_view import AttentionView, HeadMap
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import all_attention, attention_links
 from pages.ui.attention.controls import View
-from pages.ui.export import Columns, download_csv, table_csv
+from pages.ui.export import Columns, download_box, download_csv, table_csv
 from pages.ui.language import current_language, plain, t, text
 from pages.ui.markdown import spoken
 from pages.ui.text_pair import Texts
@@ -107,12 +107,7 @@ def offer_map(
     language = current_language()
     named = replace(head_map, words={**head_map.words, "map_title": title})
     told = spoken(description)
-    downloads = st.popover(
-        t("app.download"),
-        icon=":material/download:",
-        key=f"{name}_downloads",
-        on_change="rerun",
-    )
+    downloads = download_box(name)
     if not downloads.open:
         return
     with downloads:
