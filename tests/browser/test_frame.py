@@ -87,6 +87,7 @@ LAST_ON = {
 def test_no_page_scrolls_sideways_on_a_phone(visit, address):
     page = visit(address, width=390)
     page.locator(LAST_ON[address]).first.wait_for()
+    settle(page)
     assert overflow(page) <= 0
 
 
