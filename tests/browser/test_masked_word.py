@@ -7,6 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import settle
+
 pytestmark = pytest.mark.browser
 
 # The first answer waits for the model to load.
@@ -83,6 +85,7 @@ def test_temperature_changes_the_picture_and_a_reload_keeps_everything(
     open_page(page, server_url)
     word(page, "They").click()
     expect(page).to_have_url(re.compile("masked_hidden=They"))
+    settle(page)  # a key that meets a run may be lost
     slider = page.locator(".st-key-masked_temperature").get_by_role("slider")
     slider.focus()
     for _ in range(4):

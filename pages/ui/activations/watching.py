@@ -15,6 +15,7 @@ from pages.ui.language import plain, t
 
 _STEP = "act_step"
 _PLAYING = "act_playing"  # (when it began, the step that it began at), or `None`
+_ENDED = "act_ended"  # played to the end, which the slider may not show yet
 _STEPS_A_SECOND = 20
 _TICK_SECONDS = 0.4
 
@@ -26,6 +27,9 @@ def watch_training(trainings: Mapping[str, Training], neuron: int) -> None:
         trainings: of two functions; the second is drawn on top.
         neuron: the one that is followed, from 0.
     """
+    if st.session_state.pop(_ENDED, False):
+        # Once more: a browser may miss what one run sets when another follows.
+        st.session_state[_STEP] = _last_step(trainings)
     is_playing = st.session_state.get(_PLAYING) is not None
     clicked = st.button(
         t("activations.stop" if is_playing else "activations.play"),
@@ -61,6 +65,7 @@ def _watch(trainings: Mapping[str, Training], neuron: int, has_clock: bool) -> N
     with fit_box:
         _show_fit(trainings, step)
     if has_clock and not is_playing:
+        st.session_state[_ENDED] = True
         st.rerun()
 
 
