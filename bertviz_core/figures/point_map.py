@@ -133,9 +133,14 @@ def labels_id(points: PointMap) -> str:
     return hashlib.sha256(names).hexdigest()[:16]
 
 
-def points_id(points: PointMap) -> str:
-    """The same for the same points, whatever is chosen."""
-    digest = hashlib.sha256(labels_id(points).encode())
+def points_id(points: PointMap, labels: str) -> str:
+    """The same for the same points, whatever is chosen.
+
+    Args:
+        points: of a map.
+        labels: their `labels_id`, which is not worth computing twice.
+    """
+    digest = hashlib.sha256(labels.encode())
     digest.update(f"{points.coordinates.shape}".encode())
     digest.update(np.ascontiguousarray(points.coordinates).data)
     return digest.hexdigest()[:16]
@@ -158,9 +163,10 @@ def point_payload(points: PointMap) -> bytes:
         parts[f"color{index}"] = shades
     if points.context_of is not None:
         parts["contextOf"] = points.context_of.astype(np.uint16)
+    labels = labels_id(points)
     header = {
-        "id": points_id(points),
-        "labelsId": labels_id(points),
+        "id": points_id(points, labels),
+        "labelsId": labels,
         "title": points.title,
         "name": points.name,
         "labels": points.labels,

@@ -56,12 +56,7 @@ def offer_downloads(
         return _csv(grid_columns(picture, links), language)
 
     language = current_language()
-    downloads = st.popover(
-        t("app.download"),
-        icon=":material/download:",
-        key="attention_downloads",
-        on_change="rerun",
-    )
+    downloads = download_box("attention")
     if not downloads.open:
         return
     files = {

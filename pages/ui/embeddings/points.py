@@ -136,7 +136,7 @@ def point_map(
     if labels != _labels_of(chosen, before, labels):
         # The number of the point is that of something else now.
         now = dataclasses.replace(now, selected=None, near=False)
-    shown = points_id(points)
+    shown = points_id(points, labels)
     first = now
     if before is not None and before.points == shown and chosen is not None:
         first = before.first

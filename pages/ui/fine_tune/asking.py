@@ -6,7 +6,8 @@ import dataclasses
 
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.run_estimate import RunEstimate
-from bertviz_core.finetune.settings import FinetuneSettings, steps_per_epoch
+from bertviz_core.finetune.schedule import count_steps
+from bertviz_core.finetune.settings import FinetuneSettings
 from pages.ui.answers import describe_model
 from pages.ui.fine_tune.balance import balance_of
 from pages.ui.fine_tune.lengths import max_tokens_of
@@ -71,12 +72,7 @@ def expected_seconds(
         settings: of the run.
         num_rows: of an epoch.
     """
-    num_steps = settings.epochs * steps_per_epoch(num_rows, settings.batch_size)
-    if settings.level != "head":
-        return estimate.seconds_of(num_steps)
-    # The frozen layers run once, however many epochs follow.
-    more = num_steps - estimate.num_steps
-    return max(0.0, estimate.seconds + more * estimate.seconds_per_step)
+    return estimate.seconds_of(count_steps(settings, num_rows))
 
 
 def num_rows_seen(check: DataCheck, oversample: bool) -> int:
