@@ -6,8 +6,8 @@ from pages.ui.add_model import add_model
 from pages.ui.answers import describe_model
 from pages.ui.fine_tune.try_chosen import can_try, offer_to_try
 from pages.ui.head import model_at_work, page_head
-from pages.ui.language import plain, t
-from pages.ui.markdown import table
+from pages.ui.language import t
+from pages.ui.markdown import Markdown
 from pages.ui.model_report import config_table, show_parts, show_report, show_sizes
 from pages.ui.models import known_models, model_picker, summary
 
@@ -36,10 +36,11 @@ with st.expander(t("models.settings")):
     st.markdown(config_table(info.config))
 
 st.header(t("models.here"), anchor=False)
-rows = [[entry.title, key, summary(entry)] for key, entry in known_models().items()]
-st.markdown(
-    table([plain("models.name"), plain("models.id"), plain("models.about")], rows)
-)
+for key, entry in known_models().items():
+    # A list, as the ids of uploads and trainings are too wide for a table on a phone.
+    about = Markdown(summary(entry))
+    listed = "models.at_hand" if key == entry.title else "models.at_hand_typed"
+    st.markdown(t(listed, title=entry.title, about=about, id=key))
 
 st.header(t("models.add"), anchor=False)
 add_model()

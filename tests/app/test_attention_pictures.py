@@ -19,6 +19,7 @@ from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.figures.svg import escaped
 from bertviz_core.trace import ModelEntry
 from pages.ui.attention import pictures
+from pages.ui.attention.canvas import Look
 from pages.ui.attention.controls import CANVAS, METHODS, View
 from pages.ui.attention.downloads import every_head
 from pages.ui.engine import client
@@ -95,6 +96,40 @@ def test_filters_are_named_where_they_work(drawn):
     *_, last = drawn.last.measured.filters
     assert "not the model's own numbers" in last
     assert escaped(last) in heatmap_svg(drawn.last)
+
+
+def test_the_link_says_how_the_pictures_are_drawn(drawn):
+    app = open_page()
+    assert "attention_drawn" not in app.query_params
+    drawn.choose(app, scale="row", lying=True, threshold=0.125, heads=[0, 3])
+    assert app.query_params["attention_drawn"] == "row_lying_0.125_1-4"
+    opened = open_page(attention_drawn="row_lying_0.125_1-4")
+    assert not opened.exception
+    view = drawn.last
+    assert (view.scale, view.is_lying, view.threshold) == ("row", True, 0.125)
+    assert view.heads == (0, 3)
+    # Heads were added to those of one layer; back at the defaults, the link is short.
+    view = drawn.choose(opened, layer=1, scale="row", lying=True, heads=[])
+    assert (view.scale, view.heads) == ("row", ())
+    drawn.choose(opened, scale="linear", lying=False, threshold=0.05, heads=[])
+    assert "attention_drawn" not in opened.query_params
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["", "row", "cube_lying_0.1_", "row_lying_x_", "row_lying_0.1_1-", "row_lying_٣_"],
+)
+def test_a_broken_link_draws_as_usual(drawn, link):
+    assert Look.of_link(link) == Look()
+    app = open_page(attention_drawn=link)
+    assert not app.exception
+    assert drawn.last.scale == "linear"
+
+
+def test_a_link_asks_for_no_head_that_is_not_there(drawn):
+    assert Look.of_link("log_standing_9.5_900") == Look("log", False, 1.0, (899,))
+    open_page(attention_drawn="log_standing_9.5_900-2")
+    assert drawn.last.heads == (1,)
 
 
 def test_a_locked_token_stays_itself_when_signs_are_hidden(drawn):

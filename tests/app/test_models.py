@@ -280,5 +280,6 @@ def test_a_model_name_is_shown_as_text(open_app, client):
     client.entries.append(entry)
     app = open_app("models", model="a_b_*c*")
     assert app.header[0].value.endswith(r"a\_b\_\*c\*")
-    listed = next(m.value for m in app.markdown if "What to type" in m.value)
-    assert r"\<i\>\[x\]\(y\)\<\/i\>" in listed
+    listed = next(m.value for m in app.markdown if "by typing" in m.value)
+    assert listed.startswith(r"**\<i\>\[x\]\(y\)\<\/i\>** · ")
+    assert listed.endswith(r": a\_b\_\*c\*")

@@ -40,12 +40,16 @@ def test_a_click_on_a_head_moves_widgets_and_questions(visit):
 
 def test_a_link_brings_head_panel_and_filters_back_in_the_other_language(visit):
     query = "?attention_layer=2&attention_head=4&attention_panel=switch"
-    page, view = open_page(visit, f"{query}&attention_hide_special=true&lang=中文")
+    query += "&attention_hide_special=true&attention_drawn=row_lying_0.1_"
+    page, view = open_page(visit, f"{query}&lang=中文")
     expect(page.get_by_role("heading", name="谁看向谁")).to_be_visible()
     expect(view).to_have_attribute("data-layer", "2")
     expect(view).to_have_attribute("data-head", "4")
     expect(page.get_by_text("要关掉的头")).to_be_visible()
     expect(view.locator(".filters")).to_contain_text("已隐藏 [CLS] 和 [SEP]")
+    expect(view.get_by_label("刻度")).to_have_value("row")
+    view.get_by_label("刻度").select_option("log")
+    expect(page).to_have_url(re.compile("attention_drawn=log_lying_0.1_"))
 
 
 def test_a_widget_moves_the_pictures(visit):

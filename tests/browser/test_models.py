@@ -4,7 +4,7 @@ import io
 import zipfile
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from tests.browser.conftest import ROOT, settle
+from tests.browser.conftest import ROOT, overflow, settle
 
 TINY = ROOT / "tests" / "data" / "checkpoints" / "hf_tiny"
 
@@ -74,9 +74,17 @@ def test_a_name_on_the_hub_is_chosen_or_typed(visit):
         ).wait_for()
 
 
+def test_the_long_name_of_an_upload_fits_on_a_phone(visit):
+    upload(visit("/models"), "my-tiny-bert.zip", zipped(TINY))
+    page = visit("/models", width=390)
+    page.get_by_text("To choose it by typing: upload:").first.wait_for()
+    page.locator("[data-testid=stFileUploader]").wait_for()
+    assert overflow(page) <= 0
+
+
 def test_an_upload_is_found_again_by_the_next_visit(visit):
     page = visit("/models")
     upload(page, "my-tiny-bert.zip", zipped(TINY))
     page.get_by_role("heading", name="The chosen model: upload:").wait_for()
     again = visit("/models")
-    again.get_by_role("cell", name="my-tiny-bert.zip").wait_for()
+    again.locator("strong", has_text="my-tiny-bert.zip").first.wait_for()

@@ -7,6 +7,7 @@ once, because its weights have to be sent, choosing a token or a cell after a pa
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -54,6 +55,13 @@ _WORDS = (
     *("table_of_lines", "table_of_heads", "table_of_map", "layer_by_head"),
 )
 
+# `Look` in an address: scale, layout, threshold, added heads counted from 1.
+_LINK = re.compile(
+    rf"(?P<scale>{'|'.join(SCALES)})_(?P<layout>lying|standing)"
+    r"_(?P<threshold>\d(\.\d{1,6})?)_(?P<heads>(\d{1,3}(-\d{1,3})*)?)",
+    re.ASCII,
+)
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -85,6 +93,26 @@ class Look:
     is_lying: bool = False
     threshold: float = 0.05
     heads: tuple[int, ...] = ()
+
+    def as_link(self) -> str:
+        """The same in a few characters, for the address of a page."""
+        heads = "-".join(str(head + 1) for head in self.heads)
+        layout = "lying" if self.is_lying else "standing"
+        return f"{self.scale}_{layout}_{self.threshold:g}_{heads}"
+
+    @classmethod
+    def of_link(cls, link: str) -> Look:
+        """What `as_link` has written; of another text, the defaults."""
+        written = _LINK.fullmatch(link)
+        if written is None:
+            return cls()
+        heads = filter(None, written["heads"].split("-"))
+        return cls(
+            written["scale"],
+            written["layout"] == "lying",
+            min(float(written["threshold"]), 1.0),
+            tuple(int(head) - 1 for head in heads),
+        )
 
 
 def canvas_words() -> dict[str, str]:
@@ -144,7 +172,9 @@ def current_look(
         default: where the visitor has changed nothing.
     """
     raw, default = _stored(key), default or Look()
-    heads = raw.get("heads") or () if raw.get("layer") == layer else ()
+    heads = default.heads
+    if raw:
+        heads = raw.get("heads") or () if raw.get("layer") == layer else ()
     scale = raw.get("scale")
     return Look(
         scale if scale in SCALES else default.scale,

@@ -21,6 +21,7 @@ from pages.ui.attention.answers import (
     shown_attention,
 )
 from pages.ui.attention.canvas import (
+    Look,
     attention_canvas,
     canvas_words,
     current_look,
@@ -30,8 +31,10 @@ from pages.ui.attention.controls import CANVAS, View
 from pages.ui.attention.downloads import offer_downloads
 from pages.ui.attention.measure import measure_of
 from pages.ui.language import t
+from pages.ui.linked import follow_default, write_linked
 from pages.ui.text_pair import Texts
 
+_LOOK = "attention_drawn"
 _KINDS = {MASK: "mask", SPECIAL: "special"}
 
 
@@ -78,7 +81,7 @@ def _picture(
     chosen = current_selection(
         CANVAS, num_layers, num_heads, tokenized.num_tokens, text_key
     )
-    look = current_look(CANVAS, view.layer, num_heads)
+    look = _linked_look(view.layer, num_heads)
     links = None
     if view.method == "head":  # single heads alone have lines to compare
         links = attention_links(model, texts, view.layer, view.options, words)
@@ -103,6 +106,16 @@ def _picture(
         first_tokens=places.first_tokens,
         text_key=text_key,
     )
+
+
+def _linked_look(layer: int, num_heads: int) -> Look:
+    """How the pictures are to be drawn; the link to the page brings it back."""
+    default = Look().as_link()
+    before = Look.of_link(follow_default(_LOOK, default))
+    look = current_look(CANVAS, layer, num_heads, before)
+    st.session_state[_LOOK] = look.as_link()
+    write_linked(_LOOK, look.as_link(), default)
+    return look
 
 
 def _place_of(places: Places, token: int | None) -> int | None:
