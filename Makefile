@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Two stamps, so that `make app` never waits for test tools.
+# Stamps, so that `make app` never waits for test tools.
 APP_READY := $(VENV)/.app-ready
 DEV_READY := $(VENV)/.dev-ready
 PEERS_READY := $(VENV)/.peers-ready

@@ -7,7 +7,6 @@ day.
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import time
 from dataclasses import dataclass
@@ -16,10 +15,10 @@ from playwright.sync_api import Browser, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 
 from benchmarks.app_server import AppServer
+from benchmarks.browser import launch
 from benchmarks.machine import OtherWork, wait_until_quiet
 from benchmarks.table import Table, met
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 NUM_RUNS = 5
 ANSWER_MILLISECONDS = 120_000
 TARGET_TITLE_SECONDS = 2.0
@@ -54,9 +53,8 @@ def measure() -> Table:
     """Starts `NUM_RUNS` servers for each of `PAGES`."""
     title = "Cold start"
     with sync_playwright() as playwright:
-        found = next(filter(None, map(shutil.which, BROWSERS)), None)
         try:
-            browser = playwright.chromium.launch(executable_path=found)
+            browser = launch(playwright)
         except PlaywrightError as error:
             return Table(title, ("",), (), (f"Left out, no browser: {error.message}",))
         starts = {

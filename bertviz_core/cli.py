@@ -33,8 +33,7 @@ model_option = click.option(
     "--model",
     "model_id",
     metavar="M",
-    help="A bundled name, a folder, a zip file or a hub name. "
-    "Default: the bundled model.",
+    help="A bundled name, a folder, a zip file or a hub name. Default: bert-mini-en.",
 )
 
 
@@ -128,7 +127,9 @@ def predict(
 
 @main.command()
 @model_option
-@click.option("--text", help="A text; its last positions are never cut.")
+@click.option(
+    "--text", help="A text. One that is too long for the model is refused, never cut."
+)
 @click.option("--pair", help="A second text.")
 @click.option(
     "--inputs",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,8 +77,8 @@ class BertConfig:
             _require_size(name, getattr(self, name))
         for name in _RATES:
             _require_rate(name, getattr(self, name))
-        _require_not_negative("initializer_range", self.initializer_range)
-        _require_not_negative("layer_norm_eps", self.layer_norm_eps)
+        _require_small("initializer_range", self.initializer_range)
+        _require_small("layer_norm_eps", self.layer_norm_eps)
         if not isinstance(self.pre_norm, bool):
             raise ConfigError(
                 "pre_norm must be true or false. "
@@ -247,10 +246,10 @@ def _require_rate(name: str, value: Any) -> None:
         )
 
 
-def _require_not_negative(name: str, value: Any) -> None:
-    if not _is_number(value) or not 0 <= value < math.inf:
+def _require_small(name: str, value: Any) -> None:
+    if not _is_number(value) or not 0 <= value <= 1:
         raise ConfigError(
-            "{name} must be a number of at least 0. "
+            "{name} must be a number from 0 to 1. "
             "Received: {name}={received}. Check config.json.",
             name=name,
             received=_short(value),

@@ -16,6 +16,9 @@ from bertviz_core.interventions import Interventions
 from bertviz_core.model.compiled import CompiledForward
 from bertviz_core.trace import MaskPredictions, ModelInfo, TokenizedText, Trace
 
+# Four times those of BERT-large on 512 tokens; 1.6 GB.
+MOST_ATTENTION_PROBS = 400_000_000
+
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
 
@@ -111,7 +114,20 @@ class Explorer:
         tokenized = self.tokenizer.encode(text, pair, max_tokens, cut)
         if tokenized.is_special.all():
             raise TextError("There is no text to look at. Type a sentence.")
+        self._require_room(tokenized.num_tokens)
         return tokenized
+
+    def _require_room(self, num_tokens: int) -> None:
+        layers, heads = self.config.num_hidden_layers, self.config.num_attention_heads
+        if layers * heads * num_tokens**2 > MOST_ATTENTION_PROBS:
+            raise TextError(
+                "The attention of this model over so many tokens does not fit into "
+                "memory. Received: {tokens} tokens, {layers} layers of {heads} heads. "
+                "Shorten the text.",
+                tokens=num_tokens,
+                layers=layers,
+                heads=heads,
+            )
 
     def trace(
         self,
@@ -146,6 +162,7 @@ class Explorer:
         if interventions is not None:
             inputs |= interventions.inputs(self.config, tokenized.num_tokens)
         output = self.forward(inputs)
+        self._require_finite(output["hidden_states"][0, -1])
         has_words = "mlm_logits" in output
         return Trace(
             model_id=self.model_id,
@@ -178,6 +195,7 @@ class Explorer:
             )
         inputs = self._inputs(tokenized) | {"mlm_positions": positions}
         logits = self.forward(inputs, ("mlm_logits",))["mlm_logits"]
+        self._require_finite(logits)
         return MaskPredictions(self.model_id, tokenized, positions, logits)
 
     def require_head(self, head: str) -> None:
@@ -192,6 +210,15 @@ class Explorer:
                 "checkpoint does not hold those weights. Choose a model that has it.",
                 model=self.model_id,
                 head=head.upper(),
+            )
+
+    def _require_finite(self, answer: np.ndarray) -> None:
+        if not np.isfinite(answer).all():
+            raise CheckpointError(
+                "The model {model} answers with values that are not finite numbers: "
+                "its weights are too large, or its layer_norm_eps is too small. Take "
+                "another copy of the checkpoint.",
+                model=self.model_id,
             )
 
     def _inputs(self, tokenized: TokenizedText) -> dict[str, np.ndarray]:

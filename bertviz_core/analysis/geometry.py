@@ -113,20 +113,16 @@ def cosine_matrix(points: np.ndarray, others: np.ndarray | None = None) -> np.nd
     return np.clip(left @ right.T, -1.0, 1.0)
 
 
-def mean_by_distance(points: np.ndarray, first: int = 0) -> np.ndarray:
+def mean_by_distance(points: np.ndarray) -> np.ndarray:
     """How alike vectors some rows apart are: the mean of cos(p_i, p_{i + distance}).
 
     Args:
         points: float `[M, H]`, in order.
-        first: rows before this one are left out.
 
     Returns:
-        float64 `[M - first]`, by distance.
-
-    Raises:
-        ValueError: nothing is left.
+        float64 `[M]`, by distance.
     """
-    cosines = cosine_matrix(points[first:])
+    cosines = cosine_matrix(points)
     return np.array([cosines.diagonal(d).mean() for d in range(len(cosines))])
 
 

@@ -38,6 +38,7 @@ RESERVED_DISK_BYTES = 500_000_000
 _CHUNK_BYTES = 1 << 20
 # Python unpacks a piece of the other methods at once, however large it becomes.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_OWN_NAME = "entry.json"  # the catalogue's, beside the folder
 _NEEDED_NAME = re.compile(r"[\w.-]+\.(json|txt|safetensors|index)")
 BROKEN = (
     zipfile.BadZipFile,
@@ -231,6 +232,8 @@ def _checkpoint_members(
         members[path.name] = entry
     parent = _folder_of_checkpoint(folders, archive)
     name = re.sub(r"[^\w.-]", "_", parent.name or archive.stem)[:80]
+    if name.startswith(_OWN_NAME):
+        name = f"_{name}"
     needed = {
         member: entry
         for member, entry in folders[parent].items()

@@ -136,7 +136,7 @@ def make_room_for_upload(needed_bytes: int, limit: int = MAX_UPLOADS_BYTES) -> N
     """
     kept = needed_bytes + _remove_left_over(cache_path() / _UPLOADS)
     for model in cached_uploads():
-        kept += weights_bytes(model.folder)
+        kept += _last_change(model.folder.parent)[1]
         if kept > limit:
             shutil.rmtree(model.folder.parent, ignore_errors=True)
 

@@ -53,10 +53,13 @@ def open_google(folder: Path) -> Checkpoint:
     config, notes = _config(folder)
     prefix, more_notes = _prefix(folder)
     reader = _reader(prefix)
-    shapes = {
-        name: tuple(int(size) for size in shape)
-        for name, shape in reader.get_variable_to_shape_map().items()
-    }
+    try:
+        shapes = {
+            name: tuple(int(size) for size in shape)
+            for name, shape in reader.get_variable_to_shape_map().items()
+        }
+    except _READER_ERRORS as error:  # a name that is not the UTF-8 it claims to be
+        raise damaged(f"{prefix.name}.index", error) from error
     require_few_names(f"{prefix.name}.index", len(shapes))
     weights = {n: shape for n, shape in shapes.items() if not is_optimizer_state(n)}
     if any(_OBJECT_BASED in name for name in weights):

@@ -8,6 +8,7 @@ Source:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 
 from bertviz_core.checkpoints.names import HUGGINGFACE, Shape, names_of_part
 from bertviz_core.checkpoints.stored import (
+    MAX_NAME_CHARACTERS,
     Checkpoint,
     Note,
     damaged,
@@ -82,6 +84,8 @@ class SafetensorsFiles:
         except (SafetensorError, OSError, ValueError) as error:
             raise damaged(path.name, error) from error
         for name, piece in slices.items():
+            if len(name) > MAX_NAME_CHARACTERS:
+                raise damaged(path.name, ValueError(f"a name of {len(name)} letters"))
             if name in self._file_of:
                 raise CheckpointError(
                     "The weight {weight} is in two files of the checkpoint. "
@@ -97,6 +101,8 @@ class SafetensorsFiles:
             self._shapes[name] = tuple(piece.get_shape())
 
 
+# Half of a pair, which JSON may hold and no page can show.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 # Whole numbers that old versions of `transformers` saved beside the weights.
 _BUFFERS = ("embeddings.position_ids", "embeddings.token_type_ids")
 
@@ -247,7 +253,10 @@ def _labels(raw: Mapping[str, Any]) -> tuple[str, ...]:
     indices = [str(index) for index in range(len(names))]
     if set(map(str, names)) != set(indices):
         return ()
-    by_index = {str(index): str(label)[:200] for index, label in names.items()}
+    by_index = {
+        str(index): _SURROGATE.sub("\ufffd", str(label)[:200])
+        for index, label in names.items()
+    }
     return tuple(by_index[index] for index in indices)
 
 

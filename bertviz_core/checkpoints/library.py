@@ -26,7 +26,7 @@ from bertviz_core.checkpoints.catalogue import CachedModel
 from bertviz_core.checkpoints.fitting import fitting_tokenizer, require_fitting
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
-from bertviz_core.errors import BertVizError, CheckpointError
+from bertviz_core.errors import CheckpointError
 from bertviz_core.finetune import workplace
 from bertviz_core.trace import LoadReport, ModelEntry, TrainedInputs
 
@@ -211,7 +211,7 @@ def _unpacked(path: Path) -> Path:
     folder = archive.unpack(path, target)
     try:
         require_fitting(folder)
-    except BertVizError:
+    except BaseException:  # whatever it was, nobody could open this
         archive.remove(target)
         raise
     # A process may have died between the two.

@@ -20,6 +20,7 @@ Note = tuple[str, dict[str, str | int | float]]
 MAX_TEXT_FILE_BYTES = 64_000_000
 # Names in a checkpoint. BERT-large with the optimiser state of Google's has 1,200.
 MAX_NAMES = 20_000
+MAX_NAME_CHARACTERS = 500
 
 
 @dataclass(frozen=True)

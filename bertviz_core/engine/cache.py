@@ -16,7 +16,8 @@ class BoundedCache(Generic[Key, Value]):
     """Keeps what was used last, up to a limit of weight.
 
     A value that could not be made is not kept: the next caller tries again,
-    while those who waited for the same attempt get its error.
+    while those who waited for the same attempt get its error. Where that attempt was
+    stopped, as a job is, they try again as well.
 
     Args:
         limit: on the sum of weights; 0 keeps nothing. The newest value stays even
@@ -51,17 +52,21 @@ class BoundedCache(Generic[Key, Value]):
             Exception: what `make` raised, in this thread or in the one that
                 this thread waited for.
         """
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key][0]
-            pending = self._pending.get(key)
-            is_mine = pending is None
-            if pending is None:
-                pending = self._pending[key] = Future()
-        if is_mine:
-            self._make(key, make, pending)
-        return pending.result()
+        while True:
+            with self._lock:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+                    return self._kept[key][0]
+                pending = self._pending.get(key)
+                is_mine = pending is None
+                if pending is None:
+                    pending = self._pending[key] = Future()
+            if is_mine:
+                self._make(key, make, pending)
+            error = pending.exception()
+            if error is None or isinstance(error, Exception):
+                return pending.result()
+            # Another caller's job was stopped, which says nothing about this one.
 
     def values(self) -> list[Value]:
         """What is kept now, the longest unused first."""

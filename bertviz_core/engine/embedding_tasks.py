@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from bertviz_core.analysis import position_geometry as positions
@@ -236,7 +238,9 @@ def draw_vocabulary_map(
     found = vocabulary_maps.map_by_tsne(vectors, num_axes, seed, progress, perplexity)
     if (seed, perplexity) == (0, 30.0):
         digest = stored_maps.digest_of(vectors)
-        stored_maps.store_map(found, model, digest, beside=False)
+        # The map is shown all the same where nothing can be written.
+        with contextlib.suppress(OSError):
+            stored_maps.store_map(found, model, digest, beside=False)
     return found
 
 

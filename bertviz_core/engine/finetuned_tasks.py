@@ -177,9 +177,14 @@ def predict_table(
         raise ValueError(f"A table of a visitor is needed. Received: {source.table}.")
     from bertviz_core.experiments import table_prediction
     from bertviz_core.finetune.table import read_table
-    from bertviz_core.finetune.workplace import table_path
+    from bertviz_core.finetune.workplace import renew, table_path
 
     path = table_path(source.table)
+
+    def tell(fraction: float, message: str, so_far: object = None) -> None:
+        renew(path.parent)  # the work may take longer than a lease
+        progress(fraction, message, so_far)
+
     table = read_table(
         path,
         encoding=source.encoding,
@@ -195,7 +200,7 @@ def predict_table(
         (text_column, pair_column),
         max_tokens,
         path.with_name(f"predicted-{name}.csv"),
-        progress,
+        tell,
     )
 
 

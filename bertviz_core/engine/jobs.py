@@ -34,7 +34,8 @@ class Progress(Protocol):
         """
 
 
-MAX_UNFINISHED_JOBS = 20
+# A class of thirty that opens a page which asks at once, and some more.
+MAX_UNFINISHED_JOBS = 60
 MAX_FINISHED_JOBS = 100
 KEEP_FINISHED_SECONDS = 3600.0
 
@@ -142,7 +143,8 @@ class JobBoard:
 
     Args:
         max_unfinished: more than these are refused.
-        max_finished: beyond these the oldest are forgotten.
+        max_finished: beyond so many with a result, the oldest are forgotten, and
+            beyond ten times as many without one, which take no room.
         keep_seconds: for how long an ended job is remembered.
         clock: seconds, from any start.
     """
@@ -206,12 +208,14 @@ class JobBoard:
 
     def _forget_old(self) -> None:
         now = self._clock()
-        ended = sorted(
-            (job.finished_at, job.job_id)
-            for job in self._jobs.values()
-            if job.finished_at is not None
-        )
-        excess = len(ended) - self._max_finished
-        for index, (finished_at, job_id) in enumerate(ended):
-            if index < excess or now - finished_at > self._keep_seconds:
-                del self._jobs[job_id]
+        for has_result, most in ((True, 1), (False, 10)):
+            ended = sorted(
+                (job.finished_at, job.job_id)
+                for job in self._jobs.values()
+                if job.finished_at is not None
+                and (job.status.state == "done") == has_result
+            )
+            excess = len(ended) - most * self._max_finished
+            for index, (finished_at, job_id) in enumerate(ended):
+                if index < excess or now - finished_at > self._keep_seconds:
+                    del self._jobs[job_id]

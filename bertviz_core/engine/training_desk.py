@@ -24,6 +24,8 @@ MAX_WAITING = 20
 # How often leases are looked at, and how often the disk is.
 LOOK_SECONDS = 5.0
 SWEEP_SECONDS = 60.0
+# Between two looks, by the clock on the wall: more, and the machine was not running.
+ASLEEP_SECONDS = LOOK_SECONDS + 60.0
 
 LOGGER = logging.getLogger(__name__)
 
@@ -233,14 +235,18 @@ class TrainingDesk:
 
     def _keep(self) -> None:
         """Looks after leases until the desk closes."""
-        swept_at = float("-inf")
+        swept_at, looked_at = float("-inf"), time.time()
         while True:
             try:
+                # Where the machine slept, nobody could ask for anything.
+                if time.time() - looked_at > ASLEEP_SECONDS:
+                    workplace.renew_all()
+                looked_at = time.time()
                 self.look()
                 if time.monotonic() - swept_at >= SWEEP_SECONDS:
                     swept_at = time.monotonic()
                     workplace.sweep(run_files.has_owner)
-            except OSError:
+            except Exception:  # whatever it is, the next round may do better
                 LOGGER.exception("The folder of trainings cannot be looked after.")
             if self._closed.wait(LOOK_SECONDS):
                 return

@@ -12,8 +12,7 @@ import click
     "--model",
     "model_id",
     metavar="M",
-    help="A bundled name, a folder, a zip file or a hub name. "
-    "Default: the bundled model.",
+    help="A bundled name, a folder, a zip file or a hub name. Default: bert-mini-en.",
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
 @click.option(

@@ -66,7 +66,13 @@ _LOG = "log"
     help="Draws these rows. Default: --seed.",
 )
 @click.option("--model", "model_id", metavar="M", help="As for `predict`.")
-@click.option("--level", default="full", show_default=True, help="head, top or full.")
+@click.option(
+    "--level",
+    default="full",
+    show_default=True,
+    help="head: a new output layer learns alone; top: the upper layers, too; "
+    "full: everything.",
+)
 @click.option(
     "--top-layers",
     "num_top_layers",
@@ -74,9 +80,11 @@ _LOG = "log"
     show_default=True,
     help="For --level top.",
 )
-@click.option("--epochs", default=0, help="Default: by level.")
+@click.option("--epochs", default=0, help="Default: by level and number of rows.")
 @click.option("--batch-size", default=16, show_default=True)
-@click.option("--learning-rate", default=0.0, help="Default: by level.")
+@click.option(
+    "--learning-rate", default=0.0, help="Default: by level and size of the model."
+)
 @click.option(
     "--warmup",
     "warmup_rate",
@@ -101,7 +109,13 @@ _LOG = "log"
 @click.option("--patience", default=-1, help="Default: by level; 0 never ends early.")
 @click.option("--class-weights", is_flag=True, help="Every class counts alike.")
 @click.option("--oversample", is_flag=True, help="Repeat rows of rare classes.")
-@click.option("--precision", default="auto", show_default=True)
+@click.option(
+    "--precision",
+    default="auto",
+    show_default=True,
+    help="auto, float32 or bfloat16; auto takes bfloat16 where the processor "
+    "multiplies it.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
 @click.option(
     "--recipe",

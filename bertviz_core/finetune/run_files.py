@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
-import os
 import time
 import uuid
 import zipfile
@@ -20,6 +18,7 @@ import numpy as np
 
 from bertviz_core import errors
 from bertviz_core.errors import BertVizError, TrainingError
+from bertviz_core.finetune.json_files import read_json, write_json
 from bertviz_core.finetune.request import TrainingRequest
 from bertviz_core.finetune.run_history import RunHistory
 from bertviz_core.finetune.training_status import LogEntry, TrainingStatus
@@ -206,25 +205,6 @@ _SAME = (
     "num_restarts",
     "ending",
 )
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Replaces a file by another whole one."""
-    scratch = path.with_name(f"{path.name}.new")
-    text = json.dumps(value, ensure_ascii=False, default=_plain)
-    scratch.write_text(text, encoding="utf-8")
-    os.replace(scratch, path)
-
-
-def read_json(path: Path) -> Any:
-    """Reads a file of `write_json`."""
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise ValueError(f"`{type(value).__name__}` does not go into JSON.")
 
 
 def _entry(folder: Path, request: TrainingRequest, language: str) -> ModelEntry | None:

@@ -29,6 +29,7 @@ _FEWEST_STEPS, _MOST_EPOCHS = 300, 20
 PRECISIONS = ("auto", "float32", "bfloat16")
 # Pages draw every epoch, and an address that somebody wrote may hold any number.
 MAX_EPOCHS = 1_000
+_LARGEST = 2**31 - 1  # what a seed of NumPy and a number box of a page both take
 
 
 @dataclass(frozen=True)
@@ -149,16 +150,19 @@ class FinetuneSettings:
         ):
             self._require(name, getattr(self, name) in known, " | ".join(known))
         for name in ("num_top_layers", "batch_size"):
-            self._require(name, getattr(self, name) >= 1, "≥ 1")
+            fits = 1 <= getattr(self, name) <= _LARGEST
+            self._require(name, fits, f"≥ 1, ≤ {_LARGEST}")
         fits = 0 <= self.epochs <= MAX_EPOCHS
         self._require("epochs", fits, f"≥ 0, ≤ {MAX_EPOCHS}")
-        self._require("seed", self.seed >= 0, "≥ 0")
-        self._require("patience", self.patience >= -1, "≥ -1")
+        self._require("seed", 0 <= self.seed <= _LARGEST, f"≥ 0, ≤ {_LARGEST}")
+        fits = -1 <= self.patience <= _LARGEST
+        self._require("patience", fits, f"≥ -1, ≤ {_LARGEST}")
         for name in ("learning_rate", "weight_decay", "clip_norm"):
             self._require(name, 0 <= getattr(self, name) < math.inf, "≥ 0")
         self._require("warmup_rate", 0 <= self.warmup_rate < 1, "≥ 0, < 1")
         self._require("epoch_factor", 0 < self.epoch_factor <= 1, "> 0, ≤ 1")
-        self._require("max_tokens", self.max_tokens >= 3, "≥ 3")
+        fits = 3 <= self.max_tokens <= _LARGEST
+        self._require("max_tokens", fits, f"≥ 3, ≤ {_LARGEST}")
         both = self.class_weights and self.oversample
         self._require("oversample", not both, "class_weights | oversample")
 

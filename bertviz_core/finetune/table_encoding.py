@@ -210,8 +210,9 @@ def _first_undecodable(data: bytes, name: str) -> int | None:
         is_last = start + _PIECE_BYTES >= len(data)
         try:
             decoder.decode(data[start : start + _PIECE_BYTES], is_last)
-        except UnicodeDecodeError as error:
-            return start - num_waiting + error.start
+        except UnicodeError as error:
+            # UTF-16 and UTF-32 that lack their mark name no place.
+            return start - num_waiting + getattr(error, "start", 0)
     return None
 
 

@@ -188,6 +188,13 @@ def renew(folder: Path) -> None:
         (folder / _LEASE_FILE).touch()
 
 
+def renew_all() -> None:
+    """Begins every lease anew."""
+    for parent in (tables_folder(), runs_folder()):
+        for folder in parent.iterdir():
+            renew(folder)
+
+
 def is_abandoned(folder: Path, now: float | None = None) -> bool:
     """Whether nobody has asked for longer than the lease.
 

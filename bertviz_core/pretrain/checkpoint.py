@@ -105,7 +105,7 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
     info = {"step": checkpoint.step, "fingerprint": checkpoint.fingerprint}
     (folder / _INFO).write_text(json.dumps(info), encoding="utf-8")
     for path in folder.iterdir():  # on the disk before the name says so
-        with path.open("rb") as file:
+        with path.open("r+b") as file:  # Windows refuses it to a reader
             os.fsync(file.fileno())
 
 

@@ -6,6 +6,7 @@ and coming back to a question finds its answer.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ import streamlit as st
 
 from bertviz_core.checkpoints.versions import version_of
 from bertviz_core.engine import JobStatus
-from bertviz_core.errors import BertVizError
+from bertviz_core.errors import BertVizError, EngineError
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.language import t
@@ -126,14 +127,18 @@ def _start(
     job = None
     with shown_to_user(stop=False):
         job = _Job(question, client().start(task, **arguments))
-        st.session_state[key] = job
+        try:
+            st.session_state[key] = job
+        except BaseException:  # a click came first: this run ends here
+            client().cancel(job.job_id)
+            raise
     return job
 
 
 def _drop(key: str, job: _Job) -> None:
     """Nobody waits for the answer any more."""
     if job.ended is None:
-        with shown_to_user(stop=False):
+        with contextlib.suppress(EngineError):  # forgotten by now: it has ended
             client().cancel(job.job_id)
     del st.session_state[key]
 

@@ -131,6 +131,14 @@ def type_linked(
     return typed.strip()
 
 
+def whole_number(written: str, default: int) -> int:
+    """What an address says, if it is a whole number of at most nine digits.
+
+    Python itself refuses to read one of more than 4,300.
+    """
+    return int(written) if written.isdecimal() and len(written) <= 9 else default
+
+
 def choose_number(
     widget: Callable[..., object],
     label: str,
@@ -156,7 +164,7 @@ def choose_number(
     wanted = st.session_state.get(key)
     if wanted is None:
         written = st.query_params.get(key, "")
-        wanted = int(written) if written.isdecimal() else default
+        wanted = whole_number(written, default)
     elif wanted == st.session_state.get(before, default):
         wanted = default
     st.session_state[before] = default

@@ -19,8 +19,9 @@ _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _AFTER = re.compile(r"(:(?=[\w+/-]+:)|:(?=//)|\bwww(?=\.)|@)", re.IGNORECASE)
 # Arrows and comparison signs that Streamlit turns into one character.
 _SIGNS = re.compile(r"(<|>|-|~)(?=[-=>])")
-# C0 and C1 controls have no picture; U+FFFD says that something was there.
-_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
+# C0 and C1 controls have no picture, and half of a surrogate pair is no character;
+# U+FFFD says that something was there.
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 # Invisible marks that turn the reading direction of what follows.
 _DIRECTION_MARKS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # Hebrew, Arabic and neighbours.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.engine import JobStatus
 from bertviz_core.errors import EngineError, TrainingError
 from bertviz_core.figures.finetune_progress import MAX_POINTS
 from bertviz_core.finetune import workplace
@@ -20,7 +21,7 @@ from pages.ui import engine
 from pages.ui.fine_tune import keeping, progress
 from pages.ui.fine_tune.state import STEPS
 from tests.app.fake_client import CONFIG
-from tests.app.fake_fine_tune import MODEL, RUN, FineTuneClient, status_of
+from tests.app.fake_fine_tune import ESTIMATE, MODEL, RUN, FineTuneClient, status_of
 from tests.core.test_finetune_table import MALFORMED
 
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
@@ -274,13 +275,16 @@ def test_a_file_that_the_engine_could_not_look_at_stays(open_step, tuner):
 
 
 def test_another_table_takes_the_file_to_check_by_off_the_disk(open_step, tuner):
-    own, other = table_of(tuner, UNEQUAL), table_of(tuner, UNEQUAL)
+    own, other, linked = (table_of(tuner, UNEQUAL) for _ in range(3))
     app = open_step(ft_table=own, ft_validation=other)
+    app.session_state["ft_own_tables"] = (other,)  # as an upload leaves it
     app.button(key="ft_sample_en").click().run()
     assert "ft_validation" not in address(app)
-    assert [path.name for path in workplace.tables_folder().iterdir()] == [
-        own.removeprefix("file:")
-    ]
+    # What came by a link is somebody else's as well.
+    there = open_step(ft_table=own, ft_validation=linked)
+    there.button(key="ft_sample_en").click().run()
+    left = {path.name for path in workplace.tables_folder().iterdir()}
+    assert left == {own.removeprefix("file:"), linked.removeprefix("file:")}
 
 
 # Those that are not even stored come first, beside a table that can be read.
@@ -428,7 +432,8 @@ def test_a_table_of_ones_own_is_checked_by_and_can_be_dropped(open_step, tuner):
     app.get_by_key("ft_step").set_value("data").run()
     app.button(key="ft_validation_remove").click().run()
     assert "ft_validation" not in address(app)
-    assert ("forget_table", handle) in tuner.calls
+    # It came by a link, so it is somebody else's as well.
+    assert ("forget_table", handle) not in tuner.calls
     app.get_by_key("ft_step").set_value("check").run()
     assert app.metric[2].value == "12"
 
@@ -637,6 +642,26 @@ def test_visitors_with_the_same_question_share_one_measurement(open_step, tuner)
     for _ in range(2):
         open_step("train")
     assert tuner.count("start") == 1
+
+
+def test_who_does_not_wait_for_a_measurement_stops_it_for_nobody_else(
+    open_step, tuner, monkeypatch
+):
+    running = JobStatus("job-1", "running", 0.4)
+    monkeypatch.setattr(
+        tuner,
+        "start",
+        lambda *_, **__: tuner.jobs.update({"job-1": running}) or "job-1",
+    )
+    app = open_step("train")
+    app.button(key="ft_estimate_cancel").click().run()
+    assert tuner.count("cancel") == 0
+    app.button(key="ft_estimate_start").click().run()
+    assert app.button(key="ft_estimate_cancel")
+    tuner.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=ESTIMATE)
+    app.run()
+    with pytest.raises(KeyError):
+        app.button(key="ft_estimate_cancel")
 
 
 def test_a_full_queue_of_measurements_keeps_nobody_from_training(open_step, tuner):

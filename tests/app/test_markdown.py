@@ -81,6 +81,7 @@ def test_a_text_is_escaped_once():
 
 def test_line_breaks_and_controls_become_one_line():
     assert tidy(" a\n\n    b\tc\x00d ") == "a b c\ufffdd"
+    assert tidy("half \ud83d of a pair") == "half \ufffd of a pair"
 
 
 def test_a_long_text_ends_in_an_ellipsis():

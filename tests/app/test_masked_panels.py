@@ -436,6 +436,15 @@ def link_of(app: AppTest) -> dict[str, str | list[str]]:
     return {name: app.query_params[name] for name in app.query_params}
 
 
+@pytest.mark.parametrize("key", ["masked_lens_from", "masked_fill_step"])
+def test_a_number_of_thousands_of_digits_in_a_link_is_passed_over(key):
+    panel = {"masked_lens_from": "lens", "masked_fill_step": "fill"}[key]
+    text = "The [MASK] is in the [MASK]."
+    link = {key: "9" * 4301}
+    app = finished(open_page(masked_panel=panel, masked_text=text, **link))
+    assert not app.error
+
+
 @pytest.mark.parametrize(
     ("panel", "choices"),
     [

@@ -280,6 +280,11 @@ def test_a_config_of_another_kind_of_model(tmp_path):
     assert "roberta" in refusal(folder, ConfigError)
 
 
+def test_a_weight_with_an_endless_name(tmp_path):
+    weights = weights_of_hf() | {"x" * 501: np.ones(1, "float32")}
+    assert "501 letters" in refusal(hf_copy(tmp_path, weights))
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_weights_that_are_no_numbers(tmp_path, value):
     weights = weights_of_hf()

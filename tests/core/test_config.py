@@ -98,7 +98,7 @@ def test_a_rate_may_be_zero_or_almost_one(name, value):
     "value", [-1e-12, math.nan, math.inf, True, "1e-12", None], ids=repr
 )
 def test_a_constant_must_be_a_number_of_at_least_zero(name, value):
-    with pytest.raises(ConfigError, match=f"{name} must be a number of at least 0"):
+    with pytest.raises(ConfigError, match=f"{name} must be a number from 0 to 1"):
         BertConfig(**GOOGLE | {name: value})
 
 

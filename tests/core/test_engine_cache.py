@@ -6,6 +6,7 @@ import time
 import pytest
 
 from bertviz_core.engine.cache import BoundedCache
+from bertviz_core.engine.jobs import JobCancelled
 
 
 def made(value, log):
@@ -100,7 +101,7 @@ class Crowd:
     """One thread that makes a value, and four that come while it does."""
 
     def __init__(self, cache, outcome):
-        self.made, self.answers, self.errors = 0, [], []
+        self.made, self.answers, self.errors, self.stopped = 0, [], [], []
         self._cache, self._outcome = cache, outcome
         self._inside, self._gate = threading.Event(), threading.Event()
         self._threads = [threading.Thread(target=self._ask) for _ in range(5)]
@@ -122,6 +123,8 @@ class Crowd:
             self.answers.append(self._cache.get("key", self._make))
         except ZeroDivisionError as error:
             self.errors.append(error)
+        except JobCancelled as stopped:
+            self.stopped.append(stopped)
 
     def _make(self):
         self.made += 1
@@ -144,3 +147,20 @@ def test_a_crowd_gets_the_error_of_the_one_attempt():
     crowd.run()
     assert crowd.made == 1
     assert len(crowd.errors) == 5
+
+
+def test_who_waited_for_a_job_that_was_stopped_tries_again():
+    attempts = []
+
+    def outcome():
+        attempts.append(None)
+        if len(attempts) == 1:
+            raise JobCancelled
+        return object()
+
+    crowd = Crowd(BoundedCache(3), outcome)
+    crowd.run()
+    assert len(crowd.stopped) == 1
+    assert len(crowd.answers) == 4
+    assert len(set(map(id, crowd.answers))) == 1
+    assert crowd.made == 2

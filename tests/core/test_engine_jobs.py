@@ -111,6 +111,23 @@ def test_beyond_a_number_the_oldest_ended_jobs_are_forgotten(clock):
         board.get(jobs[3].job_id)
 
 
+def test_jobs_without_a_result_push_none_with_a_result_out(clock):
+    board = JobBoard(max_finished=2, clock=clock)
+    done = board.add()
+    done.finish(3)
+    for _ in range(15):
+        clock.seconds += 1
+        board.add().cancel()
+    assert board.get(done.job_id).status.result == 3
+    failed = board.add()
+    failed.fail(EngineError("It failed."))
+    for _ in range(20):
+        clock.seconds += 1
+        board.add().cancel()
+    with pytest.raises(EngineError, match="not known"):
+        board.get(failed.job_id)
+
+
 def test_too_many_unfinished_jobs_are_refused(clock):
     board = JobBoard(max_unfinished=2, clock=clock)
     first, _ = board.add(), board.add()

@@ -147,6 +147,25 @@ def test_the_longest_text_fits(explorer):
     assert explorer.trace("cat " * 9).tokenized.num_tokens == 11
 
 
+def test_more_attention_than_memory_holds_is_refused(explorer, monkeypatch):
+    enough = LAYERS * HEADS * 11**2
+    monkeypatch.setattr("bertviz_core.explorer.MOST_ATTENTION_PROBS", enough)
+    assert explorer.trace("cat " * 9).tokenized.num_tokens == 11
+    monkeypatch.setattr("bertviz_core.explorer.MOST_ATTENTION_PROBS", enough - 1)
+    with pytest.raises(TextError, match=f"11 tokens, {LAYERS} layers of {HEADS} heads"):
+        explorer.trace("cat " * 9)
+
+
+def test_answers_that_are_no_numbers_are_a_sentence():
+    model = random_model()[0]
+    for weight in model.weights:
+        weight.assign(np.full(weight.shape, 3e38, "float32"))
+    explorer = explorer_of(model)
+    for ask in (explorer.trace, explorer.predict_masks):
+        with pytest.raises(CheckpointError, match="not finite numbers"):
+            ask(TEXT)
+
+
 def test_a_pair_differs_from_one_text_of_the_same_words(explorer):
     one = explorer.trace("the cat [SEP] sat")
     two = explorer.trace("the cat", "sat")

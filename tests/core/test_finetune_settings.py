@@ -62,10 +62,14 @@ def test_what_was_chosen_is_not_proposed_otherwise():
         ("precision", "float16"),
         ("num_top_layers", 0),
         ("batch_size", 0),
+        ("batch_size", 10**190),
+        ("num_top_layers", 2**31),
         ("epochs", -1),
         ("epochs", 1001),
         ("seed", -1),
+        ("seed", 2**53 + 1),
         ("patience", -2),
+        ("patience", 2**31),
         ("learning_rate", float("inf")),
         ("learning_rate", -1e-3),
         ("weight_decay", float("nan")),
@@ -73,6 +77,7 @@ def test_what_was_chosen_is_not_proposed_otherwise():
         ("warmup_rate", 1.0),
         ("epoch_factor", 0.0),
         ("max_tokens", 2),
+        ("max_tokens", 2**31),
     ],
 )
 def test_a_value_out_of_bounds_is_refused_by_name(name, value):

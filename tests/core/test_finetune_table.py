@@ -392,6 +392,12 @@ def test_bytes_that_do_not_fit_a_chosen_encoding_are_named():
         read_table("text,label\ntrès,b\n".encode("latin-1"), encoding="utf-8")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_chosen_encoding_that_needs_a_mark_is_refused_without_one(encoding):
+    with pytest.raises(DatasetError, match=rf"{encoding}.*line 1"):
+        read_table(b"text,label\na,b\n" * 20, encoding=encoding)
+
+
 @pytest.mark.parametrize("codec", ["utf-8", "gb18030", "utf-16"])
 def test_a_broken_byte_deep_in_a_file_is_found_in_its_line(codec):
     lines = ["文本,标签", *[f"第{i}条留言写得不长不短,好" for i in range(90_000)]]

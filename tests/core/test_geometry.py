@@ -105,9 +105,9 @@ def test_norms_of_many_rows_equal_numpys():
 
 def test_rows_apart_are_compared_by_their_distance():
     points = cloud(6)
-    curve = geometry.mean_by_distance(points, first=1)
-    assert curve.shape == (5,)
-    expected = [cosine(points[i], points[i + 3]) for i in (1, 2)]
+    curve = geometry.mean_by_distance(points)
+    assert curve.shape == (6,)
+    expected = [cosine(points[i], points[i + 3]) for i in (0, 1, 2)]
     assert curve[3] == pytest.approx(np.mean(expected))
 
 

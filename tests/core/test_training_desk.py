@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -262,6 +263,56 @@ def test_too_many_runs_that_wait_are_refused(desk, monkeypatch):
     with pytest.raises(EngineError, match="Too many trainings"):
         desk.start(REQUEST)
     assert len(list(workplace.runs_folder().iterdir())) == 3
+
+
+def test_after_a_sleep_of_the_machine_every_lease_begins_anew(trainings, monkeypatch):
+    hour = 3600.0
+    clock = SimpleNamespace(now=time.time(), monotonic=time.monotonic)
+    clock.time = lambda: clock.now
+    monkeypatch.setattr(training_desk, "time", clock)
+    monkeypatch.setattr(training_desk, "LOOK_SECONDS", 0.01)
+    renewed = []
+    monkeypatch.setattr(workplace, "renew_all", lambda: renewed.append(clock.now))
+    desk = TrainingDesk(trainings, slots=1)
+    looked = []
+    monkeypatch.setattr(desk, "look", lambda: looked.append(clock.now))
+    run = desk.start(REQUEST)
+    wait_until(lambda: len(looked) > 2)
+    assert not renewed
+    clock.now += hour
+    wait_until(lambda: renewed)
+    count = len(looked)
+    wait_until(lambda: len(looked) > count + 2)
+    trainings.end(run)
+    desk.close()
+    assert renewed == [clock.now]
+
+
+def test_a_round_that_fails_is_not_the_last(trainings, monkeypatch):
+    monkeypatch.setattr(training_desk, "LOOK_SECONDS", 0.01)
+    desk = TrainingDesk(trainings, slots=1)
+    rounds = []
+
+    def look():
+        rounds.append(None)
+        raise ValueError("The file is damaged.")
+
+    monkeypatch.setattr(desk, "look", look)
+    run = desk.start(REQUEST)
+    wait_until(lambda: len(rounds) > 2)
+    trainings.end(run)
+    desk.close()
+
+
+def test_all_leases_are_renewed_together(trainings):
+    folders = [workplace.table_path(workplace.keep_table(b"1")).parent]
+    folders.append(workplace.new_run_folder())
+    for folder in folders:
+        for path in (folder, *folder.iterdir()):
+            os.utime(path, (0, 0))
+        assert workplace.is_abandoned(folder)
+    workplace.renew_all()
+    assert not any(map(workplace.is_abandoned, folders))
 
 
 def test_an_idle_desk_says_so(trainings):

@@ -1,6 +1,7 @@
 """A run in its folder: what it leaves, how it ends, how it goes on when killed."""
 
 import dataclasses
+import os
 import zipfile
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.errors import DatasetError, TrainingError
-from bertviz_core.finetune import run_files, training_run, workplace
+from bertviz_core.finetune import json_files, run_files, training_run, workplace
 from bertviz_core.finetune.columns import ColumnChoice
 from bertviz_core.finetune.notes import in_english
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
@@ -418,3 +419,27 @@ def kill_at(folder, step):
             raise Killed
 
     _wrap_take(folder, step, act)
+
+
+def test_a_file_that_is_being_read_is_replaced_a_moment_later(tmp_path, monkeypatch):
+    path, replace, tries = tmp_path / "it.json", os.replace, []
+
+    def busy(source, target):
+        tries.append(target)
+        if len(tries) < 3:  # as Windows does while another process has it open
+            raise PermissionError(13, "The file is in use")
+        replace(source, target)
+
+    monkeypatch.setattr(json_files.os, "replace", busy)
+    json_files.write_json(path, {"step": 3})
+    assert json_files.read_json(path) == {"step": 3}
+    assert len(tries) == 3
+
+
+def test_a_file_that_may_never_be_replaced_is_an_error(tmp_path, monkeypatch):
+    def refused(source, target):
+        raise PermissionError(13, "Not yours")
+
+    monkeypatch.setattr(json_files.os, "replace", refused)
+    with pytest.raises(PermissionError):
+        json_files.write_json(tmp_path / "it.json", {})

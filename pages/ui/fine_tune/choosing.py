@@ -9,7 +9,6 @@ import streamlit as st
 from bertviz_core.errors import BertVizError, DatasetError, ValidationFileError
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.request import SAMPLES, TableSource
-from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.answers import read_table
 from pages.ui.fine_tune.layout import show_layout, show_preview
@@ -21,7 +20,7 @@ from pages.ui.fine_tune.state import (
     remember,
 )
 from pages.ui.fine_tune.steps import offer_step
-from pages.ui.fine_tune.uploading import MAX_MEGABYTES, upload_table
+from pages.ui.fine_tune.uploading import MAX_MEGABYTES, forget_own, upload_table
 from pages.ui.fine_tune.wording import lease, say, show_notes
 from pages.ui.language import plain, t
 from pages.ui.models import choose, known_models, language_of
@@ -129,10 +128,10 @@ def _choose(table: str, name: str) -> None:
     before = remember()
     if before.validation and before.validation != before.table:
         # The way back leads to the table alone.
-        client().forget_table(before.validation)
+        forget_own(before.validation)
     if before.table and before.table == st.session_state.get(_UNREADABLE):
         # Nobody will come back to it, so it need not lie here until its lease ends.
-        client().forget_table(before.table)
+        forget_own(before.table)
     elif before.table and before.table != table:
         st.session_state[_BEFORE] = (before.table, before.name)
     choose_table(table, name)
@@ -209,7 +208,7 @@ def _take_validation_layout(source: TableSource) -> None:
 
 def _drop_validation(table: str) -> None:
     # Nobody will come back to it, so it need not lie here until its lease ends.
-    client().forget_table(table)
+    forget_own(table)
     nothing = layout_of(TableSource(""), "validation_")
     remember(validation="", validation_name="", **nothing)
 

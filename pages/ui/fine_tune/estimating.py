@@ -25,6 +25,8 @@ from pages.ui.markdown import table
 _BYTES_UNKNOWN = 0
 _POLL_SECONDS = 1.0
 _ASKED = "ft_estimate_asked"
+# What this visitor does not want to wait for; others may.
+_DECLINED = "ft_estimate_declined"
 
 Question = tuple[str, DataChoice, FinetuneSettings]
 
@@ -48,12 +50,15 @@ def ask_estimate(
         _offer(t("fine_tune.estimate_start"), question)
         return None
     st.session_state[_ASKED] = question
+    if st.session_state.get(_DECLINED) == question:
+        _explain_end(t("app.stopped"), question)
+        return None
     try:
         status = client().job(_job_of(*question))
     except BertVizError as error:  # the queue is full, or the server started again
         status = JobStatus("", "failed", error=error)
     if not status.is_finished:
-        _watch(status.job_id)
+        _watch(status.job_id, question)
         return None
     if status.state == "done":
         found: TrainingEstimate = status.result
@@ -61,9 +66,13 @@ def ask_estimate(
     said = t("app.stopped")
     if status.error is not None:
         said = sentence(status.error.template, status.error.details)
+    _explain_end(said, question)
+    return None
+
+
+def _explain_end(said: str, question: Question) -> None:
     st.info(said, icon=":material/timer_off:")
     _offer(t("fine_tune.estimate_again"), question)
-    return None
 
 
 @st.cache_resource(
@@ -88,12 +97,22 @@ def _offer(label: str, question: Question) -> None:
 def _ask(question: Question) -> None:
     is_again = st.session_state.get(_ASKED) == question
     st.session_state[_ASKED] = question
-    if is_again:
+    st.session_state.pop(_DECLINED, None)
+    # Others of a class may have asked again already.
+    if is_again and _has_failed(question):
         _job_of.clear(*question)
 
 
+def _has_failed(question: Question) -> bool:
+    try:
+        status = client().job(_job_of(*question))
+    except BertVizError:
+        return True
+    return status.is_finished and status.state != "done"
+
+
 @st.fragment(run_every=_POLL_SECONDS)
-def _watch(job_id: str) -> None:
+def _watch(job_id: str, question: Question) -> None:
     try:
         status = client().job(job_id)
     except BertVizError:  # the run of the whole page says why
@@ -102,7 +121,7 @@ def _watch(job_id: str) -> None:
         st.rerun()
     st.progress(status.fraction, t("fine_tune.estimate_runs", share=status.fraction))
     if st.button(t("app.cancel"), key="ft_estimate_cancel"):
-        client().cancel(job_id)
+        st.session_state[_DECLINED] = question
         st.rerun()
 
 

@@ -12,6 +12,8 @@ from pages.ui.engine import client
 
 # Key of the session: the `FineTuneState`.
 STATE = "ft_state"
+# Of a table to predict: its handle, and its name.
+TRY_TABLE = "ft_try_table"
 _RENEW_SECONDS = 300  # at most
 
 
@@ -34,5 +36,6 @@ def _renew() -> None:
     state = st.session_state[STATE]
     if state.run_id:
         client().renew_training(state.run_id)
-    for table in state.tables:
+    to_try = st.session_state.get(TRY_TABLE)
+    for table in (*state.tables, *(to_try[:1] if to_try else ())):
         client().renew_table(table)

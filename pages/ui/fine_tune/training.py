@@ -105,9 +105,14 @@ def _offer_start(state: FineTuneState, settings: FinetuneSettings) -> None:
     )
     with shown_to_user(stop=False):
         run_id = client().start_training(request)
-        earlier = st.session_state.get(_EARLIER, ())
-        st.session_state[_EARLIER] = ((run_id, request.title), *earlier)[:_MOST_EARLIER]
-        remember(run_id=run_id)
+        try:
+            earlier = st.session_state.get(_EARLIER, ())
+            here = (run_id, request.title)
+            st.session_state[_EARLIER] = (here, *earlier)[:_MOST_EARLIER]
+            remember(run_id=run_id)
+        except BaseException:  # a click came first: nobody would find the training
+            client().forget_training(run_id)
+            raise
         st.rerun()
 
 

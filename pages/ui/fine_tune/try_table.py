@@ -10,17 +10,16 @@ import streamlit as st
 from bertviz_core.experiments.finetuned_results import TablePredictions
 from bertviz_core.finetune.request import TableSource
 from bertviz_core.finetune.table_view import TableView
-from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.answers import read_table
 from pages.ui.fine_tune.classifier import Classifier
+from pages.ui.fine_tune.keeping import TRY_TABLE
 from pages.ui.fine_tune.layout import show_layout
-from pages.ui.fine_tune.uploading import upload_table
+from pages.ui.fine_tune.uploading import forget_own, upload_table
 from pages.ui.fine_tune.wording import show_warnings
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 
-_TABLE = "ft_try_table"
 _SOURCE = "ft_try_table_source"
 
 
@@ -33,7 +32,7 @@ def predict_file(classifier: Classifier) -> None:
     st.markdown(t("fine_tune_results.table_intro"))
     with shown_to_user(stop=False):
         _upload()
-        chosen: tuple[str, str] | None = st.session_state.get(_TABLE)
+        chosen: tuple[str, str] | None = st.session_state.get(TRY_TABLE)
         if chosen is None:
             return
         handle, name = chosen
@@ -65,11 +64,11 @@ def _upload() -> None:
     found = upload_table("try_table", t("fine_tune_results.table_upload"))
     if found is None:
         return
-    before = st.session_state.get(_TABLE)
-    st.session_state[_TABLE] = found
+    before = st.session_state.get(TRY_TABLE)
+    st.session_state[TRY_TABLE] = found
     st.session_state.pop(_SOURCE, None)
     if before is not None:
-        client().forget_table(before[0])
+        forget_own(before[0])
     st.rerun()
 
 
@@ -96,7 +95,7 @@ def _choose_columns(view: TableView, classifier: Classifier) -> tuple[str, str |
         t("fine_tune_results.text_column"),
         view.columns,
         index=view.columns.index(guess),
-        key=f"{_TABLE}_text",
+        key=f"{TRY_TABLE}_text",
     )
     pair = None
     if classifier.has_pairs:
@@ -104,7 +103,7 @@ def _choose_columns(view: TableView, classifier: Classifier) -> tuple[str, str |
             t("fine_tune_results.pair_column"),
             view.columns,
             index=_second(view, guess, classifier.pair_column),
-            key=f"{_TABLE}_pair",
+            key=f"{TRY_TABLE}_pair",
         )
     rows = [dict(zip(view.columns, row, strict=True)) for row in view.preview[:3]]
     st.dataframe(rows, hide_index=True, alt=plain("fine_tune_results.first_rows"))
@@ -127,7 +126,7 @@ def _show_predictions(found: TablePredictions, name: str) -> None:
         Path(found.path).read_bytes,
         file_name=plain("fine_tune_results.predictions_file", name=stem),
         mime="text/csv",
-        key=f"{_TABLE}_download",
+        key=f"{TRY_TABLE}_download",
         icon=":material/download:",
         on_click="ignore",
         help=t("fine_tune_results.safe_cells"),

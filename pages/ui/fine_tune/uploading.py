@@ -10,6 +10,7 @@ from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.language import t
 
+_OWN = "ft_own_tables"
 MAX_MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
 
 
@@ -38,11 +39,19 @@ def upload_table(place: str, label: str) -> tuple[str, str] | None:
     with shown_to_user(stop=False), st.spinner(t("fine_tune.storing")):
         st.session_state[uploads] = count + 1
         try:
-            return client().keep_table(file), file.name
+            table = client().keep_table(file)
+            st.session_state[_OWN] = (*st.session_state.get(_OWN, ()), table)
+            return table, file.name
         except BertVizError as error:
             st.session_state[problem] = error
             st.rerun()
     return None
+
+
+def forget_own(table: str) -> None:
+    """Removes a table, unless it came by a link: then it is somebody else's as well."""
+    if table in st.session_state.get(_OWN, ()):
+        client().forget_table(table)
 
 
 def _say_refused(problem: str) -> None:

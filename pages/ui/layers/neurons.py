@@ -21,6 +21,7 @@ from pages.ui.language import plain, t
 from pages.ui.layers.answers import neuron_activations, neuron_words, strongest_neurons
 from pages.ui.layers.effects import rank_all_neurons
 from pages.ui.layers.switching import switch_off_here
+from pages.ui.linked import whole_number
 from pages.ui.text_pair import Texts
 
 LAYER = "layers_neuron_layer"
@@ -148,7 +149,7 @@ def _choose_neuron(strong: StrongNeurons, size: int) -> int:
     """One of the strongest, or any other by its number."""
     numbers = [str(index + 1) for index in strong.neurons.tolist()]
     kept = st.session_state.get(NEURON) or st.query_params.get(NEURON) or ""
-    if kept not in numbers and kept.isdecimal() and 1 <= int(kept) <= size:
+    if kept not in numbers and 1 <= whole_number(kept, 0) <= size:
         numbers.append(kept)
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     chosen = choose_linked(
