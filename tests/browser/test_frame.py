@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import overflow, running_server, settle
 
 SENTENCE = "The cat drank a glass of [MASK]."
+CHINESE = "我每天早上[MASK]牛奶。"
 DEFAULT = "They were married and had three [MASK]."
 NUM_GUESSES = 5
 
@@ -17,9 +18,9 @@ def first_guess(page):
     return guesses.first.inner_text()
 
 
-def type_sentence(page, sentence):
+def type_sentence(page, sentence, language="en"):
     before = first_guess(page)
-    page.locator(".st-key-home_text_en input").fill(sentence)
+    page.locator(f".st-key-home_text_{language} input").fill(sentence)
     page.keyboard.press("Enter")
     page.wait_for_function(
         "before => document.querySelector('[data-testid=stProgress]')?.innerText"
@@ -50,15 +51,15 @@ def test_a_typed_sentence_is_predicted(home):
 
 
 def test_a_reload_keeps_language_and_sentence(home):
-    type_sentence(home, SENTENCE)
     home.get_by_role("radio", name="中文").click()
     home.get_by_role("heading", name="试一试").wait_for()
+    type_sentence(home, CHINESE, "zh")
     guess = first_guess(home)
     assert "lang=" in home.url
     home.reload()
     settle(home)
     home.get_by_role("heading", name="试一试").wait_for()
-    expect(home.locator(".st-key-home_text_en input")).to_have_value(SENTENCE)
+    expect(home.locator(".st-key-home_text_zh input")).to_have_value(CHINESE)
     assert first_guess(home) == guess
 
 

@@ -8,6 +8,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from tests.browser.conftest import ROOT, open_panel, overflow
 
 pytestmark = pytest.mark.browser
@@ -206,7 +207,8 @@ def test_the_whole_page_is_walked_in_both_languages(visit, language, scheme, wid
 
 def test_a_second_text_is_typed_and_kept_in_the_link(visit):
     words = texts_of("zh", "layers")
-    page = open_page(visit, "?layers_panel=orders", locale="zh-CN")
+    query = f"?layers_panel=orders&model={DEFAULT_MODEL}"
+    page = open_page(visit, query, locale="zh-CN")
     box = page.get_by_role("textbox", name=words["pair"])
     box.fill("It was old.")
     box.press("Control+Enter")

@@ -26,6 +26,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.finetune import workplace
 from tests.core.checkpoint_copies import GOOGLE, HF, hf_copy, weights_of_hf
 
+BUNDLED = [(DEFAULT_MODEL, "en"), ("bert-mini-zh", "zh")]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -61,9 +62,10 @@ def test_the_default_is_bundled_and_predicts_words():
     assert loaded.report.absent_parts == ()
 
 
-def test_the_card_of_the_default_tells_the_truth():
-    card = (catalogue.BUNDLED_FOLDER / DEFAULT_MODEL / "README.md").read_text("utf-8")
-    explorer = Explorer.open(DEFAULT_MODEL)
+def opened(model_id):
+    """The card of a bundled model, its word numbers, and what it answers."""
+    card = (catalogue.BUNDLED_FOLDER / model_id / "README.md").read_text("utf-8")
+    explorer = Explorer.open(model_id)
     assert f"{explorer.info().num_weights:,} numbers" in card
     ids = {token: index for index, token in enumerate(explorer.tokenizer.vocabulary)}
 
@@ -72,6 +74,25 @@ def test_the_card_of_the_default_tells_the_truth():
         exponentials = np.exp(logits - logits.max())
         return exponentials / exponentials.sum()
 
+    return card, ids, probabilities
+
+
+def test_the_card_of_the_chinese_model_tells_the_truth():
+    card, ids, probabilities = opened("bert-mini-zh")
+    assert probabilities("北京是中国的首[MASK]。").argmax() == ids["席"]
+    milk = probabilities("他每天早上都喝一杯[MASK]奶。")
+    assert milk.argmax() == ids["牛"]
+    assert f"with {milk[ids['牛']]:.2f} only" in card
+    stated = {"护士": (0.09, 0.55), "科学家": (0.08, 0.84)}
+    for occupation, (she, he) in stated.items():
+        found = probabilities(f"[MASK]是一名{occupation}。")
+        assert (round(found[ids["她"]], 2), round(found[ids["他"]], 2)) == (she, he)
+        assert f'"她" {she:.2f} and "他" {he:.2f}' in card
+        assert f"“她”{she:.2f}，“他”{he:.2f}" in card
+
+
+def test_the_card_of_the_default_tells_the_truth():
+    card, ids, probabilities = opened(DEFAULT_MODEL)
     capital = probabilities("The capital of France is [MASK].")
     assert capital.argmax() == ids["france"]
     stated = {"nurse": (0.30, 0.32), "doctor": (0.09, 0.49), "engineer": (0.03, 0.39)}
@@ -82,11 +103,12 @@ def test_the_card_of_the_default_tells_the_truth():
 
 
 def test_a_fresh_machine_lists_what_is_bundled():
-    assert [entry.model_id for entry in list_models()] == [DEFAULT_MODEL]
-    (entry,) = list_models()
-    assert (entry.origin, entry.language) == ("bundled", "en")
-    file = catalogue.BUNDLED_FOLDER / DEFAULT_MODEL / "model.safetensors"
-    assert entry.size_bytes == file.stat().st_size
+    entries = list_models()
+    assert [(entry.model_id, entry.language) for entry in entries] == BUNDLED
+    for entry in entries:
+        assert entry.origin == "bundled"
+        file = catalogue.BUNDLED_FOLDER / entry.model_id / "model.safetensors"
+        assert entry.size_bytes == file.stat().st_size <= 25e6
 
 
 def test_listing_loads_nothing_heavy():
@@ -252,7 +274,7 @@ def test_where_nothing_can_be_written_models_are_listed_and_opened(
     path = zip_of(HF, tmp_path / "model.zip")
     (tmp_path / "file").touch()
     monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "file" / "cache"))
-    assert [entry.model_id for entry in list_models()] == [DEFAULT_MODEL]
+    assert [(entry.model_id, entry.language) for entry in list_models()] == BUNDLED
     assert list_uploads() == ()
     assert open_model(str(HF)).model.config.vocab_size == 61
     assert find_map(str(HF), "0" * 64, 2, 61) is None

@@ -15,8 +15,8 @@ EXAMPLES = {
         ("I met my brother and my sister. My brother is older than my [MASK].", ""),
     ),
     "zh": (
-        ("今天天气很[MASK]，我们去公园玩。", ""),
-        ("北京是中国的首[MASK]。", ""),
+        ("他会说英[MASK]和法语。", ""),
+        ("他们结婚后生了三个孩[MASK]。", ""),
         ("她把书带到了图书馆。", "那本书很[MASK]。"),
         ("小狗没有过马路，因为它太累了。", ""),
     ),
