@@ -181,9 +181,9 @@ def predict_table(
 
     path = table_path(source.table)
 
-    def tell(fraction: float, message: str, so_far: object = None) -> None:
+    def tell(fraction: float, message: str) -> None:
         renew(path.parent)  # the work may take longer than a lease
-        progress(fraction, message, so_far)
+        progress(fraction, message)
 
     table = read_table(
         path,

@@ -218,7 +218,7 @@ def test_the_uploads_that_were_not_used_for_the_longest_time_go(tmp_path):
             if model.folder.parent.name.startswith(entries[-1].model_id[7:])
         )
         os.utime(made, (1000 + index, 1000 + index))
-    size = entries[0].size_bytes
+    size = sum(file.stat().st_size for file in made.rglob("*") if file.is_file())
     catalogue.make_room_for_upload(needed_bytes=size, limit=4 * size)
     assert len(list_uploads()) == 3
     open_model(entries[0].model_id)  # is now the latest use
