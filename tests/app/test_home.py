@@ -89,7 +89,7 @@ def test_the_button_goes_through_the_examples(open_app):
 
 def test_a_chinese_model_gets_a_chinese_example(open_app):
     app = open_app(model="small-zh")
-    assert "，" in app.text_input(key="home_text_zh").value
+    assert "足球" in app.text_input(key="home_text_zh").value
 
 
 def test_a_model_without_a_masked_word_head_is_no_noise(open_app, client):

@@ -142,7 +142,7 @@ def test_the_pooler_is_shown_at_the_token_that_it_reads(language, step):
     trace = client().trace(
         DEFAULT_MODEL, TEXT, cut=True, parts=("hidden_states", "pooled_output")
     )
-    app = open_page(language, layers_step=step)
+    app = open_page(language, model=DEFAULT_MODEL, layers_step=step)
     assert app.get_by_key("layers_token").value == str(MASK + 1)
     read, made = strip(app)
     if step == "pooler_dense":
@@ -190,8 +190,8 @@ def test_an_input_is_a_way_to_the_step_that_made_it():
 
 
 def test_walking_runs_no_network():
-    text = "Nobody walked with this [MASK] before."
-    app = open_page(layers_text=text)
+    # A model that was chosen, and not the one that goes with the language, stays.
+    app = open_page(model="bert-mini-zh", layers_text="以前没有人走过这[MASK]话。")
     before = client().forward_count()
     for _ in range(12):
         app.button(key="layers_next").click().run()
