@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
+from bertviz_core.checkpoints.catalogue import ENTRY_FILE
 from bertviz_core.checkpoints.folder import CONFIG_FILES, is_weights, require_checkpoint
 from bertviz_core.errors import CheckpointError
 
@@ -38,7 +39,6 @@ RESERVED_DISK_BYTES = 500_000_000
 _CHUNK_BYTES = 1 << 20
 # Python unpacks a piece of the other methods at once, however large it becomes.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_OWN_NAME = "entry.json"  # the catalogue's, beside the folder
 _NEEDED_NAME = re.compile(r"[\w.-]+\.(json|txt|safetensors|index)")
 BROKEN = (
     zipfile.BadZipFile,
@@ -232,7 +232,7 @@ def _checkpoint_members(
         members[path.name] = entry
     parent = _folder_of_checkpoint(folders, archive)
     name = re.sub(r"[^\w.-]", "_", parent.name or archive.stem)[:80]
-    if name.startswith(_OWN_NAME):
+    if name.startswith(ENTRY_FILE):  # the catalogue's own, beside the folder
         name = f"_{name}"
     needed = {
         member: entry
