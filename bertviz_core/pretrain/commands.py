@@ -39,6 +39,13 @@ import click
     help="Folder of the run. If a run lies there, it goes on.",
 )
 @click.option(
+    "--from",
+    "initial_model",
+    metavar="M",
+    help="Begin with this model's weights and words, not with random ones; its name "
+    "or folder, as for `predict`. The settings may leave `model` out then.",
+)
+@click.option(
     "--cache",
     type=click.Path(path_type=Path),
     help="Folder for encoded corpora. Default: `corpus` in the folder of the run.",
@@ -55,6 +62,7 @@ def pretrain(
     corpus: tuple[Path, ...],
     more_text: tuple[Path, ...],
     out: Path,
+    initial_model: str | None,
     cache: Path | None,
     devices: int,
     stop_after_minutes: float | None,
@@ -64,14 +72,17 @@ def pretrain(
 
     Ctrl-C and SIGTERM save a checkpoint and stop after the step that is running.
     """
-    from bertviz_core.pretrain.settings import PretrainSettings
+    from bertviz_core.pretrain.initial import open_initial_model, settings_from_file
 
-    settings = PretrainSettings.from_json_file(config_path)
+    settings = settings_from_file(config_path, initial_model)
     paths = (*corpus, *more_text)  # as a shell writes out `--corpus texts/*.txt`
     if prepare_only:
         from bertviz_core.pretrain.prepare import prepare_corpus
 
-        click.echo(prepare_corpus(paths, settings, cache or out / "corpus", click.echo))
+        loaded = open_initial_model(settings)
+        words = None if loaded is None else loaded.tokenizer
+        where = cache or out / "corpus"
+        click.echo(prepare_corpus(paths, settings, where, click.echo, words=words))
         return
     _import_keras()
     from bertviz_core.pretrain import run

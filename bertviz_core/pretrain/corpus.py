@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import tempfile
@@ -59,37 +58,6 @@ class EncodedCorpus:
     def document_tokens(self) -> np.ndarray:
         """Int64 `[num_documents]`, tokens in each document."""
         return np.diff(self.sentence_starts[self.document_starts])
-
-
-def corpus_key(paths: Sequence[Path], settings: CorpusSettings, vocab_size: int) -> str:
-    """Names a corpus by its content and by all that decides its token ids.
-
-    Args:
-        paths: of the text files; their order counts.
-        settings: of the vocabulary.
-        vocab_size: word pieces at most.
-
-    Returns:
-        32 hexadecimal digits.
-
-    Raises:
-        TrainingError: a file cannot be read.
-    """
-    digest = hashlib.sha256(f"{LAYOUT} {vocab_size} {settings.identity()}".encode())
-    named = [Path(settings.vocabulary_file)] if settings.vocabulary_file else []
-    for path in [*paths, *named]:
-        digest.update(path.name.encode())
-        try:
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        except OSError as error:
-            raise TrainingError(
-                "The text file {name} cannot be read. Received: {reason}. Check the "
-                "path and the rights.",
-                name=path.name,
-                reason=error.strerror or type(error).__name__,
-            ) from error
-    return digest.hexdigest()[:32]
 
 
 def write_corpus(

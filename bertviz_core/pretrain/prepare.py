@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain.corpus import (
     INDEX_FILE,
+    LAYOUT,
     EncodedCorpus,
-    corpus_key,
     open_corpus,
     write_corpus,
 )
@@ -34,6 +35,7 @@ def prepare_corpus(
     cache: Path,
     say: Say,
     should_stop: ShouldStop = lambda: False,
+    words: BertTokenizer | None = None,
 ) -> Path:
     """Encodes text files, or finds what an earlier call encoded.
 
@@ -43,6 +45,8 @@ def prepare_corpus(
         cache: folder for encoded corpora, each under a name made of its content.
         say: told what is being done.
         should_stop: asked before each document.
+        words: those of the model to begin with; `None` learns some, or reads the
+            vocabulary file.
 
     Returns:
         The folder of the encoded corpus, its `vocab.txt` inside.
@@ -58,10 +62,11 @@ def prepare_corpus(
         return paths[0]
     # Before the minutes that encoding takes.
     _require_weighed([path.name for path in paths], settings)
-    key = corpus_key(paths, settings.corpus, settings.model.vocab_size)
+    known = () if words is None else words.vocabulary
+    key = corpus_key(paths, settings.corpus, settings.model.vocab_size, known)
     folder = cache / key
     if not (folder / INDEX_FILE).is_file():
-        tokenizer = _tokenizer(paths, settings, say, should_stop)
+        tokenizer = words or _tokenizer(paths, settings, say, should_stop)
         say(f"Encoding with {tokenizer.vocab_size} word pieces")
         write_corpus(
             _documents(paths, say, should_stop),
@@ -74,9 +79,9 @@ def prepare_corpus(
 
 
 def open_prepared(
-    folder: Path, settings: PretrainSettings
+    folder: Path, settings: PretrainSettings, words: BertTokenizer | None = None
 ) -> tuple[EncodedCorpus, BertTokenizer]:
-    """Opens what `prepare_corpus` returned.
+    """Opens what `prepare_corpus` returned; arguments as there.
 
     Raises:
         TrainingError: it is damaged, was encoded in another way, or has more words
@@ -87,6 +92,12 @@ def open_prepared(
     tokenizer = BertTokenizer.from_folder(folder)
     if tokenizer.vocab_size > settings.model.vocab_size:
         raise _vocabulary_misfit(tokenizer, settings)
+    if words is not None and words.vocabulary != tokenizer.vocabulary:
+        raise TrainingError(
+            "The corpus was encoded with other words than those of the model to begin "
+            "with. Received: {model}. Give the text files, or another model.",
+            model=str(settings.initial_model)[:80],
+        )
     if settings.corpus.vocabulary_file:
         asked = BertTokenizer.from_vocab_file(Path(settings.corpus.vocabulary_file))
         if asked.vocabulary != tokenizer.vocabulary:
@@ -98,6 +109,45 @@ def open_prepared(
             )
     _require_weighed(corpus.file_names, settings)
     return corpus, tokenizer
+
+
+def corpus_key(
+    paths: Sequence[Path],
+    settings: CorpusSettings,
+    vocab_size: int,
+    words: Sequence[str] = (),
+) -> str:
+    """Names a corpus by its content and by all that decides its token ids.
+
+    Args:
+        paths: of the text files; their order counts.
+        settings: of the vocabulary.
+        vocab_size: word pieces at most.
+        words: pieces that are not learned but given; none for learned ones.
+
+    Returns:
+        32 hexadecimal digits.
+
+    Raises:
+        TrainingError: a file cannot be read.
+    """
+    digest = hashlib.sha256(f"{LAYOUT} {vocab_size} {settings.identity()}".encode())
+    if words:
+        digest.update("\n".join(words).encode())
+    named = [Path(settings.vocabulary_file)] if settings.vocabulary_file else []
+    for path in [*paths, *named]:
+        digest.update(path.name.encode())
+        try:
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except OSError as error:
+            raise TrainingError(
+                "The text file {name} cannot be read. Received: {reason}. Check the "
+                "path and the rights.",
+                name=path.name,
+                reason=error.strerror or type(error).__name__,
+            ) from error
+    return digest.hexdigest()[:32]
 
 
 def _tokenizer(

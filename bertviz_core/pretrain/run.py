@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bertviz_core.checkpoints.library import LoadedModel
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain.batches import Batches
 from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_checkpoint
@@ -29,6 +30,7 @@ from bertviz_core.pretrain.curve import (
 from bertviz_core.pretrain.distribution import any_host, join_hosts, writes_files
 from bertviz_core.pretrain.finish import save_model_of
 from bertviz_core.pretrain.held_out import HeldOut
+from bertviz_core.pretrain.initial import open_initial_model, take_weights
 from bertviz_core.pretrain.masking import TokenKinds
 from bertviz_core.pretrain.prepare import Stopped, open_prepared, prepare_corpus
 from bertviz_core.pretrain.run_folder import (
@@ -38,7 +40,7 @@ from bertviz_core.pretrain.run_folder import (
     require_same_run,
     with_precision,
 )
-from bertviz_core.pretrain.schedule import learning_rate
+from bertviz_core.pretrain.schedule import learning_rate, locate, tokens_seen
 from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.pretrain.trainer import StretchReport, Trainer
 
@@ -83,7 +85,8 @@ def pretrain(
         TrainingError: text, vocabulary and settings do not fit each other or the
             run in `out`; another process trains there; a loss is not a number; no
             room on the disk.
-        ConfigError, TokenizerError: see `prepare_corpus`.
+        CheckpointError, ConfigError, TokenizerError: see `prepare_corpus` and
+            `open_initial_model`.
     """
     join_hosts()
     began_at = time.monotonic()
@@ -101,12 +104,16 @@ def pretrain(
     # On several machines all read the folder, and one writes.
     with held(plan.out) if writes_files() else nullcontext():
         try:
+            initial = open_initial_model(settings)
+            words = None if initial is None else initial.tokenizer
             # Not at the deadline: text that takes longer would be encoded for ever.
-            folder = prepare_corpus(plan.corpus, settings, cache, say, should_stop)
+            folder = prepare_corpus(
+                plan.corpus, settings, cache, say, should_stop, words
+            )
         except Stopped:
             say("Stopped while the text was being encoded; nothing has been trained")
             return None
-        together = _Run(plan, folder, say, lambda: any_host(is_over()))
+        together = _Run(plan, folder, initial, say, lambda: any_host(is_over()))
         return together.finish()
 
 
@@ -117,12 +124,14 @@ class _Run:
         self,
         plan: RunPlan,
         folder: Path,
+        initial: LoadedModel | None,
         say: Callable[[str], None],
         is_over: Callable[[], bool],
     ) -> None:
         self.plan, self.settings = plan, plan.settings
         self.say, self.is_over = say, is_over
-        self.corpus, self.tokenizer = open_prepared(folder, self.settings)
+        words = None if initial is None else initial.tokenizer
+        self.corpus, self.tokenizer = open_prepared(folder, self.settings, words)
         self.kinds = TokenKinds.of(self.tokenizer.vocabulary)
         self.fingerprint = fingerprint_of(
             self.settings, folder, self.corpus, self.tokenizer
@@ -139,6 +148,9 @@ class _Run:
             self.trainer.set_state(checkpoint.state)
             self.step = self.saved_step = checkpoint.step
             say(f"Going on after step {self.step}")
+        elif initial is not None:
+            count = take_weights(self.trainer.bert, initial)
+            say(f"Beginning with {count} weights of {initial.model_id}")
         self.points = read_curve(plan.out / "curve.csv", self.step)
         self.is_writer = writes_files()
         self._held_out: HeldOut | None = None
@@ -268,26 +280,3 @@ class _Run:
             save_model_of(self.trainer, self.settings, self.tokenizer, folder)
         self.say(f"Finished: {folder}")
         return folder
-
-
-def locate(settings: PretrainSettings, step: int) -> tuple[int, int]:
-    """Finds the phase of a step.
-
-    Returns:
-        `(phase_index, step within it)`.
-    """
-    for index, phase in enumerate(settings.phases):
-        if step < phase.num_steps:
-            return index, step
-        step -= phase.num_steps
-    raise ValueError(f"`step` must be below {settings.num_steps}.")
-
-
-def tokens_seen(settings: PretrainSettings, num_steps: int) -> int:
-    """Token places in the first steps of a run, padding counted."""
-    total = 0
-    for phase in settings.phases:
-        steps = min(num_steps, phase.num_steps)
-        total += steps * phase.num_rows * phase.max_tokens
-        num_steps -= steps
-    return total

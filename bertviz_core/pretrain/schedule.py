@@ -1,4 +1,4 @@
-"""What changes with the step: the learning rate, and how many layers are kept."""
+"""What changes with the step: phase, learning rate, how many layers are kept."""
 
 from __future__ import annotations
 
@@ -72,3 +72,26 @@ def layer_scales(
     probabilities = 1.0 - depth * (1.0 - final)
     is_kept = rng.random(layers) < probabilities
     return (is_kept / probabilities).astype("float32")
+
+
+def locate(settings: PretrainSettings, step: int) -> tuple[int, int]:
+    """Finds the phase of a step.
+
+    Returns:
+        `(phase_index, step within it)`.
+    """
+    for index, phase in enumerate(settings.phases):
+        if step < phase.num_steps:
+            return index, step
+        step -= phase.num_steps
+    raise ValueError(f"`step` must be below {settings.num_steps}.")
+
+
+def tokens_seen(settings: PretrainSettings, num_steps: int) -> int:
+    """Token places in the first steps of a run, padding counted."""
+    total = 0
+    for phase in settings.phases:
+        steps = min(num_steps, phase.num_steps)
+        total += steps * phase.num_rows * phase.max_tokens
+        num_steps -= steps
+    return total

@@ -135,8 +135,11 @@ class PretrainSettings(Checked):
         remat: computes each block anew for its gradient instead of keeping it.
         layer_keep_rate: share of the steps that keep the last block in the end;
             1 drops none.
+        initial_model: id or folder of a model to begin with, its words included;
+            `None` begins with random weights and learns words. See `initial.py`.
         continue_positions: where a phase is longer than those before, its new
             positions begin as `positions.continued_positions` says, not at random.
+            Those of an initial model are trained already, and stay.
         seed: of the weights, the order of the text and the masks.
         model_name: what the finished model is called.
         report_steps, evaluation_steps, checkpoint_steps: how often.
@@ -155,6 +158,7 @@ class PretrainSettings(Checked):
     precision: str = "auto"
     remat: bool = False
     layer_keep_rate: float = 1.0
+    initial_model: str | None = None
     continue_positions: bool = True
     seed: int = 0
     model_name: str = "bert"
@@ -178,6 +182,13 @@ class PretrainSettings(Checked):
                 "Dropout does not go together with remat or layer_keep_rate. Received: "
                 "dropout={dropout}. Set it to 0, or leave the other two out.",
                 dropout=self.dropout,
+            )
+        if self.initial_model is not None and self.corpus.vocabulary_file is not None:
+            raise TrainingError(
+                "A model to begin with brings its words. Received: initial_model="
+                "{model}; vocabulary_file={file}. Leave one of them out.",
+                model=self.initial_model[:80],
+                file=Path(self.corpus.vocabulary_file).name,
             )
         if self.sequences.pair_rate and self.model.type_vocab_size < 2:
             raise TrainingError(

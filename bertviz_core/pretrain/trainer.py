@@ -129,6 +129,8 @@ class Trainer:
         )
 
     def _continue_positions(self, phase_index: int) -> None:
+        if self.settings.initial_model is not None:  # its positions are trained
+            return
         before = [phase.max_tokens for phase in self.settings.phases[:phase_index]]
         longest = self.settings.phases[phase_index].max_tokens
         if before and longest > max(before):

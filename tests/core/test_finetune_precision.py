@@ -1,6 +1,7 @@
 """Half precision while learning, whole precision in what is said of the result."""
 
 import dataclasses
+import time
 
 import numpy as np
 import pytest
@@ -76,9 +77,40 @@ def test_the_judgement_tells_how_far_it_is():
 )
 def test_auto_follows_the_processor(monkeypatch, text, expected):
     monkeypatch.setattr(precision, "_has_gpu", lambda: False)
+    monkeypatch.setattr(precision, "_product_is_faster", lambda: True)
     monkeypatch.setattr(precision.Path, "read_text", lambda *_, **__: text)
     assert precision.chosen_precision("auto") == expected
     assert precision.chosen_precision("float32") == "float32"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        ([[3.0, 2.0], [9.0, 2.1]], "bfloat16"),
+        ([[2.0, 3.0], [2.1, 2.9]], "float32"),
+        # One turn was disturbed: the best of each counts.
+        ([[9.0, 3.0], [2.0, 2.9]], "float32"),
+    ],
+)
+def test_a_processor_that_has_it_and_is_slower_by_it(monkeypatch, seconds, expected):
+    turns = iter(seconds)
+    monkeypatch.setattr(precision, "_has_gpu", lambda: False)
+    monkeypatch.setattr(precision, "_processor_multiplies_it", lambda: True)
+    monkeypatch.setattr(precision, "_REPEATS", len(seconds))
+    monkeypatch.setattr(precision, "_timed", lambda products: next(turns))
+    precision._product_is_faster.cache_clear()
+    try:
+        assert precision.chosen_precision("auto") == expected
+    finally:
+        precision._product_is_faster.cache_clear()
+
+
+def test_both_products_are_really_run():
+    numbers = [precision._product(name)() for name in ("float32", "bfloat16")]
+    assert numbers == [precision._INNER, precision._INNER]
+    first, second = precision._timed([lambda: 1.0, lambda: time.sleep(0.02) or 1.0])
+    assert 0 <= first < second
+    assert second >= 0.02
 
 
 def test_a_machine_that_tells_nothing_computes_in_whole_precision(monkeypatch):

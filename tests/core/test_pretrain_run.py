@@ -21,8 +21,9 @@ from bertviz_core.pretrain import checkpoint as checkpoints
 from bertviz_core.pretrain import commands, run, run_folder
 from bertviz_core.pretrain.batches import Batches
 from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_checkpoint
-from bertviz_core.pretrain.corpus import corpus_key, open_corpus
+from bertviz_core.pretrain.corpus import open_corpus
 from bertviz_core.pretrain.curve import CurvePoint, draw_curve, read_curve, write_curve
+from bertviz_core.pretrain.prepare import corpus_key
 from bertviz_core.pretrain.trainer import Trainer
 from tests.core import pretrain_samples as samples
 
