@@ -14,8 +14,9 @@ import psutil
 import pytest
 from distributed import worker_memory
 
-from bertviz_core.engine import local_cluster
+from bertviz_core.engine import lease_keeper, local_cluster
 from bertviz_core.engine.cluster import ClusterEngine
+from bertviz_core.engine.jobs import LEASE_SECONDS
 from bertviz_core.engine.worker_specs import training_spec, worker_specs
 from bertviz_core.errors import EngineError, TextError
 from tests.core import engine_fake_tasks
@@ -126,6 +127,23 @@ def test_a_cancelled_job_stops_in_its_worker_and_the_next_one_runs(engine, tmp_p
     wait_until(stopped.exists)
     assert ended(engine, waiting).result == 5
     assert engine.job(job_id).state == "cancelled"
+
+
+def test_a_job_of_a_closed_tab_gives_its_place_to_the_next_one(
+    engine, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(lease_keeper, "LOOK_SECONDS", 0.05)
+    started, stopped, gate = (tmp_path / name for name in ("started", "stopped", "go"))
+    closed = engine.start("run_for_ever", started=str(started), stopped=str(stopped))
+    waiting = engine.start("count", steps=2, gate=str(gate))
+    gate.touch()
+    wait_until(started.exists)
+    engine._jobs.get(closed).asked_at -= LEASE_SECONDS
+    assert ended(engine, waiting).result == 2
+    assert stopped.exists()
+    status = engine.job(closed)
+    assert status.state == "cancelled"
+    assert "no open page had asked" in str(status.error)
 
 
 def test_a_job_that_waits_for_its_turn_holds_up_no_call(engine, tmp_path):
