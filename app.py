@@ -14,6 +14,7 @@ from pages.ui.engine import warm_up
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.keeping import keep_fine_tuning
 from pages.ui.hosting import MIDDLEWARE, lifespan, show_uncaught
+from pages.ui.job_leases import keep_jobs
 from pages.ui.language import choose_language, plain, t
 from pages.ui.navigation import FIRST, ICONS
 
@@ -43,6 +44,7 @@ def show_page() -> None:
     with links:
         for name, icon in ICONS.items():
             st.page_link(pages[name], icon=f":material/{icon}:")
+        keep_jobs()  # here, as it would shift a page that begins to wait for a job
     if page is not pages["fine_tune"]:  # which does so itself
         keep_fine_tuning()
     with shown_to_user():

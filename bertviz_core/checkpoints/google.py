@@ -1,7 +1,6 @@
 """Google's folders: `bert_config.json`, `vocab.txt`, `bert_model.ckpt.*`.
 
-TensorFlow is imported here and nowhere else in the package, and only when such a
-folder is opened.
+They are read without TensorFlow, see `tensor_bundle`.
 
 Source:
     google-research/bert, README, "Pre-trained models", and `modeling.py`.
@@ -11,7 +10,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,9 +19,9 @@ from bertviz_core.checkpoints.stored import (
     Note,
     damaged,
     note,
-    require_few_names,
     require_text_file,
 )
+from bertviz_core.checkpoints.tensor_bundle import SlicedError, TensorBundle
 from bertviz_core.config import BertConfig, read_json_object
 from bertviz_core.errors import CheckpointError
 
@@ -33,8 +31,8 @@ DATA_FILE = re.compile(r"(?P<prefix>[^/\\]+)\.data-\d{5}-of-\d{5}")
 # What a training run leaves: one checkpoint for each saved step.
 _STEP = re.compile(r"model\.ckpt-(\d{1,12})")
 
-# What the reader raises beside TensorFlow's own errors, for damaged files.
-_READER_ERRORS = (RuntimeError, ValueError, LookupError, MemoryError)
+# Of damaged files. A name that is not the UTF-8 it claims to be is a `ValueError`.
+_READER_ERRORS = (OSError, ValueError, MemoryError)
 
 # Object-based checkpoints (TensorFlow 2) carry this in every name.
 _OBJECT_BASED = "/.ATTRIBUTES/"
@@ -52,15 +50,8 @@ def open_google(folder: Path) -> Checkpoint:
     """
     config, notes = _config(folder)
     prefix, more_notes = _prefix(folder)
-    reader = _reader(prefix)
-    try:
-        shapes = {
-            name: tuple(int(size) for size in shape)
-            for name, shape in reader.get_variable_to_shape_map().items()
-        }
-    except _READER_ERRORS as error:  # a name that is not the UTF-8 it claims to be
-        raise damaged(f"{prefix.name}.index", error) from error
-    require_few_names(f"{prefix.name}.index", len(shapes))
+    bundle = _bundle(prefix)
+    shapes = bundle.shapes
     weights = {n: shape for n, shape in shapes.items() if not is_optimizer_state(n)}
     if any(_OBJECT_BASED in name for name in weights):
         raise CheckpointError(
@@ -74,7 +65,7 @@ def open_google(folder: Path) -> Checkpoint:
         name=folder.name,
         config=config,
         shapes=weights,
-        read=lambda name: _read(reader, prefix, name),
+        read=lambda name: _read(bundle, prefix, name),
         optimizer_slots=len(shapes) - len(weights),
         notes=notes + more_notes,
     )
@@ -130,27 +121,27 @@ def _prefix(folder: Path) -> tuple[Path, tuple[Note, ...]]:
     )
 
 
-def _reader(prefix: Path) -> Any:
+def _bundle(prefix: Path) -> TensorBundle:
     try:
-        import tensorflow as tf
-    except ImportError as error:
+        bundle = TensorBundle(prefix)
+    except SlicedError as error:
         raise CheckpointError(
-            "Google's checkpoints are read by TensorFlow, which is not installed. "
-            "Install tensorflow, or choose the Hugging Face folder of the model."
+            "The checkpoint {name} holds weights that were cut into pieces "
+            "(partitioned variables), which BERT Explorer does not join. Save it "
+            "again in one piece, or choose the Hugging Face folder of the model.",
+            name=prefix.name,
         ) from error
-    try:
-        return tf.train.load_checkpoint(str(prefix))
-    except (tf.errors.OpError, *_READER_ERRORS) as error:
+    except _READER_ERRORS as error:
         raise damaged(f"{prefix.name}.index", error) from error
-
-
-def _read(reader: Any, prefix: Path, name: str) -> np.ndarray:
-    import tensorflow as tf
-
     try:
-        weight = np.asarray(reader.get_tensor(name))
-    except (tf.errors.OpError, *_READER_ERRORS) as error:
+        bundle.require_data()
+    except _READER_ERRORS as error:
         raise damaged(f"{prefix.name}.data", error) from error
-    if weight.dtype.kind != "f" and weight.dtype.name != "bfloat16":
-        raise damaged(f"{prefix.name}.data", ValueError(f"{name}: {weight.dtype}"))
-    return weight
+    return bundle
+
+
+def _read(bundle: TensorBundle, prefix: Path, name: str) -> np.ndarray:
+    try:
+        return bundle.read(name)
+    except _READER_ERRORS as error:
+        raise damaged(f"{prefix.name}.data", error) from error

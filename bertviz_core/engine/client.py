@@ -103,6 +103,8 @@ class Client(FinetuneClient):
     def start(self, task: str, **arguments: Any) -> str:
         """Starts a job and returns its id.
 
+        It is cancelled when nobody asks for it in `jobs.LEASE_SECONDS`.
+
         Args:
             task: a name in `tasks.JOB_TASKS`; the docstring there says what becomes
                 of it.
@@ -114,7 +116,7 @@ class Client(FinetuneClient):
         return self._engine.start(task, **arguments)
 
     def job(self, job_id: str) -> JobStatus:
-        """Where a job stands.
+        """Where a job stands; asking renews its lease.
 
         Raises:
             EngineError: no such job, or it ended long ago.

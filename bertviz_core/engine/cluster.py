@@ -31,8 +31,8 @@ class ClusterEngine(Engine):
 
     Making one returns at once and starts or reaches the cluster in the
     background; the first call waits for it. A worker that dies is restarted by
-    its nanny, and what it was doing is tried once more. A cluster that dies is
-    replaced at the next call.
+    its nanny, and what it was doing is tried again, see `suspects`. A cluster
+    that dies is replaced at the next call.
 
     Args:
         scheduler: address of a running cluster, such as "tcp://10.0.0.5:8786",

@@ -14,6 +14,7 @@ from bertviz_core.engine import worker
 from bertviz_core.engine.dispatch import Outcome, Request
 from bertviz_core.engine.jobs import Job
 from bertviz_core.engine.local_cluster import LocalCluster
+from bertviz_core.engine.suspects import Suspects
 from bertviz_core.engine.training_worker import TrainingWorker
 from bertviz_core.engine.worker_specs import (
     CALL_RESOURCE,
@@ -45,6 +46,9 @@ class Connection:
         self.client = client
         self.cluster = cluster
         self.training_worker = TrainingWorker(cluster)
+        # Of the two worker processes.
+        self._readers = Suspects(distributed.KilledWorker)
+        self._trainers = Suspects(distributed.KilledWorker)
 
     @classmethod
     def to_local_cluster(cls) -> Connection:
@@ -106,7 +110,7 @@ class Connection:
         self.client.subscribe_topic(topic, handler)
 
     def call(self, request: Request) -> Outcome:
-        """Runs a task in a worker and waits.
+        """Runs a task in a worker and waits; once more where the worker died.
 
         Raises:
             EngineError: no answer came.
@@ -115,11 +119,17 @@ class Connection:
             resource = RESOURCE_OF_TASK.get(request.task, CALL_RESOURCE)
             if resource != CALL_RESOURCE:
                 self._require_worker(resource)
-            future = self._submit(request, resource, worker.run_call, request)
-            return future.result(timeout=CALL_SECONDS)
+
+            def ask() -> Outcome:
+                future = self._submit(request, resource, worker.run_call, request)
+                return future.result(timeout=CALL_SECONDS)
+
+            return self._readers.ask(resource, ask)
 
     def run_job(self, request: Request, job: Job, topic: str) -> Outcome:
         """Runs a task in a worker that takes jobs, and waits as long as it takes.
+
+        Where the worker died, the task runs once more, from its beginning.
 
         Args:
             request: the task.
@@ -132,14 +142,20 @@ class Connection:
         with _sentences(), contextlib.ExitStack() as held:
             resource = RESOURCE_OF_TASK.get(request.task, JOB_RESOURCE)
             self._require_worker(resource)
+            suspects = self._readers
             if resource == ESTIMATE_RESOURCE:
                 held.enter_context(self.training_worker.held())
-            future = self._submit(
-                request, resource, worker.run_job, request, job.job_id, topic
-            )
-            job.when_cancelled(future.cancel)
-            try:
+                suspects = self._trainers
+
+            def ask() -> Outcome:
+                future = self._submit(
+                    request, resource, worker.run_job, request, job.job_id, topic
+                )
+                job.when_cancelled(future.cancel)
                 return future.result()
+
+            try:
+                return suspects.ask(resource, ask)
             except CancelledError:
                 if job.status.state != "cancelled":
                     raise
@@ -150,16 +166,21 @@ class Connection:
     def train(self, request: Request) -> Outcome:
         """Runs a training in the worker for it, and waits as long as it takes.
 
-        A worker that dies is started again and goes on, once.
+        A worker that dies is started again and goes on, once, or until what runs
+        beside it is out of suspicion.
 
         Raises:
             EngineError: no answer came.
         """
         with _sentences(), self.training_worker.held():
             self._require_worker(TRAIN_RESOURCE)
-            future = self._submit(request, TRAIN_RESOURCE, worker.run_call, request)
-            try:
+
+            def ask() -> Outcome:
+                future = self._submit(request, TRAIN_RESOURCE, worker.run_call, request)
                 return future.result()
+
+            try:
+                return self._trainers.ask_for_long(ask)
             except distributed.KilledWorker as error:
                 raise EngineError(
                     "The process that trains died twice, most likely for want of "

@@ -14,6 +14,7 @@ from bertviz_core.engine.dispatch import (
     Request,
 )
 from bertviz_core.engine.jobs import Job, JobBoard, JobStatus
+from bertviz_core.engine.lease_keeper import LeaseKeeper
 from bertviz_core.engine.training_desk import TrainingDesk
 from bertviz_core.errors import BertVizError
 
@@ -24,8 +25,8 @@ class Engine(abc.ABC):
     """Runs tasks by name. Safe to use from several threads.
 
     A call waits for its answer. A job runs on while its caller asks now and then
-    how far it is; jobs run one at a time, so that they leave room for calls, but that
-    downloads hold up none.
+    how far it is, and is cancelled when nobody has for `jobs.LEASE_SECONDS`; jobs run
+    one at a time, so that they leave room for calls, but that downloads hold up none.
 
     Args:
         module: defines the tasks, as the dicts `TASKS` and `JOB_TASKS`.
@@ -38,6 +39,9 @@ class Engine(abc.ABC):
         self._module = module
         self._training_module = training_module
         self._jobs = JobBoard()
+        self._keeper = LeaseKeeper(
+            "job-keeper", self._jobs.cancel_abandoned, self._jobs.renew_all
+        )
         self.trainings = TrainingDesk(self._train, self._rest)
 
     def call(self, task: str, **arguments: Any) -> Any:
@@ -63,17 +67,20 @@ class Engine(abc.ABC):
             EngineError: too many jobs wait already.
         """
         job = self._jobs.add()
+        self._keeper.open()
         request = Request(task, arguments, self._module)
         in_background(f"job-{task}", self._work, request, job)
         return job.job_id
 
     def job(self, job_id: str) -> JobStatus:
-        """Where a job stands.
+        """Where a job stands; asking renews its lease.
 
         Raises:
             EngineError: no such job, or it ended long ago.
         """
-        return self._jobs.get(job_id).status
+        job = self._jobs.get(job_id)
+        job.renew()
+        return job.status
 
     def cancel(self, job_id: str) -> None:
         """Stops a job; one that has ended stays as it is.
@@ -93,6 +100,7 @@ class Engine(abc.ABC):
 
     def close(self) -> None:
         """Stops jobs and processes. Calls after this raise `EngineError`."""
+        self._keeper.close()
         self._jobs.cancel_all()
         self.trainings.close()
 

@@ -1,7 +1,8 @@
 """Jobs: tasks that take long, report how far they are and can be stopped.
 
 What is here is the caller's side: a table of jobs by id. It lives as long as the
-server, so that a page that is loaded again finds its job by the id alone.
+server, so that a page that is loaded again finds its job by the id alone. A job that
+no page asks for any more is stopped, because it may be in the way of others'.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class Progress(Protocol):
 MAX_UNFINISHED_JOBS = 60
 MAX_FINISHED_JOBS = 100
 KEEP_FINISHED_SECONDS = 3600.0
+# Browsers let a hidden tab ask once a minute.
+LEASE_SECONDS = 300.0
 
 
 class JobCancelled(BaseException):
@@ -59,7 +62,7 @@ class JobStatus:
         message: what is going on, in English.
         so_far: what the task showed of its work last; `None` for most tasks.
         result: what the task returned, when it is done.
-        error: why it failed.
+        error: why it failed, or was cancelled where no one did so.
     """
 
     job_id: str
@@ -87,6 +90,7 @@ class Job:
     def __init__(self, job_id: str, clock: Callable[[], float]) -> None:
         self.job_id = job_id
         self.finished_at: float | None = None
+        self.asked_at = clock()
         self._clock = clock
         self._lock = threading.Lock()
         self._status = JobStatus(job_id, "waiting")
@@ -110,10 +114,18 @@ class Job:
         """The task has raised."""
         self._change(state="failed", error=error)
 
-    def cancel(self) -> None:
-        """Stops the job, unless it has ended."""
-        for callback in self._change(state="cancelled"):
+    def cancel(self, why: BertVizError | None = None) -> None:
+        """Stops the job, unless it has ended.
+
+        Args:
+            why: `None` where a visitor wanted it.
+        """
+        for callback in self._change(state="cancelled", error=why):
             callback()
+
+    def renew(self) -> None:
+        """Begins the lease anew: somebody asked."""
+        self.asked_at = self._clock()
 
     def when_cancelled(self, callback: Callable[[], Any]) -> None:
         """Has `callback` called once at `cancel`; at once if that was before."""
@@ -146,6 +158,7 @@ class JobBoard:
         max_finished: beyond so many with a result, the oldest are forgotten, and
             beyond ten times as many without one, which take no room.
         keep_seconds: for how long an ended job is remembered.
+        lease_seconds: for how long a job goes on that nobody asks for.
         clock: seconds, from any start.
     """
 
@@ -154,11 +167,13 @@ class JobBoard:
         max_unfinished: int = MAX_UNFINISHED_JOBS,
         max_finished: int = MAX_FINISHED_JOBS,
         keep_seconds: float = KEEP_FINISHED_SECONDS,
+        lease_seconds: float = LEASE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max_unfinished = max_unfinished
         self._max_finished = max_finished
         self._keep_seconds = keep_seconds
+        self._lease_seconds = lease_seconds
         self._clock = clock
         self._lock = threading.Lock()
         self._jobs: dict[str, Job] = {}
@@ -201,10 +216,30 @@ class JobBoard:
 
     def cancel_all(self) -> None:
         """Stops every job that has not ended."""
-        with self._lock:
-            jobs = list(self._jobs.values())
-        for job in jobs:
+        for job in self._all():
             job.cancel()
+
+    def cancel_abandoned(self) -> None:
+        """Stops the jobs that nobody has asked for in the time of a lease."""
+        now = self._clock()
+        for job in self._all():
+            if now - job.asked_at > self._lease_seconds:
+                job.cancel(
+                    EngineError(
+                        "This work was stopped, because no open page had asked for it "
+                        "in {minutes} minutes. Start it again.",
+                        minutes=round(self._lease_seconds / 60),
+                    )
+                )
+
+    def renew_all(self) -> None:
+        """Begins every lease anew."""
+        for job in self._all():
+            job.renew()
+
+    def _all(self) -> list[Job]:
+        with self._lock:
+            return list(self._jobs.values())
 
     def _forget_old(self) -> None:
         now = self._clock()

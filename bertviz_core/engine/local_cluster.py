@@ -45,8 +45,8 @@ RESTART_SECONDS = 5.0
 
 # What Dask does for batch work and what costs an idle server processor time.
 DASK_CONFIG = {
-    # A text that kills the worker twice is not tried a third time.
-    "distributed.scheduler.allowed-failures": 1,
+    # What was with a worker that died is tried again by `suspects`, which knows more.
+    "distributed.scheduler.allowed-failures": 0,
     # Reports of jobs, with all that they show: nobody reads them a second time.
     "distributed.admin.low-level-log-length": 20,
     "distributed.scheduler.http.routes": [],

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bertviz_core.engine.dispatch import is_closed_error
+from bertviz_core.engine.lease_keeper import LeaseKeeper
 from bertviz_core.engine.worker_specs import training_slots
 from bertviz_core.errors import BertVizError, EngineError, TrainingError
 from bertviz_core.finetune import run_files, workplace
@@ -21,11 +22,8 @@ from bertviz_core.finetune.request import TrainingRequest
 from bertviz_core.finetune.training_status import TrainingStatus
 
 MAX_WAITING = 20
-# How often leases are looked at, and how often the disk is.
-LOOK_SECONDS = 5.0
+# How often the disk is looked at.
 SWEEP_SECONDS = 60.0
-# Between two looks, by the clock on the wall: more, and the machine was not running.
-ASLEEP_SECONDS = LOOK_SECONDS + 60.0
 
 LOGGER = logging.getLogger(__name__)
 
@@ -56,20 +54,17 @@ class TrainingDesk:
         self._unwanted: set[str] = set()
         self._tables: set[str] = set()
         self._closed = threading.Event()
-        self._keeper: threading.Thread | None = None
+        self._swept_at = float("-inf")
+        self._keeper = LeaseKeeper("training-keeper", self._round, workplace.renew_all)
 
     def open(self) -> None:
         """Begins to look after leases; removes what nobody came back for."""
-        with self._lock:
-            if self._keeper is None and not self._closed.is_set():
-                self._keeper = threading.Thread(
-                    target=self._keep, name="training-keeper", daemon=True
-                )
-                self._keeper.start()
+        self._keeper.open()
 
     def close(self) -> None:
         """Removes the tables of visitors; runs can be resumed while they last."""
         self._closed.set()
+        self._keeper.close()
         with self._lock:
             tables, self._tables = self._tables, set()
             self._waiting.clear()
@@ -233,23 +228,11 @@ class TrainingDesk:
                 number=number,
             )
 
-    def _keep(self) -> None:
-        """Looks after leases until the desk closes."""
-        swept_at, looked_at = float("-inf"), time.time()
-        while True:
-            try:
-                # Where the machine slept, nobody could ask for anything.
-                if time.time() - looked_at > ASLEEP_SECONDS:
-                    workplace.renew_all()
-                looked_at = time.time()
-                self.look()
-                if time.monotonic() - swept_at >= SWEEP_SECONDS:
-                    swept_at = time.monotonic()
-                    workplace.sweep(run_files.has_owner)
-            except Exception:  # whatever it is, the next round may do better
-                LOGGER.exception("The folder of trainings cannot be looked after.")
-            if self._closed.wait(LOOK_SECONDS):
-                return
+    def _round(self) -> None:
+        self.look()
+        if time.monotonic() - self._swept_at >= SWEEP_SECONDS:
+            self._swept_at = time.monotonic()
+            workplace.sweep(run_files.has_owner)
 
     def look(self) -> None:
         """Stops runs that nobody has looked at for longer than the lease."""

@@ -3,7 +3,8 @@
 A cluster that is not started by the engine gives its workers these options:
 `dask worker tcp://… --nthreads 5 --resources "call=2 job=1 download=1 upload=1"
 --memory-limit 1.0 --preload bertviz_core.engine.worker`, and the one that trains
-`--nthreads 2 --resources "train=1 estimate=1"` with the rest alike.
+`--nthreads 2 --resources "train=1 estimate=1"` with the rest alike. Its scheduler gets
+`DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0` in its environment: see `suspects`.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from bertviz_core.engine import JobStatus
 from bertviz_core.errors import BertVizError, EngineError
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
+from pages.ui.job_leases import await_job
 from pages.ui.language import t
 
 _POLL_SECONDS = 0.5
@@ -129,6 +130,7 @@ def _start(
         job = _Job(question, client().start(task, **arguments))
         try:
             st.session_state[key] = job
+            await_job(job.job_id)
         except BaseException:  # a click came first: this run ends here
             client().cancel(job.job_id)
             raise
@@ -147,7 +149,7 @@ def _drop(key: str, job: _Job) -> None:
 def _watch(
     key: str, job: _Job, wording: Wording, show: Callable[[Any], object]
 ) -> None:
-    # The session keeps the id alone: the job goes on when this page is closed.
+    # The session keeps the id alone: the job goes on while another page is shown.
     with shown_to_user():
         status = _status(job.job_id)
         if status.is_finished:

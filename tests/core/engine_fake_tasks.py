@@ -36,6 +36,14 @@ def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def die_once_there(path, deaths):
+    """Kills its process when the file is there, and notes it before."""
+    wait_for(path)
+    with Path(deaths).open("a") as file:
+        file.write("x")
+    return die()
+
+
 def wait_for(path, started=None):
     """Ends as soon as the file is there; the file `started` says that it waits."""
     if started is not None:
@@ -95,8 +103,8 @@ def swallow(progress, started, stopped):
 TASKS = {
     task.__name__: task
     for task in (
-        echo, process_id, refuse, break_on, die_until, die, wait_for, add_upload,
-        warm_up,
+        echo, process_id, refuse, break_on, die_until, die, die_once_there, wait_for,
+        add_upload, warm_up,
     )
 }  # fmt: skip
 JOB_TASKS = {

@@ -14,8 +14,9 @@ import psutil
 import pytest
 from distributed import worker_memory
 
-from bertviz_core.engine import local_cluster
+from bertviz_core.engine import lease_keeper, local_cluster
 from bertviz_core.engine.cluster import ClusterEngine
+from bertviz_core.engine.jobs import LEASE_SECONDS
 from bertviz_core.engine.worker_specs import training_spec, worker_specs
 from bertviz_core.errors import EngineError, TextError
 from tests.core import engine_fake_tasks
@@ -93,6 +94,34 @@ def test_a_call_that_kills_every_worker_ends_in_a_sentence(engine):
     assert engine.call("echo", value=7) == 7
 
 
+def test_who_kills_the_worker_is_refused_and_the_others_get_their_answers(
+    engine, tmp_path
+):
+    """One beside it, those that wait behind both, and a job: none of them did it."""
+    trigger, gate, deaths = (tmp_path / name for name in ("now", "gate", "deaths"))
+    job = engine.start("count", steps=2, gate=str(gate))
+    wait_until(lambda: running(engine, job))
+    with ThreadPoolExecutor(8) as pool:
+        guilty = pool.submit(
+            engine.call, "die_once_there", path=str(trigger), deaths=str(deaths)
+        )
+        beside = pool.submit(engine.call, "wait_for", path=str(gate))
+        scheduler = engine._connection().client
+        wait_until(lambda: sum(map(len, scheduler.processing().values())) == 3)
+        waiting = [pool.submit(engine.call, "echo", value=value) for value in range(5)]
+        wait_until(lambda: sum(map(len, scheduler.processing().values())) == 8)
+        trigger.touch()
+        wait_until(deaths.exists)
+        gate.touch()
+        assert [call.result(60) for call in waiting] == list(range(5))
+        assert beside.result(60) == str(gate)
+        with pytest.raises(EngineError, match="died twice"):
+            guilty.result(60)
+    status = ended(engine, job)
+    assert (status.state, status.result) == ("done", 2)
+    assert 2 <= len(deaths.read_text()) <= 3
+
+
 def test_the_progress_of_a_job_crosses_over(engine, tmp_path):
     job_id = engine.start("count", steps=3, gate=str(tmp_path / "gate"))
     status = wait_until(lambda: running(engine, job_id))
@@ -126,6 +155,23 @@ def test_a_cancelled_job_stops_in_its_worker_and_the_next_one_runs(engine, tmp_p
     wait_until(stopped.exists)
     assert ended(engine, waiting).result == 5
     assert engine.job(job_id).state == "cancelled"
+
+
+def test_a_job_of_a_closed_tab_gives_its_place_to_the_next_one(
+    engine, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(lease_keeper, "LOOK_SECONDS", 0.05)
+    started, stopped, gate = (tmp_path / name for name in ("started", "stopped", "go"))
+    closed = engine.start("run_for_ever", started=str(started), stopped=str(stopped))
+    waiting = engine.start("count", steps=2, gate=str(gate))
+    gate.touch()
+    wait_until(started.exists)
+    engine._jobs.get(closed).asked_at -= LEASE_SECONDS
+    assert ended(engine, waiting).result == 2
+    assert stopped.exists()
+    status = engine.job(closed)
+    assert status.state == "cancelled"
+    assert "no open page had asked" in str(status.error)
 
 
 def test_a_job_that_waits_for_its_turn_holds_up_no_call(engine, tmp_path):

@@ -2,10 +2,14 @@
 
 import logging
 import threading
+import time
+from types import SimpleNamespace
 
 import pytest
 
+from bertviz_core.engine import lease_keeper
 from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.engine.jobs import LEASE_SECONDS
 from bertviz_core.errors import EngineError, TextError
 from tests.core import engine_fake_tasks
 from tests.core.engine_waiting import ended, wait_until
@@ -74,6 +78,34 @@ def test_a_cancelled_job_stops_even_where_exceptions_are_swallowed(
     assert engine.job(job_id).state == "cancelled"
     wait_until(stopped.exists)
     assert engine.job(job_id).state == "cancelled"
+
+
+def test_a_job_that_nobody_asks_for_is_stopped(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(lease_keeper, "LOOK_SECONDS", 0.01)
+    started, stopped = tmp_path / "started", tmp_path / "stopped"
+    job_id = engine.start("run_for_ever", started=str(started), stopped=str(stopped))
+    wait_until(started.exists)
+    engine._jobs.get(job_id).asked_at -= LEASE_SECONDS
+    wait_until(lambda: engine._jobs.get(job_id).status.is_finished)
+    assert "no open page" in str(engine.job(job_id).error)
+    wait_until(stopped.exists)
+
+
+def test_a_sleep_of_the_machine_renews_the_leases_of_jobs(
+    engine, tmp_path, monkeypatch
+):
+    clock = SimpleNamespace(now=time.time())
+    clock.time = lambda: clock.now
+    monkeypatch.setattr(lease_keeper, "time", clock)
+    monkeypatch.setattr(lease_keeper, "LOOK_SECONDS", 0.01)
+    job_id = engine.start("count", steps=2, gate=str(tmp_path / "gate"))
+    wait_until(lambda: _running(engine, job_id))
+    job = engine._jobs.get(job_id)
+    asked_at = job.asked_at
+    clock.now += 3600.0
+    wait_until(lambda: job.asked_at > asked_at)
+    (tmp_path / "gate").touch()
+    assert ended(engine, job_id).result == 2
 
 
 def test_jobs_run_one_at_a_time_and_a_waiting_one_can_be_cancelled(engine, tmp_path):

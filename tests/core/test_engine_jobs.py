@@ -24,6 +24,11 @@ def job(clock):
     return Job("j", clock)
 
 
+@pytest.fixture
+def board(clock):
+    return JobBoard(lease_seconds=100.0, clock=clock)
+
+
 def test_a_job_waits_then_runs_then_is_done(job):
     states = [job.status.state]
     job.report(0.5, "half")
@@ -144,3 +149,48 @@ def test_all_can_be_cancelled_at_once(clock):
     done.finish(3)
     board.cancel_all()
     assert (running.status.state, done.status.state) == ("cancelled", "done")
+
+
+def test_a_job_that_nobody_asks_for_is_stopped_and_says_why(board, clock):
+    told = []
+    job = board.add()
+    job.report(0.5, "half")
+    job.when_cancelled(lambda: told.append("stop"))
+    clock.seconds += 100
+    board.cancel_abandoned()
+    assert not job.status.is_finished
+    clock.seconds += 1
+    board.cancel_abandoned()
+    job.cancel()  # as the engine does when the work has ended
+    assert told == ["stop"]
+    assert job.status.state == "cancelled"
+    assert "no open page had asked for it in 2 minutes" in str(job.status.error)
+
+
+def test_asking_renews_a_lease(board, clock):
+    waiting, running = board.add(), board.add()
+    running.report(0.5, "half")
+    for _ in range(5):
+        clock.seconds += 60
+        waiting.renew()
+        running.renew()
+        board.cancel_abandoned()
+    assert not waiting.status.is_finished
+    assert not running.status.is_finished
+
+
+def test_a_job_that_has_ended_stays_as_it_is(board, clock):
+    job = board.add()
+    job.finish("value")
+    clock.seconds += 1000
+    board.cancel_abandoned()
+    assert (job.status.state, job.status.result) == ("done", "value")
+    assert board.get(job.job_id) is job
+
+
+def test_every_lease_begins_anew_after_a_sleep(board, clock):
+    jobs = [board.add(), board.add()]
+    clock.seconds += 1000
+    board.renew_all()
+    board.cancel_abandoned()
+    assert not any(job.status.is_finished for job in jobs)

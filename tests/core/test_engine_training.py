@@ -8,7 +8,7 @@ import numpy as np
 import psutil
 import pytest
 
-from bertviz_core.engine import memory, training_desk
+from bertviz_core.engine import lease_keeper, memory
 from bertviz_core.engine.client import Client
 from bertviz_core.engine.cluster import ClusterEngine
 from bertviz_core.engine.inline import InlineEngine
@@ -315,4 +315,4 @@ def test_leases_and_folders_are_those_of_the_engine_that_is_used(cluster):
     os.utime(workplace.run_folder(run_id) / "lease", (1.0, 1.0))
     desk.look()
     wait_until(lambda: run_files.status_of(workplace.run_folder(run_id)).is_finished)
-    assert training_desk.LOOK_SECONDS < run_files.OWNER_SECONDS
+    assert lease_keeper.LOOK_SECONDS < run_files.OWNER_SECONDS

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bertviz_core.engine import training_desk
+from bertviz_core.engine import lease_keeper, training_desk
 from bertviz_core.engine.training_desk import TrainingDesk
 from bertviz_core.errors import DatasetError, EngineError, TrainingError
 from bertviz_core.finetune import run_files, workplace
@@ -58,7 +58,7 @@ class Trainings:
 @pytest.fixture
 def trainings(tmp_path, monkeypatch):
     monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path))
-    monkeypatch.setattr(training_desk, "LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(lease_keeper, "LOOK_SECONDS", 3600.0)
     return Trainings()
 
 
@@ -269,8 +269,8 @@ def test_after_a_sleep_of_the_machine_every_lease_begins_anew(trainings, monkeyp
     hour = 3600.0
     clock = SimpleNamespace(now=time.time(), monotonic=time.monotonic)
     clock.time = lambda: clock.now
-    monkeypatch.setattr(training_desk, "time", clock)
-    monkeypatch.setattr(training_desk, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(lease_keeper, "time", clock)
+    monkeypatch.setattr(lease_keeper, "LOOK_SECONDS", 0.01)
     renewed = []
     monkeypatch.setattr(workplace, "renew_all", lambda: renewed.append(clock.now))
     desk = TrainingDesk(trainings, slots=1)
@@ -289,7 +289,7 @@ def test_after_a_sleep_of_the_machine_every_lease_begins_anew(trainings, monkeyp
 
 
 def test_a_round_that_fails_is_not_the_last(trainings, monkeypatch):
-    monkeypatch.setattr(training_desk, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(lease_keeper, "LOOK_SECONDS", 0.01)
     desk = TrainingDesk(trainings, slots=1)
     rounds = []
 

@@ -19,6 +19,7 @@ from pages.ui.fine_tune.answers import HASHED, TTL_SECONDS
 from pages.ui.fine_tune.asking import timed_settings
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.wording import duration, memory
+from pages.ui.job_leases import await_job
 from pages.ui.language import in_a_row, plain, t
 from pages.ui.markdown import table
 
@@ -58,6 +59,7 @@ def ask_estimate(
     except BertVizError as error:  # the queue is full, or the server started again
         status = JobStatus("", "failed", error=error)
     if not status.is_finished:
+        await_job(status.job_id)
         _watch(status.job_id, question)
         return None
     if status.state == "done":

@@ -18,6 +18,7 @@ from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, vocabulary
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
+from pages.ui.job_leases import await_job
 from pages.ui.language import plain, t
 from pages.ui.masked_word.asking import Question
 from pages.ui.masked_word.chain import Chain
@@ -219,6 +220,7 @@ def _start(chain: Chain, chunk: int) -> Chain:
     job_id = client().start(
         "run_chain", model=chain.state.model_id, state=chain.state, num_steps=chunk
     )
+    await_job(job_id)
     return dataclasses.replace(
         chain,
         job_id=job_id,

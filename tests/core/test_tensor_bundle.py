@@ -1,0 +1,268 @@
+"""TensorFlow's checkpoints, read without it: the same numbers, and no way to abort.
+
+Each of the crafted files below marked `aborts` ends a process that opens it with
+TensorFlow 2.21 by a failed CHECK.
+"""
+
+import contextlib
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+from bertviz_core.checkpoints import library
+from bertviz_core.checkpoints.folder import open_folder
+from bertviz_core.checkpoints.tensor_bundle import MAX_INDEX_BYTES, TensorBundle
+from bertviz_core.errors import BertVizError, CheckpointError
+from tests.core.bundle_files import (
+    MINUS_ONE,
+    block,
+    entry,
+    field,
+    first_block_end,
+    header,
+    index_of,
+    resealed,
+    shape,
+    table,
+    varint,
+)
+from tests.core.checkpoint_copies import GOOGLE, google_copy
+
+PREFIX = "bert_model.ckpt"
+NAME = "bert/pooler/dense/bias"
+
+
+def crafted(folder, index):
+    """A copy of `google_tiny` with another index."""
+    target = google_copy(folder)
+    (target / f"{PREFIX}.index").write_bytes(index)
+    return target
+
+
+def read_all(folder):
+    checkpoint = open_folder(folder)
+    for name in checkpoint.shapes:
+        checkpoint.read(name)
+    return checkpoint.shapes
+
+
+def refusal(folder):
+    with pytest.raises(CheckpointError) as caught:
+        read_all(folder)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert len(sentence) < 900
+    return sentence
+
+
+def assert_same_as_tensorflow(prefix):
+    tf = pytest.importorskip("tensorflow")
+    reader = tf.train.load_checkpoint(str(prefix))
+    ours = TensorBundle(prefix)
+    shapes = {name: tuple(s) for name, s in reader.get_variable_to_shape_map().items()}
+    assert ours.shapes == shapes
+    for name, dtype in reader.get_variable_to_dtype_map().items():
+        if dtype.is_floating:
+            array = ours.read(name)
+            assert array.dtype == dtype.as_numpy_dtype
+            np.testing.assert_array_equal(array, reader.get_tensor(name))
+    return shapes
+
+
+def save(prefix, tensors):
+    tf = pytest.importorskip("tensorflow")
+    tf.raw_ops.SaveV2(
+        prefix=str(prefix),
+        tensor_names=list(tensors),
+        shape_and_slices=[""] * len(tensors),
+        tensors=[tf.constant(value) for value in tensors.values()],
+    )
+
+
+def test_the_golden_checkpoint_is_what_tensorflow_reads():
+    assert NAME in assert_same_as_tensorflow(GOOGLE / PREFIX)
+
+
+def test_all_floats_and_shapes_are_what_tensorflow_reads(tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(3, 4, 5))
+    kinds = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
+    tensors = {f"a/{kind.name}": tf.cast(values, kind) for kind in kinds}
+    tensors |= {"scalar": tf.constant(2.5), "empty": tf.zeros([0, 3]), "整": tf.ones(2)}
+    tensors |= {"words": tf.constant(["a", "b"]), "step": tf.constant(7, tf.int64)}
+    save(tmp_path / "m", tensors)
+    assert_same_as_tensorflow(tmp_path / "m")
+
+
+def test_an_index_of_many_blocks_and_data_in_several_files(tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    rng = np.random.default_rng(4)
+    for shard in range(3):
+        names = (f"layer_{i}/of/{shard}/{'long' * 20}{i * 7919}" for i in range(2000))
+        save(
+            tmp_path / f"part{shard}",
+            {n: rng.normal(size=(i % 3)) for i, n in enumerate(names)},
+        )
+    tf.raw_ops.MergeV2Checkpoints(
+        checkpoint_prefixes=[str(tmp_path / f"part{shard}") for shard in range(3)],
+        destination_prefix=str(tmp_path / "m"),
+    )
+    assert len(list(tmp_path.glob("m.data-*-of-00003"))) == 3
+    assert len(assert_same_as_tensorflow(tmp_path / "m")) == 6000
+
+
+def test_no_tensorflow_is_needed_or_touched():
+    script = f"""
+import sys
+sys.modules["tensorflow"] = None
+from pathlib import Path
+from bertviz_core.checkpoints.folder import open_folder
+checkpoint = open_folder(Path({str(GOOGLE)!r}))
+print(sum(checkpoint.read(name).size for name in checkpoint.shapes))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    sizes = [np.prod(shape) for shape in open_folder(GOOGLE).shapes.values()]
+    assert int(done.stdout) == sum(sizes)
+
+
+CRAFTED = {
+    "an axis below zero (aborts)": index_of(w=entry(sizes=(MINUS_ONE,))),
+    "more numbers than can be counted (aborts)": index_of(w=entry(sizes=(2**40,) * 2)),
+    "300 axes (aborts)": index_of(w=entry(sizes=(1,) * 300, size=4)),
+    "an unknown type (aborts)": index_of(w=entry(dtype=77)),
+    "a shape too large for its bytes": index_of(w=entry(sizes=(2**30,))),
+    "an offset below zero": index_of(w=entry(offset=MINUS_ONE - 3)),
+    "an offset beyond the end": index_of(w=entry(offset=10**6)),
+    "a size beyond the end": index_of(w=entry(sizes=(2**30,), size=2**32)),
+    "an offset and a size that run over": index_of(w=entry(offset=2**63 - 8)),
+    "a size below zero": index_of(w=entry(size=MINUS_ONE)),
+    "another size than the shape's": index_of(w=entry(sizes=(3,))),
+    "a wrong checksum": index_of(w=entry(data=b"other")),
+    "a file that is not there": index_of(w=entry(shard=1)),
+    "a file below zero": index_of(w=entry(shard=MINUS_ONE)),
+    "two files, and one is absent": table([(b"", header(2)), (b"w", entry(shard=1))]),
+    "no files": table([(b"", header(0)), (b"w", entry())]),
+    "a billion files": table([(b"", header(10**9)), (b"w", entry())]),
+    "numbers of another byte order": table([(b"", header(1, field(2, 1)))]),
+    "no header": table([(b"w", entry())]),
+    "a shape of unknown rank": index_of(w=field(1, 1) + field(2, field(3, 1))),
+    "a shape that is a number": index_of(w=field(2, 5)),
+    "an axis that is a number": index_of(w=field(2, field(2, 5))),
+    "a type that is a message": index_of(w=field(1, shape(2))),
+    "a field of no kind": index_of(w=varint(1 << 3 | 3)),
+    "a field that is cut off": index_of(w=varint(2 << 3 | 2) + varint(200) + b"x"),
+    "a number that does not end": index_of(w=varint(1 << 3) + b"\xff" * 20),
+    "a name that is no UTF-8": table([(b"", header()), (b"\xc3\x28", entry())]),
+    "a name that is too long": table([(b"", header()), (b"w" * 501, entry())]),
+    "names out of order": table([(b"", header()), (b"b", entry()), (b"a", entry())]),
+    "a block named a thousand times": table(
+        [(b"", header()), (b"w", entry())], repeats=1000
+    ),
+    "an empty block": table([(b"", header())], []),
+    "a packed block": table([(b"", header()), (b"w", entry())], kind=b"\1"),
+    "more shared than there was": table([(b"", header()), ((5, b"w"), entry())]),
+    "an entry beyond its block": table(b"\0\x7f\0" + block([])),
+    "more restarts than bytes": table(block([], b"\xff\xff\xff\x7f")),
+    "a block without restarts": table(b"ab"),
+    "nothing": b"",
+    "no blocks": table(),
+    "handles beyond the end": b"\xff\x7f" * 20 + table()[-8:],
+    "handles without end": b"\xff" * 40 + table()[-8:],
+    "too many bytes": table() + bytes(MAX_INDEX_BYTES),
+}
+
+
+@pytest.mark.parametrize("index", CRAFTED.values(), ids=CRAFTED)
+def test_a_crafted_index_is_refused_as_damaged(tmp_path, index):
+    assert "damaged or cut short" in refusal(crafted(tmp_path, index))
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        index_of(w=entry(more=field(7, b""))),
+        table([(b"", header()), (b"\0\1w\0\1", entry()), (b"w", entry())]),
+    ],
+)
+def test_a_weight_in_pieces_is_refused_as_such(tmp_path, index):
+    assert "cut into pieces" in refusal(crafted(tmp_path, index))
+
+
+def test_weights_in_pieces_as_tensorflow_writes_them(tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    folder = google_copy(tmp_path)
+    tf.raw_ops.SaveV2(
+        prefix=str(folder / PREFIX),
+        tensor_names=["bert/w", "bert/w"],
+        shape_and_slices=["4 2 0,2:-", "4 2 2,2:-"],
+        tensors=[tf.ones([2, 2]), tf.ones([2, 2])],
+    )
+    assert "cut into pieces" in refusal(folder)
+
+
+def test_an_index_cut_anywhere_is_refused(tmp_path):
+    folder = google_copy(tmp_path)
+    path = folder / f"{PREFIX}.index"
+    whole = path.read_bytes()
+    for kept in range(len(whole)):
+        path.write_bytes(whole[:kept])
+        assert "damaged or cut short" in refusal(folder)
+
+
+def test_a_flipped_bit_anywhere_is_refused_or_without_meaning(tmp_path):
+    """Blocks have checksums, and the padding of the footer means nothing."""
+    folder = google_copy(tmp_path)
+    path = folder / f"{PREFIX}.index"
+    whole = path.read_bytes()
+    expected = open_folder(folder).shapes
+    for place in range(len(whole)):
+        changed = bytearray(whole)
+        changed[place] ^= 1 << place % 8
+        path.write_bytes(changed)
+        if len(whole) - 48 <= place < len(whole) - 8:
+            with contextlib.suppress(CheckpointError):
+                assert open_folder(folder).shapes == expected
+        else:
+            assert "damaged or cut short" in refusal(folder)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_changed_entry_with_a_right_checksum_never_does_worse_than_an_error(
+    tmp_path, seed
+):
+    """As one would write who wants the process to die."""
+    folder = google_copy(tmp_path)
+    path = folder / f"{PREFIX}.index"
+    whole = path.read_bytes()
+    end = first_block_end(whole)
+    assert resealed(whole) == whole
+    rng = np.random.default_rng(seed)
+    num_refused = 0
+    for place in range(end):
+        changed = bytearray(whole)
+        changed[place] = rng.choice([0, 0x7F, 0x80, 0xFF, rng.integers(256)])
+        path.write_bytes(resealed(bytes(changed)))
+        try:
+            read_all(folder)
+        except BertVizError:
+            num_refused += 1
+    assert num_refused > end / 3
+
+
+def test_an_upload_that_would_abort_tensorflow_is_refused_and_leaves_nothing(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "cache"))
+    folder = crafted(tmp_path, CRAFTED["an axis below zero (aborts)"])
+    with zipfile.ZipFile(tmp_path / "m.zip", "w") as packed:
+        for path in folder.iterdir():
+            packed.write(path, f"uncased/{path.name}")
+    with pytest.raises(CheckpointError, match="damaged or cut short"):
+        library.add_upload(tmp_path / "m.zip")
+    assert library.list_uploads() == ()
