@@ -14,11 +14,11 @@ from bertviz_core.snippets import embeddings as programs
 from pages.ui.code import show_code
 from pages.ui.embeddings.answers import take_input_apart
 from pages.ui.embeddings.choosing import choose_number, choose_token
-from pages.ui.embeddings.linked import write_text
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
+from pages.ui.linked import write_text
 from pages.ui.models import language_of
 
 TEXT, PAIR = "embeddings_text", "embeddings_pair"

@@ -11,9 +11,9 @@ from bertviz_core.analysis.labelled_lines import (
 )
 from bertviz_core.experiments.map_results import MAX_SENTENCES
 from pages.ui.answers import describe_model
-from pages.ui.embeddings.linked import write_text
 from pages.ui.embeddings.sentence_file import forget_taken, offer_file
 from pages.ui.language import t
+from pages.ui.linked import write_text
 from pages.ui.models import language_of
 
 _MOST_CHARACTERS = 60_000
