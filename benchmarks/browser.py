@@ -1,4 +1,4 @@
-"""The browser that benchmarks look through."""
+"""The browser that benchmarks and tests look through."""
 
 from __future__ import annotations
 
@@ -15,5 +15,9 @@ def launch(playwright: Playwright) -> Browser:
     Raises:
         playwright.sync_api.Error: there is none.
     """
-    found = next(filter(None, map(shutil.which, _NAMES)), None)
-    return playwright.chromium.launch(executable_path=found)
+    return playwright.chromium.launch(executable_path=system_browser())
+
+
+def system_browser() -> str | None:
+    """Where the system's Chromium or Chrome lies; `None` where there is none."""
+    return next(filter(None, map(shutil.which, _NAMES)), None)

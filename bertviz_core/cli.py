@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bertviz_core.command_options import model_option
 from bertviz_core.errors import BertVizError, TextError
 from bertviz_core.experiments.classify_command import classify
 from bertviz_core.experiments.commands import map_vocabulary
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
     from bertviz_core.trace import MaskPredictions
 
 USER_ERROR_STATUS = 2
-
-model_option = click.option(
-    "--model",
-    "model_id",
-    metavar="M",
-    help="A bundled name, a folder, a zip file or a hub name. Default: bert-mini-en.",
-)
 
 
 class _SentenceErrors(click.Group):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from tokenizers.trainers import Trainer
 
 from bertviz_core.errors import TokenizerError, require_positions
 from bertviz_core.tokenizer_files import (
+    LONE_SURROGATE,
     AddedPiece,
     extended,
     read_added_pieces,
@@ -31,7 +31,6 @@ from bertviz_core.tokenizer_files import (
 from bertviz_core.trace import TokenizedText
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class BertTokenizer:
@@ -168,7 +167,7 @@ class BertTokenizer:
     def split_words(self, text: str) -> list[str]:
         """The words and punctuation marks of a text, normalised, before WordPiece."""
         clean = self._tokenizer.normalizer.normalize_str(
-            _LONE_SURROGATE.sub("\ufffd", text)
+            LONE_SURROGATE.sub("\ufffd", text)
         )
         return [
             word for word, _ in self._tokenizer.pre_tokenizer.pre_tokenize_str(clean)
@@ -213,7 +212,7 @@ class BertTokenizer:
 
     def _encode_one(self, text: str) -> Encoding:
         # Half a surrogate pair cannot be UTF-8; the replacement keeps offsets.
-        clean = _LONE_SURROGATE.sub("\ufffd", text)
+        clean = LONE_SURROGATE.sub("\ufffd", text)
         return self._tokenizer.encode(clean, add_special_tokens=False)
 
     def _assemble(

@@ -13,6 +13,8 @@ from typing import Any
 from bertviz_core.config import read_json_object
 from bertviz_core.errors import TokenizerError
 
+# Half of a pair, which JSON may hold and neither a file of UTF-8 nor a page can.
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # No word piece holds these, and `vocab.txt` could not.
 _NOT_A_LINE = re.compile("[\n\r\ud800-\udfff]")
 # What makes a tokenizer.json BERT's.

@@ -189,7 +189,6 @@ class WordTable:
         expected: Rows | None = None,
         num_neighbours: int = 10,
         metric: str = "cosine",
-        unit_length: bool = False,
         allowed: np.ndarray | None = None,
     ) -> Analogy:
         """What lies at a - b + c, king - man + woman.
@@ -200,24 +199,17 @@ class WordTable:
             expected: what is hoped for, as queen.
             num_neighbours: how many to name.
             metric: of `METRICS`.
-            unit_length: adds the vectors at length 1.
             allowed: bool `[V]`, rows that may be an answer; `None` for all.
 
         Raises:
-            ValueError: see `nearest`; unit length with a vector of length 0.
+            ValueError: see `nearest`.
 
         Source:
-            Mikolov et al. 2013 (N13-1090), section 4; Levy and Goldberg 2014
-            (W14-1618) for unit vectors; Linzen 2016 (W16-2503) for what leaving
-            the inputs out hides.
+            Mikolov et al. 2013 (N13-1090), section 4; Linzen 2016 (W16-2503) for
+            what leaving the inputs out hides.
         """
         rows = [row for row in inputs if isinstance(row, int)]
         parts = np.stack([self.mean(row) for row in inputs])
-        if unit_length:
-            lengths = row_norms(parts)
-            if not lengths.all():
-                raise ValueError(f"`unit_length` needs vectors > 0. Received: {rows}.")
-            parts /= lengths[:, None]
         query = parts[0] - parts[1] + parts[2]
         everything = np.ones(len(self.vectors), bool) if allowed is None else allowed
         others = everything.copy()

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from bertviz_core.finetune.cells import safe_cell
+
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 ROW_COLUMN = "row"
 
@@ -40,6 +42,12 @@ def metadata_tsv(columns: Mapping[str, Sequence[object]]) -> str:
     projector takes the first line of a single column for a name, and passes over
     a blank line, after which names and vectors would no longer match.
 
+    What a spreadsheet would run as a formula gets an apostrophe in front, as in
+    every CSV file: words come from the vocabularies and texts of strangers, and
+    people look into such files with a spreadsheet. The projector shows the
+    apostrophe, too, which costs little: `=`, `-`, `+` and `@`, the only word pieces
+    of usual vocabularies that begin so, are no formulas and stay as they are.
+
     Args:
         columns: values by the name of the column; the first labels the points.
 
@@ -59,4 +67,5 @@ def metadata_tsv(columns: Mapping[str, Sequence[object]]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.translate(_ESCAPES)
+    escaped = text.translate(_ESCAPES)
+    return escaped if len(escaped) == 1 else safe_cell(escaped)

@@ -149,19 +149,6 @@ def draw_tokens(probs: np.ndarray, num_draws: int, seed: int) -> np.ndarray:
     return np.minimum(ids, np.flatnonzero(probs)[-1])
 
 
-def standard_error(probs: np.ndarray, num_draws: int) -> np.ndarray:
-    """Standard deviation of the drawn share of each word, in [0, 0.5].
-
-    Args:
-        probs: float `[M]`, the true probabilities.
-        num_draws: at least 1.
-
-    Source:
-        The binomial distribution: sqrt(p (1 - p) / n).
-    """
-    return np.sqrt(probs * (1 - probs) / num_draws)
-
-
 def count_interval(
     probs: np.ndarray, num_draws: int, level: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -97,22 +97,6 @@ def entries_of_kind(tokens: Sequence[str], kind: str) -> np.ndarray:
     if kind not in KINDS:
         raise ValueError(f"`kind` must be among {tuple(KINDS)}. Received: {kind}.")
     return np.fromiter(map(KINDS[kind], tokens), bool, len(tokens))
-
-
-def entries_without(tokens: Sequence[str], kinds: Collection[str]) -> np.ndarray:
-    """Which entries are of none of these kinds, bool `[V]`.
-
-    Args:
-        tokens: V entries; `[row 57]` for a row without a word.
-        kinds: of `KINDS`; none leaves everything in.
-
-    Raises:
-        ValueError: an unknown kind.
-    """
-    kept = np.ones(len(tokens), bool)
-    for kind in kinds:
-        kept &= ~entries_of_kind(tokens, kind)
-    return kept
 
 
 # Every entry has one of these: the first kind that it is of, else a word.

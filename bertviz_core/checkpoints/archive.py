@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from bertviz_core.checkpoints.catalogue import ENTRY_FILE
-from bertviz_core.checkpoints.folder import CONFIG_FILES, is_weights, require_checkpoint
+from bertviz_core.checkpoints.folder import CONFIG_FILES, is_read, require_checkpoint
 from bertviz_core.errors import CheckpointError
 
 # Uncompressed, all files of an archive together. BERT-large with the optimiser
@@ -39,7 +39,6 @@ RESERVED_DISK_BYTES = 500_000_000
 _CHUNK_BYTES = 1 << 20
 # Python unpacks a piece of the other methods at once, however large it becomes.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_NEEDED_NAME = re.compile(r"[\w.-]+\.(json|txt|safetensors|index)")
 BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -55,8 +54,8 @@ _Members = dict[str, zipfile.ZipInfo]
 def unpack(archive: Path, folder: Path, max_bytes: int = MAX_UNPACKED_BYTES) -> Path:
     """Unpacks the one checkpoint in a zip file.
 
-    Takes only the kinds of files that a checkpoint needs, from the folder in
-    the archive that holds the config, and leaves nothing behind on failure.
+    Takes only what a checkpoint is read from, out of the folder in the archive that
+    holds the config, and leaves nothing behind on failure.
 
     Args:
         archive: a zip file.
@@ -235,9 +234,7 @@ def _checkpoint_members(
     if name.startswith(ENTRY_FILE):  # the catalogue's own, beside the folder
         name = f"_{name}"
     needed = {
-        member: entry
-        for member, entry in folders[parent].items()
-        if is_weights(member) or _NEEDED_NAME.fullmatch(member)
+        member: entry for member, entry in folders[parent].items() if is_read(member)
     }
     return name, needed
 

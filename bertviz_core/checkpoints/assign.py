@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bertviz_core.checkpoints.limits import require_few_classes, require_usual_sizes
 from bertviz_core.checkpoints.names import (
     TABLE,
     Weight,
@@ -67,12 +68,14 @@ def plan(checkpoint: Checkpoint) -> Plan:
 
     Raises:
         CheckpointError: names the first few weights that are missing or have
-            another shape; or the config and the weights disagree.
+            another shape; or the config and the weights disagree, or are too large.
     """
     _require_same_layers(checkpoint)
+    config = checkpoint.config
+    require_usual_sizes(checkpoint.name, config.num_hidden_layers, config.vocab_size)
     heads, notes = _heads(checkpoint)
     num_labels = _num_labels(checkpoint) if "classifier" in heads else 2
-    weights = tuple(weights_of(checkpoint.config, heads, checkpoint.kind, num_labels))
+    weights = tuple(weights_of(config, heads, checkpoint.kind, num_labels))
     _require_fit(checkpoint, weights)
     _require_size(checkpoint, weights)
     taken = {weight.stored for weight in weights}
@@ -209,6 +212,7 @@ def _num_labels(checkpoint: Checkpoint) -> int:
     biases = [row for row in TABLE if row.part == "classifier" and row.axes == "C"]
     shape = checkpoint.shapes.get(biases[0].stored_name(checkpoint.kind), (2,))
     found = shape[0] if len(shape) == 1 else 0
+    require_few_classes(checkpoint.name, found)
     if found < 1 or (checkpoint.labels and len(checkpoint.labels) != found):
         raise CheckpointError(
             "The class names of {name} do not belong to its weights. Received: "

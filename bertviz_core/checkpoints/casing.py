@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bertviz_core.checkpoints.stored import Note, note, require_text_file
+from bertviz_core.checkpoints.stored import (
+    VOCABULARY_FILES,
+    Note,
+    note,
+    require_text_file,
+)
 from bertviz_core.config import read_json_object
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.tokenizer_files import count_lines, read_added_pieces
@@ -27,14 +32,6 @@ _LOWER_CASE_BY_NAME = (
 _CONFIG_FILES = ("tokenizer_config.json", "bert_config.json", "config.json")
 
 
-_VOCABULARY_FILES = (
-    "vocab.txt",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "added_tokens.json",
-)
-
-
 def count_pieces(folder: Path) -> int:
     """Counts the word pieces of a checkpoint's vocabulary without keeping them.
 
@@ -45,7 +42,7 @@ def count_pieces(folder: Path) -> int:
         TokenizerError: the file cannot be read as UTF-8.
         ConfigError: it is far too large, or no JSON object.
     """
-    for name in _VOCABULARY_FILES:
+    for name in VOCABULARY_FILES:
         require_text_file(folder / name)
     if (folder / "vocab.txt").is_file():
         count = count_lines(folder / "vocab.txt")
@@ -71,7 +68,7 @@ def open_tokenizer(folder: Path) -> tuple[BertTokenizer, tuple[Note, ...]]:
         TokenizerError: no vocabulary, or not one of BERT's.
         ConfigError: a tokenizer file that is not a JSON object.
     """
-    for name in _VOCABULARY_FILES:
+    for name in VOCABULARY_FILES:
         require_text_file(folder / name)
     if not (folder / "vocab.txt").is_file():
         return BertTokenizer.from_folder(folder), ()

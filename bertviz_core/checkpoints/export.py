@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from bertviz_core.checkpoints.huggingface import SINGLE_FILE
@@ -87,12 +88,12 @@ def save_model(loaded: LoadedModel, folder: Path, half: bool = False) -> None:
             os.replace(scratch, folder)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:  # the latter on a full disk
         raise CheckpointError(
             "The folder {folder} cannot be written. Received: {reason}. Choose "
             "another place, or make room on the disk.",
             folder=folder.name,
-            reason=error.strerror or type(error).__name__,
+            reason=getattr(error, "strerror", None) or str(error)[:120],
         ) from error
 
 

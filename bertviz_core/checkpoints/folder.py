@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,11 +12,20 @@ from bertviz_core.checkpoints.huggingface import (
     SINGLE_FILE,
     open_huggingface,
 )
-from bertviz_core.checkpoints.stored import Checkpoint, require_text_file
+from bertviz_core.checkpoints.stored import (
+    VOCABULARY_FILES,
+    Checkpoint,
+    require_text_file,
+)
+from bertviz_core.checkpoints.trained_inputs import RECIPE_FILE
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import CheckpointError
 
 CONFIG_FILES = ("config.json", "bert_config.json")
+# What is read of any checkpoint beside its weights.
+TEXT_FILES = (*CONFIG_FILES, *VOCABULARY_FILES)
+# Files with weights that another file lists by name.
+_LISTED_WEIGHTS = re.compile(r"[\w.-]+\.(safetensors|index)")
 
 # Endings of files that run code when they are opened: Python pickles.
 PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".joblib")
@@ -91,6 +101,12 @@ def require_checkpoint(folder_name: str, names: Iterable[str]) -> None:
 def is_weights(name: str) -> bool:
     """Whether a file of this name holds, or lists, weights that we read."""
     return name in (SINGLE_FILE, INDEX_FILE) or bool(DATA_FILE.fullmatch(name))
+
+
+def is_read(name: str) -> bool:
+    """Whether a checkpoint may be read from a file of this name, among others."""
+    is_text = name in (*TEXT_FILES, RECIPE_FILE)
+    return is_text or is_weights(name) or bool(_LISTED_WEIGHTS.fullmatch(name))
 
 
 def _listed(folder: Path) -> list[Path]:

@@ -22,7 +22,11 @@ from bertviz_core.checkpoints.catalogue import (
     write_entry,
 )
 from bertviz_core.checkpoints.fitting import require_fitting
-from bertviz_core.checkpoints.folder import read_config, require_checkpoint
+from bertviz_core.checkpoints.folder import (
+    TEXT_FILES,
+    read_config,
+    require_checkpoint,
+)
 from bertviz_core.checkpoints.google import DATA_FILE
 from bertviz_core.checkpoints.hub_errors import hub_errors
 from bertviz_core.checkpoints.huggingface import INDEX_FILE, SINGLE_FILE
@@ -33,14 +37,6 @@ Progress = Callable[[float, str], None]
 _NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,95}(/[A-Za-z0-9_][\w.-]{0,95})?", re.ASCII)
 _REVISION = re.compile(r"[\w.-]+(/[\w.-]+)*", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_TEXT_FILES = (
-    "config.json",
-    "bert_config.json",
-    "vocab.txt",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "added_tokens.json",
-)
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 _SMALL_BERT = re.compile(r"google/bert_uncased_L-\d+_H-\d+_A-\d+")
 _TIMEOUT_SECONDS = 10
@@ -177,7 +173,7 @@ def _wanted_files(names: list[str]) -> list[str]:
         weights = [n for n in names if DATA_FILE.fullmatch(n) or n in indices]
     if not weights:
         return []
-    return [name for name in _TEXT_FILES if name in names] + weights
+    return [name for name in TEXT_FILES if name in names] + weights
 
 
 def _get_files(name: str, info: Any, folder: Path, progress: Progress | None) -> None:
@@ -189,7 +185,7 @@ def _get_files(name: str, info: Any, folder: Path, progress: Progress | None) ->
     _require_room(name, total)
     counter = _Counter(total, progress)
     for file in wanted:
-        if file not in _TEXT_FILES:  # they come first: a look before gigabytes
+        if file not in TEXT_FILES:  # they come first: a look before gigabytes
             read_config(folder)
         hf_hub_download(
             name,

@@ -8,7 +8,6 @@ Source:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
+from bertviz_core.checkpoints.limits import require_few_classes
 from bertviz_core.checkpoints.names import HUGGINGFACE, Shape, names_of_part
 from bertviz_core.checkpoints.stored import (
     MAX_NAME_CHARACTERS,
@@ -28,6 +28,7 @@ from bertviz_core.checkpoints.stored import (
 )
 from bertviz_core.config import BertConfig, read_json_object
 from bertviz_core.errors import CheckpointError
+from bertviz_core.tokenizer_files import LONE_SURROGATE
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
@@ -101,8 +102,6 @@ class SafetensorsFiles:
             self._shapes[name] = tuple(piece.get_shape())
 
 
-# Half of a pair, which JSON may hold and no page can show.
-_SURROGATE = re.compile("[\ud800-\udfff]")
 # Whole numbers that old versions of `transformers` saved beside the weights.
 _BUFFERS = ("embeddings.position_ids", "embeddings.token_type_ids")
 
@@ -115,7 +114,7 @@ def open_huggingface(folder: Path) -> Checkpoint:
 
     Raises:
         ConfigError: the config is absent, broken or not BERT's.
-        CheckpointError: the weights are absent or damaged, or names clash.
+        CheckpointError: the weights are absent, damaged or too many, or names clash.
     """
     path = require_text_file(folder / "config.json")
     raw = read_json_object(path)
@@ -130,7 +129,7 @@ def open_huggingface(folder: Path) -> Checkpoint:
         config=config,
         shapes={name: files.shapes[old] for name, old in stored_name.items()},
         read=lambda name: files.read(stored_name[name]),
-        labels=_labels(raw),
+        labels=_labels(raw, folder.name),
         takes_classifier=_reads_pooled_output(raw),
         unused=unused,
         renamed=renamed,
@@ -245,16 +244,17 @@ def _same_values(files: SafetensorsFiles, name: str, other: str | None) -> bool:
     return bool(np.array_equal(files.read(name), files.read(other)))
 
 
-def _labels(raw: Mapping[str, Any]) -> tuple[str, ...]:
+def _labels(raw: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """Class names in the order of their indices; empty where there are none."""
     names = raw.get("id2label")
     if not isinstance(names, dict):
         return ()
+    require_few_classes(name, len(names))
     indices = [str(index) for index in range(len(names))]
     if set(map(str, names)) != set(indices):
         return ()
     by_index = {
-        str(index): _SURROGATE.sub("\ufffd", str(label)[:200])
+        str(index): LONE_SURROGATE.sub("\ufffd", str(label)[:200])
         for index, label in names.items()
     }
     return tuple(by_index[index] for index in indices)

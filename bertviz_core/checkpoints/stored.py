@@ -15,6 +15,13 @@ from bertviz_core.errors import CheckpointError, ConfigError
 # (template, details), as a `BertVizError` holds them.
 Note = tuple[str, dict[str, str | int | float]]
 
+# What says how a checkpoint splits text.
+VOCABULARY_FILES = (
+    "vocab.txt",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "added_tokens.json",
+)
 # Bytes of a config, vocabulary or index. The longest vocabulary in use (500,000
 # pieces in a tokenizer.json) is 17 MB.
 MAX_TEXT_FILE_BYTES = 64_000_000

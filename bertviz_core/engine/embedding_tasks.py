@@ -123,7 +123,6 @@ def project_words(
     first: str | tuple[str, ...],
     second: str | tuple[str, ...],
     words: tuple[str, ...],
-    num_ends: int = 8,
     without: tuple[str, ...] = (),
 ) -> WordAxis:
     """Lays words on the line between two words.
@@ -133,7 +132,6 @@ def project_words(
         first: the word at 0, or several, whose mean it is.
         second: the word at 1, likewise.
         words: to lay out.
-        num_ends: entries of the vocabulary to name at each end.
         without: kinds of `wordlists.KINDS` that are not named.
 
     Raises:
@@ -142,7 +140,7 @@ def project_words(
     from bertviz_core.experiments import word_axis
 
     return word_axis.project_words(
-        explorer(model), words_of(model), first, second, words, num_ends, without
+        explorer(model), words_of(model), first, second, words, without
     )
 
 

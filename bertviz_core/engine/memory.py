@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import dataclasses
 import gc
-import os
 import threading
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ import numpy as np
 
 from bertviz_core.checkpoints.versions import version_of
 from bertviz_core.engine.cache import BoundedCache
-from bertviz_core.errors import EngineError
+from bertviz_core.environment import whole_number
 from bertviz_core.trace import Trace
 
 if TYPE_CHECKING:
@@ -110,18 +109,6 @@ def num_bytes(answer: Any) -> int:
     return 0
 
 
-def _setting(name: str, default: int) -> int:
-    received = os.environ.get(name, str(default))
-    if not received.isdecimal():
-        raise EngineError(
-            "The environment variable {name} must be a whole number. "
-            "Received: {received}. Correct it, or remove it, and start again.",
-            name=name,
-            received=received[:60],
-        )
-    return int(received)
-
-
 class _Retired:
     """Forward passes of models that are no longer in memory."""
 
@@ -144,10 +131,10 @@ class _Answers(BoundedCache[tuple[Hashable, ...], Any]):
 RETIRED = _Retired()
 # Keys begin with the model, and `version_of` it.
 EXPLORERS: BoundedCache[tuple[str, str], Explorer] = BoundedCache(
-    max(1, _setting(MAX_MODELS, DEFAULT_MAX_MODELS)), on_drop=RETIRED.add
+    max(1, whole_number(MAX_MODELS, DEFAULT_MAX_MODELS)), on_drop=RETIRED.add
 )
 ANSWERS = _Answers(
-    _setting(MAX_TRACE_MEGABYTES, DEFAULT_MAX_TRACE_MEGABYTES) * 2**20,
+    whole_number(MAX_TRACE_MEGABYTES, DEFAULT_MAX_TRACE_MEGABYTES) * 2**20,
     num_bytes,
     weight_of_key=num_bytes,
 )

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bertviz_core.errors import EngineError
+from bertviz_core.environment import whole_number
 
 # What tasks ask for one of, and so which worker takes them and how many at a time:
 # questions of pages; jobs; the timed steps of an estimate; trainings; models that come
@@ -95,15 +95,7 @@ def training_slots() -> int:
     Raises:
         EngineError: `BERTVIZ_TRAINING_SLOTS` is no number from 1.
     """
-    received = os.environ.get(SLOTS_VARIABLE, "").strip() or "1"
-    if not received.isdecimal() or int(received) < 1:
-        raise EngineError(
-            "The environment variable {name} must be a whole number. "
-            "Received: {received}. Correct it, or remove it, and start again.",
-            name=SLOTS_VARIABLE,
-            received=received[:60],
-        )
-    return int(received)
+    return whole_number(SLOTS_VARIABLE, default=1, least=1)
 
 
 def _environment(num_cores: int) -> dict[str, str]:

@@ -113,8 +113,25 @@ class Prediction(FrozenArrays):
         return self.logit if self.is_number else self.probability
 
 
+class _BeforeAndAfter:
+    """What a prediction has become."""
+
+    before: Prediction
+    after: Prediction
+
+    @property
+    def delta_probability(self) -> float:
+        """After less before, in [-1, 1]."""
+        return self.after.probability - self.before.probability
+
+    @property
+    def delta_logit(self) -> float:
+        """After less before."""
+        return self.after.logit - self.before.logit
+
+
 @dataclass(frozen=True)
-class SwitchedPrediction:
+class SwitchedPrediction(_BeforeAndAfter):
     """A prediction before and after something was switched off.
 
     Args:
@@ -128,16 +145,6 @@ class SwitchedPrediction:
     tokenized: TokenizedText
     before: Prediction
     after: Prediction
-
-    @property
-    def delta_probability(self) -> float:
-        """After less before, in [-1, 1]."""
-        return self.after.probability - self.before.probability
-
-    @property
-    def delta_logit(self) -> float:
-        """After less before."""
-        return self.after.logit - self.before.logit
 
 
 @dataclass(frozen=True)
@@ -263,7 +270,7 @@ class SparsePattern:
 
 
 @dataclass(frozen=True)
-class SparsePrediction(FrozenArrays):
+class SparsePrediction(_BeforeAndAfter, FrozenArrays):
     """A prediction before and after a sparse pattern was laid on the attention.
 
     Args:
@@ -286,13 +293,3 @@ class SparsePrediction(FrozenArrays):
     edges: np.ndarray
     kept_share: float
     cut_mass: np.ndarray
-
-    @property
-    def delta_probability(self) -> float:
-        """After less before, in [-1, 1]."""
-        return self.after.probability - self.before.probability
-
-    @property
-    def delta_logit(self) -> float:
-        """After less before."""
-        return self.after.logit - self.before.logit

@@ -6,14 +6,11 @@ from pathlib import Path
 
 import click
 
+from bertviz_core.command_options import model_option
+
 
 @click.command()
-@click.option(
-    "--model",
-    "model_id",
-    metavar="M",
-    help="A bundled name, a folder, a zip file or a hub name. Default: bert-mini-en.",
-)
+@model_option
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
 @click.option(
     "--perplexity",

@@ -110,20 +110,6 @@ class StepReader:
         return kept[1][operation]
 
 
-def step_values(explorer: Explorer, trace: Trace, step_name: str) -> np.ndarray:
-    """The numbers of one step; see `StepReader.values`.
-
-    Args:
-        explorer: the model of the trace.
-        trace: with hidden states.
-        step_name: of one of `list_steps`.
-
-    Raises:
-        ValueError: there is no such step, or the trace has no hidden states.
-    """
-    return StepReader(explorer, trace).values(step_name)
-
-
 def block_values(explorer: Explorer, trace: Trace, layer: int) -> BlockValues:
     """The numbers of one layer, each computed when it is asked for.
 

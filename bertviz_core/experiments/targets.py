@@ -105,39 +105,6 @@ def ask(
     return Question(explorer, target, tokenized, inputs)
 
 
-def likeliest_target(
-    explorer: Explorer,
-    text: str,
-    pair: str | None = None,
-    cut: bool = False,
-    head: str = "mlm",
-    position: int | None = None,
-) -> Target:
-    """The answer that the model itself prefers: a target to begin with.
-
-    Args:
-        explorer: whose model is asked.
-        text: the text, or the first of two.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-        head: "mlm", "nsp" or "classifier".
-        position: for "mlm" the token to predict; `None` for the first mask, or,
-            in a text without one, the first token of the text.
-
-    Raises:
-        CheckpointError: the model has no such head.
-        TextError: see `ask`.
-    """
-    if head == "mlm" and position is None:
-        tokenized = explorer.tokenize(text, pair, cut)
-        masks = tokenized.mask_positions
-        words = masks if len(masks) else np.flatnonzero(~tokenized.is_special)
-        position = int(words[0])
-    start = Target(head, 0, position or 0)
-    prediction, _ = ask(explorer, text, start, pair, cut).run()
-    return Target(head, int(prediction.top_ids[0]), start.position)
-
-
 def read_prediction(
     logits: np.ndarray, target: Target, num_top: int = NUM_TOP
 ) -> Prediction:

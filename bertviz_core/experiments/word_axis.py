@@ -15,6 +15,8 @@ from bertviz_core.experiments.word_vectors import WordVectors, find_rows
 from bertviz_core.explorer import Explorer
 
 MAX_WORDS = 200
+# Entries of the vocabulary that are named at each end.
+_NUM_ENDS = 8
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,6 @@ def project_words(
     first: str | Sequence[str],
     second: str | Sequence[str],
     words: Sequence[str],
-    num_ends: int = 8,
     without: Collection[str] = (),
 ) -> WordAxis:
     """Lays words on the line between two words.
@@ -52,7 +53,6 @@ def project_words(
         first: the word at 0, or several.
         second: the word at 1, or several.
         words: up to `MAX_WORDS` to lay out; repeats count once.
-        num_ends: entries to name at each end.
         without: kinds of entries that are left out of ends and percentiles.
 
     Raises:
@@ -92,8 +92,8 @@ def project_words(
         length=float(np.linalg.norm(direction)),
         percentiles=np.searchsorted(everywhere, own) / max(len(everywhere), 1),
         num_compared=int(allowed.sum()),
-        first_end=vectors.named(table.nearest(-direction, num_ends, allowed=allowed)),
-        second_end=vectors.named(table.nearest(direction, num_ends, allowed=allowed)),
+        first_end=vectors.named(table.nearest(-direction, _NUM_ENDS, allowed=allowed)),
+        second_end=vectors.named(table.nearest(direction, _NUM_ENDS, allowed=allowed)),
     )
 
 

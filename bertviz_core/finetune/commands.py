@@ -255,7 +255,10 @@ def _telling(log: Path | None, is_quiet: bool) -> Iterator[Tell]:
 
 
 def _say(event: TrainingEvent) -> None:
-    """A line on stderr for each epoch."""
+    """A line on stderr for each epoch, and for one that the disk does not take."""
+    from bertviz_core.finetune.notes import in_english
+    from bertviz_core.finetune.run_sentences import of_unsaved
+
     if event.kind == "epoch":
         best = "  best" if event.is_best else ""
         click.echo(
@@ -263,6 +266,9 @@ def _say(event: TrainingEvent) -> None:
             f"{event.metric:.4f}{best}  {event.seconds_left:.0f} s left",
             err=True,
         )
+    elif event.kind == "unsaved":
+        told = of_unsaved(event.epoch, event.kept_epoch, event.reason)
+        click.echo(in_english(told), err=True)
 
 
 def _summary(found: dict[str, Any]) -> str:

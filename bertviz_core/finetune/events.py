@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 # What an event is about, in the order of a run: texts become tokens, frozen layers
-# are computed once, a step was taken, an epoch ended, why the run ended, and the
-# finished model reads the validation rows.
-KINDS = ("tokenize", "cache", "resumed", "step", "epoch", "ended", "judge")
+# are computed once, a step was taken, an epoch ended, it could not be written to the
+# disk, why the run ended, and the finished model reads the validation rows.
+KINDS = ("tokenize", "cache", "resumed", "step", "epoch", "unsaved", "ended", "judge")
 
 # Why a run ended: all epochs done; no better epoch for `patience` epochs; someone
 # asked; the loss was no number any more, and an epoch before it was kept.
@@ -33,6 +33,8 @@ class TrainingEvent:
         is_best: whether this epoch is the best so far.
         seconds_left: estimate for the rest of the run; `None` when unknown.
         ending: one of `ENDINGS` for "ended", "" elsewhere.
+        kept_epoch: the last epoch on the disk, for "unsaved"; 0 for none.
+        reason: why there is no later one, as the system says it.
     """
 
     kind: str
@@ -48,6 +50,8 @@ class TrainingEvent:
     is_best: bool = False
     seconds_left: float | None = None
     ending: str = ""
+    kept_epoch: int = 0
+    reason: str = ""
 
 
 Tell = Callable[[TrainingEvent], None]

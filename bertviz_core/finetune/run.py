@@ -14,12 +14,14 @@ from bertviz_core.checkpoints.library import LoadedModel
 from bertviz_core.experiments.row_prediction import predict_rows
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.baselines import Baseline, run_baselines
+from bertviz_core.finetune.disk_room import require_room
 from bertviz_core.finetune.evaluation import Report, judge
 from bertviz_core.finetune.events import Tell, TrainingEvent
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.network import finished_copy
+from bertviz_core.finetune.selection import EpochPoint
 from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.finetune.trainer import EpochPoint, TrainedModel, Trainer
+from bertviz_core.finetune.trainer import TrainedModel, Trainer
 from bertviz_core.model.weights import as_numpy
 from bertviz_core.trace import LoadReport
 
@@ -84,9 +86,12 @@ def finetune(
         The model of the best epoch with its report.
 
     Raises:
-        TrainingError: see `Trainer`.
+        TrainingError: see `Trainer`; or the disk of `work_folder` has too little
+            room for checkpoints and model.
     """
     began_at = time.monotonic()
+    if work_folder is not None:
+        require_room(work_folder, loaded, settings, len(data.labels))
     base_hash, data_hash = weights_hash(loaded), data.fingerprint()
     text = f"{settings.to_json()} {base_hash} {data_hash}"
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]

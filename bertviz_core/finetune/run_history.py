@@ -14,6 +14,7 @@ from bertviz_core.finetune.run_sentences import (
     of_phase,
     of_restart,
     of_resume,
+    of_unsaved,
 )
 from bertviz_core.finetune.training_status import MAX_POINTS
 
@@ -106,6 +107,8 @@ class RunHistory:
             self._take_step(event)
         elif event.kind == "epoch":
             self._take_epoch(event)
+        elif event.kind == "unsaved":
+            self.say(of_unsaved(event.epoch, event.kept_epoch, event.reason))
         elif event.kind == "ended":
             self.ending, self.fraction = event.ending, 0.0
             self.say(of_ending(event.ending, self.best_epoch, len(self.epochs)))

@@ -68,6 +68,32 @@ def of_epoch(
     return _of_worse(metric, epoch, value, best_epoch, best)
 
 
+def of_unsaved(epoch: int, kept_epoch: int, reason: str) -> Note:
+    """An epoch cannot be written to the disk, and the run goes on.
+
+    Args:
+        epoch: from 1.
+        kept_epoch: the last one that was written; 0 for none.
+        reason: as the system says it.
+    """
+    if kept_epoch:
+        return note(
+            "Epoch {epoch} cannot be written to the disk. Received: {reason}. The "
+            "training goes on and keeps its best weights in memory; if it breaks off, "
+            "it can go on after epoch {kept} only.",
+            epoch=epoch,
+            reason=reason,
+            kept=kept_epoch,
+        )
+    return note(
+        "Epoch {epoch} cannot be written to the disk. Received: {reason}. The "
+        "training goes on and keeps its best weights in memory; if it breaks off, it "
+        "begins anew.",
+        epoch=epoch,
+        reason=reason,
+    )
+
+
 def of_ending(ending: str, best_epoch: int, num_epochs: int) -> Note:
     """The steps are over; why, and which epoch is kept.
 

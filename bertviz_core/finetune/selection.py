@@ -1,4 +1,4 @@
-"""Which epoch was the best so far, and whether to go on."""
+"""Epochs and their scores: which was the best so far."""
 
 from __future__ import annotations
 
@@ -7,6 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.finetune.scores import macro_f1, r_squared
+
+
+@dataclass(frozen=True)
+class EpochPoint:
+    """An epoch on the curve.
+
+    Args:
+        loss: mean over its steps.
+        validation_loss, metric: after it.
+        seconds: that it took, validation included.
+    """
+
+    loss: float
+    validation_loss: float
+    metric: float
+    seconds: float
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from bertviz_core.finetune.events import TrainingEvent
@@ -30,9 +32,12 @@ class TensorBoardLog:
             plugin_data=kind, data_class=_SCALAR
         )
         self._writer = tf.summary.create_file_writer(str(folder))
+        self._is_broken = False
 
     def take(self, event: TrainingEvent) -> None:
-        """Writes what an event tells."""
+        """Writes what an event tells; nothing any more once the disk took no more."""
+        if self._is_broken:
+            return
         if event.kind == "step":
             values = {
                 "train/loss": event.loss,
@@ -46,12 +51,19 @@ class TensorBoardLog:
             }
         else:
             return
+        try:
+            self._write(values, event.step)
+        except self._tf.errors.OpError:  # a full disk; the training goes on without
+            self._is_broken = True
+
+    def close(self) -> None:
+        """Writes what is left."""
+        with contextlib.suppress(self._tf.errors.OpError):
+            self._writer.close()
+
+    def _write(self, values: Mapping[str, float | None], step: int) -> None:
         with self._writer.as_default():
             for name, value in values.items():
                 if value is not None:
                     number = self._tf.constant(value, "float32")
-                    self._tf.summary.write(name, number, event.step, self._metadata)
-
-    def close(self) -> None:
-        """Writes what is left."""
-        self._writer.close()
+                    self._tf.summary.write(name, number, step, self._metadata)

@@ -21,7 +21,12 @@ from bertviz_core.finetune.inputs import RowInputs, prepare_inputs
 from bertviz_core.finetune.learner import Learner
 from bertviz_core.finetune.remedies import oversampled
 from bertviz_core.finetune.schedule import count_steps, learning_rates
-from bertviz_core.finetune.selection import EpochScore, metric_name, metric_of
+from bertviz_core.finetune.selection import (
+    EpochPoint,
+    EpochScore,
+    metric_name,
+    metric_of,
+)
 from bertviz_core.finetune.settings import FinetuneSettings, steps_per_epoch
 from bertviz_core.pretrain.checkpoint import Checkpoint, read_latest, save_checkpoint
 from bertviz_core.pretrain.run_folder import require_same_run
@@ -31,22 +36,6 @@ if TYPE_CHECKING:
     from bertviz_core.model.bert import Bert
 
 _HISTORY = ("loss", "validation_loss", "metric", "seconds")
-
-
-@dataclass(frozen=True)
-class EpochPoint:
-    """An epoch on the curve.
-
-    Args:
-        loss: mean over its steps.
-        validation_loss, metric: after it.
-        seconds: that it took, validation included.
-    """
-
-    loss: float
-    validation_loss: float
-    metric: float
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -110,7 +99,8 @@ class Trainer:
         self.in_epoch = steps_per_epoch(len(data.train), settings.batch_size)
         self.points: list[EpochPoint] = []
         self.best: EpochScore | None = None
-        self.best_epoch = self.step = 0
+        self.best_epoch = self.step = self.kept_epoch = 0
+        self._is_kept = True
         self.best_weights: dict[str, np.ndarray] = {}
         self._inputs = loaded.tokenizer
 
@@ -119,8 +109,7 @@ class Trainer:
 
         Raises:
             TrainingError: the loss is no number before any epoch ended; the
-                checkpoint in the work folder is damaged or of another run; no room
-                on the disk.
+                checkpoint in the work folder is damaged or of another run.
         """
         train, validation = prepare_inputs(
             self.learner, self._inputs, self.data, self.settings, self.tell
@@ -254,6 +243,7 @@ class Trainer:
         return TrainingEvent(kind, **(base | fields))  # type: ignore[arg-type]
 
     def _save(self) -> None:
+        """Keeps the epoch on the disk; where that fails, memory has it still."""
         if self.work_folder is None:
             return
         state = self.learner.state()
@@ -262,7 +252,25 @@ class Trainer:
         state["run/points"] = np.array(rows, "float64")
         state["run/best_epoch"] = np.array(self.best_epoch, "int64")
         checkpoint = Checkpoint(self.step, self.fingerprint, state)
-        save_checkpoint(checkpoint, self.work_folder / "checkpoints")
+        try:
+            save_checkpoint(checkpoint, self.work_folder / "checkpoints")
+        except TrainingError as error:
+            self._tell_unsaved(str(error.details["reason"]))
+        else:
+            self.kept_epoch, self._is_kept = len(self.points), True
+
+    def _tell_unsaved(self, reason: str) -> None:
+        if self._is_kept:  # the epochs after it would only say the same again
+            self.tell(
+                self._event(
+                    "unsaved",
+                    epoch=len(self.points),
+                    fraction=self.step / self.num_steps,
+                    kept_epoch=self.kept_epoch,
+                    reason=reason,
+                )
+            )
+        self._is_kept = False
 
     def _go_on(self) -> None:
         """Takes up the last epoch in the work folder, if there is one."""
@@ -280,6 +288,6 @@ class Trainer:
         names = [name for name in state if name.startswith("best/")]
         self.best_weights = {n.removeprefix("best/"): state.pop(n) for n in names}
         self.learner.set_state(state)
-        self.step = found.step
+        self.step, self.kept_epoch = found.step, len(self.points)
         fraction = self.step / self.num_steps
         self.tell(self._event("resumed", epoch=len(self.points), fraction=fraction))

@@ -137,7 +137,7 @@ class TrainingRun:
         if is_before and self._should_stop() and not self._has_epoch():
             raise _StoppedEarlyError
         is_due = self._clock() - self._written_at >= WRITE_SECONDS
-        if is_due or event.kind in ("epoch", "ended", "resumed"):
+        if is_due or event.kind in ("epoch", "unsaved", "ended", "resumed"):
             self._write()
 
     def _should_stop(self) -> bool:
@@ -193,7 +193,13 @@ class TrainingRun:
     def _write(self) -> None:
         self._written_at = self._clock()
         self.history.seconds = self._written_at - self._began_at
-        run_files.write_progress(self.folder, self.history)
+        try:
+            run_files.write_progress(self.folder, self.history)
+        except OSError:
+            # A full disk ends nothing: the next word may find room. Where the owner
+            # has removed the run, there is nobody left to train for.
+            if not (self.folder / run_files.REQUEST).is_file():
+                raise
 
 
 def _language_of(model: str) -> str:

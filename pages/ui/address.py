@@ -17,7 +17,9 @@ LONGEST_IN_ADDRESS = 4000
 
 
 def fits_address(
-    text: str, beside: Mapping[str, str | Sequence[str]] | None = None
+    text: str,
+    beside: Mapping[str, str | Sequence[str]] | None = None,
+    most: int = LONGEST_IN_ADDRESS,
 ) -> bool:
     """Whether a text can be part of a link.
 
@@ -25,11 +27,12 @@ def fits_address(
         text: as it was typed; a Chinese character takes nine bytes of an address.
         beside: what stands in the address already, or goes there with the text, by
             its name.
+        most: bytes of all of it together.
     """
-    if len(text) > LONGEST_IN_ADDRESS:
+    if len(text) > most:
         return False
     others = urlencode(beside or {}, doseq=True, quote_via=quote, safe="")
-    room = LONGEST_IN_ADDRESS - (len(others) + len("&") if others else 0)
+    room = most - (len(others) + len("&") if others else 0)
     return len(quote(text, safe="")) <= room
 
 

@@ -7,10 +7,11 @@ they change with the question; what was chosen stays, and goes into the link.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from urllib.parse import quote, urlencode
+from typing import TypeVar
 
 import streamlit as st
 
+from pages.ui.address import fits_address
 from pages.ui.language import t
 from pages.ui.markdown import Markdown
 
@@ -18,6 +19,7 @@ from pages.ui.markdown import Markdown
 LONGEST = 1500  # characters as they stand in an address
 _LONGEST_TOGETHER = 3200
 _DEFAULT = "_default"
+_Default = TypeVar("_Default", int, None)
 # What has room of its own: `address.LONGEST_IN_ADDRESS`.
 TEXTS_OF_PAGES = (
     *("masked_text", "masked_hidden"),
@@ -44,14 +46,33 @@ def follow_default(key: str, default: str) -> str:
     return str(st.session_state[key])
 
 
-def write_linked(key: str, value: str, default: str) -> bool:
+def write_text(key: str, text: str, default: str) -> None:
+    """Puts a text that a page is about into the address; says where it is too long.
+
+    Args:
+        key: of the widget, and of the text in the address.
+        text: as it was typed; a blank one is left out, too.
+        default: of an untouched widget, which the address leaves out.
+    """
+    left_out = default if text.strip() else text
+    if not write_linked(key, text, left_out, is_main=True):
+        st.caption(t("embeddings.not_in_link"))
+
+
+def write_linked(key: str, value: str, default: str, is_main: bool = False) -> bool:
     """Puts a value into the address, unless it is the default or too long.
+
+    Args:
+        key: of the widget, and of the value in the address.
+        value: as it was chosen or typed.
+        default: of an untouched widget.
+        is_main: may take all the room that others leave, as what a page is about.
 
     Returns:
         Whether a link brings the value back.
     """
     is_default = value == default
-    fits = is_default or _fits(key, value)
+    fits = is_default or _fits(key, value, is_main)
     if is_default or not fits:
         st.query_params.pop(key, None)
     elif st.query_params.get(key) != value:
@@ -59,16 +80,18 @@ def write_linked(key: str, value: str, default: str) -> bool:
     return fits
 
 
-def _fits(key: str, value: str) -> bool:
-    """Whether there is room for a value beside what panels have written."""
-    if max(len(value), len(quote(value, safe=""))) > LONGEST:
-        return False
+def _fits(key: str, value: str, is_main: bool) -> bool:
+    """Whether there is room for a value beside what the address holds already."""
+    passed_over = (key,) if is_main else (key, *TEXTS_OF_PAGES)
     others = {
         name: st.query_params.get_all(name)
         for name in st.query_params
-        if name not in (key, *TEXTS_OF_PAGES)
+        if name not in passed_over
     }
-    return len(urlencode(others | {key: [value]}, doseq=True)) <= _LONGEST_TOGETHER
+    if is_main:
+        return fits_address(value, others)
+    is_short = fits_address(value, most=LONGEST)
+    return is_short and fits_address(value, others, most=_LONGEST_TOGETHER)
 
 
 def choose_following(
@@ -131,7 +154,7 @@ def type_linked(
     return typed.strip()
 
 
-def whole_number(written: str, default: int) -> int:
+def whole_number(written: str, default: _Default) -> int | _Default:
     """What an address says, if it is a whole number of at most nine digits.
 
     Python itself refuses to read one of more than 4,300.

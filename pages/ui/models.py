@@ -25,6 +25,7 @@ from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.language import LANGUAGES, current_language, t
 from pages.ui.on_disk import ask_anew_if_changed
+from pages.ui.own_text import own_texts
 
 # In the address of a link to another page: the model to choose there. The choice itself
 # would not do, as the session remembers the one before.
@@ -206,11 +207,22 @@ def summary(entry: ModelEntry) -> str:
 
 
 def _follow_language(default: str) -> None:
-    """Takes the default along when the language changes, unless there was a choice."""
+    """Takes the default along when the language changes, unless there was a choice.
+
+    A text of the visitor's own in another language keeps it: the new default would
+    read hardly a word of it. Once that text is gone, the default follows.
+    """
     before = st.session_state.get(_DEFAULT_BEFORE)
+    is_default = before not in (None, default) and st.session_state.get(_KEY) == before
+    if is_default and not all(map(_is_in_language_here, own_texts())):
+        return
     st.session_state[_DEFAULT_BEFORE] = default
-    if before not in (None, default) and st.session_state.get(_KEY) == before:
+    if is_default:
         choose(default)
+
+
+def _is_in_language_here(text: str) -> bool:
+    return _language_written(text) == current_language()
 
 
 def _options(entries: dict[str, ModelEntry]) -> list[str]:

@@ -2,18 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import streamlit as st
 
+from pages.ui.language import t
 
-def show_terms(title: str, meanings: Iterable[tuple[str, str]]) -> None:
-    """Draws words and their meaning, for who never heard of them.
+# By the title of each page's box: its words, and what each means; all are keys.
+TERMS = {
+    "attention.terms": {
+        "attention.term_attention": "attention.help_attention",
+        "attention.term_head": "attention.help_head",
+        "attention.term_special": "attention.help_special",
+    },
+    "layers.terms": {
+        "layers.term_vector": "layers.help_vector",
+        "layers.term_layer": "layers.help_layer",
+        "layers.term_weights": "layers.help_weights",
+        "layers.term_residual": "layers.help_residual",
+        "layers.term_neuron": "layers.help_neuron",
+        "layers.term_logit": "layers.help_logit",
+    },
+    "embeddings.terms": {
+        "embeddings.term_vector": "embeddings.meaning_vector",
+        "embeddings.term_cosine": "embeddings.meaning_cosine",
+        "embeddings.term_pca": "embeddings.meaning_pca",
+        "embeddings.term_tsne": "embeddings.meaning_tsne",
+        "embeddings.term_trustworthiness": "embeddings.meaning_trustworthiness",
+    },
+    "masked_word.terms": {
+        "masked_word.term_token": "masked_word.help_token",
+        "masked_word.term_logit": "masked_word.help_logit",
+        "masked_word.term_temperature": "masked_word.help_temperature",
+        "masked_word.term_top_k": "masked_word.help_top_k",
+        "masked_word.term_top_p": "masked_word.help_top_p",
+        "masked_word.term_entropy": "masked_word.help_entropy",
+        "masked_word.term_choices": "masked_word.help_choices",
+    },
+    "activations.terms": {
+        "activations.term_activation": "activations.help_activation",
+        "activations.term_neuron": "activations.help_neuron",
+        "activations.term_slope": "activations.help_slope",
+        "activations.term_gradient": "activations.help_gradient",
+        "activations.term_training": "activations.help_training",
+        "activations.term_normal": "activations.help_normal",
+        "activations.term_saturated": "activations.help_saturated",
+    },
+}
+
+
+def explain_terms(title: str) -> None:
+    """Draws the words of a page and their meaning, for who never heard of them.
 
     Args:
-        title: of the box.
-        meanings: each word and what it means, as Markdown.
+        title: of the box, a key of `TERMS`.
     """
-    with st.expander(title, icon=":material/menu_book:"):
+    with st.expander(t(title), icon=":material/menu_book:"):
         # One element: each costs the server as much as ten lines of text.
-        st.markdown("\n\n".join(f"**{term}** — {said}" for term, said in meanings))
+        said = (f"**{t(word)}** — {t(said)}" for word, said in TERMS[title].items())
+        st.markdown("\n\n".join(said))

@@ -11,6 +11,7 @@ from bertviz_core.mask_text import normalise_masks
 from pages.ui.address import fits_address
 from pages.ui.language import t
 from pages.ui.markdown import Markdown
+from pages.ui.own_text import watch_boxes
 
 MOST_CHARACTERS = 4000
 _HAS_ROOM = "_has_room"
@@ -42,6 +43,10 @@ class TextBoxes:
 
     page: str
     examples: Mapping[str, tuple[Example, ...]]
+
+    def __post_init__(self) -> None:
+        keys = (f"{self.page}_text", f"{self.page}_pair")
+        watch_boxes(keys, [examples[0] for examples in self.examples.values()])
 
     @property
     def held(self) -> tuple[str | None, str]:

@@ -7,7 +7,6 @@ from pages.ui.attention.controls import choose_view
 from pages.ui.attention.pair import follow_lock
 from pages.ui.attention.panels import ask_further
 from pages.ui.attention.pictures import show_pictures
-from pages.ui.attention.terms import explain_terms
 from pages.ui.attention.texts import edit_texts
 from pages.ui.attention.view_code import show_view_code
 from pages.ui.attention.words import own_words
@@ -15,6 +14,7 @@ from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work, page_head
 from pages.ui.language import t
 from pages.ui.models import model_picker
+from pages.ui.terms import explain_terms
 
 page_head(
     t("attention.title"),
@@ -22,7 +22,7 @@ page_head(
     look_for=t("attention.what_to_look_for"),
     not_proved=t("attention.what_it_does_not_prove"),
 )
-explain_terms()
+explain_terms("attention.terms")
 model = model_picker()
 
 texts = edit_texts(model)

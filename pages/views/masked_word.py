@@ -16,8 +16,8 @@ from pages.ui.masked_word.choosing import explore_choosing
 from pages.ui.masked_word.editor import edit_text
 from pages.ui.masked_word.panels import ask_further, ask_without_text
 from pages.ui.masked_word.reading import show_reading
-from pages.ui.masked_word.wording import explain_terms
 from pages.ui.models import model_picker
+from pages.ui.terms import explain_terms
 
 page_head(
     t("masked_word.title"),
@@ -25,7 +25,7 @@ page_head(
     look_for=t("masked_word.what_to_look_for"),
     not_proved=t("masked_word.what_it_does_not_prove"),
 )
-explain_terms()
+explain_terms("masked_word.terms")
 model = model_picker()
 
 take_arriving_text()

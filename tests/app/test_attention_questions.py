@@ -546,7 +546,7 @@ def test_a_long_comparison_names_the_largest_of_all_and_says_what_is_drawn():
 
 @pytest.mark.parametrize(
     ("panel", "name"),
-    [("comparing", "attention_difference"), ("sparse", "attention_sparse_edges")],
+    [("difference", "attention_difference"), ("sparse", "attention_sparse_edges")],
 )
 def test_the_file_has_what_the_picture_leaves_out(monkeypatch, panel, name):
     saved = {}
@@ -556,7 +556,7 @@ def test_the_file_has_what_the_picture_leaves_out(monkeypatch, panel, name):
     )
     text = "the cat sat on a [MASK] and " * 12
     ask(
-        "compare" if panel == "comparing" else "sparse",
+        "compare" if panel == "difference" else "sparse",
         attention_text=text,
         attention_compared_text=text,
     )

@@ -22,8 +22,8 @@ from pages.ui.engine import client
 from pages.ui.language import text as said_in
 from pages.ui.layers import residual, texts
 from pages.ui.layers.panels import PANELS
-from pages.ui.layers.terms import TERMS
 from pages.ui.layers.texts import EXAMPLES
+from pages.ui.terms import TERMS
 from tests.app.waiting import run_to_the_end
 from tests.core.checkpoint_copies import HF, hf_copy, number_copy, weights_of_hf
 from tests.core.engine_waiting import ended
@@ -97,11 +97,11 @@ def test_every_panel_opens_from_a_link(language, panel):
 def test_the_words_of_the_page_are_explained_at_its_top(language):
     app = open_page(language, layers_panel="orders")
     (terms,) = (m.value for m in app.markdown if m.value.startswith("**"))
-    for term in TERMS:
-        meaning = said_in(f"layers.help_{term}", language)
-        assert f"**{said_in(f'layers.term_{term}', language)}** — {meaning}" in terms
+    for word, meaning in TERMS["layers.terms"].items():
+        said = said_in(meaning, language)
+        assert f"**{said_in(word, language)}** — {said}" in terms
     # It stands below the words that a neuron speaks for.
-    assert "logit" in TERMS
+    assert "layers.term_logit" in TERMS["layers.terms"]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

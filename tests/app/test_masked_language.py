@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.ui import models
+from pages.ui.language import current_language
 from pages.ui.language import text as said_in
 from pages.ui.masked_word.state import EXAMPLES
 from tests.app.chinese_model import write_chinese_model, write_mixed_model
@@ -66,6 +68,82 @@ def test_an_own_english_model_gets_english_examples_and_words(language):
     app = open_page(language, str(HF), masked_text="ab [MASK]", masked_panel="whole")
     intro = said_in("masked_panels.whole_pieces_intro", language)
     assert intro in [element.value for element in app.markdown]
+
+
+OWN = "my ab [MASK] e"
+
+
+def model_of(app: AppTest) -> str:
+    return app.get_by_key("model").value
+
+
+@pytest.fixture
+def defaults(monkeypatch, chinese):
+    """The default of each language: small models, of which one reads Chinese."""
+    found = {"en": str(HF), "zh": chinese}
+    monkeypatch.setattr(models, "default_model", lambda: found[current_language()])
+    return found
+
+
+def open_default(page: str = "masked_word") -> AppTest:
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
+    app.query_params["lang"] = LANGUAGES["en"]
+    app.switch_page(f"pages/views/{page}.py").run()
+    assert not app.exception
+    return app
+
+
+def test_the_default_follows_the_language_beside_an_untouched_text(defaults):
+    app = open_default()
+    assert model_of(app) == defaults["en"]
+    assert model_of(switch_to(app, "zh")) == defaults["zh"]
+    assert text_of(app) == EXAMPLES["zh"][0]
+    assert model_of(switch_to(app, "en")) == defaults["en"]
+
+
+def test_the_default_stays_while_a_text_of_ones_own_stands_in_the_box(defaults):
+    app = open_default()
+    app.text_area(key="masked_text").set_value(OWN).run()
+    assert model_of(switch_to(app, "zh")) == defaults["en"]
+    assert text_of(app) == OWN
+    assert model_of(app.run()) == defaults["en"]
+    assert model_of(switch_to(app, "en")) == defaults["en"]
+    switch_to(app, "zh")
+    app.text_area(key="masked_text").set_value("").run()  # to type another one
+    assert model_of(app) == defaults["en"]
+    app.text_area(key="masked_text").set_value(EXAMPLES["en"][0]).run()
+    assert model_of(app) == defaults["zh"]
+    assert text_of(app) == EXAMPLES["zh"][0]
+
+
+def test_the_default_stays_on_the_other_pages_too(defaults):
+    app = open_default()
+    app.text_area(key="masked_text").set_value(OWN).run()
+    app.switch_page("pages/views/home.py").run()
+    assert model_of(switch_to(app, "zh")) == defaults["en"]
+    app.switch_page("pages/views/masked_word.py").run()
+    assert (model_of(app), text_of(app)) == (defaults["en"], OWN)
+
+
+def test_a_text_of_ones_own_in_the_new_language_takes_the_default_along(defaults):
+    app = open_default()
+    app.text_area(key="masked_text").set_value("我喜欢吃苹[MASK]").run()
+    assert model_of(app) == defaults["en"]
+    assert model_of(switch_to(app, "zh")) == defaults["zh"]
+
+
+def test_a_text_and_its_language_may_change_in_one_go(defaults):
+    app = open_default()
+    app.text_area(key="masked_text").set_value(OWN)
+    assert model_of(switch_to(app, "zh")) == defaults["en"]
+
+
+def test_the_text_of_the_attention_page_counts_as_well(defaults):
+    app = open_default("attention")
+    app.text_area(key="attention_pair").set_value("ab e").run()
+    assert model_of(switch_to(app, "zh")) == defaults["en"]
+    app.text_area(key="attention_pair").set_value("").run()
+    assert model_of(app) == defaults["zh"]
 
 
 def test_the_language_leaves_a_text_that_the_model_alone_can_read(chinese):

@@ -7,7 +7,6 @@ request to another machine, fails the test at its end.
 import contextlib
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -20,8 +19,9 @@ import pytest
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import expect, sync_playwright
 
+from benchmarks.browser import system_browser
+
 ROOT = Path(__file__).parents[2]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -125,10 +125,11 @@ def server_url(server):
 @pytest.fixture(scope="session")
 def browser():
     """The system's Chromium or Chrome, else Playwright's own."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
     with sync_playwright() as playwright:
         try:
-            browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+            browser = playwright.chromium.launch(
+                executable_path=system_browser(), args=FLAGS
+            )
         except PlaywrightError as error:
             _no_browser(error)
         yield browser

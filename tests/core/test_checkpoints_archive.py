@@ -11,6 +11,7 @@ import pytest
 
 from bertviz_core.checkpoints import archive, library
 from bertviz_core.checkpoints.archive import unpack
+from bertviz_core.checkpoints.folder import TEXT_FILES
 from bertviz_core.errors import CheckpointError
 from tests.core.checkpoint_copies import GOOGLE, HF
 
@@ -66,10 +67,22 @@ def test_only_what_a_checkpoint_needs_comes_out(tmp_path):
         (".DS_Store", b""),
         ("onnx/config.json", b"{}"),
         ("README.md", b"# A model"),
+        ("README.txt", b"A model"),
+        ("predictions.txt", b"yes"),
+        ("special_tokens_map.json", b"{}"),
+        ("labels.json", b"[]"),
     ]
     path = write_zip(tmp_path / "c.zip", files_of(HF) + clutter)
     folder = unpack(path, tmp_path / "unpacked")
     assert sorted(files_of(folder)) == sorted(files_of(HF))
+
+
+@pytest.mark.parametrize("name", [*TEXT_FILES, "recipe.json"])
+def test_whatever_is_read_beside_the_weights_comes_out(tmp_path, name):
+    files = dict(files_of(HF)) | {name: b'{"vocab_size": 61}'}
+    path = write_zip(tmp_path / "m.zip", files.items())
+    found = unpack(path, tmp_path / "unpacked")
+    assert sorted(files_of(found)) == sorted(files.items())
 
 
 def test_what_is_unpacked_already_is_taken_as_it_is(tmp_path, model_zip):

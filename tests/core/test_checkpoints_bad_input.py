@@ -7,6 +7,7 @@ import struct
 import numpy as np
 import pytest
 
+from bertviz_core.checkpoints import limits
 from bertviz_core.checkpoints.assign import load, plan
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.checkpoints.library import open_model
@@ -215,6 +216,62 @@ def test_far_too_many_weights_are_refused(tmp_path, monkeypatch, copy):
     sentence = refusal(folder)
     assert "far too many weights" in sentence
     assert "at most 30" in sentence
+
+
+def many_layers_copy(folder, num_layers):
+    """A copy of `hf_tiny` with its first layer again and again."""
+    weights, opening = weights_of_hf(), "bert.encoder.layer.0."
+    for name in [name for name in weights if name.startswith(opening)]:
+        for layer in range(num_layers):
+            new = name.replace(".0.", f".{layer}.", 1)
+            weights[new] = weights[name]
+    return hf_copy(folder, weights, {"num_hidden_layers": num_layers})
+
+
+def test_far_too_many_layers_are_refused(tmp_path, monkeypatch):
+    assert len(plan(open_folder(many_layers_copy(tmp_path / "a", 48))).weights) > 700
+    monkeypatch.setattr("bertviz_core.model.bert.Bert.__init__", None)
+    sentence = refusal(many_layers_copy(tmp_path / "b", limits.MAX_LAYERS + 1))
+    assert "num_hidden_layers=129" in sentence
+    assert "at most 128" in sentence
+
+
+@pytest.mark.parametrize(
+    ("layers", "vocabulary", "classes"),
+    [
+        (24, 30_522, 2),
+        (12, 119_547, 1_000),
+        (12, 250_002, 9_000),
+        (48, 501_153, 30_000),
+    ],
+)
+def test_sizes_of_real_models_are_taken(layers, vocabulary, classes):
+    limits.require_usual_sizes("a-model", layers, vocabulary)
+    limits.require_few_classes("a-model", classes)
+
+
+def test_a_vocabulary_that_no_model_has_is_refused(tmp_path):
+    """Ten million lines, and as many tiny word embeddings."""
+    weights = weights_of_hf()
+    weights["bert.embeddings.word_embeddings.weight"] = np.zeros((10**7, 1), "float16")
+    sentence = refusal(hf_copy(tmp_path, weights, {"vocab_size": 10**7}))
+    assert "vocab_size=10000000" in sentence
+    assert "at most 750000" in sentence
+
+
+def test_far_too_many_class_names_are_refused(tmp_path):
+    names = {str(number): str(number) for number in range(50_001)}
+    sentence = refusal(hf_copy(tmp_path, config={"id2label": names}))
+    assert "50001, of which BERT Explorer takes at most 50000" in sentence
+
+
+def test_far_too_many_classes_without_names_are_refused(tmp_path):
+    extra = {
+        "classifier.weight": np.ones((50_001, 30), "float32"),
+        "classifier.bias": np.ones(50_001, "float32"),
+    }
+    folder = hf_copy(tmp_path, weights_of_hf() | extra, {"architectures": None})
+    assert "too many classes" in refusal(folder)
 
 
 def test_google_sizes_are_compared_too(tmp_path):

@@ -101,8 +101,8 @@ def test_analogy_and_axis_pass_everything_on(client, explorer):
     )
     assert found.answer.rank == expected.answer.rank
     assert found.nearest.words == expected.nearest.words
-    axis = client.project_words(MODEL, a, b, (c, d), 2, ("piece",))
-    by_hand = word_axis.project_words(explorer, vectors, a, b, (c, d), 2, ("piece",))
+    axis = client.project_words(MODEL, a, b, (c, d), ("piece",))
+    by_hand = word_axis.project_words(explorer, vectors, a, b, (c, d), ("piece",))
     np.testing.assert_allclose(axis.cosines, by_hand.cosines)
     assert axis.first_end.words == by_hand.first_end.words
     gone = client.remove_axis(MODEL, c, a, b, 2)

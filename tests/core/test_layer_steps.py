@@ -15,7 +15,6 @@ from bertviz_core.experiments.layer_steps import (
     StepReader,
     list_steps,
     norm_input,
-    step_values,
 )
 from bertviz_core.experiments.step_table import layer_operations
 from tests.core import oracle
@@ -26,6 +25,7 @@ from tests.core.random_models import (
     explorer_of,
     random_model,
 )
+from tests.core.step_reading import step_values
 
 TEXT, PAIR = "the [MASK] sat on [MASK] [MASK]", "a mat"
 CASES = {

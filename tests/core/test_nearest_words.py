@@ -110,18 +110,6 @@ def test_the_inputs_themselves_may_stand_before_the_expected_word():
     assert (found.rank, found.rank_without_inputs) == (5, 2)
 
 
-def test_unit_vectors_change_where_the_arrow_ends():
-    units = PLANE.astype("f8") / np.linalg.norm(PLANE, axis=1)[:, None]
-    query = units[0] - units[1] + units[2]
-    found = WordTable(PLANE).analogy((0, 1, 2), expected=4, unit_length=True)
-    assert found.expected_score == pytest.approx(
-        scores_by_hand(PLANE, query, "cosine")[4]
-    )
-    zero = np.concatenate([PLANE, np.zeros((1, 2), "f4")])
-    with pytest.raises(ValueError, match="unit_length"):
-        WordTable(zero).analogy((0, 6, 1), unit_length=True)
-
-
 def test_nothing_expected_has_no_rank():
     allowed = np.array([1, 0, 0, 1, 0, 1], bool)
     found = WordTable(PLANE).analogy((0, 1, 2), allowed=allowed)

@@ -26,6 +26,7 @@ from tests.core.random_models import (
     explorer_of,
     random_model,
 )
+from tests.core.step_reading import step_values
 
 TEXT = "The cats [MASK] on a mat"  # 9 tokens with those that are added
 LAYERS, NEURONS = CONFIG.num_hidden_layers, CONFIG.intermediate_size
@@ -116,8 +117,6 @@ def test_one_neuron_is_shown_at_all_tokens(case):
 
 
 def test_the_contributions_of_all_neurons_and_the_bias_are_the_update(case):
-    from bertviz_core.experiments.layer_steps import step_values
-
     kernel, bias = case.weights["layers"][0]["outer"]
     every = [
         neuron_activations(case.explorer, case.trace, 0, index).activations

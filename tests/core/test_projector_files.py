@@ -50,6 +50,19 @@ def test_no_word_breaks_a_line_or_gets_lost():
 
 
 @pytest.mark.parametrize(
+    "word", ["=cmd|' /C calc'!A0", "+A1", "-A1+3", "@SUM(A1)", "=1+1", "==", "@me hi"]
+)
+def test_what_a_spreadsheet_would_run_becomes_text(word):
+    written = metadata_tsv({word: [word], "other": ["cat"]})
+    assert written == f"'{word}\tother\trow\n'{word}\tcat\t0\n"
+
+
+@pytest.mark.parametrize("word", ["=", "+", "-", "@", "-3", "+1.5", "a=1", "##-", "'"])
+def test_signs_and_numbers_stay_as_they_are(word):
+    assert metadata_tsv({"token": [word]}) == f"token\trow\n{word}\t0\n"
+
+
+@pytest.mark.parametrize(
     "columns", [{}, {"a": [1], "b": [1, 2]}, {"row": [1]}, {"a": [1], "row": [2]}]
 )
 def test_columns_that_do_not_fit_are_refused(columns):

@@ -6,7 +6,7 @@ import pytest
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.experiments.cause_results import Edge, Switches, Target
 from bertviz_core.experiments.switching import interventions_of, switch_off
-from bertviz_core.experiments.targets import likeliest_target, read_prediction
+from bertviz_core.experiments.targets import read_prediction
 from bertviz_core.interventions import Interventions
 from tests.core.cause_models import (
     HEADS,
@@ -163,17 +163,3 @@ def test_a_prediction_says_what_the_logits_say():
     assert found.rank == 3
     assert found.top_ids.tolist() == [1, 3, 2]
     agree(found.top_probabilities, [0.4, 0.3, 0.2], 1e-7)
-
-
-@pytest.mark.parametrize("head", ["mlm", "nsp", "classifier"])
-def test_the_likeliest_target_has_the_first_rank(head):
-    explorer = explorer_named("post-norm")
-    target = likeliest_target(explorer, TEXT, head=head)
-    assert target.position == (4 if head == "mlm" else 0)
-    assert switch_off(explorer, TEXT, target, Switches()).before.rank == 1
-
-
-def test_without_a_mask_the_first_token_of_the_text_is_watched():
-    explorer = explorer_named("post-norm")
-    assert likeliest_target(explorer, "cat sat").position == 1
-    assert likeliest_target(explorer, "cat sat", position=2).position == 2

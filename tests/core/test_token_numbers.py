@@ -6,7 +6,6 @@ import itertools
 import numpy as np
 import pytest
 
-from bertviz_core.experiments.layer_steps import step_values
 from bertviz_core.experiments.neuron_factors import neuron_factors
 from bertviz_core.experiments.residual_stream import residual_stream
 from bertviz_core.experiments.token_numbers import (
@@ -16,6 +15,7 @@ from bertviz_core.experiments.token_numbers import (
     steps_for_one_token,
 )
 from tests.core.random_models import CONFIG, explorer_of, random_model
+from tests.core.step_reading import step_values
 
 TEXT = "the [MASK] sat on [MASK]"
 TOKEN = 4

@@ -2,20 +2,30 @@
 
 import dataclasses
 import os
+import shutil
 import zipfile
 
 import numpy as np
 import pytest
+from safetensors import SafetensorError
 
+from bertviz_core.checkpoints import export
 from bertviz_core.checkpoints.folder import open_folder
-from bertviz_core.errors import DatasetError, TrainingError
-from bertviz_core.finetune import json_files, run_files, training_run, workplace
+from bertviz_core.errors import CheckpointError, DatasetError, TrainingError
+from bertviz_core.finetune import (
+    disk_room,
+    json_files,
+    run_files,
+    training_run,
+    workplace,
+)
 from bertviz_core.finetune.columns import ColumnChoice
 from bertviz_core.finetune.notes import in_english
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.finetune.run import finetune, weights_hash
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.training_run import TrainingRun
+from bertviz_core.pretrain import checkpoint
 from tests.core.finetune_samples import number_data, random_data, tiny_loaded
 
 SETTINGS = FinetuneSettings(
@@ -214,6 +224,102 @@ def test_a_disk_that_is_full_is_told(monkeypatch):
     with pytest.raises(TrainingError, match="disk of the server"):
         run(folder)
     assert run_files.status_of(folder).state == "failed"
+
+
+def full_disk(*_):
+    raise OSError(28, "No space left on device")
+
+
+def test_epochs_that_the_disk_does_not_take_end_no_training(monkeypatch):
+    whole = new_run(SETTINGS)
+    run(whole)
+    folder = new_run(SETTINGS)
+    writes, write = [], checkpoint._write
+
+    def fail_twice(*arguments):
+        writes.append(arguments)
+        if len(writes) in (2, 3):
+            full_disk()
+        write(*arguments)
+
+    monkeypatch.setattr(checkpoint, "_write", fail_twice)
+    status = run(folder)
+    assert (status.state, status.ending) == ("done", "finished")
+    told = [text for text in sentences(status) if "cannot be written" in text]
+    assert told == [
+        "Epoch 2 cannot be written to the disk. Received: No space left on device. "
+        "The training goes on and keeps its best weights in memory; if it breaks off, "
+        "it can go on after epoch 1 only."
+    ]
+    with np.load(folder / "outputs.npz") as a, np.load(whole / "outputs.npz") as b:
+        np.testing.assert_allclose(a["model"], b["model"], atol=1e-6)
+
+
+def test_a_first_epoch_that_the_disk_does_not_take_says_that_nothing_is_kept(
+    monkeypatch,
+):
+    monkeypatch.setattr(checkpoint, "_write", full_disk)
+    status = run(new_run())
+    assert status.has_model
+    told = [text for text in sentences(status) if "cannot be written" in text]
+    assert len(told) == 1
+    assert told[0].endswith("if it breaks off, it begins anew.")
+
+
+def test_progress_that_the_disk_does_not_take_ends_no_training(monkeypatch):
+    folder, write, failed = new_run(), run_files.write_json, []
+
+    def refuse_in_epoch_2(path, value):
+        if path.name == run_files.PROGRESS and value["history"]["epoch"] == 2:
+            failed.append(path)
+            full_disk()
+        write(path, value)
+
+    monkeypatch.setattr(run_files, "write_json", refuse_in_epoch_2)
+    assert run(folder).state == "done"
+    assert failed
+
+
+def test_a_run_whose_owner_removed_it_ends(monkeypatch):
+    folder, seen = new_run(), []
+
+    def remove():
+        workplace.remove_run(folder.name)
+        seen.append("removed")
+
+    _wrap_take(folder, 3, remove)
+    _wrap_take(folder, 6, lambda: seen.append("still there"))
+    with pytest.raises(TrainingError, match="disk of the server"):
+        TrainingRun(folder).run(lambda _: tiny_loaded(), random_data)
+    assert seen == ["removed"]
+    assert not folder.exists()
+
+
+def test_a_result_that_the_disk_does_not_take_fails_and_can_be_had_later(monkeypatch):
+    folder = new_run()
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "_write", full_disk)
+        patch.setattr(export, "save_file", full_file)
+        with pytest.raises(CheckpointError, match="No space left"):
+            run(folder)
+    assert run_files.status_of(folder).state == "failed"
+    assert run(folder).state == "done"
+
+
+def full_file(*_, **__):
+    raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+
+def test_a_disk_without_room_for_the_run_is_told_before_the_first_step(monkeypatch):
+    usage = shutil.disk_usage("/")._replace(free=600_000_000)
+    monkeypatch.setattr(disk_room.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(disk_room, "room_for", lambda *_: 500_000_000)
+    assert run(new_run()).state == "done"
+    monkeypatch.setattr(disk_room, "room_for", lambda *_: 500_000_001)
+    folder = new_run()
+    with pytest.raises(TrainingError, match=r"601 MB\. Received: 600 MB free"):
+        run(folder)
+    assert run_files.status_of(folder).step == 0
 
 
 def test_a_run_that_was_killed_goes_on_from_its_last_epoch_to_the_same_model():

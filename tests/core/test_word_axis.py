@@ -32,7 +32,7 @@ def test_words_lie_between_two_words_where_projection_puts_them(
     explorer, vectors, table
 ):
     words = ("sat", "cat", "on", "sat")
-    found = project_words(explorer, vectors, "cat", "mat", words, 4, ("piece",))
+    found = project_words(explorer, vectors, "cat", "mat", words, ("piece",))
     start, end = table[row_of("cat")], table[row_of("mat")]
     direction = end - start
     assert found.words == ("sat", "cat", "on")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertviz_core.analysis.wordlists import KINDS, entries_of_kind, entries_without
+from bertviz_core.analysis.wordlists import KINDS, entries_of_kind
 from bertviz_core.tokenizer import SPECIAL_TOKENS
 from tests.core.random_models import VOCABULARY
 
@@ -44,16 +44,6 @@ def test_the_special_entries_are_those_of_the_tokenizer():
     assert {VOCABULARY[i] for i in np.flatnonzero(found)} == set(SPECIAL_TOKENS)
 
 
-def test_what_is_left_is_of_none_of_the_kinds():
-    tokens = list(KINDS_OF)
-    left = entries_without(tokens, ("piece", "cjk"))
-    assert [t for t, kept in zip(tokens, left, strict=True) if kept] == [
-        t for t, kinds in KINDS_OF.items() if not kinds & {"piece", "cjk"}
-    ]
-    assert entries_without(tokens, ()).all()
-    assert entries_without((), ("piece",)).shape == (0,)
-
-
 def test_an_unknown_kind_is_refused():
     with pytest.raises(ValueError, match="verb"):
-        entries_without(["a"], ("verb",))
+        entries_of_kind(["a"], "verb")

@@ -11,7 +11,6 @@ from bertviz_core.figures.gelu import GeluWords
 from bertviz_core.figures.small_networks import NetworkWords
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
-from pages.ui.terms import show_terms
 
 # Names, the same in both languages.
 LABELS = {
@@ -25,15 +24,6 @@ LABELS = {
     "gelu_tanh": "GELU (tanh)",
     "swish": "swish",
 }
-TERMS = (
-    "activation",
-    "neuron",
-    "slope",
-    "gradient",
-    "training",
-    "normal",
-    "saturated",
-)
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -50,17 +40,6 @@ def gelu_words() -> GeluWords:
 def network_words() -> NetworkWords:
     """What the figures of small networks say, in the visitor's language."""
     return NetworkWords(**_texts_of(NetworkWords))
-
-
-def explain_terms() -> None:
-    """Draws what the words on this page mean, for who never heard of them."""
-    show_terms(
-        t("activations.terms"),
-        (
-            (t(f"activations.term_{term}"), t(f"activations.help_{term}"))
-            for term in TERMS
-        ),
-    )
 
 
 def derivation(steps: Mapping[str, str]) -> str:

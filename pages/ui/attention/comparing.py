@@ -14,17 +14,16 @@ from bertviz_core.analysis.comparison import (
     attention_difference,
 )
 from bertviz_core.analysis.shown_attention import ShownAttention
-from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, tokenize
 from pages.ui.attention.answers import compare_heads, may_zero, shown_attention
 from pages.ui.attention.controls import METHODS, View
+from pages.ui.attention.difference import show_difference
 from pages.ui.attention.maps import show_clickable
 from pages.ui.attention.words import words_of_other
 from pages.ui.errors import shown_to_user
-from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.linked import type_linked
@@ -32,7 +31,6 @@ from pages.ui.models import known_models
 from pages.ui.text_pair import MOST_CHARACTERS, Texts
 
 _WITH = ("sentence", "model")
-_MOST_SHOWN = 64  # words on a side of the picture
 
 
 @dataclass(frozen=True)
@@ -152,7 +150,15 @@ def _show_matrix(first: _Side, second: _Side, view: View) -> None:
         st.info(t("attention.nothing_in_common"), icon=":material/difference:")
         return
     found = attention_difference(here.values, there.values, alignment)
-    _draw(found.values, _names(*labels, alignment))
+    show_difference(
+        found.values,
+        _names(*labels, alignment),
+        name="attention_difference",
+        title=plain("attention.second_less_first"),
+        describe=lambda row, column, value: t(
+            "attention.difference_described", row=row, column=column, value=value
+        ),
+    )
     _say_what_is_outside(
         found,
         alignment,
@@ -192,39 +198,6 @@ def _names(
             alignment.first, alignment.second, alignment.is_same, strict=True
         )
     ]
-
-
-def _draw(values: np.ndarray, names: list[str]) -> None:
-    """The beginning as a picture; the numbers in words and in the file are of all."""
-    most = np.unravel_index(np.argmax(np.abs(values)), values.shape)
-    shown = names[:_MOST_SHOWN]
-    show_figure(
-        value_map_figure(
-            values[:_MOST_SHOWN, :_MOST_SHOWN],
-            shown,
-            shown,
-            title=plain("attention.second_less_first"),
-            row_title=plain("attention.from_token"),
-            column_title=plain("attention.to_token"),
-            is_signed=True,
-        ),
-        name="attention_difference",
-        description=t(
-            "attention.difference_described",
-            row=names[int(most[0])],
-            column=names[int(most[1])],
-            value=float(values[most]),
-        ),
-        columns={
-            plain("attention.from_token"): [a for a in names for _ in names],
-            plain("attention.to_token"): [b for _ in names for b in names],
-            plain("attention.second_less_first"): values.ravel().tolist(),
-        },
-    )
-    if len(names) > len(shown):
-        st.caption(
-            t("attention.difference_cut", count=len(shown), total=len(names)),
-        )
 
 
 def _say_what_is_outside(

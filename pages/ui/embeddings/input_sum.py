@@ -14,18 +14,20 @@ from bertviz_core.snippets import embeddings as programs
 from pages.ui.code import show_code
 from pages.ui.embeddings.answers import take_input_apart
 from pages.ui.embeddings.choosing import choose_number, choose_token
-from pages.ui.embeddings.linked import write_text
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
+from pages.ui.linked import write_text
 from pages.ui.models import language_of
+from pages.ui.own_text import watch_boxes
 
 TEXT, PAIR = "embeddings_text", "embeddings_pair"
 EXAMPLES = {
     "en": "She sat down on the bank of the river.",
     "zh": "她坐在河边吃苹果。",
 }
+watch_boxes((TEXT, PAIR), [(example, "") for example in EXAMPLES.values()])
 _MOST_CHARACTERS = 2000
 # Strips: the three parts and their sum on one scale, what the norm makes of it alone.
 _NUM_ON_ONE_SCALE = len(PARTS) + 1

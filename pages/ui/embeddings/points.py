@@ -25,6 +25,7 @@ from bertviz_core.figures.point_map import (
     points_id,
 )
 from pages.ui.language import plain
+from pages.ui.linked import whole_number
 from pages.ui.models import known_models
 
 # The bytes of the payload are all of the component's data.
@@ -179,8 +180,8 @@ def _checked(raw: dict[str, Any]) -> FirstChoice:
 
     def number(name: str) -> int | None:
         value = raw.get(name)
-        if isinstance(value, str) and value.isdecimal():
-            value = int(value[:9])
+        if isinstance(value, str):
+            value = whole_number(value, None)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return max(0, int(value)) if is_number and value is not None else None
 

@@ -11,10 +11,11 @@ from bertviz_core.analysis.labelled_lines import (
 )
 from bertviz_core.experiments.map_results import MAX_SENTENCES
 from pages.ui.answers import describe_model
-from pages.ui.embeddings.linked import write_text
 from pages.ui.embeddings.sentence_file import forget_taken, offer_file
-from pages.ui.language import t
+from pages.ui.language import LANGUAGES, t
+from pages.ui.linked import write_text
 from pages.ui.models import language_of
+from pages.ui.own_text import watch_boxes
 
 _MOST_CHARACTERS = 60_000
 
@@ -91,7 +92,8 @@ def say_cut(model: str, num_cut: int, num_sentences: int) -> None:
 
 def _begin(key: str, name: str, language: str) -> None:
     now = st.session_state.get(key)
-    others = [bundled_lines(name, other) for other in ("en", "zh") if other != language]
+    watch_boxes((key,), [(bundled_lines(name, one),) for one in LANGUAGES])
+    others = [bundled_lines(name, other) for other in LANGUAGES if other != language]
     if now is None:
         st.session_state[key] = st.query_params.get(key) or bundled_lines(
             name, language

@@ -10,6 +10,7 @@ from bertviz_core.experiments.finetuned_results import HeadChange
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.attention.answers import attention_matrix
+from pages.ui.attention.difference import show_difference
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.filling import begin_boxes
 from pages.ui.fine_tune.result_answers import head_change, validation_rows
@@ -19,7 +20,6 @@ from pages.ui.text_pair import Texts
 _PLACE, _BOX = "ft_compare", ("ft_compare_text", "ft_compare_pair")
 _TEXT, _PAIR = _BOX
 _MOST_CHARACTERS = 1000
-_MOST_SHOWN = 48  # tokens on a side
 
 
 def show_heads(run: str, base: str, outcome: RunOutcome) -> None:
@@ -45,7 +45,20 @@ def show_heads(run: str, base: str, outcome: RunOutcome) -> None:
     )
     alignment = align_tokens(found.tokens, found.tokens)
     values = attention_difference(first, second, alignment).values
-    _draw_head(values, found, layer, head)
+    show_difference(
+        values,
+        found.tokens,
+        name="ft_compare_attention",
+        title=plain("fine_tune_results.after_less_before"),
+        describe=lambda row, column, value: t(
+            "fine_tune_results.attention_described",
+            layer=layer + 1,
+            head=head + 1,
+            row=row,
+            column=column,
+            value=value,
+        ),
+    )
 
 
 def _edit(run: str, has_pairs: bool) -> Texts:
@@ -124,36 +137,3 @@ def _choose_head(found: HeadChange, layer: int, head: int) -> tuple[int, int]:
         key=f"ft_compare_head_{heads}",
     )
     return chosen_layer or 0, chosen_head or 0
-
-
-def _draw_head(values: np.ndarray, found: HeadChange, layer: int, head: int) -> None:
-    shown = values[:_MOST_SHOWN, :_MOST_SHOWN]
-    names = list(found.tokens[:_MOST_SHOWN])
-    most = np.unravel_index(int(np.abs(shown).argmax()), shown.shape)
-    show_figure(
-        value_map_figure(
-            shown,
-            names,
-            names,
-            title=plain("fine_tune_results.after_less_before"),
-            row_title=plain("fine_tune_results.from_token"),
-            column_title=plain("fine_tune_results.to_token"),
-            is_signed=True,
-        ),
-        name="ft_compare_attention",
-        description=t(
-            "fine_tune_results.attention_described",
-            layer=layer + 1,
-            head=head + 1,
-            row=names[int(most[0])],
-            column=names[int(most[1])],
-            value=float(shown[most]),
-        ),
-        columns={
-            plain("fine_tune_results.from_token"): [a for a in names for _ in names],
-            plain("fine_tune_results.to_token"): [b for _ in names for b in names],
-            plain("fine_tune_results.after_less_before"): shown.ravel().tolist(),
-        },
-    )
-    if len(found.tokens) > _MOST_SHOWN:
-        st.caption(t("fine_tune_results.tokens_left_out", count=_MOST_SHOWN))

@@ -22,6 +22,7 @@ from bertviz_core.mask_text import (
     toggle_mask,
 )
 from pages.ui import address
+from pages.ui.own_text import watch_boxes
 
 TEXT = "masked_text"
 WORDS = "masked_words"
@@ -62,6 +63,7 @@ EXAMPLES = {
         "床前明月[MASK]，疑是地上[MASK]。",
     ),
 }
+watch_boxes((TEXT,), [examples[:1] for examples in EXAMPLES.values()])
 
 
 def prepare_text(language: str) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from bertviz_core.figures.masked_word import FigureWords
-from pages.ui.language import plain, t
-from pages.ui.terms import show_terms
-
-TERMS = ("token", "logit", "temperature", "top_k", "top_p", "entropy", "choices")
+from pages.ui.language import plain
 
 
 def figure_words() -> FigureWords:
@@ -21,15 +18,4 @@ def figure_words() -> FigureWords:
         drawn=plain("masked_word.figure_drawn"),
         expected=plain("masked_word.figure_expected"),
         others=plain("masked_word.figure_others"),
-    )
-
-
-def explain_terms() -> None:
-    """Draws what the words on this page mean, for who never heard of them."""
-    show_terms(
-        t("masked_word.terms"),
-        (
-            (t(f"masked_word.term_{term}"), t(f"masked_word.help_{term}"))
-            for term in TERMS
-        ),
     )

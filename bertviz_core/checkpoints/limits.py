@@ -1,0 +1,63 @@
+"""Sizes that no BERT has, refused before they cost minutes or all memory."""
+
+from __future__ import annotations
+
+from bertviz_core.errors import CheckpointError
+
+# Word pieces. LaBSE, which has the most, has 501,153; BERT in 104 languages 119,547.
+MAX_VOCABULARY = 750_000
+# Every layer is compiled by itself. BERT-large has 24; the deepest published ones 48.
+MAX_LAYERS = 128
+# A class is a name and a bar on a page. Codes of diseases or goods come in thousands.
+MAX_CLASSES = 50_000
+
+
+def require_usual_sizes(name: str, num_layers: int, vocab_size: int) -> None:
+    """Refuses a config far beyond any real one.
+
+    Args:
+        name: of the checkpoint, for messages.
+        num_layers: L.
+        vocab_size: V.
+
+    Raises:
+        CheckpointError: one of them is too large.
+    """
+    if num_layers > MAX_LAYERS:
+        raise CheckpointError(
+            "The model {name} has too many layers. Received: "
+            "num_hidden_layers={count}, of which BERT Explorer takes at most {limit}. "
+            "Choose another model.",
+            name=name,
+            count=num_layers,
+            limit=MAX_LAYERS,
+        )
+    if vocab_size > MAX_VOCABULARY:
+        raise CheckpointError(
+            "The vocabulary of the model {name} is too large. Received: "
+            "vocab_size={count}, of which BERT Explorer takes at most {limit}. Choose "
+            "another model.",
+            name=name,
+            count=vocab_size,
+            limit=MAX_VOCABULARY,
+        )
+
+
+def require_few_classes(name: str, num_classes: int) -> None:
+    """Refuses more classes than a page can show.
+
+    Args:
+        name: of the checkpoint, for messages.
+        num_classes: C, by the weights or by the names in the config.
+
+    Raises:
+        CheckpointError: there are more.
+    """
+    if num_classes > MAX_CLASSES:
+        raise CheckpointError(
+            "The model {name} has too many classes. Received: {count}, of which BERT "
+            "Explorer takes at most {limit}. Choose another model.",
+            name=name,
+            count=num_classes,
+            limit=MAX_CLASSES,
+        )

@@ -1,0 +1,33 @@
+"""Whole numbers that the environment of a process sets."""
+
+from __future__ import annotations
+
+import os
+
+from bertviz_core.errors import EngineError
+
+
+def whole_number(name: str, default: int, least: int = 0) -> int:
+    """Reads a variable; one that is absent or blank is the default.
+
+    Args:
+        name: of the variable.
+        default: where it says nothing.
+        least: smallest number that makes sense.
+
+    Raises:
+        EngineError: it is no whole number, or a smaller one.
+    """
+    received = os.environ.get(name, "").strip()
+    if not received:
+        return default
+    # Python refuses to read a number of more than 4,300 digits.
+    is_number = received.isdecimal() and len(received) <= 18
+    if not is_number or int(received) < least:
+        raise EngineError(
+            "The environment variable {name} must be a whole number. "
+            "Received: {received}. Correct it, or remove it, and start again.",
+            name=name,
+            received=received[:60],
+        )
+    return int(received)
