@@ -13,6 +13,7 @@ from bertviz_core.config import BertConfig
 from bertviz_core.errors import TrainingError
 from bertviz_core.finetune.learner import num_frozen
 from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.pretrain.checkpoint import NUM_KEPT
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 _FLOAT_BYTES = 4
 # Of each number that learns: itself, Adam's two averages, and that of the best epoch.
 _NUM_SLOTS = 4
-# Checkpoints that stay, see `pretrain.checkpoint`; while another is written there is
-# one more.
-NUM_KEPT = 2
 # Predictions, curves and the vocabulary, and what others write meanwhile.
 _MARGIN_BYTES = 100_000_000
 

@@ -18,7 +18,7 @@ from bertviz_core.errors import TrainingError
 
 _NAME = re.compile(r"step-(\d{9})")
 _STATE, _INFO = "state.safetensors", "checkpoint.json"
-_NUM_KEPT = 2
+NUM_KEPT = 2
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def save_checkpoint(checkpoint: Checkpoint, root: Path) -> Path:
             reason=getattr(error, "strerror", None) or str(error)[:120],
         ) from error
     # With what a process left that was killed while it wrote.
-    for old in [*_folders(root)[:-_NUM_KEPT], *root.glob(".step-*")]:
+    for old in [*_folders(root)[:-NUM_KEPT], *root.glob(".step-*")]:
         shutil.rmtree(old, ignore_errors=True)
     return folder
 
