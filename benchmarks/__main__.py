@@ -24,6 +24,7 @@ NAMES = (
     "attention_size",
     "attention_switch",
     "embeddings",
+    "vocabulary_page",
     "layers",
 )
 
