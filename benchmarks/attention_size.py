@@ -16,8 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.table import Table, met
+from bertviz_core.figures.attention_held import hold_heads
+from bertviz_core.figures.attention_payload import view_payload
 from bertviz_core.figures.attention_thumbnails import grid_thumbnails, strongest_links
-from bertviz_core.figures.attention_view import AttentionView, token_kinds, view_payload
+from bertviz_core.figures.attention_view import AttentionView, token_kinds
 from bertviz_core.figures.component_files import component_script, component_style
 
 NUM_LAYERS, NUM_HEADS = 12, 12
@@ -99,6 +101,7 @@ def _our_payload(tokens: tuple[str, ...], probs: np.ndarray) -> bytes:
         probs[0, 0],
         json.loads(_WORDS.read_text(encoding="utf-8")),
         links=strongest_links(probs[0]),
+        held=hold_heads(probs),
     )
     return view_payload(view)
 

@@ -21,6 +21,7 @@ from bertviz_core.experiments.cause_results import (
     Switches,
     Target,
 )
+from bertviz_core.figures.attention_held import HeldHeads
 from bertviz_core.figures.attention_thumbnails import StrongestLinks
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model
@@ -92,6 +93,21 @@ def attention_thumbnails(
 ) -> np.ndarray:
     """A small picture of every head as filters leave it, uint8 `[L, N, h, w]`."""
     return client().attention_thumbnails(
+        model,
+        texts.text,
+        texts.pair,
+        cut=True,
+        options=options,
+        word_ids=word_ids,
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def attention_held(
+    model: str, texts: Texts, options: AttentionOptions, word_ids: tuple[int, ...]
+) -> HeldHeads:
+    """Every head as filters leave it, as far as a browser can hold it."""
+    return client().attention_held(
         model,
         texts.text,
         texts.pair,

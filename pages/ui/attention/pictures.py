@@ -15,6 +15,7 @@ from bertviz_core.analysis.shown_attention import (
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import (
+    attention_held,
     attention_links,
     attention_thumbnails,
     may_zero,
@@ -105,6 +106,7 @@ def _picture(
         groups=places.groups,
         first_tokens=places.first_tokens,
         text_key=text_key,
+        held=attention_held(model, texts, view.options, words),
     )
 
 

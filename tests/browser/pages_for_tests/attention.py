@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from bertviz_core.figures.attention_held import hold_heads
 from bertviz_core.figures.attention_thumbnails import grid_thumbnails, strongest_links
 from bertviz_core.figures.attention_view import (
     AttentionView,
@@ -56,6 +57,11 @@ def example_thumbnails(text, size, is_difference):
     return grid_thumbnails(shown_probs(text, size, is_difference), 32, is_difference)
 
 
+@st.cache_resource(max_entries=4)
+def example_held(text, size):
+    return hold_heads(example_probs(text, size))
+
+
 @st.cache_resource(max_entries=8)
 def shown_probs(text, size, is_difference):
     """The weights, or their difference to those of the last head backwards."""
@@ -95,6 +101,7 @@ view = AttentionView(
     is_lying=look.is_lying,
     heads=look.heads,
     measure=lengths if is_length else None,
+    held=None if is_difference else example_held(text, size),
     groups=np.cumsum([not token.startswith("##") for token in tokens]),
 )
 st.title(tokens[0])
