@@ -60,6 +60,10 @@ class Line:
     def hold(self):
         self._is_open = False
 
+    def num_bytes(self):
+        """Of the largest message that was held back."""
+        return max(len(message) for _, message in self._kept)
+
     def has_kept(self, page, count=1):
         """Waits until the server has said something."""
         while len(self._kept) < count:
@@ -224,3 +228,27 @@ def test_a_picture_that_is_asked_for_early_is_saved_with_the_exact_numbers(show)
         expect(view).to_have_attribute("aria-busy", "true")
         line.let_through()
         expect(view).to_have_attribute("aria-busy", "false")
+
+
+def test_heads_that_the_browser_holds_are_not_sent_again(show):
+    page, view, line = show("?text=middle")
+    for layer in (5, 6):
+        line.hold()
+        click_head(view, layer, 3)
+        line.has_kept(page)
+        page.wait_for_timeout(500)
+        # The shown head, the strongest links of its layer, and the script: with all
+        # that is held they were twice as much.
+        assert line.num_bytes() < 250_000
+        line.let_through()
+        expect(selection_line(page)).to_contain_text(f"layer={layer - 1}, head=2")
+
+
+def test_what_a_browser_has_lost_is_asked_for_again(visit, ahead_url):
+    page = visit("/?forged=1", base=ahead_url)
+    view = page.locator(".attention").first
+    expect(view).to_have_attribute("data-layer", "3")
+    expect(view.get_by_label("Scale")).to_have_value("row")
+    expect(selection_line(page)).to_contain_text("layer=2, head=1")
+    click_head(view, 4, 4)
+    expect(selection_line(page)).to_contain_text("layer=3, head=3")

@@ -50,6 +50,18 @@ def test_the_payload_brings_what_is_held():
     header, arrays = unpacked(view_payload(view_of(NASTY, probs, held=held)))
     assert header["held"] == held.key
     np.testing.assert_array_equal(arrays["everyHead"].reshape(probs.shape), probs)
-    header, arrays = unpacked(view_payload(view_of(NASTY, probs)))
+    header, arrays = unpacked(view_payload(view_of(NASTY, probs), holds="another"))
     assert header["held"] is None
     assert "everyHead" not in arrays
+
+
+def test_what_the_browser_holds_is_not_sent_again():
+    probs = random_probs(12, 12, 128)
+    held = hold_heads(probs)
+    view = view_of(tuple(f"token{i}" for i in range(128)), probs, held=held)
+    header, arrays = unpacked(view_payload(view, holds=held.key))
+    assert header["held"] == held.key
+    assert set(arrays) == {"matrix", "linkTargets", "linkWeights", "linkSums"}
+    assert len(view_payload(view, holds=held.key)) < 180_000
+    _, arrays = unpacked(view_payload(view, holds="of another text"))
+    assert {"thumbnails", "heldTargets", "heldLevels", "heldRests"} < set(arrays)

@@ -16,7 +16,10 @@ function focusOf(state) {
  * @returns {function(): void} ends it.
  */
 function showAttention(parent, bytes, send) {
-  return showData(parent, readPayload(bytes), send)
+  const data = readPayload(bytes)
+  if (takeHeld(data)) return showData(parent, data, send)
+  send(selectionOf(data))
+  return () => {}
 }
 
 /**

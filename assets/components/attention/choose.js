@@ -27,6 +27,7 @@ function sendSoon(app, pause) {
       threshold,
       lying: state.layout === 'lying',
       heads: layer === data.layer ? [...state.heads] : [],
+      holds: app.sent.held ?? null,
     })
   }, pause)
 }

@@ -1,6 +1,36 @@
 // Part 14: a chosen head is drawn at once, from what is held of all heads; the page
 // answers later. Numbers are said only where they are exact.
 
+// The last texts' heads, by key; they outlive a component that is made anew.
+const held = new Map()
+const MOST_HELD = 3
+const HELD_PARTS = ['thumbnails', 'everyHead', 'heldTargets', 'heldLevels', 'heldRests']
+
+/**
+ * Keeps what a payload brings of all heads, or adds what it has left out because it is
+ * here.
+ * @returns {boolean} false if it is not: the page has to send it again.
+ */
+function takeHeld(data) {
+  if (data.mode === 'map' || data.held === null) return true
+  if (!data.arrays.thumbnails) {
+    Object.assign(data.arrays, held.get(data.held))
+    return held.has(data.held)
+  }
+  const parts = HELD_PARTS.filter((name) => data.arrays[name])
+  held.set(data.held, Object.fromEntries(parts.map((name) => [name, data.arrays[name]])))
+  if (held.size > MOST_HELD) held.delete(held.keys().next().value)
+  return true
+}
+
+/** What the page has said, as a selection of a browser that holds nothing. */
+function selectionOf({ layer, head, text, turn, scale, threshold, heads, ...data }) {
+  const tokenOf = (place) => (place === null ? null : data.firstTokens[place])
+  const cell = { from: tokenOf(data.from), to: tokenOf(data.to) }
+  const look = { scale, threshold, lying: data.isLying, heads }
+  return { layer, head, ...cell, text, turn, ...look, holds: null }
+}
+
 /**
  * What the views show: what the page has sent, or another head until it answers. Its
  * `isSketch` tells that cells may be drawn, but not named with numbers.

@@ -229,7 +229,8 @@ def attention_canvas(view: AttentionView, key: str) -> Selection:
     Returns:
         What is chosen now.
     """
-    _mount(view_payload(view, _turn(key)), key)
+    holds = _stored(key).get("holds")
+    _mount(view_payload(view, _turn(key), holds=holds), key)
     num_layers, num_heads = view.thumbnails.shape[:2]
     num_tokens = int(max(view.token_numbers)) + 1
     return current_selection(key, num_layers, num_heads, num_tokens, view.text_key)

@@ -20,6 +20,7 @@ from pages.ui.attention.answers import (
     attention_thumbnails,
     may_zero,
     shown_attention,
+    words_to_merge,
 )
 from pages.ui.attention.canvas import (
     Look,
@@ -75,7 +76,7 @@ def _picture(
     view: View,
     shown: ShownAttention,
 ) -> AttentionView:
-    words = tuple(tokenized.word_ids.tolist())
+    words = words_to_merge(tokenized, view.options)
     thumbnails = attention_thumbnails(model, texts, view.options, words)
     num_layers, num_heads = thumbnails.shape[:2]
     places, text_key = shown.places, key_of(tokenized)

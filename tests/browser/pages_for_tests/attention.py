@@ -75,6 +75,11 @@ size = st.query_params.get("size", "heads")
 tokens = tuple(TEXTS[text])
 is_difference = "difference" in st.query_params
 probs = shown_probs(text, size, is_difference)
+if "forged" in st.query_params and "canvas" not in st.session_state:
+    # As if the browser had held this text, and lost it.
+    key = example_held(text, size).key
+    forged = {"layer": 2, "head": 1, "turn": 3, "scale": "row", "holds": key}
+    st.session_state["canvas"] = {"selection": forged}
 chosen = current_selection("canvas", *SIZES[size], len(tokens))
 lying = Look(is_lying=text in ("chinese", "words"))
 look = current_look("canvas", chosen.layer, SIZES[size][1], lying)
