@@ -53,7 +53,7 @@ def hold_heads(layers: Sequence[np.ndarray]) -> HeldHeads:
     """
     digest = hashlib.blake2b(digest_size=8)
     for layer in layers:
-        digest.update(np.ascontiguousarray(layer, np.float32))
+        digest.update(layer.astype(np.float32).tobytes())
     key = digest.hexdigest()
     num_rows, size = len(layers) * len(layers[0]) * len(layers[0][0]), len(layers[0][0])
     if 4 * num_rows * size <= MOST_EXACT_BYTES:
