@@ -20,8 +20,8 @@ from bertviz_core.figures.attention_thumbnails import THUMBNAIL_SIZE
 from bertviz_core.trace import FrozenArrays
 
 MOST_EXACT_BYTES = 300_000
-# With the rest of a view below 0.5 MB at 128 tokens, and 4 MB at 512.
-_SKETCH_BYTES, _SKETCH_TOKENS, _SKETCH_GROWTH = 130_000, 128, 1.5
+# With the rest of a view and the script below 0.5 MB at 128 tokens, and 4 MB at 512.
+_SKETCH_BYTES, _SKETCH_TOKENS, _SKETCH_GROWTH = 100_000, 128, 1.5
 _MOST_CELLS = 16  # of a row; more would not be seen
 
 

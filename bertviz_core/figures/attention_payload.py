@@ -1,6 +1,6 @@
 """How the attention component gets its view: a header, and arrays behind it.
 
-128 tokens of BERT-base take 0.4 MB, 512 tokens 2.5 MB, and another head of the same
+128 tokens of BERT-base take 0.4 MB, 512 tokens 2.3 MB, and another head of the same
 text 0.15 and 1.4 MB; all of its attention would be 9 and 151 MB.
 """
 
