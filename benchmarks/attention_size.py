@@ -1,8 +1,8 @@
 """How much a browser is sent to show attention: our view and BertViz's head view.
 
 BERT-base's shape, 12 layers of 12 heads, with random attention whose rows sum to one.
-BertViz puts all of it as decimal numbers into the page; we send a head exactly, all
-heads small, and ask again when a visitor chooses another head.
+BertViz puts all of it as decimal numbers into the page; we send a head exactly and all
+heads near enough to be drawn, and ask again when a visitor chooses another head.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.table import Table, met
+from bertviz_core.figures.attention_held import hold_heads
+from bertviz_core.figures.attention_payload import view_payload
 from bertviz_core.figures.attention_thumbnails import grid_thumbnails, strongest_links
-from bertviz_core.figures.attention_view import AttentionView, token_kinds, view_payload
+from bertviz_core.figures.attention_view import AttentionView, token_kinds
 from bertviz_core.figures.component_files import component_script, component_style
 
 NUM_LAYERS, NUM_HEADS = 12, 12
@@ -41,8 +43,9 @@ def measure() -> Table:
         ),
         [_row(num_tokens, has_peer) for num_tokens in TARGET_BYTES],
         (
-            "Ours is the payload, script and style together. Another head costs the "
-            "payload again.",
+            "Ours is the payload, script and style together. Another head is the "
+            "payload for a browser that holds the others; Streamlit sends script and "
+            "style along with it again.",
             "BertViz is the HTML of its head view of all layers, for one text. It has "
             "the weights twice: its script names the place for them in a comment, too."
             if has_peer
@@ -68,18 +71,20 @@ def _row(num_tokens: int, has_peer: bool) -> tuple[str, ...]:
     probs = random_attention(num_tokens)
     tokens = tuple(f"token{index}" for index in range(num_tokens))
     began = time.perf_counter()
-    payload = len(_our_payload(tokens, probs))
+    view = _our_view(tokens, probs)
+    payload = len(view_payload(view))
     seconds = time.perf_counter() - began
     total = payload + len(
         (component_script("attention") + component_style("attention")).encode()
     )
     target = TARGET_BYTES[num_tokens]
+    key = view.held.key if view.held is not None else None
     ours = (
         str(num_tokens),
         _megabytes(total),
         "" if target is None else _megabytes(target),
         "" if target is None else met(total, target),
-        _megabytes(payload),
+        _megabytes(len(view_payload(view, holds=key))),
         f"{seconds:.2f} s",
     )
     if num_tokens > MOST_PEER_TOKENS:
@@ -90,8 +95,8 @@ def _row(num_tokens: int, has_peer: bool) -> tuple[str, ...]:
     return (*ours, _megabytes(theirs), f"{seconds:.2f} s", f"1 : {theirs / total:.0f}")
 
 
-def _our_payload(tokens: tuple[str, ...], probs: np.ndarray) -> bytes:
-    view = AttentionView(
+def _our_view(tokens: tuple[str, ...], probs: np.ndarray) -> AttentionView:
+    return AttentionView(
         tokens,
         token_kinds(tokens),
         np.zeros(len(tokens), int),
@@ -99,8 +104,8 @@ def _our_payload(tokens: tuple[str, ...], probs: np.ndarray) -> bytes:
         probs[0, 0],
         json.loads(_WORDS.read_text(encoding="utf-8")),
         links=strongest_links(probs[0]),
+        held=hold_heads(probs),
     )
-    return view_payload(view)
 
 
 def _peer_bytes(tokens: tuple[str, ...], probs: np.ndarray) -> int:

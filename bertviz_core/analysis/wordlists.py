@@ -50,6 +50,8 @@ def is_cjk(token: str) -> bool:
 
     Kana and Hangul are not: BERT splits them like letters.
     """
+    if token.isascii():  # most are, and pages ask at every run
+        return False
     return any(low <= ord(c) <= high for c in token for low, high in _CJK_BLOCKS)
 
 

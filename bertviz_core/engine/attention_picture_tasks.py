@@ -8,6 +8,7 @@ import numpy as np
 
 from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.engine.memory import whole_trace
+from bertviz_core.figures.attention_held import HeldHeads, hold_heads
 from bertviz_core.figures.attention_thumbnails import (
     StrongestLinks,
     grid_thumbnails,
@@ -43,6 +44,32 @@ def attention_thumbnails(
         for layer in range(len(_attention(trace)))
     ]
     return np.concatenate(layers)
+
+
+def attention_held(
+    model: str,
+    text: str,
+    pair: str | None = None,
+    cut: bool = False,
+    options: AttentionOptions | None = None,
+    word_ids: tuple[int, ...] | None = None,
+) -> HeldHeads:
+    """Every head, exact or as a sketch, for a browser that does not wait.
+
+    Args:
+        model: its id.
+        text: the first text.
+        pair: the second text.
+        cut: leaves out what is beyond the last position.
+        options: filters, which leave S rows of the T; `None` shows all.
+        word_ids: T, words of one's own to merge; `None` for the tokenizer's.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
+    trace = whole_trace(model, text, pair, cut)
+    layers = range(len(_attention(trace)))
+    return hold_heads([_filtered(trace, i, options, word_ids) for i in layers])
 
 
 def attention_links(

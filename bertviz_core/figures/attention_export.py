@@ -8,16 +8,13 @@ from __future__ import annotations
 import base64
 import html
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from bertviz_core.figures.attention_payload import map_payload, view_payload
 from bertviz_core.figures.attention_thumbnails import StrongestLinks
-from bertviz_core.figures.attention_view import (
-    AttentionView,
-    HeadMap,
-    map_payload,
-    view_payload,
-)
+from bertviz_core.figures.attention_view import AttentionView, HeadMap
 from bertviz_core.figures.component_files import component_script, component_style
 
 Columns = dict[str, list[str] | list[int] | list[float]]
@@ -68,7 +65,7 @@ def attention_html(
     payload = base64.b64encode(
         map_payload(view)
         if isinstance(view, HeadMap)
-        else view_payload(view, attention_probs=attention_probs)
+        else view_payload(replace(view, held=None), attention_probs=attention_probs)
     )
     name = html.escape(title)
     described = f"<p>{html.escape(description)}</p>" if description else ""

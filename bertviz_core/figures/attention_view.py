@@ -1,19 +1,17 @@
-"""What the attention component is sent: one head exactly, all heads small.
+"""What the attention component shows: one head exactly, all heads small.
 
-L layers, N heads, T tokens. Rows look, columns are looked at. 128 tokens of BERT-base
-take 0.3 MB, 512 tokens 1.5 MB; all of its attention would be 9 and 151 MB.
+L layers, N heads, T tokens. Rows look, columns are looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from bertviz_core.figures.attention_held import HeldHeads
 from bertviz_core.figures.attention_thumbnails import StrongestLinks
-from bertviz_core.figures.payload import pack
 from bertviz_core.trace import FrozenArrays
 
 SCALES = ("linear", "log", "row")
@@ -70,6 +68,8 @@ class AttentionView(FrozenArrays):
         first_tokens: int `[T]`, index in the text of the first token that each row
             stands for; `None` counts the rows.
         text_key: another one tells that the tokens are those of another text.
+        held: every head, so that a chosen one is drawn before the page answers;
+            `None` for differences, and where nobody answers.
 
     Raises:
         ValueError: sizes do not fit together, or a scale or kind is unknown.
@@ -95,6 +95,7 @@ class AttentionView(FrozenArrays):
     groups: np.ndarray | None = None
     first_tokens: np.ndarray | None = None
     text_key: str = ""
+    held: HeldHeads | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -211,85 +212,3 @@ def token_kinds(tokens: Sequence[str], mask_token: str = "[MASK]") -> tuple[str,
     """The kind of each token by its spelling: "[CLS]" and "[SEP]" are special."""
     kinds = {mask_token: "mask", "[CLS]": "special", "[SEP]": "special"}
     return tuple(kinds.get(token, "word") for token in tokens)
-
-
-def view_payload(
-    view: AttentionView, turn: int = 0, attention_probs: np.ndarray | None = None
-) -> bytes:
-    """Writes what the component reads.
-
-    Args:
-        view: what to show.
-        turn: of the visitor's last selection that the view takes account of; 0 makes
-            the component take the view's selection.
-        attention_probs: float `[L, N, T, T]`, every head, for a saved file that
-            nobody answers.
-    """
-    links = view.links
-    measured = view.measured
-    header = {
-        "mode": "heads",
-        "name": measured.name,
-        "unit": measured.unit,
-        "filters": measured.filters,
-        "top": view.top,
-        "isOneHead": measured.has_head,
-        "heads": view.heads,
-        "spans": view.spans,
-        "firstTokens": view.token_numbers,
-        "text": view.text_key,
-        "labels": view.labels,
-        "segments": view.segments.tolist(),
-        "numTokens": len(view.tokens),
-        "thumbnailSize": view.thumbnails.shape[2:],
-        "linksPerRow": 0 if links is None else links.targets.shape[-1],
-        "from": view.from_token,
-        "to": view.to_token,
-        "threshold": view.threshold,
-        "scale": view.scale,
-        "isLying": view.is_lying,
-        **_common(view, view.thumbnails.shape[:2], turn),
-    }
-    parts = {
-        "matrix": view.matrix.astype(np.float32),
-        "thumbnails": view.thumbnails,
-    }
-    if links is not None:
-        parts |= {
-            "linkTargets": links.targets,
-            "linkWeights": links.weights,
-            "linkSums": links.sums,
-        }
-    if attention_probs is not None:
-        parts["everyHead"] = attention_probs.astype(np.float32)
-    return pack(header, parts)
-
-
-def map_payload(head_map: HeadMap, turn: int = 0) -> bytes:
-    """Writes a map of one number a head; see `view_payload`."""
-    header = {
-        "mode": "map",
-        "labels": (),
-        "from": None,
-        "to": None,
-        "scale": "linear",
-        "threshold": 0,
-        "isLying": False,
-        "limit": head_map.limit,
-        **_common(head_map, head_map.values.shape, turn),
-    }
-    return pack(header, {"values": head_map.values.astype(np.float32)})
-
-
-def _common(
-    view: AttentionView | HeadMap, grid: Sequence[int], turn: int
-) -> dict[str, Any]:
-    return {
-        "numLayers": grid[0],
-        "numHeads": grid[1],
-        "layer": view.layer,
-        "head": view.head,
-        "isDifference": view.is_difference,
-        "turn": turn,
-        "words": dict(view.words),
-    }

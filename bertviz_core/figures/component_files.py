@@ -14,7 +14,7 @@ _SHARED = "payload"  # comes first in each script
 PARTS = {
     "attention": (
         "data", "colors", "canvas", "grid", "heatmap", "lines", "find", "tables",
-        "build", "choose", "keys", "listen", "picture", "attention",
+        "build", "held", "choose", "keys", "listen", "picture", "attention",
     ),
     "points": ("data", "theme", "draw", "build", "caption", "files", "points"),
 }  # fmt: skip

@@ -4,14 +4,11 @@ import struct
 import numpy as np
 import pytest
 
+from bertviz_core.figures.attention_held import hold_heads
+from bertviz_core.figures.attention_payload import map_payload, view_payload
 from bertviz_core.figures.attention_thumbnails import grid_thumbnails, strongest_links
-from bertviz_core.figures.attention_view import (
-    AttentionView,
-    HeadMap,
-    map_payload,
-    token_kinds,
-    view_payload,
-)
+from bertviz_core.figures.attention_view import AttentionView, HeadMap, token_kinds
+from bertviz_core.figures.component_files import component_script, component_style
 from tests.attention_words import component_words
 
 WORDS = component_words("zh")
@@ -57,10 +54,12 @@ def unpacked(payload):
 def test_a_view_of_bert_base_is_small(num_tokens, most_bytes):
     probs = random_probs(1, 12, num_tokens).repeat(12, axis=0)
     tokens = tuple(f"token{index}" for index in range(num_tokens))
-    view = view_of(tokens, probs)
+    view = view_of(tokens, probs, held=hold_heads(probs))
     assert view.thumbnails.nbytes <= 300_000
     assert view.thumbnails.shape == (12, 12, 32, 32)
-    assert len(view_payload(view)) <= most_bytes
+    # What a first visitor loads: the payload, and what draws it.
+    around = component_script("attention") + component_style("attention")
+    assert len(view_payload(view)) + len(around.encode()) <= most_bytes
 
 
 def test_the_payload_holds_the_exact_weights():

@@ -81,6 +81,7 @@ def test_pictures_are_made_of_the_same_attention(client, attention):
     )
     np.testing.assert_array_equal(links.targets, expected.targets)
     np.testing.assert_array_equal(links.weights, expected.weights)
+    np.testing.assert_array_equal(client.attention_held(MODEL, TEXT).exact, attention)
 
 
 def test_pictures_are_filtered_as_one_matrix_is(client, attention):
@@ -97,6 +98,8 @@ def test_pictures_are_filtered_as_one_matrix_is(client, attention):
     links = client.attention_links(MODEL, TEXT, 2, options=options)
     np.testing.assert_array_equal(links.weights, strongest_links(expected[2]).weights)
     np.testing.assert_allclose(links.sums, 1, rtol=1e-5)
+    held = client.attention_held(MODEL, TEXT, options=options)
+    np.testing.assert_array_equal(held.exact, expected.astype(np.float32))
 
 
 def test_the_arithmetic_ends_in_the_exposed_probability(client, attention):

@@ -1,4 +1,4 @@
-// Part 14: one state, and three views of it.
+// Part 15: one state, and three views of it.
 
 const apps = new WeakMap()
 
@@ -16,7 +16,10 @@ function focusOf(state) {
  * @returns {function(): void} ends it.
  */
 function showAttention(parent, bytes, send) {
-  return showData(parent, readPayload(bytes), send)
+  const data = readPayload(bytes)
+  if (takeHeld(data)) return showData(parent, data, send)
+  send(selectionOf(data))
+  return () => {}
 }
 
 /**
@@ -51,7 +54,8 @@ function showData(parent, data, send) {
 
 function startApp(parent, data) {
   const parts = buildParts(data)
-  const app = { data, parts, root: parts.root, turn: 0, state: firstState(data) }
+  // `sent` is what the page has said last, `data` what the views show.
+  const app = { data, sent: data, parts, root: parts.root, turn: 0, state: firstState(data) }
   const host = parent.querySelector('.attention-host') ?? parent
   host.append(app.root)
   apps.set(parent, app)
@@ -92,33 +96,35 @@ function layoutOf(data) {
   return data.isLying ? 'lying' : 'standing'
 }
 
-/** Takes new data. What the page says counts, unless the visitor has gone on since. */
-function receive(app, data) {
-  const { state } = app
-  const before = app.data
-  app.data = data
+/**
+ * Takes what the page has sent. What it says counts, unless the visitor has gone on
+ * since: then the head of its later choice stays, as far as it is held.
+ */
+function receive(app, sent) {
+  const { state, data: shown, sent: before } = app
+  app.sent = sent
   app.theme = readTheme(app.root)
-  const isNewText = data.labels.join('\n') !== before.labels.join('\n')
-  const isNewLayer = data.layer !== before.layer || data.numHeads !== before.numHeads
+  const isAnswer = sent.turn >= app.turn
+  const isTaken = isAnswer || isChosenByPage(before, sent) || isOutside(state, sent)
+  const isNewText = sent.labels.join('\n') !== before.labels.join('\n')
+  const layer = isTaken ? sent.layer : state.layer
+  const isNewLayer = layer !== shown.layer || sent.numHeads !== before.numHeads
   if (isNewText) Object.assign(state, { chosen: null, hover: null, locked: false })
-  // A pointer at rest keeps its line, if the line is still there.
-  const isGone = state.peek !== null && (isNewText || isNewLayer || !factsOf(data, state.peek))
-  if (isGone) state.peek = null
-  const isOtherHead = data.head !== before.head && isChosenByPage(before, data)
+  const isOtherHead = sent.head !== before.head && isChosenByPage(before, sent)
   if (isNewLayer || isOtherHead) state.heads.clear()
-  if (data.turn >= app.turn) adoptLook(state, before, data)
-  if (data.turn >= app.turn || isChosenByPage(before, data)) adoptSelection(app, data)
+  if (isAnswer) adoptLook(state, before, sent)
+  if (isTaken) adoptSelection(app, sent)
+  app.data = dataToShow(app)
+  forgetPeek(app, isNewText || isNewLayer)
   writeWords(app)
   redraw(app)
   noteSwitchTime(app)
+  saveIfAsked(app)
 }
 
-/** From the choice of a head until it is drawn: `data-switch-ms` of the root. */
-function noteSwitchTime(app) {
-  const { state, data, askedAt } = app
-  if (askedAt === undefined || state.layer !== data.layer || state.head !== data.head) return
-  app.root.dataset.switchMs = (performance.now() - askedAt).toFixed(1)
-  app.askedAt = undefined
+/** Whether the page shows another model now, without the head that is chosen. */
+function isOutside({ layer, head }, { numLayers, numHeads }) {
+  return layer >= numLayers || head >= numHeads
 }
 
 /** Whether the page, not the visitor, has made another choice. */
@@ -138,6 +144,7 @@ function adoptLook(state, before, data) {
 function adoptSelection(app, data) {
   const { state } = app
   app.turn = Math.max(app.turn, data.turn)
+  app.isLeaving = false
   Object.assign(state, { layer: data.layer, head: data.head })
   const hasCell = data.from !== null || data.to !== null
   state.chosen = hasCell ? { from: data.from, to: data.to } : null
@@ -172,8 +179,7 @@ function showState(app) {
   const lock = state.locked && !state.missing ? `${say(data, 'locked')} ` : ''
   const text = lock + describeFocus(app)
   if (parts.status.textContent !== text) parts.status.textContent = text
-  const isWaiting = state.layer !== data.layer || state.head !== data.head
-  root.setAttribute('aria-busy', String(isWaiting))
+  root.setAttribute('aria-busy', String(isWaiting(app)))
   const { from, to } = focusOf(state)
   const { layer, head } = state.layer === null ? { layer: '', head: '' } : numbersOf(state)
   Object.assign(root.dataset, {
@@ -182,6 +188,7 @@ function showState(app) {
     from: from ?? '',
     to: to ?? '',
     locked: String(state.locked),
+    behind: String(isBehind(app)),
     peek: state.peek ? `${state.peek.from} ${state.peek.to}` : '',
   })
   showControls(app)

@@ -140,7 +140,8 @@ function writeScaleNames({ data, parts }) {
 /** A button for each head of the layer: its number on its colour. */
 function writeChips(app) {
   const { data, parts } = app
-  const hasLinks = data.numHeads > 1 && (data.linksPerRow > 0 || data.arrays.everyHead)
+  const isKnown = data.linksPerRow > 0 || (data.isOneHead && data.arrays.everyHead)
+  const hasLinks = data.numHeads > 1 && isKnown
   const numbers = hasLinks ? Array.from({ length: data.numHeads }, (_, head) => head) : []
   parts.chips.hidden = !hasLinks
   // Those that are there stay: one of them may have the keyboard.

@@ -27,11 +27,13 @@ function sendSoon(app, pause) {
       threshold,
       lying: state.layout === 'lying',
       heads: layer === data.layer ? [...state.heads] : [],
+      holds: app.sent.held ?? null,
     })
   }, pause)
 }
 
-function chooseHead(app, place, pause = 0) {
+/** @param {number} askedAt when the visitor did it, on the clock of `performance`. */
+function chooseHead(app, place, askedAt, pause = 0) {
   const { data, state } = app
   if (data.isFixed) {
     state.missing = place
@@ -44,10 +46,11 @@ function chooseHead(app, place, pause = 0) {
   // The head in the frame is not what is shown while many are put together.
   if (!isSame || data.isOneHead === false) {
     app.chosenAt = Date.now()
-    app.askedAt = performance.now() + pause
+    app.askedAt = askedAt
+    app.isLeaving = app.sent.isOneHead === false
     sendSoon(app, pause)
   }
-  refocus(app)
+  drawAhead(app)
 }
 
 /** Locks a cell or token; the same one again frees it. */

@@ -82,7 +82,7 @@ function strongestCells(data, focus, threshold, limit) {
   return cells.slice(0, limit)
 }
 
-/** The weights of a head: the shown one, or one of all that a saved file holds. */
+/** The weights of a head: the shown one, or one of all where they are here. */
 function matrixOf(data, layer, head) {
   const { everyHead, matrix } = data.arrays
   if (!everyHead) return matrix
@@ -116,9 +116,11 @@ function linksOfHead(data, head, focus, threshold) {
 
 /**
  * Weight, sum of its row and rank in it, of any head whose numbers are here; `null`
- * for a link that was not sent, because it is not among the strongest of its row.
+ * for a link that was not sent, because it is not among the strongest of its row, and
+ * for a head that is but sketched.
  */
 function factsOf(data, { from, to, head = data.head }) {
+  if (head === data.head && data.isSketch) return null
   if (head === data.head || data.arrays.everyHead) {
     const arrays = { matrix: head === data.head ? data.arrays.matrix : matrixOf(data, data.layer, head) }
     const own = head === data.head ? data : { ...data, arrays, rows: undefined }

@@ -20,7 +20,7 @@ function onGridKey(app, event) {
   const [down, right] = state.layer === null ? [0, 0] : arrow
   const layer = within((state.layer ?? 0) + down, data.numLayers)
   const head = within((state.head ?? 0) + right, data.numHeads)
-  chooseHead(app, { layer, head }, SEND_HEAD_MS)
+  chooseHead(app, { layer, head }, event.timeStamp, SEND_HEAD_MS)
 }
 
 function onCellKey(app, event, move) {

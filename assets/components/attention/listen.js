@@ -3,7 +3,10 @@
 function listen(app) {
   const { parts, state } = app
   listenGrid(app)
-  parts.save.onclick = () => savePicture(app)
+  parts.save.onclick = () => {
+    app.isSaving = true
+    saveIfAsked(app)
+  }
   parts.gridDetails.ontoggle = () => fillTables(app)
   if (app.data.mode === 'map') return
   for (const name of ['cell', 'lines']) {
@@ -43,7 +46,7 @@ function listenGrid(app) {
   }
   grid.onclick = (event) => {
     const place = headAt(app, pointIn(grid, event))
-    if (place) chooseHead(app, place)
+    if (place) chooseHead(app, place, event.timeStamp)
   }
   grid.onkeydown = (event) => onGridKey(app, event)
 }

@@ -2,6 +2,13 @@
 
 const PICTURE = { margin: 16, line: 20, least: 420, ratio: 2, side: 16000, area: 80e6 }
 
+/** Saves the picture that was asked for, once it is no sketch any more. */
+function saveIfAsked(app) {
+  if (!app.isSaving || isWaiting(app)) return
+  app.isSaving = false
+  savePicture(app)
+}
+
 /** Saves the grid, the whole heatmap, all lines, the legend and what is said of them. */
 function savePicture(app) {
   const blocks = pictureBlocks(app)

@@ -19,6 +19,7 @@ function describeFocus(app) {
 
 function describeCell(data, cell, place) {
   const facts = factsOf(data, cell)
+  if (!facts) return say(data, 'cell_waits', place)
   const head = cell.head ?? data.head
   return say(data, 'cell_in_focus', {
     ...place,
@@ -58,7 +59,8 @@ function numbersOf({ layer, head }) {
 function fillTables(app) {
   const { gridDetails, gridTable, cellDetails, linesDetails } = app.parts
   if (gridDetails.open) fillGridTable(app, gridTable)
-  if (app.data.mode === 'map') return
+  // Of a sketch there are no numbers: tables keep those of the head that they name.
+  if (app.data.mode === 'map' || isWaiting(app)) return
   if (cellDetails.open) fillCellTable(app)
   if (linesDetails.open) fillLinesTable(app)
 }

@@ -21,6 +21,7 @@ from bertviz_core.experiments.cause_results import (
     Switches,
     Target,
 )
+from bertviz_core.figures.attention_held import HeldHeads
 from bertviz_core.figures.attention_thumbnails import StrongestLinks
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model
@@ -62,14 +63,19 @@ def shown_attention(
         tokenized: the same, in tokens.
         view: what the reader asked for.
     """
-    words = None
     # Maxima of pieces, added up, would be a number that no head gives.
-    if view.method == "max" and view.options.merge_words:
-        words = tuple(tokenized.word_ids.tolist())
+    words = words_to_merge(tokenized, view.options) if view.method == "max" else None
     matrix = attention_matrix(
         model, texts, view.method, view.layer, view.head, view.heads, words
     )
     return show_attention(matrix, tokenized, view.options)
+
+
+def words_to_merge(
+    tokenized: TokenizedText, options: AttentionOptions
+) -> tuple[int, ...] | None:
+    """Which token is of which word, where that matters: as a key, it is long."""
+    return tuple(tokenized.word_ids.tolist()) if options.merge_words else None
 
 
 def may_zero(model: str, tokenized: TokenizedText) -> bool:
@@ -88,10 +94,31 @@ def all_attention(model: str, texts: Texts) -> np.ndarray | None:
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def attention_thumbnails(
-    model: str, texts: Texts, options: AttentionOptions, word_ids: tuple[int, ...]
+    model: str,
+    texts: Texts,
+    options: AttentionOptions,
+    word_ids: tuple[int, ...] | None,
 ) -> np.ndarray:
     """A small picture of every head as filters leave it, uint8 `[L, N, h, w]`."""
     return client().attention_thumbnails(
+        model,
+        texts.text,
+        texts.pair,
+        cut=True,
+        options=options,
+        word_ids=word_ids,
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def attention_held(
+    model: str,
+    texts: Texts,
+    options: AttentionOptions,
+    word_ids: tuple[int, ...] | None,
+) -> HeldHeads:
+    """Every head as filters leave it, as far as a browser can hold it."""
+    return client().attention_held(
         model,
         texts.text,
         texts.pair,
@@ -107,7 +134,7 @@ def attention_links(
     texts: Texts,
     layer: int,
     options: AttentionOptions,
-    word_ids: tuple[int, ...],
+    word_ids: tuple[int, ...] | None,
 ) -> StrongestLinks:
     """The strongest links of every row that filters leave of a layer's heads."""
     return client().attention_links(

@@ -2,7 +2,8 @@
 
 The selection is state of the session under the component's key, so that other parts
 of the page may follow it. Hovering never runs the page again; choosing a head does at
-once, because its weights have to be sent, choosing a token or a cell after a pause.
+once, choosing a token or a cell after a pause. The chosen head is drawn before the page
+answers, from what the browser holds of all heads (`AttentionView.held`).
 """
 
 from __future__ import annotations
@@ -15,13 +16,8 @@ from typing import Any
 
 import streamlit as st
 
-from bertviz_core.figures.attention_view import (
-    SCALES,
-    AttentionView,
-    HeadMap,
-    map_payload,
-    view_payload,
-)
+from bertviz_core.figures.attention_payload import map_payload, view_payload
+from bertviz_core.figures.attention_view import SCALES, AttentionView, HeadMap
 from bertviz_core.figures.component_files import component_script, component_style
 from pages.ui.language import plain
 
@@ -52,7 +48,13 @@ _WORDS = (
     *("shown_head", "shown_heads", "head_name", "unit_weight"),
     *("token_in_focus", "cell_in_focus", "map_cell", "every_token", "locked"),
     *("head", "from", "to", "share", "rank", "table_of_head", "table_of_token"),
-    *("table_of_lines", "table_of_heads", "table_of_map", "layer_by_head"),
+    *(
+        "cell_waits",
+        "table_of_lines",
+        "table_of_heads",
+        "table_of_map",
+        "layer_by_head",
+    ),
 )
 
 # `Look` in an address: scale, layout, threshold, added heads counted from 1.
@@ -227,7 +229,8 @@ def attention_canvas(view: AttentionView, key: str) -> Selection:
     Returns:
         What is chosen now.
     """
-    _mount(view_payload(view, _turn(key)), key)
+    holds = _stored(key).get("holds")
+    _mount(view_payload(view, _turn(key), holds=holds), key)
     num_layers, num_heads = view.thumbnails.shape[:2]
     num_tokens = int(max(view.token_numbers)) + 1
     return current_selection(key, num_layers, num_heads, num_tokens, view.text_key)

@@ -17,7 +17,11 @@ from bertviz_core.figures.attention_grid_svg import grid_svg, head_map_svg
 from bertviz_core.figures.attention_svg import heatmap_svg, lines_svg
 from bertviz_core.figures.attention_view import AttentionView, HeadMap
 from bertviz_core.trace import TokenizedText
-from pages.ui.attention.answers import all_attention, attention_links
+from pages.ui.attention.answers import (
+    all_attention,
+    attention_links,
+    words_to_merge,
+)
 from pages.ui.attention.controls import View
 from pages.ui.export import Columns, download_box, download_csv, table_csv
 from pages.ui.language import current_language, plain, t, text
@@ -51,7 +55,7 @@ def offer_downloads(
     def strongest() -> bytes:
         """A question for each layer."""
         layers = range(len(picture.thumbnails))
-        words = tuple(tokenized.word_ids.tolist())
+        words = words_to_merge(tokenized, view.options)
         links = [attention_links(model, texts, i, view.options, words) for i in layers]
         return _csv(grid_columns(picture, links), language)
 

@@ -15,10 +15,12 @@ from bertviz_core.analysis.shown_attention import (
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import (
+    attention_held,
     attention_links,
     attention_thumbnails,
     may_zero,
     shown_attention,
+    words_to_merge,
 )
 from pages.ui.attention.canvas import (
     Look,
@@ -74,7 +76,7 @@ def _picture(
     view: View,
     shown: ShownAttention,
 ) -> AttentionView:
-    words = tuple(tokenized.word_ids.tolist())
+    words = words_to_merge(tokenized, view.options)
     thumbnails = attention_thumbnails(model, texts, view.options, words)
     num_layers, num_heads = thumbnails.shape[:2]
     places, text_key = shown.places, key_of(tokenized)
@@ -105,6 +107,7 @@ def _picture(
         groups=places.groups,
         first_tokens=places.first_tokens,
         text_key=text_key,
+        held=attention_held(model, texts, view.options, words),
     )
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from bertviz_core.figures.attention_held import hold_heads
 from bertviz_core.figures.attention_thumbnails import grid_thumbnails, strongest_links
 from bertviz_core.figures.attention_view import (
     AttentionView,
@@ -56,6 +57,11 @@ def example_thumbnails(text, size, is_difference):
     return grid_thumbnails(shown_probs(text, size, is_difference), 32, is_difference)
 
 
+@st.cache_resource(max_entries=4)
+def example_held(text, size):
+    return hold_heads(example_probs(text, size))
+
+
 @st.cache_resource(max_entries=8)
 def shown_probs(text, size, is_difference):
     """The weights, or their difference to those of the last head backwards."""
@@ -69,6 +75,11 @@ size = st.query_params.get("size", "heads")
 tokens = tuple(TEXTS[text])
 is_difference = "difference" in st.query_params
 probs = shown_probs(text, size, is_difference)
+if "forged" in st.query_params and "canvas" not in st.session_state:
+    # As if the browser had held this text, and lost it.
+    key = example_held(text, size).key
+    forged = {"layer": 2, "head": 1, "turn": 3, "scale": "row", "holds": key}
+    st.session_state["canvas"] = {"selection": forged}
 chosen = current_selection("canvas", *SIZES[size], len(tokens))
 lying = Look(is_lying=text in ("chinese", "words"))
 look = current_look("canvas", chosen.layer, SIZES[size][1], lying)
@@ -95,6 +106,7 @@ view = AttentionView(
     is_lying=look.is_lying,
     heads=look.heads,
     measure=lengths if is_length else None,
+    held=None if is_difference else example_held(text, size),
     groups=np.cumsum([not token.startswith("##") for token in tokens]),
 )
 st.title(tokens[0])
