@@ -111,10 +111,17 @@ function describe(app) {
   const point = state.hover ?? state.selected
   if (point === null) {
     const count = seen.reduce((sum, one) => sum + one, 0)
-    return say(data, 'nothing', { count, all: data.numPoints })
+    const told = say(data, 'nothing', { count, all: data.numPoints })
+    return [farInWords(app), told].filter(Boolean).join(' ')
   }
   const value = valueInWords(data, state.color, point)
   return [data.labels[point], contextAt(data, point), value].filter(Boolean).join(' · ')
+}
+
+/** That some points are not in view, and how to see them; '' where all are. */
+function farInWords(app) {
+  const count = countFar(app)
+  return count ? say(app.data, 'far', { count }) : ''
 }
 
 /** A button for each category that takes it away; the ends of a scale of numbers. */

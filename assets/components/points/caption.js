@@ -16,6 +16,7 @@ function captionOf(app) {
     [data.title, data.stateNames[state.layer]].filter(Boolean).join(' · '),
     axesInWords(app),
     say(data, 'shown', { count, all: data.numPoints }),
+    farInWords(app),
     searched && `${say(data, 'search')}: ${searched}`,
     data.notes[state.layer],
   ]

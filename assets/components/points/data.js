@@ -16,22 +16,53 @@ function positionsOf(data, state) {
   return made
 }
 
-/** Middle and half of each axis, and half of the longest, which is the unit. */
+// Some points of a t-SNE fly far off; with all of them in view the others are a speck.
+const FAR_SHARE = 0.002
+const FAR_TIMES = 1.5
+const RIM = 1.15
+
+/**
+ * Middle of each axis, half of the longest, which is the unit, and how far each reaches
+ * in it: of all points, or of all but a few that lie far away. Zoomed to `wholeZoom`,
+ * all are in view.
+ */
 function frameOf({ arrays: { coordinates }, numAxes }) {
-  const low = new Array(numAxes).fill(Infinity)
-  const high = new Array(numAxes).fill(-Infinity)
-  for (let index = 0; index < coordinates.length; index++) {
-    const axis = index % numAxes
-    if (coordinates[index] < low[axis]) low[axis] = coordinates[index]
-    if (coordinates[index] > high[axis]) high[axis] = coordinates[index]
-  }
-  const halves = low.map((value, axis) => (high[axis] - value) / 2)
+  const sorted = Array.from({ length: numAxes }, (_, axis) =>
+    coordinates.filter((_, index) => index % numAxes === axis).sort()
+  )
+  const whole = boundsOf(sorted, 0)
+  const most = boundsOf(sorted, Math.floor(sorted[0].length * FAR_SHARE))
+  if (whole.half <= FAR_TIMES * RIM * most.half) return { ...whole, wholeZoom: 1 }
+  const half = RIM * most.half
+  const outmost = Math.max(...sorted.map((values, axis) => {
+    const [low, high] = [values[0], values[values.length - 1]]
+    return Math.max(high - most.middle[axis], most.middle[axis] - low) / half
+  }))
+  return { ...most, half, wholeZoom: 1 / outmost }
+}
+
+/** Of each axis all values but `cut` at either end. */
+function boundsOf(sorted, cut) {
+  const ends = sorted.map((values) => [values[cut], values[values.length - 1 - cut]])
+  const halves = ends.map(([low, high]) => (high - low) / 2)
   const half = Math.max(...halves) || 1
   return {
-    middle: low.map((value, axis) => (value + high[axis]) / 2),
+    middle: ends.map(([low, high]) => (low + high) / 2),
     half,
     reach: halves.map((value) => value / half),
   }
+}
+
+/** How many of the drawn points lie beyond the frame, while it does not show all. */
+function countFar({ data, state, now, seen }) {
+  const { numAxes, frame } = data
+  if (frame.wholeZoom === 1 || state.zoom <= frame.wholeZoom) return 0
+  let count = 0
+  for (let point = 0; point < seen.length; point++) {
+    const place = now.subarray(point * numAxes, (point + 1) * numAxes)
+    if (seen[point] && place.some((value) => Math.abs(value) > 1)) count += 1
+  }
+  return count
 }
 
 /** The value of the chosen colour at a point, in words. */

@@ -44,7 +44,8 @@ function project(app) {
     const across = px * cosY + pz * sinY
     const away = pz * cosY - px * sinY
     const up = py * cosP - away * sinP
-    const near = 3.2 / (3.2 - (away * cosP + py * sinP))
+    // Those far away may lie behind the eye.
+    const near = 3.2 / Math.max(0.5, 3.2 - (away * cosP + py * sinP))
     app.x[point] = left + across * room * near * 0.8
     app.y[point] = top - up * room * near * 0.8
   }

@@ -161,7 +161,8 @@ function play(app) {
 
 function zoom(app, factor, x = app.width / 2, y = app.height / 2) {
   const { state } = app
-  const next = Math.min(MOST_ZOOM, Math.max(0.5, state.zoom * factor))
+  const least = Math.min(0.5, app.data.frame.wholeZoom)
+  const next = Math.min(MOST_ZOOM, Math.max(least, state.zoom * factor))
   const ratio = next / state.zoom
   // What is under the pointer stays there.
   state.panX = (x - app.width / 2) * (1 - ratio) + state.panX * ratio
@@ -201,7 +202,8 @@ function listen(app) {
   parts.nearer.onclick = () => zoom(app, ZOOM_STEP)
   parts.further.onclick = () => zoom(app, 1 / ZOOM_STEP)
   parts.reset.onclick = () => {
-    Object.assign(app.state, { zoom: 1, panX: 0, panY: 0, yaw: 0.5, pitch: 0.35 })
+    const zoom = app.data.frame.wholeZoom
+    Object.assign(app.state, { zoom, panX: 0, panY: 0, yaw: 0.5, pitch: 0.35 })
     redrawSoon(app)
   }
   parts.savePng.onclick = () => savePng(app)

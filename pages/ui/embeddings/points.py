@@ -56,7 +56,7 @@ _marks = st.components.v2.component("bert_explorer_point_marks", js=_MARK)
 _WORDS = (
     *("search", "search_hint", "color", "only", "play", "stop", "nearer", "further"),
     *("reset", "save_png", "save_svg", "as_table", "alt", "legend", "nothing"),
-    *("matches", "point", "shown", "axes_flat", "axes_space", "near"),
+    *("matches", "point", "shown", "axes_flat", "axes_space", "near", "far"),
 )
 _NAMES = ("state", "color", "search", "only", "near", "selected")
 
