@@ -90,10 +90,15 @@ def test_a_stopped_run_goes_on_without_taking_the_weights_again(first, tmp_path)
     text = folder / "text.txt"
     asked = continued(model)
     whole = run.pretrain(run.RunPlan(asked, [text], tmp_path / "whole"), str)
-    asked_to_stop = iter([False, True])
     plan = run.RunPlan(asked, [text], tmp_path / "parts")
-    assert run.pretrain(plan, str, lambda: next(asked_to_stop, True)) is None
     said = []
+
+    def has_stepped():
+        return any(line.startswith("step 1/") for line in said)
+
+    assert run.pretrain(plan, said.append, has_stepped) is None
+    assert said[-1] == "Stopped after step 1 of 2; saved"
+    said.clear()
     parts = run.pretrain(plan, said.append)
     assert not any(line.startswith("Beginning with") for line in said)
     assert whole is not None
