@@ -307,16 +307,6 @@ def test_the_question_after_the_death_of_a_worker_loads_the_model_anew(cluster):
     assert cluster.forward_count() == 1  # in another process, with the model anew
 
 
-@pytest.mark.parametrize("received", ["two", "-1", "1.5", ""])
-def test_a_setting_that_is_no_number_is_a_sentence(monkeypatch, received):
-    from bertviz_core.engine import memory
-
-    monkeypatch.setenv(memory.MAX_MODELS, received)
-    with pytest.raises(EngineError) as caught:
-        memory._setting(memory.MAX_MODELS, 2)
-    assert caught.value.details == {"name": memory.MAX_MODELS, "received": received}
-
-
 def test_the_environment_chooses_the_engine(monkeypatch):
     monkeypatch.setenv("BERTVIZ_ENGINE", "inline")
     client = connect()

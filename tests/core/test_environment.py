@@ -28,6 +28,7 @@ def test_anything_else_is_told_with_its_name(monkeypatch, said):
     monkeypatch.setenv(NAME, said)
     with pytest.raises(EngineError, match=f"{NAME} must be a whole number") as caught:
         whole_number(NAME, 7)
+    assert caught.value.details == {"name": NAME, "received": said[:60]}
     assert len(str(caught.value)) < 250
 
 

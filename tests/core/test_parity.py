@@ -88,4 +88,5 @@ def test_the_golden_files_are_what_the_script_writes(tmp_path):
         stored = np.load(FOLDER / f"{name}_expected.npz", allow_pickle=False)
         assert sorted(again.files) == sorted(stored.files)
         for key in stored.files:
-            agree(again[key], stored[key], atol=1e-6)
+            # Another processor adds in another order: 2e-6 between an Intel and an AMD.
+            agree(again[key], stored[key], atol=1e-5)
