@@ -142,8 +142,10 @@ def test_the_text_of_the_attention_page_counts_as_well(defaults):
     app = open_default("attention")
     app.text_area(key="attention_pair").set_value("ab e").run()
     assert model_of(switch_to(app, "zh")) == defaults["en"]
+    app = open_default("attention")
+    app.text_area(key="attention_pair").set_value("ab e").run()
     app.text_area(key="attention_pair").set_value("").run()
-    assert model_of(app) == defaults["zh"]
+    assert model_of(switch_to(app, "zh")) == defaults["zh"]
 
 
 def test_the_language_leaves_a_text_that_the_model_alone_can_read(chinese):
