@@ -42,9 +42,9 @@ def settings_from_file(path: Path, model_id: str | None) -> PretrainSettings:
     if isinstance(asked, str) and "model" not in raw:
         loaded = _open(asked)
         raw["model"] = dataclasses.asdict(loaded.model.config)
-        raw["corpus"] = {"lower_case": loaded.tokenizer.lower_case} | (
-            raw.get("corpus") or {}
-        )
+        about = raw.setdefault("corpus", {})
+        if isinstance(about, dict):  # else `from_dict` says what is wrong
+            about.setdefault("lower_case", loaded.tokenizer.lower_case)
     return PretrainSettings.from_dict(raw)
 
 

@@ -189,3 +189,11 @@ def test_a_settings_file_may_name_the_model_itself(first, tmp_path):
     path = tmp_path / "settings.json"
     path.write_text(json.dumps(asked))
     assert settings_from_file(path, None).model == open_model(str(model)).model.config
+
+
+def test_settings_of_a_wrong_kind_are_a_sentence_beside_a_model_too(first, tmp_path):
+    path = tmp_path / "settings.json"
+    for wrong in ({"corpus": ["text"]}, {"initial_model": 3}, {"phases": None}):
+        path.write_text(json.dumps({"initial_model": str(first[2])} | wrong))
+        with pytest.raises(TrainingError):
+            settings_from_file(path, None)
