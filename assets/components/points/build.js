@@ -112,16 +112,18 @@ function describe(app) {
   if (point === null) {
     const count = seen.reduce((sum, one) => sum + one, 0)
     const told = say(data, 'nothing', { count, all: data.numPoints })
-    return [farInWords(app), told].filter(Boolean).join(' ')
+    return farInWords(app) + told
   }
   const value = valueInWords(data, state.color, point)
   return [data.labels[point], contextAt(data, point), value].filter(Boolean).join(' · ')
 }
 
-/** That some points are not in view, and how to see them; '' where all are. */
+/** That some points are not in view, with the gap behind it; '' where all are. */
 function farInWords(app) {
   const count = countFar(app)
-  return count ? say(app.data, 'far', { count }) : ''
+  if (!count) return ''
+  const told = say(app.data, 'far', { count })
+  return told.endsWith('。') ? told : `${told} `
 }
 
 /** A button for each category that takes it away; the ends of a scale of numbers. */
