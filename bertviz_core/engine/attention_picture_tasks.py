@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -38,12 +39,8 @@ def attention_thumbnails(
     Raises:
         TextError: empty, or too long while `cut` is false.
     """
-    trace = whole_trace(model, text, pair, cut)
-    layers = [
-        grid_thumbnails(_filtered(trace, layer, options, word_ids)[None])
-        for layer in range(len(_attention(trace)))
-    ]
-    return np.concatenate(layers)
+    layers = _every_layer(whole_trace(model, text, pair, cut), options, word_ids)
+    return np.concatenate([grid_thumbnails(layer[None]) for layer in layers])
 
 
 def attention_held(
@@ -67,9 +64,8 @@ def attention_held(
     Raises:
         TextError: empty, or too long while `cut` is false.
     """
-    trace = whole_trace(model, text, pair, cut)
-    layers = range(len(_attention(trace)))
-    return hold_heads([_filtered(trace, i, options, word_ids) for i in layers])
+    layers = _every_layer(whole_trace(model, text, pair, cut), options, word_ids)
+    return hold_heads(list(layers))
 
 
 def attention_links(
@@ -98,6 +94,16 @@ def attention_links(
     return strongest_links(
         _filtered(whole_trace(model, text, pair, cut), layer, options, word_ids)
     )
+
+
+def _every_layer(
+    trace: Trace,
+    options: AttentionOptions | None,
+    word_ids: tuple[int, ...] | None,
+) -> Iterator[np.ndarray]:
+    """One after the other, as not all may be needed at a time."""
+    for layer in range(len(_attention(trace))):
+        yield _filtered(trace, layer, options, word_ids)
 
 
 def _filtered(

@@ -72,15 +72,18 @@ def pretrain(
 
     Ctrl-C and SIGTERM save a checkpoint and stop after the step that is running.
     """
-    from bertviz_core.pretrain.initial import open_initial_model, settings_from_file
+    from bertviz_core.pretrain.initial import (
+        open_initial_model,
+        settings_from_file,
+        words_of,
+    )
 
     settings = settings_from_file(config_path, initial_model)
     paths = (*corpus, *more_text)  # as a shell writes out `--corpus texts/*.txt`
     if prepare_only:
         from bertviz_core.pretrain.prepare import prepare_corpus
 
-        loaded = open_initial_model(settings)
-        words = None if loaded is None else loaded.tokenizer
+        words = words_of(open_initial_model(settings))
         where = cache or out / "corpus"
         click.echo(prepare_corpus(paths, settings, where, click.echo, words=words))
         return

@@ -21,6 +21,7 @@ from bertviz_core.pretrain.settings import PretrainSettings
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
     from bertviz_core.model.bert import Bert
+    from bertviz_core.tokenizer import BertTokenizer
 
 
 def settings_from_file(path: Path, model_id: str | None) -> PretrainSettings:
@@ -78,6 +79,11 @@ def open_initial_model(settings: PretrainSettings) -> LoadedModel | None:
             there=", ".join(f"{name}={there[name]}" for name in differing),
         )
     return loaded
+
+
+def words_of(initial: LoadedModel | None) -> BertTokenizer | None:
+    """The words that a run must keep; `None` where it begins with no model."""
+    return None if initial is None else initial.tokenizer
 
 
 def take_weights(bert: Bert, loaded: LoadedModel) -> int:

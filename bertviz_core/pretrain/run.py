@@ -30,7 +30,7 @@ from bertviz_core.pretrain.curve import (
 from bertviz_core.pretrain.distribution import any_host, join_hosts, writes_files
 from bertviz_core.pretrain.finish import save_model_of
 from bertviz_core.pretrain.held_out import HeldOut
-from bertviz_core.pretrain.initial import open_initial_model, take_weights
+from bertviz_core.pretrain.initial import open_initial_model, take_weights, words_of
 from bertviz_core.pretrain.masking import TokenKinds
 from bertviz_core.pretrain.prepare import Stopped, open_prepared, prepare_corpus
 from bertviz_core.pretrain.run_folder import (
@@ -105,10 +105,9 @@ def pretrain(
     with held(plan.out) if writes_files() else nullcontext():
         try:
             initial = open_initial_model(settings)
-            words = None if initial is None else initial.tokenizer
             # Not at the deadline: text that takes longer would be encoded for ever.
             folder = prepare_corpus(
-                plan.corpus, settings, cache, say, should_stop, words
+                plan.corpus, settings, cache, say, should_stop, words_of(initial)
             )
         except Stopped:
             say("Stopped while the text was being encoded; nothing has been trained")
@@ -130,8 +129,9 @@ class _Run:
     ) -> None:
         self.plan, self.settings = plan, plan.settings
         self.say, self.is_over = say, is_over
-        words = None if initial is None else initial.tokenizer
-        self.corpus, self.tokenizer = open_prepared(folder, self.settings, words)
+        self.corpus, self.tokenizer = open_prepared(
+            folder, self.settings, words_of(initial)
+        )
         self.kinds = TokenKinds.of(self.tokenizer.vocabulary)
         self.fingerprint = fingerprint_of(
             self.settings, folder, self.corpus, self.tokenizer
