@@ -17,6 +17,7 @@ import argparse
 import dataclasses
 import importlib.util
 import statistics
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -118,7 +119,9 @@ def _compare(
     for seed in range(1, options.seeds + 1):
         seeded = dataclasses.replace(settings, seed=seed)
         ours.append(finetune(loaded, data, seeded).points[-1].metric)
+        _tell(f"seed {seed}: ours {ours[-1]:.4f}")
         theirs.append(_trainer_accuracy(loaded, data, seeded))
+        _tell(f"seed {seed}: Trainer {theirs[-1]:.4f}")
     apart = 100 * (statistics.mean(ours) - statistics.mean(theirs))
     found = {"ours": ours, "Trainer": theirs}
     rows = [
@@ -141,6 +144,11 @@ def _compare(
             f"{TARGET_POINTS:g} point behind.",
         ),
     )
+
+
+def _tell(line: str) -> None:
+    # A comparison takes half an hour and more: what was found is not lost by a stop.
+    print(line, file=sys.stderr, flush=True)
 
 
 def _trainer_accuracy(
