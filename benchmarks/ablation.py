@@ -15,16 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.machine import OtherWork, wait_until_quiet
+from benchmarks.random_model import random_model
 from benchmarks.table import Table, met
-from bertviz_core.checkpoints.library import LoadedModel
 from bertviz_core.config import BertConfig
 from bertviz_core.experiments.ablation import ablate_heads
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.gradients import estimate_heads
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.bert import Bert
-from bertviz_core.tokenizer import SPECIAL_TOKENS, BertTokenizer
-from bertviz_core.trace import LoadReport
 
 NUM_TOKENS = 16  # [CLS] and [SEP] among them
 TARGET = Target("mlm", 1234, 7)
@@ -45,7 +42,7 @@ class Round:
 
 def measure() -> Table:
     """Lets the fast and the slow way alternate."""
-    explorer = _random_base()
+    explorer = Explorer(random_model(BertConfig(vocab_size=30_522)))
     text = " ".join(f"w{index}" for index in range(100, 100 + NUM_TOKENS - 2))
     began = time.perf_counter()
     found = ablate_heads(explorer, text, TARGET)  # compiles
@@ -120,26 +117,3 @@ def _slow_map(explorer: Explorer, text: str) -> np.ndarray:
         found[(0, *place)] = logits[TARGET.index]
         found[(1, *place)] = powers[TARGET.index] / powers.sum()
     return found
-
-
-def _random_base(seed: int = 0) -> Explorer:
-    """An explorer of BERT-base with a random number in every weight."""
-    config = BertConfig(vocab_size=30_522)
-    model = Bert(config, heads=("mlm",))
-    rng = np.random.default_rng(seed)
-    for weight in model.weights:
-        # Large enough that heads matter: what changes nothing proves nothing.
-        drawn = rng.standard_normal(weight.shape, dtype="float32")
-        mean = 1.0 if weight.path.endswith("gamma") else 0.0
-        weight.assign(mean + drawn * (0.05 if len(weight.shape) > 1 else 0.1))
-    num_words = config.vocab_size - len(SPECIAL_TOKENS)
-    words = [f"w{index}" for index in range(num_words)]
-    return Explorer(
-        LoadedModel(
-            "bert-base-random",
-            model,
-            BertTokenizer([*SPECIAL_TOKENS, *words]),
-            (),
-            LoadReport("huggingface", (), (), (), 0, ()),
-        )
-    )

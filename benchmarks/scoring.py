@@ -14,24 +14,20 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.machine import OtherWork, wait_until_quiet
+from benchmarks.random_model import random_model
 from benchmarks.table import Table, met
-from bertviz_core.checkpoints.library import LoadedModel
 from bertviz_core.config import BertConfig
 from bertviz_core.experiments.scoring import VARIANTS, score_sentence
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.bert import Bert
-from bertviz_core.tokenizer import SPECIAL_TOKENS, BertTokenizer
-from bertviz_core.trace import LoadReport
 
 NUM_TOKENS = 64  # [CLS] and [SEP] among them
-VOCAB_SIZE = 30_522
 ROUNDS = 5
 TARGET_RATIO = 1.2
 
 
 def measure() -> Table:
     """Lets the score and the batch alternate."""
-    explorer = _random_base()
+    explorer = Explorer(random_model(BertConfig(vocab_size=30_522)))
     text = " ".join(f"w{index}" for index in range(100, 100 + NUM_TOKENS - 2))
     input_ids = explorer.tokenize(text).input_ids
     batch = {
@@ -79,18 +75,4 @@ def _row(
         f"{ratio:.2f}",
         met(round(ratio, 2), TARGET_RATIO),
         f"{others:.2f}",
-    )
-
-
-def _random_base() -> Explorer:
-    """An explorer of BERT-base with random weights and made-up words."""
-    words = [f"w{index}" for index in range(VOCAB_SIZE - len(SPECIAL_TOKENS))]
-    return Explorer(
-        LoadedModel(
-            "bert-base-random",
-            Bert(BertConfig(vocab_size=VOCAB_SIZE), heads=("mlm",)),
-            BertTokenizer([*SPECIAL_TOKENS, *words]),
-            (),
-            LoadReport("huggingface", (), (), (), 0, ()),
-        )
     )

@@ -81,19 +81,13 @@ def _visit(browser: Browser, address: str, query: str, wanted: str) -> float:
 
 
 def _write_model(folder: Path) -> None:
+    from benchmarks.random_model import random_model
     from bertviz_core.checkpoints.export import save_model
-    from bertviz_core.checkpoints.library import LoadedModel
     from bertviz_core.config import BertConfig
-    from bertviz_core.model.bert import PRETRAINING_HEADS, Bert
-    from bertviz_core.tokenizer import SPECIAL_TOKENS, BertTokenizer
-    from bertviz_core.trace import LoadReport
+    from bertviz_core.model.bert import PRETRAINING_HEADS
 
-    words = (f"word{number}" for number in range(NUM_WORDS - len(SPECIAL_TOKENS)))
     config = BertConfig(NUM_WORDS, HIDDEN_SIZE, num_hidden_layers=1)
-    model = Bert(config, PRETRAINING_HEADS)
-    report = LoadReport("huggingface", (), (), (), 0, ())
-    tokenizer = BertTokenizer((*SPECIAL_TOKENS, *words))
-    save_model(LoadedModel("wide", model, tokenizer, (), report), folder)
+    save_model(random_model(config, PRETRAINING_HEADS), folder)
 
 
 def _row(what: str, seconds: list[float], target: float | None) -> tuple[str, ...]:

@@ -38,7 +38,9 @@ def connect() -> Client:
     # Stores read their limits from the environment, and a sentence about a wrong
     # one belongs on the page.
     from bertviz_core.engine.client import Client
+    from bertviz_core.finetune.table_limits import lease_seconds
 
+    lease_seconds()  # a wrong one is said at the start, not while somebody trains
     scheduler = os.environ.get(SCHEDULER_VARIABLE, "").strip()
     kind = os.environ.get(ENGINE_VARIABLE, "").strip().lower() or "cluster"
     if kind == "inline":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
+
+from bertviz_core.environment import whole_number
 
 LEASE_VARIABLE = "BERTVIZ_LEASE_MINUTES"
 DEFAULT_LEASE_MINUTES = 60
@@ -39,7 +40,9 @@ DEFAULT_LIMITS = Limits()
 
 
 def lease_seconds() -> float:
-    """How long something is kept that nobody asks for."""
-    received = os.environ.get(LEASE_VARIABLE, "").strip()
-    minutes = int(received) if received.isdecimal() else DEFAULT_LEASE_MINUTES
-    return 60.0 * max(1, minutes)
+    """How long something is kept that nobody asks for.
+
+    Raises:
+        EngineError: `BERTVIZ_LEASE_MINUTES` is no number from 1.
+    """
+    return 60.0 * whole_number(LEASE_VARIABLE, DEFAULT_LEASE_MINUTES, least=1)

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from bertviz_core.errors import DatasetError, TrainingError
+from bertviz_core.engine import connect
+from bertviz_core.errors import DatasetError, EngineError, TrainingError
 from bertviz_core.finetune import workplace
 from bertviz_core.finetune.table_limits import Limits
 
@@ -217,3 +218,10 @@ def test_no_run_begins_without_room_on_the_disk(monkeypatch):
 def test_a_sweep_makes_no_folder_where_nobody_ever_trained(cache):
     workplace.sweep(lambda _: False)
     assert list(cache.iterdir()) == []
+
+
+@pytest.mark.parametrize("wrong", ["an hour", "0", "-5", "1.5"])
+def test_a_lease_that_is_no_number_is_said_at_the_start(monkeypatch, wrong):
+    monkeypatch.setenv("BERTVIZ_LEASE_MINUTES", wrong)
+    with pytest.raises(EngineError, match=f"BERTVIZ_LEASE_MINUTES .* {wrong}"):
+        connect()
