@@ -10,8 +10,7 @@ from click.testing import CliRunner
 from bertviz_core.analysis.geometry import fit_pca
 from bertviz_core.analysis.map_quality import map_quality
 from bertviz_core.analysis.wordlists import KINDS, MAIN_KINDS, main_kinds
-from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
-from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.checkpoints.catalogue import bundled_models
 from bertviz_core.cli import main
 from bertviz_core.errors import TextError
 from bertviz_core.experiments import vocabulary_maps
@@ -184,22 +183,13 @@ def test_the_first_kind_that_fits_is_the_main_one():
     assert set(MAIN_KINDS[:-1]) == set(KINDS)
 
 
-BUNDLED = {
-    int(path.stem[-2]): path
-    for path in (BUNDLED_FOLDER / DEFAULT_MODEL).glob("vocabulary_map_?d.npz")
-}
-
-
-def test_a_flat_map_is_bundled():
-    assert 2 in BUNDLED
-
-
-@pytest.mark.parametrize("num_axes", sorted(BUNDLED))
-def test_the_bundled_maps_are_of_the_bundled_weights(num_axes):
-    explorer = Explorer.open(DEFAULT_MODEL)
+@pytest.mark.parametrize("num_axes", [2, 3])
+@pytest.mark.parametrize("model_id", [entry.model_id for entry in bundled_models()])
+def test_the_bundled_maps_are_of_the_bundled_weights(model_id, num_axes):
+    explorer = Explorer.open(model_id)
     table = explorer.loaded.model.embeddings.word_embeddings.numpy()
-    found = find_map(DEFAULT_MODEL, digest_of(table), num_axes, len(table))
+    found = find_map(model_id, digest_of(table), num_axes, len(table))
     assert found.method == "tsne"
     assert found.coordinates.shape == (len(table), num_axes)
     assert found.quality.num_points == len(table)
-    assert find_map(DEFAULT_MODEL, "0", num_axes, len(table)) is None
+    assert find_map(model_id, "0", num_axes, len(table)) is None
