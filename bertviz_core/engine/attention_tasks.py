@@ -192,6 +192,7 @@ def profile_heads(
         read.input_ids,
         read.token_type_ids,
         read.is_special,
+        read.is_word,
         visible_edges(explorer(model).config, read.num_tokens),
     )
     distances = divergence_sums(_attention(trace)).distances()

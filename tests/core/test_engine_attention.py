@@ -119,6 +119,25 @@ def test_the_profile_counts_the_rows_of_the_text(client, attention):
     )
 
 
+def test_a_typed_sign_counts_like_one_that_was_added(client):
+    text = "ab [SEP] [CLS] cab [MASK]"
+    read = client.tokenize(MODEL, text)
+    cls = [i for i, token in enumerate(read.tokens) if token == "[CLS]"]
+    sep = [i for i, token in enumerate(read.tokens) if token == "[SEP]"]
+    assert len(cls) == len(sep) == 2
+    probs = client.trace(MODEL, text, parts=("attention_probs",)).attention_probs
+    to_signs = probs[..., cls + sep].sum(axis=-1)  # [L, N, Q]
+    mass = client.attention_mass(MODEL, text, 1)
+    np.testing.assert_allclose(mass, 1 - to_signs[..., 1], atol=1e-6)
+    profile = client.profile_heads(MODEL, text).profile
+    for measure, places in (("to_cls", cls), ("to_separators", sep)):
+        expected = probs[..., places].sum(axis=-1).mean(axis=-1)
+        np.testing.assert_allclose(profile.of(measure), expected, rtol=1e-5)
+    shown = show_attention(probs[0, 0], read, AttentionOptions(hide_special=True))
+    assert not {"[CLS]", "[SEP]"} & set(shown.places.labels)
+    assert "[MASK]" in shown.places.labels
+
+
 def test_a_profile_of_the_bundled_sentences_is_a_job(client):
     job_id = client.start("profile_corpus", model=MODEL, language="en")
     status = ended(client, job_id)
