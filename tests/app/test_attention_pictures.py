@@ -98,6 +98,31 @@ def test_filters_are_named_where_they_work(drawn):
     assert escaped(last) in heatmap_svg(drawn.last)
 
 
+@pytest.mark.parametrize(
+    ("method", "renormalise", "language", "unit"),
+    [
+        ("norms", "", "en", "length"),
+        ("norms", "true", "en", "share of length"),
+        ("norms", "true", "zh", "长度份额"),
+        ("value_zeroing", "", "en", "share of change"),
+        ("value_zeroing", "", "zh", "变化份额"),
+        ("head", "true", "en", "weight"),
+    ],
+)
+def test_a_number_is_called_what_it_is(drawn, method, renormalise, language, unit):
+    chosen = {"attention_renormalise": renormalise} if renormalise else {}
+    app = open_page(
+        language, attention_method=method, attention_cut_off="weight", **chosen
+    )
+    view = drawn.last
+    assert set(attention_columns(view)["unit"]) == {unit}
+    is_length = unit == "length"
+    assert (view.top == 1) is not is_length
+    sliders = {slider.key for slider in app.slider}
+    assert ("attention_least_share" in sliders) is is_length
+    assert ("attention_least_weight" in sliders) is not is_length
+
+
 def test_the_link_says_how_the_pictures_are_drawn(drawn):
     app = open_page()
     assert "attention_drawn" not in app.query_params
