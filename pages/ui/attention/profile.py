@@ -64,8 +64,6 @@ def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
             required=True,
             format_func=lambda name: plain(f"attention.profile_{name}"),
         )
-        with model_at_work():
-            found = profile_heads(model, texts)
         language = language_of(model) or current_language()
         if where == "corpus":
             found = ask_job(
@@ -75,6 +73,9 @@ def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
                 model=model,
                 language=language,
             )
+        else:
+            with model_at_work():
+                found = profile_heads(model, texts)
         if found is None:
             return
         measure = _show_measure(found.profile)
