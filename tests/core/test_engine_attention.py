@@ -73,7 +73,7 @@ def test_an_unknown_way_to_make_a_matrix_is_refused(client):
 
 
 def test_pictures_are_made_of_the_same_attention(client, attention):
-    thumbnails = client.attention_thumbnails(MODEL, TEXT)
+    thumbnails, held = client.all_heads(MODEL, TEXT)
     np.testing.assert_array_equal(thumbnails, grid_thumbnails(attention))
     links, expected = (
         client.attention_links(MODEL, TEXT, 2),
@@ -81,7 +81,7 @@ def test_pictures_are_made_of_the_same_attention(client, attention):
     )
     np.testing.assert_array_equal(links.targets, expected.targets)
     np.testing.assert_array_equal(links.weights, expected.weights)
-    np.testing.assert_array_equal(client.attention_held(MODEL, TEXT).exact, attention)
+    np.testing.assert_array_equal(held.exact, attention)
 
 
 def test_pictures_are_filtered_as_one_matrix_is(client, attention):
@@ -93,12 +93,11 @@ def test_pictures_are_filtered_as_one_matrix_is(client, attention):
             for layer in attention
         ]
     )
-    found = client.attention_thumbnails(MODEL, TEXT, options=options)
+    found, held = client.all_heads(MODEL, TEXT, options=options)
     np.testing.assert_array_equal(found, grid_thumbnails(expected))
     links = client.attention_links(MODEL, TEXT, 2, options=options)
     np.testing.assert_array_equal(links.weights, strongest_links(expected[2]).weights)
     np.testing.assert_allclose(links.sums, 1, rtol=1e-5)
-    held = client.attention_held(MODEL, TEXT, options=options)
     np.testing.assert_array_equal(held.exact, expected.astype(np.float32))
 
 

@@ -93,32 +93,14 @@ def all_attention(model: str, texts: Texts) -> np.ndarray | None:
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def attention_thumbnails(
+def all_heads(
     model: str,
     texts: Texts,
     options: AttentionOptions,
     word_ids: tuple[int, ...] | None,
-) -> np.ndarray:
-    """A small picture of every head as filters leave it, uint8 `[L, N, h, w]`."""
-    return client().attention_thumbnails(
-        model,
-        texts.text,
-        texts.pair,
-        cut=True,
-        options=options,
-        word_ids=word_ids,
-    )
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def attention_held(
-    model: str,
-    texts: Texts,
-    options: AttentionOptions,
-    word_ids: tuple[int, ...] | None,
-) -> HeldHeads:
-    """Every head as filters leave it, as far as a browser can hold it."""
-    return client().attention_held(
+) -> tuple[np.ndarray, HeldHeads]:
+    """Every head as filters leave it: thumbnails, and what a browser can hold."""
+    return client().all_heads(
         model,
         texts.text,
         texts.pair,

@@ -15,9 +15,8 @@ from bertviz_core.analysis.shown_attention import (
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import (
-    attention_held,
+    all_heads,
     attention_links,
-    attention_thumbnails,
     may_zero,
     shown_attention,
     words_to_merge,
@@ -77,7 +76,7 @@ def _picture(
     shown: ShownAttention,
 ) -> AttentionView:
     words = words_to_merge(tokenized, view.options)
-    thumbnails = attention_thumbnails(model, texts, view.options, words)
+    thumbnails, held = all_heads(model, texts, view.options, words)
     num_layers, num_heads = thumbnails.shape[:2]
     places, text_key = shown.places, key_of(tokenized)
     chosen = current_selection(
@@ -107,7 +106,7 @@ def _picture(
         groups=places.groups,
         first_tokens=places.first_tokens,
         text_key=text_key,
-        held=attention_held(model, texts, view.options, words),
+        held=held,
     )
 
 
