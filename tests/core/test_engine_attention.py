@@ -67,6 +67,14 @@ def test_other_matrices_have_the_size_of_the_text(client, attention, method):
     assert found.any()
 
 
+def test_values_are_taken_away_by_a_job_as_at_once(client):
+    job_id = client.start("zero_values", model=MODEL, text=TEXT, layer=1)
+    status = ended(client, job_id)
+    assert status.error is None
+    expected = client.attention_matrix(MODEL, TEXT, "value_zeroing", 1, 0)
+    np.testing.assert_array_equal(status.result, expected)
+
+
 def test_an_unknown_way_to_make_a_matrix_is_refused(client):
     with pytest.raises(Exception, match="attention_matrix"):
         client.attention_matrix(MODEL, TEXT, "median", 0, 0)

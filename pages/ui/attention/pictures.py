@@ -17,7 +17,6 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import (
     all_heads,
     attention_links,
-    may_zero,
     shown_attention,
     words_to_merge,
 )
@@ -51,12 +50,12 @@ def show_pictures(
         view: what the reader asked for.
 
     Returns:
-        What is shown; `None`, with a sentence on the page, if nothing is left.
+        What is shown; `None`, with a sentence on the page, if nothing is left, or while
+        long work is on its way.
     """
-    if view.method == "value_zeroing" and not may_zero(model, tokenized):
-        st.info(t("attention.too_long_to_zero"), icon=":material/timer:")
+    shown = shown_attention("pictures", model, texts, tokenized, view)
+    if shown is None:
         return None
-    shown = shown_attention(model, texts, tokenized, view)
     if not len(shown.places):
         st.info(t("attention.nothing_to_show"), icon=":material/visibility_off:")
         return None
