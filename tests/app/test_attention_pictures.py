@@ -409,6 +409,36 @@ def test_a_map_is_saved_with_what_it_says(saved, monkeypatch):
     assert header == "layer,head,change of the probability"
 
 
+@pytest.mark.parametrize(
+    ("panel", "name", "header", "rows"),
+    [
+        ("switch", "attention_switched_off", "when,answer,rank,probability", None),
+        ("sparse", "attention_sparse_answer", "when,answer,rank,probability", None),
+        ("arithmetic", "attention_softmax_row", "number,", "tokens"),
+        ("profile", "attention_named_heads", "head,", "names"),
+    ],
+)
+def test_what_a_question_answers_has_a_file(saved, panel, name, header, rows):
+    opened(panel)
+    first, *lines = saved[f"{name}.csv"]().decode("utf-8-sig").splitlines()
+    assert first.lower().startswith(header)
+    if rows is None:
+        assert {line.split(",")[0] for line in lines} == {"before", "after"}
+        return
+    found = client().profile_heads(DEFAULT_MODEL, TEXT, cut=True)
+    tokens = client().tokenize(DEFAULT_MODEL, TEXT).num_tokens
+    assert len(lines) == {"tokens": tokens, "names": len(found.names())}[rows]
+
+
+def test_a_saved_map_says_how_well_the_maps_agree(saved):
+    app = opened("maps", {"attention_map_exact_downloads": True})
+    page = saved["attention_map_exact.html"]().decode()
+    by_mass, by_gradient = (metric.value for metric in app.metric[:2])
+    assert "Rank correlation" in page
+    assert by_mass in page
+    assert by_gradient in page
+
+
 def test_words_of_several_pieces_have_a_bar(drawn):
     open_page(attention_text="unbelievableness of it")
     labels = [
