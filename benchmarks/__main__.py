@@ -23,6 +23,7 @@ NAMES = (
     "gibbs",
     "attention_size",
     "attention_switch",
+    "attention_filters",
     "embeddings",
     "vocabulary_page",
     "layers",

@@ -106,8 +106,11 @@ def with_words(
         if not spaced.strip():
             continue
         by_character = _words_of_characters(text, spaced)
-        own = (tokenized.token_type_ids == segment) & ~tokenized.is_special
+        own = (tokenized.token_type_ids == segment) & ~tokenized.is_added
         word_ids[own] = by_character[tokenized.offsets[own, 0]]
+        # A typed [SEP] is a word of its own, also where no space stands beside it.
+        alone = np.flatnonzero(own & tokenized.is_special)
+        word_ids[alone] = len(by_character) + alone
     return dataclasses.replace(tokenized, word_ids=word_ids)
 
 

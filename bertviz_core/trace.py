@@ -78,8 +78,25 @@ class TokenizedText(FrozenArrays):
         return self.input_ids == self.unk_token_id
 
     @property
+    def is_word(self) -> np.ndarray:
+        """Bool `[T]`: a piece with a meaning of its own, none of the special tokens.
+
+        Two [UNK] stand for two words, as do two [MASK]: that their ids are equal says
+        nothing.
+        """
+        return ~np.isin(self.tokens, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))
+
+    @property
     def is_special(self) -> np.ndarray:
-        """Bool `[T]`: added by the tokenizer, [CLS] and [SEP]."""
+        """Bool `[T]`: [CLS] and [SEP], also those that the user typed.
+
+        The model cannot tell them from the ones that the tokenizer added.
+        """
+        return np.isin(self.tokens, ("[CLS]", "[SEP]"))
+
+    @property
+    def is_added(self) -> np.ndarray:
+        """Bool `[T]`: added by the tokenizer, so not a place of the text."""
         return self.word_ids < 0
 
 

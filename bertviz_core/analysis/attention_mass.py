@@ -15,7 +15,7 @@ def attention_mass(
 
     Args:
         attention_probs: float `[L, N, Q, K]`, rows sum to 1.
-        is_special: bool `[K]`, true for a token that was added.
+        is_special: bool `[K]`, true for [CLS] and [SEP].
         position: index of the token that looks.
 
     Returns:

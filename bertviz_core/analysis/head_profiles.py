@@ -26,10 +26,10 @@ MEASURES = (
     "to_previous",  # this and all below: shares of 1; rows with a previous token
     "to_next",  # rows with a next token
     "to_self",  # all rows
-    "to_cls",  # to the first token; all rows
+    "to_cls",  # to every [CLS]: the first token, and any that was typed; all rows
     "to_separators",  # to every [SEP]; all rows
     "to_other_segment",  # rows of a pair
-    "to_same_word",  # to the same id elsewhere; rows of a word that occurs again
+    "to_same_word",  # to the same word elsewhere; rows of a word that occurs again
 )
 
 # A head gets a name where more than half of its attention goes to one kind of
@@ -142,6 +142,7 @@ def profile_sums(
     input_ids: np.ndarray,
     token_type_ids: np.ndarray,
     is_special: np.ndarray,
+    is_word: np.ndarray,
     edges: np.ndarray | None = None,
 ) -> ProfileSums:
     """Measures one text.
@@ -151,12 +152,14 @@ def profile_sums(
         input_ids: int `[T]`.
         token_type_ids: int `[T]`; both 0 and 1 occur in a pair.
         is_special: bool `[T]`, [CLS] and [SEP].
+        is_word: bool `[T]`, tokens whose equal ids mean equal words: neither special
+            nor [UNK] nor [MASK].
         edges: bool `[T, T]`, what a row may see in a sparse model; `None` for all.
     """
     num_tokens = attention.shape[-1]
     if edges is None:
         edges = np.ones((num_tokens, num_tokens), bool)
-    shares = _share_columns(input_ids, token_type_ids, is_special)  # [M - 3, T, T]
+    shares = _share_columns(input_ids, token_type_ids, is_special, is_word)
     distance = np.abs(np.subtract.outer(range(num_tokens), range(num_tokens)))
     can_be_uneven = edges.sum(axis=-1) > 1
     rows = np.stack([np.ones(num_tokens, bool), can_be_uneven, *_rows_of(shares)])
@@ -217,21 +220,23 @@ def name_heads(
 
 
 def _share_columns(
-    input_ids: np.ndarray, token_type_ids: np.ndarray, is_special: np.ndarray
+    input_ids: np.ndarray,
+    token_type_ids: np.ndarray,
+    is_special: np.ndarray,
+    is_word: np.ndarray,
 ) -> np.ndarray:
     """1 where attention counts, float64 `[M - 3, T, T]`, from "to_previous" on."""
     num_tokens = len(input_ids)
     ids, segments = np.asarray(input_ids), np.asarray(token_type_ids)
     ones = np.ones(num_tokens, bool)
-    first = np.arange(num_tokens) == 0
-    is_word = ~is_special
+    is_cls = ids == ids[0]
     same_word = (ids[:, None] == ids) & is_word[:, None] & is_word
     kinds: Sequence[np.ndarray] = (
         np.eye(num_tokens, k=-1),
         np.eye(num_tokens, k=1),
         np.eye(num_tokens),
-        np.outer(ones, first),
-        np.outer(ones, is_special & ~first),
+        np.outer(ones, is_cls),
+        np.outer(ones, is_special & ~is_cls),
         segments[:, None] != segments,
         same_word & ~np.eye(num_tokens, dtype=bool),
     )

@@ -122,32 +122,74 @@ def show_attention(
         tokenized: the text.
         options: what to do.
     """
+    matrix, places = _of_words(matrix, tokenized, options)
+    kept = _kept(places, options)
+    selected = _selected(matrix, places, options)
+    values = _cut_off(selected, options)
+    looks = segment_tokens(places.segments, options.from_segment)
+    whole = (selected if options.renormalise else matrix[kept & looks]).sum()
+    left_out = float(np.clip(1 - values.sum() / whole, 0, 1)) if whole > 0 else 0.0
+    return ShownAttention(values, places.select(kept), left_out)
+
+
+def show_heads(
+    heads: np.ndarray, tokenized: TokenizedText, options: AttentionOptions
+) -> np.ndarray:
+    """Applies the options to many heads at once, each as `show_attention` does.
+
+    Args:
+        heads: float `[..., T, T]`, at least 0.
+        tokenized: the text.
+        options: what to do.
+
+    Returns:
+        float `[..., S, S]`.
+    """
+    heads, places = _of_words(heads, tokenized, options)
+    return _cut_off(_selected(heads, places, options), options)
+
+
+def _of_words(
+    attention: np.ndarray, tokenized: TokenizedText, options: AttentionOptions
+) -> tuple[np.ndarray, Places]:
+    """What is to be filtered, and what its rows are."""
     places = _places(tokenized)
-    if options.merge_words:
-        groups = group_words(tokenized.word_ids, tokenized.token_type_ids)
-        if len(matrix) == len(groups):
-            matrix = merge_words(matrix, groups)
-        places = _merged(places, tokenized, groups)
+    if not options.merge_words:
+        return attention, places
+    groups = group_words(tokenized.word_ids, tokenized.token_type_ids)
+    if attention.shape[-1] == len(groups):
+        attention = merge_words(attention, groups)
+    return attention, _merged(places, tokenized, groups)
+
+
+def _kept(places: Places, options: AttentionOptions) -> np.ndarray:
     is_special = np.array([kind == SPECIAL for kind in places.kinds], bool)
-    kept = ~(is_special & options.hide_special)
+    return ~(is_special & options.hide_special)
+
+
+def _selected(
+    attention: np.ndarray, places: Places, options: AttentionOptions
+) -> np.ndarray:
+    kept = _kept(places, options)
     looks, seen = (
         segment_tokens(places.segments, segment)[kept]
         for segment in (options.from_segment, options.to_segment)
     )
-    values = select_tokens(matrix, kept, kept) * np.outer(looks, seen)
-    whole = matrix[kept][looks].sum()
-    if options.renormalise:
-        values = share_of_row(values)
-        whole = values.sum()
+    values = select_tokens(attention, kept, kept)
+    if not (looks.all() and seen.all()):
+        values = values * np.outer(looks, seen)
+    return share_of_row(values) if options.renormalise else values
+
+
+def _cut_off(values: np.ndarray, options: AttentionOptions) -> np.ndarray:
     if options.least_weight > 0:
         values = threshold_weight(values, options.least_weight)
     if options.mass < 1:
         values = threshold_mass(values, options.mass)
     if options.least_share > 0:
-        least = options.least_share * float(values.max(initial=0))
-        values = threshold_weight(values, least)
-    left_out = float(np.clip(1 - values.sum() / whole, 0, 1)) if whole > 0 else 0.0
-    return ShownAttention(values, places.select(kept), left_out)
+        largest = values.max(axis=(-2, -1), keepdims=True, initial=0)
+        values = threshold_weight(values, options.least_share * largest)
+    return values
 
 
 def _places(tokenized: TokenizedText) -> Places:

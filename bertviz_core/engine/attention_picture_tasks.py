@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
+from bertviz_core.analysis.shown_attention import AttentionOptions, show_heads
 from bertviz_core.engine.memory import whole_trace
 from bertviz_core.figures.attention_held import HeldHeads, hold_heads
 from bertviz_core.figures.attention_thumbnails import (
@@ -18,15 +17,15 @@ from bertviz_core.figures.attention_thumbnails import (
 from bertviz_core.trace import Trace
 
 
-def attention_thumbnails(
+def all_heads(
     model: str,
     text: str,
     pair: str | None = None,
     cut: bool = False,
     options: AttentionOptions | None = None,
     word_ids: tuple[int, ...] | None = None,
-) -> np.ndarray:
-    """A small picture of every head, uint8 `[L, N, h, w]`.
+) -> tuple[np.ndarray, HeldHeads]:
+    """Every head in small, filtered once for both pictures of them.
 
     Args:
         model: its id.
@@ -36,36 +35,18 @@ def attention_thumbnails(
         options: filters, which leave S rows of the T; `None` shows all.
         word_ids: T, words of one's own to merge; `None` for the tokenizer's.
 
-    Raises:
-        TextError: empty, or too long while `cut` is false.
-    """
-    layers = _every_layer(whole_trace(model, text, pair, cut), options, word_ids)
-    return np.concatenate([grid_thumbnails(layer[None]) for layer in layers])
-
-
-def attention_held(
-    model: str,
-    text: str,
-    pair: str | None = None,
-    cut: bool = False,
-    options: AttentionOptions | None = None,
-    word_ids: tuple[int, ...] | None = None,
-) -> HeldHeads:
-    """Every head, exact or as a sketch, for a browser that does not wait.
-
-    Args:
-        model: its id.
-        text: the first text.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-        options: filters, which leave S rows of the T; `None` shows all.
-        word_ids: T, words of one's own to merge; `None` for the tokenizer's.
+    Returns:
+        A thumbnail of every head, uint8 `[L, N, h, w]`; and every head, exact or as a
+        sketch, for a browser that does not wait.
 
     Raises:
         TextError: empty, or too long while `cut` is false.
     """
-    layers = _every_layer(whole_trace(model, text, pair, cut), options, word_ids)
-    return hold_heads(list(layers))
+    trace = whole_trace(model, text, pair, cut)
+    num_layers = len(_attention(trace))
+    layers = [_filtered(trace, i, options, word_ids) for i in range(num_layers)]
+    thumbnails = [grid_thumbnails(layer[None]) for layer in layers]
+    return np.concatenate(thumbnails), hold_heads(layers)
 
 
 def attention_links(
@@ -96,16 +77,6 @@ def attention_links(
     )
 
 
-def _every_layer(
-    trace: Trace,
-    options: AttentionOptions | None,
-    word_ids: tuple[int, ...] | None,
-) -> Iterator[np.ndarray]:
-    """One after the other, as not all may be needed at a time."""
-    for layer in range(len(_attention(trace))):
-        yield _filtered(trace, layer, options, word_ids)
-
-
 def _filtered(
     trace: Trace,
     layer: int,
@@ -119,7 +90,7 @@ def _filtered(
     read = trace.tokenized
     if word_ids is not None:
         read = replace(read, word_ids=np.array(word_ids))
-    return np.stack([show_attention(head, read, options).values for head in attention])
+    return show_heads(attention, read, options)
 
 
 def _attention(trace: Trace) -> np.ndarray:

@@ -192,6 +192,7 @@ def profile_heads(
         read.input_ids,
         read.token_type_ids,
         read.is_special,
+        read.is_word,
         visible_edges(explorer(model).config, read.num_tokens),
     )
     distances = divergence_sums(_attention(trace)).distances()
@@ -207,6 +208,25 @@ def profile_corpus(progress: Progress, model: str, language: str) -> CorpusProfi
     return ANSWERS.get(
         key, lambda: corpus_profiles.corpus_profile(opened, language, None, progress)
     )
+
+
+def zero_values(
+    progress: Progress,
+    model: str,
+    text: str,
+    layer: int,
+    pair: str | None = None,
+    cut: bool = False,
+) -> np.ndarray:
+    """The matrix "value_zeroing" of `attention_matrix`, for a text that takes long."""
+    from bertviz_core.experiments import attention_parts
+
+    def scores() -> np.ndarray:
+        trace = whole_trace(model, text, pair, cut)
+        found = attention_parts.value_zeroing(explorer(model), trace, layer, progress)
+        return found.scores.astype("float32")
+
+    return ANSWERS.get(("zero_values", model, text, layer, pair, cut), scores)
 
 
 def _combined(model: str, trace: Trace, method: str, layer: int) -> np.ndarray:
@@ -249,4 +269,4 @@ def _attention(trace: Trace) -> np.ndarray:
     return trace.attention_probs
 
 
-JOB_TASKS = (profile_corpus,)
+JOB_TASKS = (profile_corpus, zero_values)

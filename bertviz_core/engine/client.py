@@ -48,8 +48,7 @@ class Client(FinetuneClient):
     forward_count = Asks(model_tasks.forward_count)
 
     attention_matrix = Asks(attention_tasks.attention_matrix)
-    attention_thumbnails = Asks(attention_picture_tasks.attention_thumbnails)
-    attention_held = Asks(attention_picture_tasks.attention_held)
+    all_heads = Asks(attention_picture_tasks.all_heads)
     attention_links = Asks(attention_picture_tasks.attention_links)
     attention_mass = Asks(attention_tasks.attention_mass)
     compare_heads = Asks(attention_tasks.compare_heads)

@@ -23,6 +23,7 @@ from bertviz_core.experiments.attention_results import (
     ValueZeroing,
 )
 from bertviz_core.experiments.double_precision import dense, normed, wide
+from bertviz_core.experiments.zeroing_room import require_room
 from bertviz_core.explorer import Explorer
 from bertviz_core.model.attention import MASKED_SCORE
 from bertviz_core.model.layers import ACTIVATIONS
@@ -150,7 +151,8 @@ def value_zeroing(
     All heads lose the vector; the probabilities stay. The output is that of the
     whole block, residual, norms and feed-forward network included; in a pre-norm
     model it is the residual, before the norm of the next block. The work grows with
-    the square of the text: every token passes the feed-forward network T times.
+    the square of the text: every token passes the feed-forward network T times. For
+    the memory see `zeroing_room`.
 
     Args:
         explorer: the model of the trace.
@@ -159,18 +161,20 @@ def value_zeroing(
         progress: told the fraction done; may raise to cancel.
 
     Raises:
+        TextError: see `zeroing_room.require_room`.
         ValueError: the trace has no hidden states, or there is no such layer.
 
     Source:
         Mohebbi et al. 2023 (arXiv:2301.12971), section 3.
     """
-    attended = _attend(explorer, trace, layer)
     config = explorer.config
+    num_tokens = trace.tokenized.num_tokens
+    require_room(config, num_tokens, _MOST_VECTORS)
+    attended = _attend(explorer, trace, layer)
     finish = _finisher(attended.block, config)
     parts = _head_parts(attended).transpose(1, 0, 2)  # [K, N, H]
     bias = wide(attended.block.attention_output.bias)
     updates = np.einsum("nqk,knh->qh", attended.probs, parts, optimize=True) + bias
-    num_tokens = len(updates)
     num_rows = max(1, _MOST_VECTORS // num_tokens)
     distances = np.empty((num_tokens, num_tokens))
     for start in range(0, num_tokens, num_rows):

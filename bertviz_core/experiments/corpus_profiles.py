@@ -55,7 +55,12 @@ def corpus_profile(
             progress(len(sums) / len(texts), "measuring heads")
         edges = visible_edges(explorer.config, text.num_tokens)
         profile = profile_sums(
-            attention, text.input_ids, text.token_type_ids, text.is_special, edges
+            attention,
+            text.input_ids,
+            text.token_type_ids,
+            text.is_special,
+            text.is_word,
+            edges,
         )
         sums.append((profile, divergence_sums(attention)))
     profiles, divergences = zip(*sums, strict=True)

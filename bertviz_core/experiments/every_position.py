@@ -36,7 +36,7 @@ def predict_every_position(
     cut: bool = False,
     progress: Progress | None = None,
 ) -> EveryPosition:
-    """Predicts a word at each place but [CLS] and [SEP].
+    """Predicts a word at each place of the text: not at the added [CLS] and [SEP].
 
     Args:
         explorer: of a model with the masked-word head.
@@ -54,7 +54,7 @@ def predict_every_position(
     """
     explorer.require_head("mlm")
     tokenized = explorer.tokenize(text, pair, cut)
-    positions = np.flatnonzero(~tokenized.is_special)
+    positions = np.flatnonzero(~tokenized.is_added)
     true_ids = tokenized.input_ids[positions]
     read = _read_masked if masked else _read_unmasked
     parts = [

@@ -43,8 +43,8 @@ def start_chain(
         text: masks in it are drawn like words.
         settings: how to draw.
         pair: the second text.
-        positions: token indices that may change; `None` for all but [CLS] and
-            [SEP].
+        positions: token indices that may change; `None` for all of the text,
+            so not for the [CLS] and [SEP] that were added.
 
     Raises:
         CheckpointError: the model has no masked-word head.
@@ -53,7 +53,7 @@ def start_chain(
     """
     explorer.require_head("mlm")
     tokenized = explorer.tokenize(text, pair)
-    words = np.flatnonzero(~tokenized.is_special)
+    words = np.flatnonzero(~tokenized.is_added)
     chosen = words if positions is None else np.unique(positions)
     if not len(chosen) or not np.isin(chosen, words).all():
         raise ValueError(

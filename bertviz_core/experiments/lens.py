@@ -55,7 +55,7 @@ def read_layers(
     """
     explorer.require_head("mlm")
     tokenized = explorer.tokenize(text, pair, cut)
-    asked = np.flatnonzero(~tokenized.is_special) if positions is None else positions
+    asked = np.flatnonzero(~tokenized.is_added) if positions is None else positions
     places = np.asarray(asked, np.int64)
     ids = np.asarray(word_ids, np.int64)
     _require_below("positions", places, tokenized.num_tokens)

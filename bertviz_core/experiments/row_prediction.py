@@ -77,7 +77,7 @@ def cut_texts(
     kept = explorer.tokenizer.encode(text, pair, limit, cut=True)
     if not kept.was_cut:
         return text, pair
-    own = ~kept.is_special
+    own = ~kept.is_added
     ends = [
         int(kept.offsets[own & (kept.token_type_ids == segment), 1].max(initial=0))
         for segment in (0, 1)

@@ -116,7 +116,7 @@ def score_sentence(
     explorer.require_head("mlm")
     tokenized = explorer.tokenize(text, pair)
     is_mask = tokenized.input_ids == tokenized.mask_token_id
-    positions = np.flatnonzero(~tokenized.is_special & ~is_mask)
+    positions = np.flatnonzero(~tokenized.is_added & ~is_mask)
     if not len(positions):
         raise TextError(
             "There is nothing but masks in the text, so there is no word to score. "

@@ -167,7 +167,7 @@ def _find_in(
 
 def _groups(text: TokenizedText, reading: str) -> list[list[int]]:
     """The tokens that each point of a text is the mean of."""
-    own: list[int] = np.flatnonzero(~text.is_special).tolist()
+    own: list[int] = np.flatnonzero(~text.is_added).tolist()
     return {"token": [[t] for t in own], "mean": [own], "cls": [[0]]}[reading]
 
 

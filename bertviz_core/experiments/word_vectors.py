@@ -100,7 +100,7 @@ def find_rows(explorer: Explorer, word: str) -> Rows:
     if typed in vocabulary:
         return vocabulary.index(typed)
     read = explorer.tokenize(typed, cut=True)
-    own = np.flatnonzero(~read.is_special)
+    own = np.flatnonzero(~read.is_added)
     rows = tuple(int(row) for row in read.input_ids[own])
     if read.unk_token_id in rows:
         raise TextError(

@@ -86,12 +86,13 @@ def attention_html(
 def attention_columns(view: AttentionView) -> Columns:
     """The shown numbers as columns of a table, a row for each cell.
 
-    Layers, heads and token numbers count from 1, as on the screen. A layer and a head
-    are named where one is shown, filters where there are some.
+    Layers, heads and tokens count from 1, as on the screen: a token keeps its number
+    in the text where filters leave others out, a word has that of its first token. A
+    layer and a head are named where one is shown, filters where there are some.
     """
     size = len(view.tokens)
     rows, columns = np.divmod(np.arange(size * size), size)
-    measured = view.measured
+    measured, numbers = view.measured, np.array(view.token_numbers) + 1
     table: Columns = {"shown": [view.name] * size * size}
     if measured.filters:
         table["filters"] = ["; ".join(measured.filters)] * size * size
@@ -101,9 +102,9 @@ def attention_columns(view: AttentionView) -> Columns:
         table["head"] = [view.head + 1] * size * size
     return {
         **table,
-        "from_number": (rows + 1).tolist(),
+        "from_number": numbers[rows].tolist(),
         "from": [view.tokens[row] for row in rows],
-        "to_number": (columns + 1).tolist(),
+        "to_number": numbers[columns].tolist(),
         "to": [view.tokens[column] for column in columns],
         "unit": [measured.unit] * size * size,
         "value": view.matrix.ravel().tolist(),
@@ -113,12 +114,15 @@ def attention_columns(view: AttentionView) -> Columns:
 def grid_columns(view: AttentionView, links: Sequence[StrongestLinks]) -> Columns:
     """Where each token looks most in every head, a row for each token of each head.
 
+    Tokens are numbered as in `attention_columns`.
+
     Args:
         view: its tokens and filters.
         links: of every layer.
     """
     targets = np.stack([layer.targets[..., 0] for layer in links])  # [L, N, T]
     weights = np.stack([layer.weights[..., 0] for layer in links])
+    numbers = np.array(view.token_numbers) + 1
     layers, heads, rows = (axis.ravel() for axis in np.indices(targets.shape))
     table: Columns = {}
     if view.measured.filters:
@@ -127,9 +131,9 @@ def grid_columns(view: AttentionView, links: Sequence[StrongestLinks]) -> Column
         **table,
         "layer": (layers + 1).tolist(),
         "head": (heads + 1).tolist(),
-        "from_number": (rows + 1).tolist(),
+        "from_number": numbers[rows].tolist(),
         "from": [view.tokens[row] for row in rows],
-        "to_number": (targets.ravel().astype(int) + 1).tolist(),
+        "to_number": numbers[targets.ravel()].tolist(),
         "to": [view.tokens[column] for column in targets.ravel()],
         "weight": weights.ravel().tolist(),
     }

@@ -95,8 +95,10 @@ explorer = Explorer.open({model})
 trace = explorer.trace({text}, {pair}, cut=True)
 probs, read = trace.attention_probs, trace.tokenized
 edges = visible_edges(explorer.config, read.num_tokens)
-parts = read.input_ids, read.token_type_ids, read.is_special
-profile = profile_sums(probs, *parts, edges).profile()
+kinds = read.is_special, read.is_word
+profile = profile_sums(
+    probs, read.input_ids, read.token_type_ids, *kinds, edges
+).profile()
 print(profile.of({measure}), name_heads(profile))
 print(nearest_heads(divergence_sums(probs).distances(), {layer}, {head}))
 """

@@ -13,6 +13,7 @@ from bertviz_core.analysis.sampling import softmax
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.cause_results import Edge, Switches, Target
 from bertviz_core.figures.masked_word import percent
+from pages.ui.attention import profile
 from pages.ui.attention.panels import PANELS
 from pages.ui.engine import client
 
@@ -133,8 +134,17 @@ def test_a_text_without_a_mask_asks_for_one():
 
 def test_the_profile_is_that_of_the_engine():
     app = open_page(attention_measure="to_previous")
-    profile = client().profile_heads(DEFAULT_MODEL, TEXT, cut=True).profile
-    np.testing.assert_allclose(maps(app)[0], profile.of("to_previous"))
+    found = client().profile_heads(DEFAULT_MODEL, TEXT, cut=True).profile
+    np.testing.assert_allclose(maps(app)[0], found.of("to_previous"))
+
+
+def test_a_text_is_not_measured_where_the_bundled_sentences_are(monkeypatch):
+    asked = []
+    monkeypatch.setattr(profile, "profile_heads", lambda *of: asked.append(of))
+    open_page(attention_panel="profile", attention_profile_where="corpus")
+    assert not asked
+    open_page(attention_panel="profile")
+    assert len(asked) == 1
 
 
 def test_a_click_on_a_similar_head_looks_at_it():

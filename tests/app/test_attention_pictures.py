@@ -98,6 +98,31 @@ def test_filters_are_named_where_they_work(drawn):
     assert escaped(last) in heatmap_svg(drawn.last)
 
 
+@pytest.mark.parametrize(
+    ("method", "renormalise", "language", "unit"),
+    [
+        ("norms", "", "en", "length"),
+        ("norms", "true", "en", "share of length"),
+        ("norms", "true", "zh", "长度份额"),
+        ("value_zeroing", "", "en", "share of change"),
+        ("value_zeroing", "", "zh", "变化份额"),
+        ("head", "true", "en", "weight"),
+    ],
+)
+def test_a_number_is_called_what_it_is(drawn, method, renormalise, language, unit):
+    chosen = {"attention_renormalise": renormalise} if renormalise else {}
+    app = open_page(
+        language, attention_method=method, attention_cut_off="weight", **chosen
+    )
+    view = drawn.last
+    assert set(attention_columns(view)["unit"]) == {unit}
+    is_length = unit == "length"
+    assert (view.top == 1) is not is_length
+    sliders = {slider.key for slider in app.slider}
+    assert ("attention_least_share" in sliders) is is_length
+    assert ("attention_least_weight" in sliders) is not is_length
+
+
 def test_the_link_says_how_the_pictures_are_drawn(drawn):
     app = open_page()
     assert "attention_drawn" not in app.query_params
@@ -382,6 +407,36 @@ def test_a_map_is_saved_with_what_it_says(saved, monkeypatch):
     assert html.escape(spoken(told)) in saved[f"{name}.html"]().decode()
     header = saved[f"{name}.csv"]().decode("utf-8-sig").splitlines()[0]
     assert header == "layer,head,change of the probability"
+
+
+@pytest.mark.parametrize(
+    ("panel", "name", "header", "rows"),
+    [
+        ("switch", "attention_switched_off", "when,answer,rank,probability", None),
+        ("sparse", "attention_sparse_answer", "when,answer,rank,probability", None),
+        ("arithmetic", "attention_softmax_row", "number,", "tokens"),
+        ("profile", "attention_named_heads", "head,", "names"),
+    ],
+)
+def test_what_a_question_answers_has_a_file(saved, panel, name, header, rows):
+    opened(panel)
+    first, *lines = saved[f"{name}.csv"]().decode("utf-8-sig").splitlines()
+    assert first.lower().startswith(header)
+    if rows is None:
+        assert {line.split(",")[0] for line in lines} == {"before", "after"}
+        return
+    found = client().profile_heads(DEFAULT_MODEL, TEXT, cut=True)
+    tokens = client().tokenize(DEFAULT_MODEL, TEXT).num_tokens
+    assert len(lines) == {"tokens": tokens, "names": len(found.names())}[rows]
+
+
+def test_a_saved_map_says_how_well_the_maps_agree(saved):
+    app = opened("maps", {"attention_map_exact_downloads": True})
+    page = saved["attention_map_exact.html"]().decode()
+    by_mass, by_gradient = (metric.value for metric in app.metric[:2])
+    assert "Rank correlation" in page
+    assert by_mass in page
+    assert by_gradient in page
 
 
 def test_words_of_several_pieces_have_a_bar(drawn):

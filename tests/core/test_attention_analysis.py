@@ -91,6 +91,30 @@ def test_every_row_of_every_head_keeps_its_own_mass():
         assert np.count_nonzero(shown[place]) == fewest
 
 
+def kept_by_place(row, mass):
+    """Weights taken one by one, the largest first, of equal ones the left one."""
+    taken, reached = np.zeros_like(row), 0.0
+    line = float(mass * (-np.sort(-row)).sum())
+    for place in np.argsort(-row, kind="stable"):
+        if reached >= line:
+            break
+        taken[place] = row[place]
+        reached += float(row[place])
+    return taken
+
+
+@pytest.mark.parametrize("mass", [0.05, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("digits", [1, 2, 9])
+def test_weights_are_kept_as_if_taken_one_by_one(mass, digits):
+    """Few digits make many equal weights, also at the line."""
+    attention = np.round(random_attention(2, 3, 40, 40), digits).astype("float32")
+    attention[0, 0, 0] = 0
+    expected = [kept_by_place(row, mass) for row in attention.reshape(-1, 40)]
+    shown = threshold_mass(attention, mass)
+    np.testing.assert_array_equal(shown.reshape(-1, 40), expected)
+    assert shown.dtype == attention.dtype
+
+
 @pytest.mark.parametrize("mass", [0.0, -0.1, 1.01])
 def test_a_mass_outside_its_range_is_refused(mass):
     with pytest.raises(ValueError, match="mass"):

@@ -121,6 +121,20 @@ def test_the_table_has_a_row_for_each_cell_counted_from_one():
     assert "filters" not in columns
 
 
+def test_a_token_keeps_its_number_where_others_are_left_out():
+    """As where [CLS], and a piece of a merged word, are not shown."""
+    probs = random_probs(1, 1, 3)
+    view = view_of(("a", "bc", "d"), probs, first_tokens=np.array([1, 2, 4]))
+    for columns in (
+        attention_columns(view),
+        grid_columns(view, [strongest_links(probs[0])]),
+    ):
+        numbers = {"a": 2, "bc": 3, "d": 5}
+        for side in ("from", "to"):
+            expected = [numbers[token] for token in columns[side]]
+            assert columns[f"{side}_number"] == expected
+
+
 LENGTHS = Measure(
     "‖αf(x)‖ of layer 2", "length", ("[CLS] hidden", "shared out"), 16.0, True, False
 )

@@ -3,12 +3,15 @@ import dataclasses
 import numpy as np
 import pytest
 
+from bertviz_core.config import BertConfig
+from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_parts import (
     norm_weighted_attention,
     pair_arithmetic,
     value_zeroing,
     visible_edges,
 )
+from bertviz_core.experiments.zeroing_room import require_room
 from tests.core import oracle
 from tests.core.random_models import CONFIG, PRE_NORM, agree, explorer_of, random_model
 
@@ -214,6 +217,28 @@ def test_a_text_in_several_chunks_gives_the_same_and_tells_how_far_it_is(
     )
     agree(parts.distances, whole.distances, 1e-14)
     assert told == [0, 3 / 8, 6 / 8]
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"), [("MOST_TOKENS", 7), ("MOST_BYTES", 10_000)]
+)
+def test_more_than_fits_is_refused_before_it_is_computed(
+    case, monkeypatch, limit, value
+):
+    monkeypatch.setattr(f"bertviz_core.experiments.zeroing_room.{limit}", value)
+    with pytest.raises(TextError, match="8 tokens"):
+        value_zeroing(case.explorer, case.trace, 1)
+
+
+def test_the_room_of_the_largest_bert_is_enough_for_its_longest_text():
+    large = BertConfig(
+        vocab_size=30522,
+        hidden_size=1024,
+        num_hidden_layers=24,
+        num_attention_heads=16,
+        intermediate_size=4096,
+    )
+    require_room(large, 512, 2048)
 
 
 @pytest.mark.parametrize(("act"), ["gelu_new", "relu", "swish"])

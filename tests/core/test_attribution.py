@@ -190,6 +190,15 @@ def test_occlusion_equals_changing_the_text(
         assert found.scores[0, token] == pytest.approx(found.value - other, abs=2e-5)
 
 
+def test_a_typed_separator_stays_like_an_added_one(explorer):
+    text = "the [MASK] [SEP] cat"
+    found = attribute(
+        explorer, text, Target("mlm", CAT, 2), settings=only("occlusion_mask")
+    )
+    assert found.tokenized.tokens[3] == "[SEP]"
+    assert np.isnan(found.scores[0]).tolist() == [True, False, True, True, False, True]
+
+
 def rank_correlation(one, other):
     """Spearman without ties: Pearson's correlation of the ranks."""
     ranks = [np.argsort(np.argsort(values)) for values in (one, other)]

@@ -1,8 +1,11 @@
 """Chinese characters that belong together, by the length that a reader names."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from bertviz_core.analysis.attention import group_words
 from bertviz_core.chinese_words import (
     as_one_mask,
     characters_along,
@@ -93,9 +96,20 @@ def test_the_reader_says_where_words_end(text, words, expected):
     assert found.tokens == before.tokens
 
 
-def test_each_text_of_a_pair_has_its_own_words():
-    import dataclasses
+def test_a_typed_separator_is_never_part_of_a_word():
+    before = dataclasses.replace(
+        tokenized("北京好"),
+        text="北[SEP]好",
+        tokens=("[CLS]", "北", "[SEP]", "好", "[SEP]"),
+        offsets=np.array([(0, 0), (0, 1), (1, 6), (6, 7), (0, 0)]),
+    )
+    word_ids = with_words(before, "北[SEP]好").word_ids
+    types = before.token_type_ids
+    assert group_words(word_ids, types).tolist() == [0, 1, 2, 3, 4]
+    assert (word_ids < 0).tolist() == [True, False, False, False, True]
 
+
+def test_each_text_of_a_pair_has_its_own_words():
     both = dataclasses.replace(
         tokenized("北京大学"),
         pair="很好",

@@ -33,6 +33,7 @@ def one_by_one(explorer, sentences):
             text.input_ids,
             text.token_type_ids,
             text.is_special,
+            text.is_word,
             edges,
         )
         two = divergence_sums(trace.attention_probs)

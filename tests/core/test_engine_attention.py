@@ -67,13 +67,21 @@ def test_other_matrices_have_the_size_of_the_text(client, attention, method):
     assert found.any()
 
 
+def test_values_are_taken_away_by_a_job_as_at_once(client):
+    job_id = client.start("zero_values", model=MODEL, text=TEXT, layer=1)
+    status = ended(client, job_id)
+    assert status.error is None
+    expected = client.attention_matrix(MODEL, TEXT, "value_zeroing", 1, 0)
+    np.testing.assert_array_equal(status.result, expected)
+
+
 def test_an_unknown_way_to_make_a_matrix_is_refused(client):
     with pytest.raises(Exception, match="attention_matrix"):
         client.attention_matrix(MODEL, TEXT, "median", 0, 0)
 
 
 def test_pictures_are_made_of_the_same_attention(client, attention):
-    thumbnails = client.attention_thumbnails(MODEL, TEXT)
+    thumbnails, held = client.all_heads(MODEL, TEXT)
     np.testing.assert_array_equal(thumbnails, grid_thumbnails(attention))
     links, expected = (
         client.attention_links(MODEL, TEXT, 2),
@@ -81,7 +89,7 @@ def test_pictures_are_made_of_the_same_attention(client, attention):
     )
     np.testing.assert_array_equal(links.targets, expected.targets)
     np.testing.assert_array_equal(links.weights, expected.weights)
-    np.testing.assert_array_equal(client.attention_held(MODEL, TEXT).exact, attention)
+    np.testing.assert_array_equal(held.exact, attention)
 
 
 def test_pictures_are_filtered_as_one_matrix_is(client, attention):
@@ -93,12 +101,11 @@ def test_pictures_are_filtered_as_one_matrix_is(client, attention):
             for layer in attention
         ]
     )
-    found = client.attention_thumbnails(MODEL, TEXT, options=options)
+    found, held = client.all_heads(MODEL, TEXT, options=options)
     np.testing.assert_array_equal(found, grid_thumbnails(expected))
     links = client.attention_links(MODEL, TEXT, 2, options=options)
     np.testing.assert_array_equal(links.weights, strongest_links(expected[2]).weights)
     np.testing.assert_allclose(links.sums, 1, rtol=1e-5)
-    held = client.attention_held(MODEL, TEXT, options=options)
     np.testing.assert_array_equal(held.exact, expected.astype(np.float32))
 
 
@@ -117,6 +124,25 @@ def test_the_profile_counts_the_rows_of_the_text(client, attention):
         np.trace(attention, axis1=2, axis2=3) / num_tokens,
         rtol=1e-5,
     )
+
+
+def test_a_typed_sign_counts_like_one_that_was_added(client):
+    text = "ab [SEP] [CLS] cab [MASK]"
+    read = client.tokenize(MODEL, text)
+    cls = [i for i, token in enumerate(read.tokens) if token == "[CLS]"]
+    sep = [i for i, token in enumerate(read.tokens) if token == "[SEP]"]
+    assert len(cls) == len(sep) == 2
+    probs = client.trace(MODEL, text, parts=("attention_probs",)).attention_probs
+    to_signs = probs[..., cls + sep].sum(axis=-1)  # [L, N, Q]
+    mass = client.attention_mass(MODEL, text, 1)
+    np.testing.assert_allclose(mass, 1 - to_signs[..., 1], atol=1e-6)
+    profile = client.profile_heads(MODEL, text).profile
+    for measure, places in (("to_cls", cls), ("to_separators", sep)):
+        expected = probs[..., places].sum(axis=-1).mean(axis=-1)
+        np.testing.assert_allclose(profile.of(measure), expected, rtol=1e-5)
+    shown = show_attention(probs[0, 0], read, AttentionOptions(hide_special=True))
+    assert not {"[CLS]", "[SEP]"} & set(shown.places.labels)
+    assert "[MASK]" in shown.places.labels
 
 
 def test_a_profile_of_the_bundled_sentences_is_a_job(client):

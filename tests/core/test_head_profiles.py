@@ -23,6 +23,7 @@ L, N, T = 2, 3, 7
 IDS = np.array([3, 8, 9, 4, 8, 7, 4])
 SEGMENTS = np.array([0, 0, 0, 0, 1, 1, 1])
 SPECIAL = np.array([1, 0, 0, 1, 0, 0, 1], bool)
+WORD = ~SPECIAL
 
 
 def random_attention(seed=6, tokens=T):
@@ -61,7 +62,7 @@ def row_by_row(attention, ids=IDS, segments=SEGMENTS, special=SPECIAL, edges=Non
 
 def test_every_measure_is_the_mean_of_its_rows():
     attention = random_attention()
-    profile = profile_sums(attention, IDS, SEGMENTS, SPECIAL).profile()
+    profile = profile_sums(attention, IDS, SEGMENTS, SPECIAL, WORD).profile()
     for layer, head in np.ndindex(L, N):
         for name, rows in row_by_row(attention[layer, head]).items():
             index = MEASURES.index(name)
@@ -75,7 +76,7 @@ def test_the_baseline_is_attention_spread_evenly_over_what_is_visible():
     edges = np.abs(np.subtract.outer(range(T), range(T))) <= 1
     edges[0] = [True] + [False] * (T - 1)  # a row that sees itself only
     even = edges / edges.sum(axis=-1, keepdims=True)
-    sums = profile_sums(random_attention() * edges, IDS, SEGMENTS, SPECIAL, edges)
+    sums = profile_sums(random_attention() * edges, IDS, SEGMENTS, SPECIAL, WORD, edges)
     for index, (_, rows) in enumerate(row_by_row(even, edges=edges).items()):
         assert sums.num_rows[index] == len(rows)
         assert sums.profile().baselines[index] == pytest.approx(sum(rows) / len(rows))
@@ -85,8 +86,8 @@ def test_the_baseline_is_attention_spread_evenly_over_what_is_visible():
 def test_each_row_of_each_text_counts_alike():
     long, short = random_attention(), random_attention(9, tokens=4)
     place = slice(0, 4)
-    sums = profile_sums(long, IDS, SEGMENTS, SPECIAL) + profile_sums(
-        short, IDS[place], SEGMENTS[place], SPECIAL[place]
+    sums = profile_sums(long, IDS, SEGMENTS, SPECIAL, WORD) + profile_sums(
+        short, IDS[place], SEGMENTS[place], SPECIAL[place], WORD[place]
     )
     profile = sums.profile()
     assert profile.num_texts == 2
@@ -103,14 +104,16 @@ def test_each_row_of_each_text_counts_alike():
 
 def test_a_text_without_separators_gives_them_nothing_rather_than_no_number():
     nothing_special = np.zeros(T, bool)
-    profile = profile_sums(random_attention(), IDS, SEGMENTS, nothing_special).profile()
+    profile = profile_sums(
+        random_attention(), IDS, SEGMENTS, nothing_special, WORD
+    ).profile()
     np.testing.assert_array_equal(profile.of("to_separators"), np.zeros((L, N)))
     assert profile.num_rows[MEASURES.index("to_separators")] == T
 
 
 def test_a_text_of_one_token_has_numbers_where_they_mean_something():
     one = np.ones((L, N, 1, 1))
-    profile = profile_sums(one, IDS[:1], SEGMENTS[:1], SPECIAL[:1]).profile()
+    profile = profile_sums(one, IDS[:1], SEGMENTS[:1], SPECIAL[:1], WORD[:1]).profile()
     assert profile.of("entropy_bits")[0, 0] == 0
     assert profile.of("to_self")[0, 0] == 1
     for name in ("evenness", "to_previous", "to_next", "to_same_word"):
@@ -121,7 +124,7 @@ def test_a_text_of_one_token_has_numbers_where_they_mean_something():
 def test_a_weight_of_zero_adds_no_entropy():
     attention = np.zeros((L, N, T, T))
     attention[..., 0] = attention[..., 1] = 0.5
-    profile = profile_sums(attention, IDS, SEGMENTS, SPECIAL).profile()
+    profile = profile_sums(attention, IDS, SEGMENTS, SPECIAL, WORD).profile()
     np.testing.assert_array_equal(profile.of("entropy_bits"), np.ones((L, N)))
 
 
@@ -145,7 +148,18 @@ def one_kind_of_head(kind):
             attention[0, 0, q] = 1 / tokens
         else:
             attention[0, 0, q, target] = 0.7
-    return profile_sums(attention, ids, np.zeros(tokens, int), special).profile()
+    segments = np.zeros(tokens, int)
+    return profile_sums(attention, ids, segments, special, ~special).profile()
+
+
+def test_two_words_that_are_unknown_or_hidden_are_not_the_same_word():
+    """Ids as in "[CLS] a [UNK] [UNK] a [MASK] [MASK] [SEP]"."""
+    ids = np.array([3, 8, 1, 1, 8, 5, 5, 4])
+    attention = np.full((1, 1, 8, 8), 1 / 8)
+    special, word = np.isin(ids, (3, 4)), ids == 8
+    sums = profile_sums(attention, ids, np.zeros(8, int), special, word)
+    assert sums.num_rows[MEASURES.index("to_same_word")] == 2  # of "a"
+    assert sums.profile().of("to_same_word")[0, 0] == pytest.approx(1 / 8)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from bertviz_core.analysis.shown_attention import (
     WORD,
     AttentionOptions,
     show_attention,
+    show_heads,
 )
 from bertviz_core.trace import TokenizedText
 
@@ -109,6 +110,24 @@ def test_a_share_of_the_largest_is_the_least_whatever_the_unit(matrix, tokenized
     shown = show_attention(lengths, tokenized, AttentionOptions(least_share=0.5))
     expected = np.where(lengths >= lengths.max() / 2, lengths, 0)
     np.testing.assert_array_equal(shown.values, expected)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        AttentionOptions(merge_words=True, hide_special=True),
+        AttentionOptions(from_segment=0, to_segment=1, renormalise=True),
+        AttentionOptions(least_weight=0.1),
+        AttentionOptions(hide_special=True, renormalise=True, mass=0.6),
+        AttentionOptions(least_share=0.5),
+    ],
+)
+def test_many_heads_are_filtered_as_each_is(tokenized, options):
+    heads = np.random.default_rng(5).dirichlet(np.ones(8), (2, 3, 8)).astype("float32")
+    found = show_heads(heads, tokenized, options)
+    for place in np.ndindex(2, 3):
+        one = show_attention(heads[place], tokenized, options).values
+        np.testing.assert_array_equal(found[place], one)
 
 
 @pytest.mark.parametrize("hide", [False, True])

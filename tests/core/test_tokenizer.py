@@ -176,7 +176,7 @@ def test_offsets_point_into_the_text_as_it_was_typed(cased):
         for token, (start, end), is_added, is_unknown in zip(
             encoded.tokens,
             encoded.offsets,
-            encoded.is_special,
+            encoded.is_added,
             encoded.is_unknown,
             strict=True,
         ):

@@ -140,6 +140,19 @@ def test_tokenized_text_tells_masks_unknown_words_and_added_tokens():
     assert value.mask_positions.tolist() == [2]
     assert value.is_unknown.tolist() == [False, False, False, True, False]
     assert value.is_special.tolist() == [True, False, False, False, True]
+    assert value.is_added.tolist() == [True, False, False, False, True]
+    assert value.is_word.tolist() == [False, True, False, False, False]
+
+
+def test_a_typed_separator_is_special_but_a_place_of_the_text():
+    value = tokenized(
+        text="a [MASK] [SEP]",
+        tokens=("[CLS]", "a", "[MASK]", "[SEP]", "[SEP]"),
+        input_ids=np.array([CLS, 7, MASK, SEP, SEP], "int32"),
+    )
+    assert value.is_special.tolist() == [True, False, False, True, True]
+    assert value.is_added.tolist() == [True, False, False, False, True]
+    assert value.is_word.tolist() == [False, True, False, False, False]
 
 
 @pytest.mark.parametrize(("uncut", "was_cut"), [(5, False), (6, True)])

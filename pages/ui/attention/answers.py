@@ -26,12 +26,14 @@ from bertviz_core.figures.attention_thumbnails import StrongestLinks
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model
 from pages.ui.engine import client
+from pages.ui.jobs import Wording, ask_job
+from pages.ui.language import t
 from pages.ui.text_pair import Texts
 
 if TYPE_CHECKING:  # other pages ask, too, and have no use for the pictures
     from pages.ui.attention.controls import View
 
-# Squares of tokens times hidden size: about five seconds on two cores.
+# Squares of tokens times hidden size: about five seconds on two cores. More is a job.
 _MOST_ZEROED = 3e9
 
 
@@ -53,16 +55,25 @@ def attention_matrix(
 
 
 def shown_attention(
-    model: str, texts: Texts, tokenized: TokenizedText, view: View
-) -> ShownAttention:
+    place: str, model: str, texts: Texts, tokenized: TokenizedText, view: View
+) -> ShownAttention | None:
     """What the reader asked for, with the filters.
 
     Args:
+        place: on the page; unique.
         model: its id.
         texts: what it reads.
         tokenized: the same, in tokens.
         view: what the reader asked for.
+
+    Returns:
+        `None` while long work is on its way, which is drawn in its place.
     """
+    if view.method == "value_zeroing" and not _is_short(model, tokenized):
+        scores = _take_values_away(place, model, texts, tokenized, view.layer)
+        if scores is None:
+            return None
+        return show_attention(scores, tokenized, view.options)
     # Maxima of pieces, added up, would be a number that no head gives.
     words = words_to_merge(tokenized, view.options) if view.method == "max" else None
     matrix = attention_matrix(
@@ -78,10 +89,30 @@ def words_to_merge(
     return tuple(tokenized.word_ids.tolist()) if options.merge_words else None
 
 
-def may_zero(model: str, tokenized: TokenizedText) -> bool:
+def _is_short(model: str, tokenized: TokenizedText) -> bool:
     """Whether every token's value can be taken away in a few seconds."""
     hidden = int(str(describe_model(model).config["hidden_size"]))
     return (tokenized.num_tokens * hidden) ** 2 <= _MOST_ZEROED
+
+
+def _take_values_away(
+    place: str, model: str, texts: Texts, tokenized: TokenizedText, layer: int
+) -> np.ndarray | None:
+    """Scores of value zeroing as a job, float32 `[T, T]`; `None` until then."""
+    scores: np.ndarray | None = ask_job(
+        f"attention_zeroing_{place}",
+        t("attention.zero_values", count=tokenized.num_tokens),
+        "zero_values",
+        wording=Wording(
+            before=lambda: st.info(t("attention.long_to_zero"), icon=":material/timer:")
+        ),
+        model=model,
+        text=texts.text,
+        layer=layer,
+        pair=texts.pair,
+        cut=True,
+    )
+    return scores
 
 
 def all_attention(model: str, texts: Texts) -> np.ndarray | None:
@@ -93,32 +124,14 @@ def all_attention(model: str, texts: Texts) -> np.ndarray | None:
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def attention_thumbnails(
+def all_heads(
     model: str,
     texts: Texts,
     options: AttentionOptions,
     word_ids: tuple[int, ...] | None,
-) -> np.ndarray:
-    """A small picture of every head as filters leave it, uint8 `[L, N, h, w]`."""
-    return client().attention_thumbnails(
-        model,
-        texts.text,
-        texts.pair,
-        cut=True,
-        options=options,
-        word_ids=word_ids,
-    )
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def attention_held(
-    model: str,
-    texts: Texts,
-    options: AttentionOptions,
-    word_ids: tuple[int, ...] | None,
-) -> HeldHeads:
-    """Every head as filters leave it, as far as a browser can hold it."""
-    return client().attention_held(
+) -> tuple[np.ndarray, HeldHeads]:
+    """Every head as filters leave it: thumbnails, and what a browser can hold."""
+    return client().all_heads(
         model,
         texts.text,
         texts.pair,

@@ -14,7 +14,7 @@ from pages.ui.attention.answers import pair_arithmetic
 from pages.ui.attention.pair import choose_pair
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
-from pages.ui.export import show_figure
+from pages.ui.export import download_csv, show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.text_pair import Texts
@@ -125,3 +125,8 @@ def _show_softmax(found: PairArithmetic, tokenized: TokenizedText) -> None:
     }
     with st.expander(t("attention.whole_row"), icon=":material/table:"):
         st.dataframe(table, alt=t("attention.whole_row"))
+        numbers = list(range(1, tokenized.num_tokens + 1))
+        download_csv(
+            {plain("attention.column_number"): numbers, **table},
+            "attention_softmax_row",
+        )

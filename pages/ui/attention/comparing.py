@@ -18,7 +18,7 @@ from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, tokenize
-from pages.ui.attention.answers import compare_heads, may_zero, shown_attention
+from pages.ui.attention.answers import compare_heads, shown_attention
 from pages.ui.attention.controls import METHODS, View
 from pages.ui.attention.difference import show_difference
 from pages.ui.attention.maps import show_clickable
@@ -138,12 +138,9 @@ def _show_matrix(first: _Side, second: _Side, view: View) -> None:
     """The difference of the attention that is chosen above, word by word."""
     if _lacks_heads(second.model, view):
         return
-    if view.method == "value_zeroing" and not all(
-        may_zero(side.model, side.tokenized) for side in (first, second)
-    ):
-        st.info(t("attention.too_long_to_zero"), icon=":material/timer:")
+    here, there = _shown("here", first, view), _shown("there", second, view)
+    if here is None or there is None:
         return
-    here, there = _shown(first, view), _shown(second, view)
     labels = here.places.labels, there.places.labels
     alignment = align_tokens(*labels)
     if not len(alignment.first):
@@ -185,8 +182,8 @@ def _lacks_heads(model: str, view: View) -> bool:
     return lacks
 
 
-def _shown(side: _Side, view: View) -> ShownAttention:
-    return shown_attention(side.model, side.texts, side.tokenized, view)
+def _shown(place: str, side: _Side, view: View) -> ShownAttention | None:
+    return shown_attention(place, side.model, side.texts, side.tokenized, view)
 
 
 def _names(

@@ -53,6 +53,16 @@ class View:
     heads: tuple[tuple[int, int], ...] = ()
 
 
+def is_a_length(method: str, renormalise: bool) -> bool:
+    """Whether the numbers are lengths of vectors, which do not end at 1.
+
+    Args:
+        method: one of `METHODS`.
+        renormalise: each row was divided by its sum, which makes them shares.
+    """
+    return method == "norms" and not renormalise
+
+
 def choose_view(model: str, has_pair: bool) -> View:
     """Draws the choices.
 
@@ -185,7 +195,7 @@ def _choose_options(has_pair: bool, method: str) -> AttentionOptions:
             width=220,
         )
         least = least_share = mass = None
-        if cut == "weight" and method == "norms":  # lengths do not end at 1
+        if cut == "weight" and is_a_length(method, renormalise):
             least_share = _slider("least_share", 0.0, 1.0, 0.05)
         elif cut == "weight":
             least = _slider("least_weight", 0.0, 1.0, 0.05)

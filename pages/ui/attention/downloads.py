@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.shown_attention import show_attention
+from bertviz_core.analysis.shown_attention import show_heads
 from bertviz_core.figures.attention_export import (
     attention_columns,
     attention_html,
@@ -154,8 +154,4 @@ def every_head(
     attention = all_attention(model, texts)
     if attention is None:
         return None
-    heads = [
-        [show_attention(head, tokenized, view.options).values for head in layer]
-        for layer in attention
-    ]
-    return np.array(heads, np.float32)
+    return show_heads(attention, tokenized, view.options).astype(np.float32)

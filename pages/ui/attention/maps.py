@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.correlation import map_agreement
+from bertviz_core.analysis.correlation import MapAgreement, map_agreement
 from bertviz_core.experiments.cause_results import (
     ABLATED_PARTS,
     AblationMap,
@@ -28,7 +28,8 @@ from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
-from pages.ui.language import plain, t
+from pages.ui.language import in_a_row, plain, t
+from pages.ui.markdown import Markdown
 from pages.ui.text_pair import Texts
 from pages.ui.watched import Watched
 
@@ -70,16 +71,18 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
         _show_code(programs.PART_MAP, model, texts, watched)
         return
     exact = _ask(model, texts, watched, num_tokens, "ablate_heads")
+    found = None if exact is None else map_agreement(exact.deltas, estimate, mass)
+    saved = "" if found is None else _agreement(found)
     first, second = st.columns(2)
     with first:
         if exact is None:
-            _show_heads(estimate, watched, "estimate")
+            _show_heads(estimate, watched, "estimate", saved)
         else:
-            _show_heads(exact.deltas, watched, "exact")
+            _show_heads(exact.deltas, watched, "exact", saved)
     with second:
-        _show_mass(mass)
-    if exact is not None:
-        _compare(exact.deltas, estimate, mass)
+        _show_mass(mass, saved)
+    if found is not None:
+        _compare(found)
     _show_code(programs.HEAD_MAP, model, texts, watched)
 
 
@@ -124,7 +127,7 @@ def _ask(
     return result
 
 
-def _show_heads(values: np.ndarray, watched: Watched, kind: str) -> None:
+def _show_heads(values: np.ndarray, watched: Watched, kind: str, saved: str) -> None:
     # A number has no better side, an estimate helps nobody: the largest change counts.
     is_help = kind == "exact" and not watched.is_number
     helps = is_help and values.min() < 0
@@ -144,6 +147,7 @@ def _show_heads(values: np.ndarray, watched: Watched, kind: str) -> None:
             head=int(most[1]) + 1,
             change=change if watched.is_number else 100 * change,
         ),
+        saved,
     )
 
 
@@ -152,7 +156,7 @@ def _of(key: str, watched: Watched) -> str:
     return f"{key}_number" if watched.is_number else key
 
 
-def _show_mass(mass: np.ndarray) -> None:
+def _show_mass(mass: np.ndarray, saved: str) -> None:
     best = np.unravel_index(np.argmax(mass), mass.shape)
     show_clickable(
         mass,
@@ -164,10 +168,13 @@ def _show_mass(mass: np.ndarray) -> None:
             head=int(best[1]) + 1,
             share=float(mass[best]),
         ),
+        saved,
     )
 
 
-def show_clickable(values: np.ndarray, kind: str, title: str, description: str) -> None:
+def show_clickable(
+    values: np.ndarray, kind: str, title: str, description: str, saved: str = ""
+) -> None:
     """Draws a map whose cells choose the head that the pictures above show.
 
     Call it inside a fragment: it runs the page again after a click.
@@ -177,6 +184,7 @@ def show_clickable(values: np.ndarray, kind: str, title: str, description: str) 
         kind: "attention.map_title_" with it is the key of the heading.
         title: what the numbers are.
         description: what the map shows, as Markdown.
+        saved: what the page says elsewhere of it and its files have to say, too.
     """
     key = f"attention_map_{kind}"
     heading = f"attention.map_title_{kind}"
@@ -195,7 +203,7 @@ def show_clickable(values: np.ndarray, kind: str, title: str, description: str) 
     clickable_map(shown, key, lambda: _look_at(key, *values.shape))
     st.caption(description)
     columns = head_columns(values, title)
-    offer_map(shown, key, plain(heading), description, columns)
+    offer_map(shown, key, plain(heading), in_a_row((description, saved)), columns)
     if st.session_state.pop(_CHOSEN, False):
         st.rerun()  # the pictures above show another head now
 
@@ -231,20 +239,28 @@ def _show_parts(parts: AblationMap | None, watched: Watched) -> None:
     )
 
 
-def _compare(exact: np.ndarray, estimate: np.ndarray, mass: np.ndarray) -> None:
-    found = map_agreement(exact, estimate, mass)
+def _agreement(found: MapAgreement) -> str:
+    """The same as `_compare` in a sentence, as Markdown."""
+    return t(
+        "attention.agreement_saved",
+        mass=Markdown(_correlation(found.exact_and_mass)),
+        gradient=Markdown(_correlation(found.exact_and_gradient)),
+    )
+
+
+def _correlation(value: float | None) -> str:
+    shown = {} if value is None else {"value": value}
+    return t(f"attention.{'correlation' if shown else 'no_order'}", **shown)
+
+
+def _compare(found: MapAgreement) -> None:
     boxes = st.columns(2)
     for box, name, value in (
         (boxes[0], "mass", found.exact_and_mass),
         (boxes[1], "gradient", found.exact_and_gradient),
     ):
-        box.metric(
-            t(f"attention.agreement_{name}"),
-            t("attention.no_order")
-            if value is None
-            else t("attention.correlation", value=value),
-            help=t(f"attention.agreement_{name}_help"),
-        )
+        title = f"attention.agreement_{name}"
+        box.metric(t(title), _correlation(value), help=t(f"{title}_help"))
     st.caption(t("attention.agreement_lesson"))
 
 

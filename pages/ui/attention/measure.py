@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bertviz_core.analysis.shown_attention import AttentionOptions
 from bertviz_core.figures.attention_view import Measure
-from pages.ui.attention.controls import METHODS, View
+from pages.ui.attention.controls import METHODS, View, is_a_length
 from pages.ui.language import listed, plain
 
 _SIDES = {0: "first", 1: "second"}
-_LENGTHS = "norms"  # its numbers are no shares of a row
 
 
 def measure_of(view: View, values: np.ndarray) -> Measure:
@@ -24,17 +22,23 @@ def measure_of(view: View, values: np.ndarray) -> Measure:
         A measure whose scale ends at 1, for lengths and for what goes beyond 1 at the
         largest value.
     """
-    is_length = view.method == _LENGTHS
+    is_length = is_a_length(view.method, view.options.renormalise)
     has_layer, has_head = METHODS[view.method]
     largest = float(values.max(initial=0))
     return Measure(
         name=_name(view),
-        unit=plain(f"attention_view.unit_{'length' if is_length else 'weight'}"),
-        filters=_filters(view.options, is_length),
+        unit=plain(f"attention_view.unit_{_unit(view.method, is_length)}"),
+        filters=_filters(view),
         top=(largest or 1.0) if is_length or largest > 1 else 1.0,
         has_layer=has_layer,
         has_head=has_head,
     )
+
+
+def _unit(method: str, is_length: bool) -> str:
+    if method == "norms":
+        return "length" if is_length else "length_share"
+    return "change_share" if method == "value_zeroing" else "weight"
 
 
 def _name(view: View) -> str:
@@ -45,10 +49,10 @@ def _name(view: View) -> str:
     return template.format(layer=view.layer + 1, heads=heads)
 
 
-def _filters(options: AttentionOptions, is_length: bool) -> tuple[str, ...]:
-    said = []
+def _filters(view: View) -> tuple[str, ...]:
+    options, said = view.options, []
     if options.merge_words:
-        name = "filter_words_lengths" if is_length else "filter_words"
+        name = "filter_words_lengths" if view.method == "norms" else "filter_words"
         said.append(plain(f"attention_view.{name}"))
     if options.hide_special:
         said.append(plain("attention_view.filter_special"))

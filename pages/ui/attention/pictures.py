@@ -15,10 +15,8 @@ from bertviz_core.analysis.shown_attention import (
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import (
-    attention_held,
+    all_heads,
     attention_links,
-    attention_thumbnails,
-    may_zero,
     shown_attention,
     words_to_merge,
 )
@@ -52,12 +50,12 @@ def show_pictures(
         view: what the reader asked for.
 
     Returns:
-        What is shown; `None`, with a sentence on the page, if nothing is left.
+        What is shown; `None`, with a sentence on the page, if nothing is left, or while
+        long work is on its way.
     """
-    if view.method == "value_zeroing" and not may_zero(model, tokenized):
-        st.info(t("attention.too_long_to_zero"), icon=":material/timer:")
+    shown = shown_attention("pictures", model, texts, tokenized, view)
+    if shown is None:
         return None
-    shown = shown_attention(model, texts, tokenized, view)
     if not len(shown.places):
         st.info(t("attention.nothing_to_show"), icon=":material/visibility_off:")
         return None
@@ -77,7 +75,7 @@ def _picture(
     shown: ShownAttention,
 ) -> AttentionView:
     words = words_to_merge(tokenized, view.options)
-    thumbnails = attention_thumbnails(model, texts, view.options, words)
+    thumbnails, held = all_heads(model, texts, view.options, words)
     num_layers, num_heads = thumbnails.shape[:2]
     places, text_key = shown.places, key_of(tokenized)
     chosen = current_selection(
@@ -107,7 +105,7 @@ def _picture(
         groups=places.groups,
         first_tokens=places.first_tokens,
         text_key=text_key,
-        held=attention_held(model, texts, view.options, words),
+        held=held,
     )
 
 

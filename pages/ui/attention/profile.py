@@ -20,7 +20,7 @@ from pages.ui.attention.controls import select_head
 from pages.ui.attention.maps import head_columns, head_map
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
-from pages.ui.export import show_figure
+from pages.ui.export import Columns, download_csv, show_figure
 from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
 from pages.ui.language import current_language, plain, t
@@ -64,8 +64,6 @@ def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
             required=True,
             format_func=lambda name: plain(f"attention.profile_{name}"),
         )
-        with model_at_work():
-            found = profile_heads(model, texts)
         language = language_of(model) or current_language()
         if where == "corpus":
             found = ask_job(
@@ -75,6 +73,9 @@ def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
                 model=model,
                 language=language,
             )
+        else:
+            with model_at_work():
+                found = profile_heads(model, texts)
         if found is None:
             return
         measure = _show_measure(found.profile)
@@ -122,23 +123,21 @@ def _show_names(found: CorpusProfile, where: str) -> None:
     if not named:
         st.info(t(f"attention.no_names_{where}"), icon=":material/label_off:")
         return
-    st.dataframe(
-        {
-            plain("attention.head_column"): [
-                f"{one.layer + 1}·{one.head + 1}" for one in named
-            ],
-            plain("attention.name_column"): [
-                plain(f"attention.name_{_key(one.name)}") for one in named
-            ],
-            plain("attention.score_column"): [o.score for o in named],
-            plain("attention.threshold_column"): [one.threshold for one in named],
-            plain("attention.baseline_column"): [one.baseline for one in named],
-            plain("attention.rows_column"): [o.num_rows for o in named],
-        },
-        hide_index=True,
-        alt=t("attention.names_title"),
-    )
+    table: Columns = {
+        plain("attention.head_column"): [
+            f"{one.layer + 1}·{one.head + 1}" for one in named
+        ],
+        plain("attention.name_column"): [
+            plain(f"attention.name_{_key(one.name)}") for one in named
+        ],
+        plain("attention.score_column"): [o.score for o in named],
+        plain("attention.threshold_column"): [one.threshold for one in named],
+        plain("attention.baseline_column"): [one.baseline for one in named],
+        plain("attention.rows_column"): [o.num_rows for o in named],
+    }
+    st.dataframe(table, hide_index=True, alt=t("attention.names_title"))
     st.caption(t("attention.names_explained"))
+    download_csv(table, "attention_named_heads")
 
 
 def _show_near(found: CorpusProfile, layer: int, head: int) -> None:

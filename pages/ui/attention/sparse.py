@@ -40,7 +40,11 @@ def explore_patterns(
         with model_at_work():
             result = predict_sparsely(model, texts, watched.target, pattern)
         show_before_and_after(
-            result.before, result.after, watched.name, answer_names(model, watched)
+            result.before,
+            result.after,
+            watched.name,
+            answer_names(model, watched),
+            "attention_sparse_answer",
         )
         first, second = st.columns(2)
         with first:

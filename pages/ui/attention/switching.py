@@ -22,6 +22,7 @@ from pages.ui.attention.controls import choose_heads
 from pages.ui.attention.pair import choose_pair
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
+from pages.ui.export import Columns, download_csv
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown, escape
@@ -60,7 +61,11 @@ def explore_switches(
         with model_at_work():
             result = switch_off(model, texts, watched.target, switches)
         show_before_and_after(
-            result.before, result.after, watched.name, answer_names(model, watched)
+            result.before,
+            result.after,
+            watched.name,
+            answer_names(model, watched),
+            "attention_switched_off",
         )
         _say_what_it_means(result, switches)
         _show_code(model, texts, watched, switches)
@@ -82,16 +87,28 @@ def _show_code(model: str, texts: Texts, watched: Watched, switches: Switches) -
 
 
 def show_before_and_after(
-    before: Prediction, after: Prediction, name: str, names: tuple[str, ...]
+    before: Prediction,
+    after: Prediction,
+    name: str,
+    names: tuple[str, ...],
+    file: str,
 ) -> None:
-    """Draws a prediction twice, with the difference.
+    """Draws a prediction twice, with the difference, and offers both as a table.
 
     Args:
         before: of the model as it is.
         after: of the model with something changed.
         name: of the target, plain text.
         names: of all answers, by index.
+        file: name of the table's file; unique on the page.
     """
+    _draw_before_and_after(before, after, name, names)
+    download_csv(_table(before, after, name, names), file)
+
+
+def _draw_before_and_after(
+    before: Prediction, after: Prediction, name: str, names: tuple[str, ...]
+) -> None:
     word = Markdown(escape(name, 40))
     if before.is_number:
         titles = (t(f"attention.{name}", word=word) for name in ("before", "after"))
@@ -123,6 +140,31 @@ def show_before_and_after(
                 min(float(probability), 1.0),
                 t("attention.guess", word=shown, share=share),
             )
+
+
+def _table(
+    before: Prediction, after: Prediction, name: str, names: tuple[str, ...]
+) -> Columns:
+    """The answer that is watched, and the best ones: a row for each, before and after.
+
+    A rank is that among all answers, from 1.
+    """
+    rows: list[tuple[str, str, int | str, float]] = []
+    for when, prediction in (("table_before", before), ("table_after", after)):
+        said = plain(f"attention.{when}")
+        if prediction.is_number:
+            rows.append((said, name, "", prediction.value))
+            continue
+        rows.append((said, name, prediction.rank, prediction.probability))
+        best = zip(prediction.top_ids, prediction.top_probabilities, strict=True)
+        for rank, (index, probability) in enumerate(best, start=1):
+            rows.append((said, names[int(index)], rank, float(probability)))
+    value = "table_number" if before.is_number else "table_probability"
+    titles = ("table_when", "table_answer", "table_rank", value)
+    return {
+        plain(f"attention.{title}"): [row[i] for row in rows]
+        for i, title in enumerate(titles)
+    }
 
 
 def answer_names(model: str, watched: Watched) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ class Question:
     def position(self) -> int:
         """Token index of the mask, or of the first word where there is none."""
         if self.mask is None:
-            return int((~self.tokenized.is_special).argmax())
+            return int((~self.tokenized.is_added).argmax())
         return int(self.tokenized.mask_positions[self.mask.index])
 
 

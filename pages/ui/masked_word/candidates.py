@@ -191,12 +191,12 @@ def compare_with_hidden(model: str, masked: MaskedText, mask: Mask) -> None:
     except TextError:  # nothing is left of it
         st.markdown(t("masked_word.hidden_without_pieces", word=word))
         return
-    ids = tokenized.input_ids[~tokenized.is_special]
+    ids = tokenized.input_ids[~tokenized.is_added]
     if len(ids) != 1 or tokenized.is_unknown.any():
         pieces = " ".join(
             token
             for token, is_added in zip(
-                tokenized.tokens, tokenized.is_special, strict=True
+                tokenized.tokens, tokenized.is_added, strict=True
             )
             if not is_added
         )
