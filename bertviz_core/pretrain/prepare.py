@@ -58,7 +58,7 @@ def prepare_corpus(
             there; no room on the disk.
         TokenizerError: a vocabulary file that is none.
     """
-    if len(paths) == 1 and (paths[0] / INDEX_FILE).is_file():
+    if _is_encoded(paths):
         return paths[0]
     # Before the minutes that encoding takes.
     _require_weighed([path.name for path in paths], settings)
@@ -76,6 +76,23 @@ def prepare_corpus(
             folder,
         )
     return folder
+
+
+def require_encoded(paths: Sequence[Path]) -> None:
+    """Refuses text files, for several machines.
+
+    Each would encode them for itself; and words that are learnt twice may have other
+    ids, see `train_vocabulary`.
+
+    Raises:
+        TrainingError: it is not one folder that `prepare_corpus` returned.
+    """
+    if not _is_encoded(paths):
+        raise TrainingError(
+            "Several machines train on text that was encoded once. Received: text "
+            "files. Encode them with --prepare-only, and give all machines the folder "
+            "that it names as --corpus."
+        )
 
 
 def open_prepared(
@@ -148,6 +165,10 @@ def corpus_key(
                 reason=error.strerror or type(error).__name__,
             ) from error
     return digest.hexdigest()[:32]
+
+
+def _is_encoded(paths: Sequence[Path]) -> bool:
+    return len(paths) == 1 and (paths[0] / INDEX_FILE).is_file()
 
 
 def _tokenizer(
