@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.table import Table
-from benchmarks.trainers import Turns, median_ratio, speeds_in_turns
+from benchmarks.trainers import Turns, in_a_process, median_ratio, speeds_in_turns
 from bertviz_core.pretrain.batches import Batches
 from bertviz_core.pretrain.corpus import encode_documents
 from bertviz_core.pretrain.masking import TokenKinds
@@ -31,6 +31,7 @@ BATCH_TOKENS = 8192
 LENGTHS = (128, 512)  # tokens of a row
 STEPS = 4  # of a turn
 ROUNDS = 3
+WAITING_STEPS = 20
 MANY_STEPS = 1000
 PEER_BATCHES = 4  # that the peer reads in turn
 
@@ -52,14 +53,17 @@ def measure() -> Table:
             "tokens/s",
             "ours (AdamW) / peer",
             "making a batch",
+            "waiting for one",
             "others",
         ),
         [row for length in LENGTHS for row in _compare(length)],
         (
             f"Median of {ROUNDS} turns of {STEPS} steps; the ratio is the median over "
             "rounds. Ours is in bfloat16 where the processor multiplies it.",
-            "'making a batch': the time that it takes, as a share of a step. "
-            "Two threads make batches while steps run: below 100 % nobody waits.",
+            "'making a batch': the time that it takes alone, as a share of a step; in "
+            "training two threads make batches while steps run.",
+            f"'waiting for one': share of the time of {WAITING_STEPS} steps, run as "
+            "`pretrain` runs them, in which the next batch was not ready.",
             "'others': cores busy with other work, most in any round.",
         ),
     )
@@ -69,6 +73,7 @@ def _compare(length: int) -> list[tuple[str, ...]]:
     tasks = {name: (train, name, length) for name in NAMES}
     speeds, most = speeds_in_turns(tasks, BATCH_TOKENS, STEPS, ROUNDS)
     making = _making_rate(length, statistics.median(speeds[OURS]))
+    waiting = f"{in_a_process(waiting_rate, length):.1%}"
     rows = []
     for name in NAMES:
         ratio = median_ratio(speeds[OURS_ADAMW], speeds[name])
@@ -80,6 +85,7 @@ def _compare(length: int) -> list[tuple[str, ...]]:
                 f"{statistics.median(speeds[name]):.0f}",
                 f"{ratio:.2f}" if is_peer else "",
                 "" if is_peer else making,
+                waiting if name == OURS else "",
                 f"{most:.1f}",
             )
         )
@@ -138,6 +144,18 @@ def _making_rate(length: int, tokens_per_second: float) -> str:
         batches.batch(0, step)
     seconds = (time.perf_counter() - began) / STEPS
     return f"{seconds / (BATCH_TOKENS / tokens_per_second):.1%}"
+
+
+def waiting_rate(length: int) -> float:
+    """Share of the time of a stretch of training that it waits for batches."""
+    from bertviz_core.pretrain.trainer import Trainer
+
+    settings = settings_of(length)
+    trainer = Trainer(settings, settings.model.vocab_size)
+    batches = batches_of(settings)
+    trainer.run(batches, 0, 0, 1)  # compiles
+    report = trainer.run(batches, 0, 1, WAITING_STEPS)
+    return report.waiting_seconds / report.seconds
 
 
 def _ours(turns: Turns, settings: PretrainSettings) -> None:

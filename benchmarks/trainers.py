@@ -13,6 +13,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -93,6 +94,13 @@ def speeds_in_turns(
                 speeds[name].append(tokens * steps / peer.seconds(steps))
             most = max(most, work.cores())
     return speeds, most
+
+
+def in_a_process(task: Callable[..., Any], *args: Any) -> Any:
+    """Runs a function of a module in a process of its own; returns what it returns."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(task, *args).result()
 
 
 def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:

@@ -1,10 +1,23 @@
 """Both READMEs: the same commands, and the pages by their names in the app."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
 
 import pytest
+
+from bertviz_core.pretrain.data_settings import (
+    CorpusSettings,
+    MaskingSettings,
+    SequenceSettings,
+)
+from bertviz_core.pretrain.settings import (
+    MAY_CHANGE,
+    OptimizerSettings,
+    Phase,
+    PretrainSettings,
+)
 
 ROOT = Path(__file__).parents[1]
 ENGLISH = (ROOT / "README.md").read_text("utf-8")
@@ -47,3 +60,41 @@ def test_what_it_links_to_exists(text):
     links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
     assert len(links) >= 4
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def settings_rows():
+    """The table of what can be set: the names of each row, by what stands first."""
+    table = ENGLISH[ENGLISH.index("| setting |") :].split("\n\n")[0]
+    cells = [line.split("|")[1:3] for line in table.splitlines()[2:]]
+    return {
+        name: re.findall(r"`(\w+)`", meaning)
+        for names, meaning in cells
+        for name in re.findall(r"`(\w+)`", names)
+    }
+
+
+def test_every_setting_of_pre_training_is_named_and_no_other():
+    fields = [field.name for field in dataclasses.fields(PretrainSettings)]
+    assert sorted(settings_rows()) == sorted(fields)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("phases", Phase),
+        ("corpus", CorpusSettings),
+        ("masking", MaskingSettings),
+        ("sequences", SequenceSettings),
+        ("optimizer", OptimizerSettings),
+    ],
+)
+def test_every_setting_inside_another_is_named_beside_it(name, kind):
+    fields = {field.name for field in dataclasses.fields(kind)}
+    assert fields - set(settings_rows()[name]) == set()
+
+
+def test_what_may_change_when_a_run_goes_on_is_told():
+    steps = [name for name in MAY_CHANGE if name.endswith("_steps")]
+    assert [n for n in MAY_CHANGE if n not in steps] == ["model_name"]
+    told = settings_rows()
+    assert {name for name in told if "model_name" in told[name]} == set(steps)

@@ -28,7 +28,7 @@ def chosen_precision(asked: str) -> str:
     """
     if asked != "auto":
         return asked
-    if _has_gpu():
+    if _has_accelerator():
         return "bfloat16"
     wins = _processor_multiplies_it() and _product_is_faster()
     return "bfloat16" if wins else "float32"
@@ -75,9 +75,12 @@ def _processor_multiplies_it() -> bool:
     return not set(_FLAGS).isdisjoint(flags.split())
 
 
-def _has_gpu() -> bool:
+def _has_accelerator() -> bool:
+    """A GPU or TPU, all of which multiply bfloat16 in hardware."""
     if keras.backend.backend() == "torch":
         import torch
 
         return bool(torch.cuda.is_available())
-    return bool(keras.distribution.list_devices("gpu"))
+    # Not `list_devices("gpu")`: JAX raises where it has no such kind of device.
+    names = keras.distribution.list_devices()
+    return any(not name.lower().startswith("cpu") for name in names)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.pretrain.chunks import Sequences, draw_sequences
+from bertviz_core.pretrain.chunks import SHORTEST_SEQUENCE, Sequences, draw_sequences
 from bertviz_core.pretrain.corpus import EncodedCorpus
 from bertviz_core.pretrain.masking import TokenKinds, choose_positions, hide
 from bertviz_core.pretrain.packing import pack_rows
@@ -47,6 +47,9 @@ class Batches:
         corpus: encoded text; held-out documents are left out.
         kinds: of its vocabulary.
         settings: phases, masking, sequences, weights, seed.
+
+    Raises:
+        TrainingError: a phase, be it the last, finds no text of two tokens to read.
     """
 
     def __init__(
@@ -62,6 +65,11 @@ class Batches:
             )
             for phase in settings.phases
         ]
+        # Of a document that is one token long there is nothing to learn.
+        self._is_readable = corpus.document_tokens >= SHORTEST_SEQUENCE
+        for index, weights in enumerate(self.weights):
+            if not (weights * self._is_readable).any():
+                raise _nothing_to_read(index)
         self._plans: dict[tuple[int, int], EpochPlan] = {}
         self._lock = threading.Lock()
 
@@ -135,9 +143,12 @@ class Batches:
         rng = self._rng(_PLANNING, phase_index, epoch)
         weights = self.weights[phase_index]
         times = np.floor(weights + rng.random(len(weights))).astype("int64")
-        if not times.any():  # a handful of documents of little weight
+        if not (times * self._is_readable).any():  # a handful of little weight
             times = (weights > 0).astype("int64")
-        return plan_epoch(self.corpus, times, phase, self.settings, rng)
+        plan = plan_epoch(self.corpus, times, phase, self.settings, rng)
+        if not len(plan.rows):
+            raise _nothing_to_read(phase_index)
+        return plan
 
     def _rng(self, purpose: int, *numbers: int) -> np.random.Generator:
         return np.random.default_rng([self.settings.seed, purpose, *numbers])
@@ -159,17 +170,12 @@ def plan_epoch(
         settings: reads `sequences`.
         rng: decides all that is random.
 
-    Raises:
-        TrainingError: there is no sequence.
+    Returns:
+        The plan, without rows where there is no sequence.
     """
     asked = dataclasses.replace(settings.sequences, **phase.rates)
     sequences = draw_sequences(corpus, times, phase.max_tokens, asked, rng)
     most = max(phase.max_tokens // _TOKENS_PER_SEQUENCE, 1)
-    if not len(sequences.lengths):
-        raise TrainingError(
-            "The text gives no sequence of two tokens. Give more text, or another "
-            "weight to its files."
-        )
     rows = pack_rows(sequences.lengths, phase.max_tokens, most, rng)
     return EpochPlan(sequences, rows)
 
@@ -252,3 +258,11 @@ def _document_weights(corpus: EncodedCorpus, by_file: dict[str, float]) -> np.nd
     """How often an epoch reads each document; held-out ones never."""
     of_files = np.array([by_file.get(name, 1.0) for name in corpus.file_names] or [1.0])
     return np.where(corpus.is_held_out, 0.0, of_files[corpus.document_files])
+
+
+def _nothing_to_read(phase_index: int) -> TrainingError:
+    return TrainingError(
+        "The text gives no sequence of two tokens in phase {phase}. Give more text, or "
+        "another weight to its files.",
+        phase=phase_index + 1,
+    )

@@ -76,6 +76,11 @@ def save_checkpoint(checkpoint: Checkpoint, root: Path) -> Path:
     return folder
 
 
+def has_checkpoint(root: Path) -> bool:
+    """Whether a run has begun, so that there is something to go on with."""
+    return bool(_folders(root))
+
+
 def read_latest(root: Path) -> Checkpoint | None:
     """Reads the newest checkpoint of a run; `None` where there is none.
 

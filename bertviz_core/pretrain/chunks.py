@@ -14,7 +14,7 @@ from bertviz_core.pretrain.corpus import EncodedCorpus
 from bertviz_core.pretrain.data_settings import SequenceSettings
 
 IS_NEXT, IS_RANDOM = 0, 1  # google-research/bert, `create_pretraining_data.py`
-_SHORTEST = 2  # tokens; of less there is nothing to learn
+SHORTEST_SEQUENCE = 2  # tokens; of less there is nothing to learn
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _cut(
         places, ends, order = places[going_on], ends[going_on], order[going_on]
     nothing = [np.zeros(0, "int64")]
     all_lengths = np.concatenate(lengths or nothing)
-    kept = np.flatnonzero(all_lengths >= _SHORTEST)
+    kept = np.flatnonzero(all_lengths >= SHORTEST_SEQUENCE)
     kept = kept[np.argsort(np.concatenate(owners or nothing)[kept], kind="stable")]
     is_pair = np.concatenate(wishes or nothing).astype(bool)
     return np.concatenate(starts or nothing)[kept], all_lengths[kept], is_pair[kept]

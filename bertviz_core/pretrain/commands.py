@@ -70,7 +70,8 @@ def pretrain(
 ) -> None:
     """Pre-train a BERT on text files, or go on with it.
 
-    Ctrl-C and SIGTERM save a checkpoint and stop after the step that is running.
+    Ctrl-C and SIGTERM save a checkpoint and stop after the step that is running; while
+    text is encoded they stop and leave nothing behind.
     """
     from bertviz_core.pretrain.initial import (
         open_initial_model,
@@ -81,11 +82,19 @@ def pretrain(
     settings = settings_from_file(config_path, initial_model)
     paths = (*corpus, *more_text)  # as a shell writes out `--corpus texts/*.txt`
     if prepare_only:
-        from bertviz_core.pretrain.prepare import prepare_corpus
+        from bertviz_core.pretrain.prepare import Stopped, prepare_corpus
 
         words = words_of(open_initial_model(settings))
         where = cache or out / "corpus"
-        click.echo(prepare_corpus(paths, settings, where, click.echo, words=words))
+        with stop_on_signal() as should_stop:
+            try:
+                folder = prepare_corpus(
+                    paths, settings, where, click.echo, should_stop, words
+                )
+            except Stopped:
+                click.echo("Stopped while the text was being encoded; nothing is left")
+            else:
+                click.echo(folder)
         return
     _import_keras()
     from bertviz_core.pretrain import run

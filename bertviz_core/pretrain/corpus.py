@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import filelock
 import numpy as np
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain.data_settings import CorpusSettings
+from bertviz_core.pretrain.parts import Documents, encoded_parts, joined
 from bertviz_core.tokenizer import BertTokenizer
 
 INDEX_FILE = "corpus.json"
@@ -61,7 +64,7 @@ class EncodedCorpus:
 
 
 def write_corpus(
-    documents: Iterator[tuple[int, list[str]]],
+    documents: Documents,
     file_names: Sequence[str],
     tokenizer: BertTokenizer,
     settings: CorpusSettings,
@@ -80,20 +83,16 @@ def write_corpus(
         TrainingError: fewer than two documents, or no room on the disk.
     """
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=".corpus-", dir=folder.parent))
-        try:
+        with _scratch_folder(folder.parent) as scratch:
             arrays = _write_tokens(documents, tokenizer, scratch / "tokens.bin")
-            num_documents = len(arrays["document_files"])
-            arrays["is_held_out"] = _held_out(num_documents, settings.held_out_rate)
+            lengths = np.diff(arrays["sentence_starts"][arrays["document_starts"]])
+            arrays["is_held_out"] = held_out_documents(lengths, settings.held_out_rate)
             for name, dtype in _ARRAYS.items():
                 np.save(scratch / f"{name}.npy", arrays[name].astype(dtype))
             tokenizer.save(scratch)
             _write_index(scratch, file_names, tokenizer, settings)
             shutil.rmtree(folder, ignore_errors=True)
             scratch.rename(folder)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
     except OSError as error:
         raise TrainingError(
             "The encoded corpus cannot be written to {folder}. Received: {reason}. "
@@ -123,16 +122,14 @@ def open_corpus(folder: Path) -> EncodedCorpus:
     return EncodedCorpus(tokens, file_names=names, settings=settings, **arrays)
 
 
-def encode_documents(
-    documents: Iterator[tuple[int, list[str]]], tokenizer: BertTokenizer
-) -> EncodedCorpus:
+def encode_documents(documents: Documents, tokenizer: BertTokenizer) -> EncodedCorpus:
     """Encodes documents in memory: for evaluation and small texts.
 
     Raises:
         TrainingError: no text in them.
     """
-    parts = list(_encoded_parts(documents, tokenizer))
-    arrays = _joined(parts)
+    parts = list(encoded_parts(documents, tokenizer))
+    arrays = joined(parts)
     tokens = np.concatenate([part.tokens for part in parts] or [np.zeros(0, "int32")])
     if not len(tokens):
         raise _empty()
@@ -142,92 +139,95 @@ def encode_documents(
     )
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Some documents in a row, encoded."""
+@contextmanager
+def _scratch_folder(parent: Path) -> Iterator[Path]:
+    """A folder to write in, which is gone in the end.
 
-    tokens: np.ndarray
-    sentence_lengths: np.ndarray
-    document_lengths: np.ndarray  # in sentences
-    document_files: np.ndarray
-
-
-def _encoded_parts(
-    documents: Iterator[tuple[int, list[str]]],
-    tokenizer: BertTokenizer,
-    num_sentences: int = 20_000,
-) -> Iterator[_Part]:
-    waiting: list[tuple[int, list[str]]] = []
-    count = 0
-    for document in documents:
-        waiting.append(document)
-        count += len(document[1])
-        if count >= num_sentences:
-            yield _encode(waiting, tokenizer)
-            waiting, count = [], 0
-    if waiting:
-        yield _encode(waiting, tokenizer)
+    It is locked, so that what another process is writing is told from what one left
+    that was killed; the latter is cleared away.
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    for left in {path.with_suffix("") for path in parent.glob(".corpus-*")}:
+        _clear_away(left, _lock_of(left))
+    scratch = parent / f".corpus-{uuid.uuid4().hex}"
+    lock = _lock_of(scratch)
+    lock.acquire()
+    try:
+        scratch.mkdir()
+        yield scratch
+    finally:
+        _clear_away(scratch, lock)
 
 
-def _encode(documents: list[tuple[int, list[str]]], tokenizer: BertTokenizer) -> _Part:
-    ids = tokenizer.encode_many([s for _, sentences in documents for s in sentences])
-    lengths = np.array([len(sentence) for sentence in ids], "int64")
-    owner = np.repeat(
-        np.arange(len(documents)), [len(sentences) for _, sentences in documents]
-    )
-    full = lengths > 0  # a sentence of control characters has no pieces
-    counts = np.bincount(owner[full], minlength=len(documents))
-    files = np.array([file_index for file_index, _ in documents])
-    return _Part(
-        tokens=np.array([i for sentence in ids for i in sentence], "int32"),
-        sentence_lengths=lengths[full],
-        document_lengths=counts[counts > 0],
-        document_files=files[counts > 0],
-    )
+def _lock_of(scratch: Path) -> filelock.FileLock:
+    return filelock.FileLock(scratch.with_suffix(".lock"))
 
 
-def _joined(parts: Sequence[_Part]) -> dict[str, np.ndarray]:
-    """Lengths of all parts to starts, the end of the last one included."""
-
-    def gathered(name: str) -> np.ndarray:
-        arrays = [getattr(part, name) for part in parts]
-        return np.concatenate(arrays) if arrays else np.zeros(0, "int64")
-
-    return {
-        "sentence_starts": np.append(0, np.cumsum(gathered("sentence_lengths"))),
-        "document_starts": np.append(0, np.cumsum(gathered("document_lengths"))),
-        "document_files": gathered("document_files"),
-    }
+def _clear_away(scratch: Path, lock: filelock.FileLock) -> None:
+    """Removes a folder and its lock, unless another process holds it."""
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        return
+    shutil.rmtree(scratch, ignore_errors=True)
+    lock.release(force=True)
+    Path(lock.lock_file).unlink(missing_ok=True)
 
 
 def _write_tokens(
-    documents: Iterator[tuple[int, list[str]]], tokenizer: BertTokenizer, path: Path
+    documents: Documents, tokenizer: BertTokenizer, path: Path
 ) -> dict[str, np.ndarray]:
     dtype, parts = _dtype(tokenizer), []
     with path.open("wb") as file:
-        for part in _encoded_parts(documents, tokenizer):
+        for part in encoded_parts(documents, tokenizer):
             part.tokens.astype(dtype).tofile(file)
-            nothing = np.zeros(0, dtype)
-            lengths = (part.sentence_lengths, part.document_lengths)
-            parts.append(_Part(nothing, *lengths, part.document_files))
-    arrays = _joined(parts)
-    num_documents = len(arrays["document_files"])
-    if not num_documents:
+            parts.append(replace(part, tokens=np.zeros(0, dtype)))
+    arrays = joined(parts)
+    require_documents(len(arrays["document_files"]))
+    return arrays
+
+
+def require_documents(count: int) -> None:
+    """Refuses a corpus of fewer than two documents.
+
+    Raises:
+        TrainingError: there is none, or only one.
+    """
+    if not count:
         raise _empty()
-    if num_documents < 2:
+    if count < 2:
         raise TrainingError(
             "The corpus is a single document; next-sentence prediction needs sentences "
             "from others, and some text is kept for evaluation. Put a blank line "
             "between documents, or give more text."
         )
-    return arrays
 
 
-def _held_out(num_documents: int, rate: float) -> np.ndarray:
-    """At least one document for evaluation, and at least one to train on."""
+def held_out_documents(document_tokens: np.ndarray, rate: float) -> np.ndarray:
+    """Chooses the documents that are kept for evaluation.
+
+    Drawn without a look at their lengths, which is fair where there are many. One
+    with which hardly anything would be left to train on is passed over: of two
+    documents one may be nearly all of the text.
+
+    Args:
+        document_tokens: int `[num_documents]`, two or more.
+        rate: share of the documents; at least one is kept, and one trained on.
+
+    Returns:
+        bool `[num_documents]`. The others hold half of `1 - rate` of all tokens, or
+        more.
+    """
+    num_documents = len(document_tokens)
     count = min(max(round(num_documents * rate), 1), num_documents - 1)
-    chosen = np.random.default_rng(0).permutation(num_documents)[:count]
-    return np.isin(np.arange(num_documents), chosen)
+    room = document_tokens.sum() * (1 + rate) / 2
+    is_held_out = np.zeros(num_documents, bool)
+    for index in np.random.default_rng(0).permutation(num_documents):
+        if count and document_tokens[index] <= room:
+            is_held_out[index] = True
+            room -= document_tokens[index]
+            count -= 1
+    return is_held_out
 
 
 def _write_index(

@@ -15,8 +15,7 @@ from bertviz_core.pretrain.chunks import draw_sequences
 from bertviz_core.pretrain.corpus import EncodedCorpus, encode_documents
 from bertviz_core.pretrain.data_settings import SequenceSettings
 from bertviz_core.pretrain.masking import TokenKinds
-from bertviz_core.pretrain.text_files import read_documents
-from bertviz_core.sentence_splitting import sentences_of
+from bertviz_core.pretrain.text_files import read_paragraphs, sentences_by_document
 from bertviz_core.tokenizer import BertTokenizer
 
 MASKED_RATE = 0.15  # Devlin et al. 2019, section 3.1
@@ -81,11 +80,8 @@ def read_text(path: Path, tokenizer: BertTokenizer) -> EncodedCorpus:
     Raises:
         TrainingError: absent, empty or not text.
     """
-    documents = (
-        (0, [s for paragraph in paragraphs for s in sentences_of(paragraph)])
-        for paragraphs in read_documents(path)
-    )
-    return encode_documents(documents, tokenizer)
+    documents = sentences_by_document(read_paragraphs(path))
+    return encode_documents(((0, sentences) for sentences in documents), tokenizer)
 
 
 def make_windows(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bertviz_core.errors import TrainingError
@@ -12,13 +14,14 @@ from bertviz_core.pretrain.corpus import (
     LAYOUT,
     EncodedCorpus,
     open_corpus,
+    require_documents,
     write_corpus,
 )
 from bertviz_core.pretrain.data_settings import CorpusSettings
+from bertviz_core.pretrain.parts import Documents
 from bertviz_core.pretrain.settings import PretrainSettings
-from bertviz_core.pretrain.text_files import read_documents
+from bertviz_core.pretrain.text_files import read_paragraphs, sentences_by_document
 from bertviz_core.pretrain.vocabulary import train_vocabulary
-from bertviz_core.sentence_splitting import sentences_of
 from bertviz_core.tokenizer import BertTokenizer
 
 Say = Callable[[str], None]  # told in a line what is being done
@@ -44,7 +47,7 @@ def prepare_corpus(
         settings: reads `corpus` and `model.vocab_size`.
         cache: folder for encoded corpora, each under a name made of its content.
         say: told what is being done.
-        should_stop: asked before each document.
+        should_stop: asked before each paragraph.
         words: those of the model to begin with; `None` learns some, or reads the
             vocabulary file.
 
@@ -53,12 +56,12 @@ def prepare_corpus(
 
     Raises:
         Stopped: `should_stop` said so; nothing is left behind.
-        TrainingError: a file is absent, no text, empty; a single document; the
-            vocabulary does not fit the config; a file has a weight but is not
-            there; no room on the disk.
+        TrainingError: a file is absent, no text, empty, or the same as another; two
+            have one name; a single document; the vocabulary does not fit the config;
+            a file has a weight but is not there; no room on the disk.
         TokenizerError: a vocabulary file that is none.
     """
-    if len(paths) == 1 and (paths[0] / INDEX_FILE).is_file():
+    if _is_encoded(paths):
         return paths[0]
     # Before the minutes that encoding takes.
     _require_weighed([path.name for path in paths], settings)
@@ -66,16 +69,35 @@ def prepare_corpus(
     key = corpus_key(paths, settings.corpus, settings.model.vocab_size, known)
     folder = cache / key
     if not (folder / INDEX_FILE).is_file():
+        _require_two_documents(paths, should_stop)
         tokenizer = words or _tokenizer(paths, settings, say, should_stop)
         say(f"Encoding with {tokenizer.vocab_size} word pieces")
-        write_corpus(
+        corpus = write_corpus(
             _documents(paths, say, should_stop),
             [path.name for path in paths],
             tokenizer,
             settings.corpus,
             folder,
         )
+        say(_amounts(corpus))
     return folder
+
+
+def require_encoded(paths: Sequence[Path]) -> None:
+    """Refuses text files, for several machines.
+
+    Each would encode them for itself; and words that are learnt twice may have other
+    ids, see `train_vocabulary`.
+
+    Raises:
+        TrainingError: it is not one folder that `prepare_corpus` returned.
+    """
+    if not _is_encoded(paths):
+        raise TrainingError(
+            "Several machines train on text that was encoded once. Received: text "
+            "files. Encode them with --prepare-only, and give all machines the folder "
+            "that it names as --corpus."
+        )
 
 
 def open_prepared(
@@ -129,25 +151,68 @@ def corpus_key(
         32 hexadecimal digits.
 
     Raises:
-        TrainingError: a file cannot be read.
+        TrainingError: a file cannot be read, or is the same as another in text or name.
     """
     digest = hashlib.sha256(f"{LAYOUT} {vocab_size} {settings.identity()}".encode())
     if words:
         digest.update("\n".join(words).encode())
+    texts = {path: _content_of(path) for path in paths}
+    _require_different(paths, texts)
     named = [Path(settings.vocabulary_file)] if settings.vocabulary_file else []
     for path in [*paths, *named]:
         digest.update(path.name.encode())
-        try:
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        except OSError as error:
-            raise TrainingError(
-                "The text file {name} cannot be read. Received: {reason}. Check the "
-                "path and the rights.",
-                name=path.name,
-                reason=error.strerror or type(error).__name__,
-            ) from error
+        digest.update(texts[path] if path in texts else _content_of(path))
     return digest.hexdigest()[:32]
+
+
+def _content_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError as error:
+        raise TrainingError(
+            "The text file {name} cannot be read. Received: {reason}. Check the "
+            "path and the rights.",
+            name=path.name,
+            reason=error.strerror or type(error).__name__,
+        ) from error
+
+
+def _require_different(paths: Sequence[Path], texts: Mapping[Path, bytes]) -> None:
+    """What is kept apart of a text must not be trained on in its double."""
+    by_text: dict[bytes, Path] = {}
+    names: set[str] = set()
+    for path in paths:
+        if (first := by_text.get(texts[path])) is not None:
+            raise TrainingError(
+                "The same text was given twice. Received: {first} and {second}. Leave "
+                "one of them out; a weight has a file read more often.",
+                first=first.name,
+                second=path.name,
+            )
+        if path.name in names:
+            raise TrainingError(
+                "Two text files have the same name. Received: {name}. Rename one of "
+                "them: weights and --file find a file by its name.",
+                name=path.name,
+            )
+        by_text[texts[path]] = path
+        names.add(path.name)
+
+
+def _require_two_documents(paths: Sequence[Path], should_stop: ShouldStop) -> None:
+    """Reads up to the second one; of a single one, all, but before words are learnt."""
+    count = 0
+    for path in paths:
+        for _ in itertools.groupby(_read(path, should_stop), operator.itemgetter(0)):
+            count += 1
+            if count == 2:
+                return
+    require_documents(count)
+
+
+def _is_encoded(paths: Sequence[Path]) -> bool:
+    return len(paths) == 1 and (paths[0] / INDEX_FILE).is_file()
 
 
 def _tokenizer(
@@ -166,7 +231,7 @@ def _tokenizer(
         return tokenizer
     say("Learning word pieces")
     paragraphs = (
-        p for path in paths for document in _read(path, should_stop) for p in document
+        paragraph for path in paths for _, paragraph in _read(path, should_stop)
     )
     vocabulary = train_vocabulary(
         paragraphs, settings.model.vocab_size, asked.lower_case, asked.max_characters
@@ -174,21 +239,27 @@ def _tokenizer(
     return BertTokenizer(vocabulary, lower_case=asked.lower_case)
 
 
-def _read(path: Path, should_stop: ShouldStop) -> Iterator[list[str]]:
-    for document in read_documents(path):
+def _read(path: Path, should_stop: ShouldStop) -> Iterator[tuple[int, str]]:
+    for numbered in read_paragraphs(path):
         if should_stop():
             raise Stopped
-        yield document
+        yield numbered
 
 
-def _documents(
-    paths: Sequence[Path], say: Say, should_stop: ShouldStop
-) -> Iterator[tuple[int, list[str]]]:
+def _documents(paths: Sequence[Path], say: Say, should_stop: ShouldStop) -> Documents:
     for index, path in enumerate(paths):
         say(f"Reading {path.name}")
-        for paragraphs in _read(path, should_stop):
-            sentences = [s for p in paragraphs for s in sentences_of(p)]
+        for sentences in sentences_by_document(_read(path, should_stop)):
             yield index, sentences
+
+
+def _amounts(corpus: EncodedCorpus) -> str:
+    lengths, held_out = corpus.document_tokens, corpus.is_held_out
+    return (
+        f"To train on: {lengths[~held_out].sum():,} tokens "
+        f"(documents: {(~held_out).sum():,}); kept apart: "
+        f"{lengths[held_out].sum():,} (documents: {held_out.sum():,})"
+    )
 
 
 def _require_same_encoding(corpus: EncodedCorpus, asked: CorpusSettings) -> None:

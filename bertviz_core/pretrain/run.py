@@ -27,12 +27,22 @@ from bertviz_core.pretrain.curve import (
     with_held_out,
     write_curve,
 )
-from bertviz_core.pretrain.distribution import any_host, join_hosts, writes_files
+from bertviz_core.pretrain.distribution import (
+    any_host,
+    has_hosts,
+    join_hosts,
+    writes_files,
+)
 from bertviz_core.pretrain.finish import save_model_of
 from bertviz_core.pretrain.held_out import HeldOut
 from bertviz_core.pretrain.initial import open_initial_model, take_weights, words_of
 from bertviz_core.pretrain.masking import TokenKinds
-from bertviz_core.pretrain.prepare import Stopped, open_prepared, prepare_corpus
+from bertviz_core.pretrain.prepare import (
+    Stopped,
+    open_prepared,
+    prepare_corpus,
+    require_encoded,
+)
 from bertviz_core.pretrain.run_folder import (
     claim_folder,
     fingerprint_of,
@@ -84,7 +94,8 @@ def pretrain(
     Raises:
         TrainingError: text, vocabulary and settings do not fit each other or the
             run in `out`; another process trains there; a loss is not a number; no
-            room on the disk.
+            room on the disk; several machines without an encoded text or without a
+            precision.
         CheckpointError, ConfigError, TokenizerError: see `prepare_corpus` and
             `open_initial_model`.
     """
@@ -97,15 +108,17 @@ def pretrain(
         def is_over() -> bool:
             return should_stop() or time.monotonic() > deadline
 
-    settings = with_precision(plan.settings, plan.out)
-    plan = dataclasses.replace(plan, settings=settings)
-    claim_folder(plan.out, settings)
-    cache = plan.cache or plan.out / "corpus"
+    if has_hosts():
+        require_encoded(plan.corpus)
     # On several machines all read the folder, and one writes.
     with held(plan.out) if writes_files() else nullcontext():
+        settings = with_precision(plan.settings, plan.out)
+        plan = dataclasses.replace(plan, settings=settings)
+        claim_folder(plan.out, settings)
         try:
             initial = open_initial_model(settings)
             # Not at the deadline: text that takes longer would be encoded for ever.
+            cache = plan.cache or plan.out / "corpus"
             folder = prepare_corpus(
                 plan.corpus, settings, cache, say, should_stop, words_of(initial)
             )
@@ -163,7 +176,9 @@ class _Run:
         while self.step < settings.num_steps and not self.is_over():
             point = self._stretch()
             at_end = self.step == settings.num_steps
-            if at_end or self.step % settings.checkpoint_steps == 0:
+            # At the end of a phase, too: the next one begins with what may fail.
+            at_border = self.step in settings.phase_ends
+            if at_border or self.step % settings.checkpoint_steps == 0:
                 self._save()
             if at_end or self.step % settings.evaluation_steps == 0:
                 point = self._evaluated(point)

@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,44 +14,69 @@ import filelock
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.model.precision import chosen_precision
-from bertviz_core.pretrain.checkpoint import Checkpoint
+from bertviz_core.pretrain.checkpoint import Checkpoint, has_checkpoint
 from bertviz_core.pretrain.corpus import EncodedCorpus
+from bertviz_core.pretrain.distribution import has_hosts, writes_files
 from bertviz_core.pretrain.settings import MAY_CHANGE, PretrainSettings
 from bertviz_core.tokenizer import BertTokenizer
 
 
 def with_precision(settings: PretrainSettings, out: Path) -> PretrainSettings:
-    """Settles the precision "auto": that of the run in a folder, or this machine's."""
+    """Settles the precision "auto": that of the run in a folder, or this machine's.
+
+    Raises:
+        TrainingError: several machines are to begin, which might settle it unlike.
+    """
     if settings.precision != "auto":
         return settings
-    path = out / "settings.json"
-    precision = (
-        PretrainSettings.from_json_file(path).precision
-        if path.is_file()
-        else chosen_precision("auto")
-    )
+    if _is_begun(out):
+        precision = PretrainSettings.from_json_file(_settings_file(out)).precision
+    elif has_hosts():
+        raise TrainingError(
+            "Several machines need one precision. Received: precision=auto, which each "
+            "of them would settle for itself. Set it to float32 or bfloat16 in the "
+            "settings file."
+        )
+    else:
+        precision = chosen_precision("auto")
     return dataclasses.replace(settings, precision=precision)
 
 
 def claim_folder(out: Path, settings: PretrainSettings) -> None:
-    """Writes the settings into a new folder, or compares them with those there.
+    """Writes the settings into a folder, or compares them with those of its run.
+
+    Settings that never led to a checkpoint are replaced: they were refused, or text
+    was being encoded when the run was ended.
+
+    Args:
+        out: an existing folder, which this process holds where it is to write.
+        settings: of the run.
 
     Raises:
         TrainingError: another run lies there, or the folder cannot be written.
     """
-    path = out / "settings.json"
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            text = json.dumps(settings.to_dict(), indent=2, ensure_ascii=False)
-            # Of its own: several machines may begin at once.
-            scratch = out / f".settings-{uuid.uuid4().hex}.json"
+    if _is_begun(out):
+        _require_same_settings(out, settings)
+    elif writes_files():
+        text = json.dumps(settings.to_dict(), indent=2, ensure_ascii=False)
+        scratch = out / ".settings.json"
+        try:
             scratch.write_text(text + "\n", encoding="utf-8")
-            os.replace(scratch, path)
-            return
-    except OSError as error:
-        raise _not_written(out, error) from error
-    there = PretrainSettings.from_json_file(path).to_dict()
+            os.replace(scratch, _settings_file(out))
+        except OSError as error:
+            raise _not_written(out, error) from error
+
+
+def _is_begun(out: Path) -> bool:
+    return has_checkpoint(out / "checkpoints") and _settings_file(out).is_file()
+
+
+def _settings_file(out: Path) -> Path:
+    return out / "settings.json"
+
+
+def _require_same_settings(out: Path, settings: PretrainSettings) -> None:
+    there = PretrainSettings.from_json_file(_settings_file(out)).to_dict()
     asked = settings.to_dict()
     changed = [k for k in asked if asked[k] != there[k] and k not in MAY_CHANGE]
     if changed:
@@ -70,13 +94,14 @@ def held(out: Path) -> Iterator[None]:
     """Keeps a second process from training in a folder; a dead one lets go of it.
 
     Args:
-        out: an existing folder.
+        out: the folder, made if there is none.
 
     Raises:
         TrainingError: another process trains there, or it cannot be written.
     """
     lock = filelock.FileLock(out / ".lock")
     try:
+        out.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except filelock.Timeout as error:
         raise TrainingError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import math
 from dataclasses import dataclass, field
@@ -205,6 +206,11 @@ class PretrainSettings(Checked):
     def num_steps(self) -> int:
         """Optimiser steps of all phases."""
         return sum(phase.num_steps for phase in self.phases)
+
+    @property
+    def phase_ends(self) -> tuple[int, ...]:
+        """Optimiser steps that are done when each phase ends."""
+        return tuple(itertools.accumulate(phase.num_steps for phase in self.phases))
 
     @property
     def num_tokens(self) -> int:

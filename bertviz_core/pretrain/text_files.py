@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
+import itertools
 import lzma
-from collections.abc import Iterator
+import operator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
 from bertviz_core.errors import TrainingError
+from bertviz_core.sentence_splitting import sentences_of
 
 
-def read_documents(path: Path) -> Iterator[list[str]]:
-    """Reads a text file, plain or `.xz`, document by document.
+def read_paragraphs(path: Path) -> Iterator[tuple[int, str]]:
+    """Reads a text file, plain or `.xz`, a paragraph at a time.
 
     Args:
         path: UTF-8; a blank line between documents, one paragraph a line.
 
     Yields:
-        The paragraphs of a document, without white space around them.
+        The number of the document, from 0, and a paragraph of it, without white space
+        around.
 
     Raises:
         TrainingError: the file is absent, damaged, or not text.
     """
-    paragraphs: list[str] = []
+    number, is_begun = 0, False
     for line in _lines(path):
         if paragraph := line.strip():
-            paragraphs.append(paragraph)
-        elif paragraphs:
-            yield paragraphs
-            paragraphs = []
-    if paragraphs:
-        yield paragraphs
+            yield number, paragraph
+            is_begun = True
+        elif is_begun:
+            number, is_begun = number + 1, False
+
+
+def sentences_by_document(
+    paragraphs: Iterable[tuple[int, str]],
+) -> Iterator[Iterator[str]]:
+    """The sentences of each document; to be read before the next one is asked for.
+
+    Args:
+        paragraphs: as `read_paragraphs` gives them.
+    """
+    for _, group in itertools.groupby(paragraphs, key=operator.itemgetter(0)):
+        yield (sentence for _, p in group for sentence in sentences_of(p))
 
 
 def _lines(path: Path) -> Iterator[str]:

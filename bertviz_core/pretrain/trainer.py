@@ -43,7 +43,7 @@ class StretchReport:
     Args:
         num_steps: optimiser steps that were run; fewer than asked after a stop.
         means: "loss", "mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy".
-        seconds: from the first step to the last, and what planning an epoch took.
+        seconds: from the call to the end of the last step.
         waiting_seconds: of these, how long a batch was not ready in time.
     """
 
@@ -115,10 +115,9 @@ class Trainer:
             # Another length: compile for it, rather than for any length.
             self.model.make_train_function(force=True)
             self._phase_index = phase_index
-        asked_at = time.perf_counter()
-        batches.prepare(phase_index, first_step)
         data = StepBatches(batches, phase_index, first_step, num_steps)
-        watch = _Watch(data, should_stop, time.perf_counter() - asked_at)
+        watch = _Watch(data, should_stop)
+        batches.prepare(phase_index, first_step)
         with running_on(self.num_devices):
             history = self.model.fit(
                 data, epochs=1, shuffle=False, verbose=0, callbacks=[watch]
@@ -186,32 +185,28 @@ class StepBatches(keras.utils.PyDataset):
 
 
 class _Watch(keras.callbacks.Callback):
-    """Times steps, and ends the stretch when asked to; planning was waiting too."""
+    """Times steps from its making on, and ends the stretch when asked to.
 
-    def __init__(
-        self, data: StepBatches, should_stop: Callable[[], bool], planning: float
-    ) -> None:
+    Planning an epoch and making the first batch are waiting like any other.
+    """
+
+    def __init__(self, data: StepBatches, should_stop: Callable[[], bool]) -> None:
         super().__init__()
         self.data = data
         self.should_stop = should_stop
         self.num_steps = 0
-        self.planning_seconds = self.waiting_seconds = planning
-        self.began_at = self.ended_at = 0.0
+        self.waiting_seconds = 0.0
+        self.began_at = self.ended_at = time.perf_counter()
 
     @property
     def seconds(self) -> float:
-        return self.planning_seconds + self.ended_at - self.began_at
-
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        if batch == 0:
-            self.began_at = self.ended_at = time.perf_counter()
+        return self.ended_at - self.began_at
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         # A batch that was ready only after the step before it had ended made the
         # trainer wait, wherever in the backend it waited.
-        if batch > 0:
-            late = self.data.ready_at.get(batch, 0.0) - self.ended_at
-            self.waiting_seconds += max(late, 0.0)
+        late = self.data.ready_at.get(batch, 0.0) - self.ended_at
+        self.waiting_seconds += max(late, 0.0)
         self.ended_at = time.perf_counter()
         if (batch + 1) % self.data.parts == 0:
             self.num_steps += 1

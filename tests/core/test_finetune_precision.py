@@ -76,7 +76,7 @@ def test_the_judgement_tells_how_far_it_is():
     ],
 )
 def test_auto_follows_the_processor(monkeypatch, text, expected):
-    monkeypatch.setattr(precision, "_has_gpu", lambda: False)
+    monkeypatch.setattr(precision, "_has_accelerator", lambda: False)
     monkeypatch.setattr(precision, "_product_is_faster", lambda: True)
     monkeypatch.setattr(precision.Path, "read_text", lambda *_, **__: text)
     assert precision.chosen_precision("auto") == expected
@@ -94,7 +94,7 @@ def test_auto_follows_the_processor(monkeypatch, text, expected):
 )
 def test_a_processor_that_has_it_and_is_slower_by_it(monkeypatch, seconds, expected):
     turns = iter(seconds)
-    monkeypatch.setattr(precision, "_has_gpu", lambda: False)
+    monkeypatch.setattr(precision, "_has_accelerator", lambda: False)
     monkeypatch.setattr(precision, "_processor_multiplies_it", lambda: True)
     monkeypatch.setattr(precision, "_REPEATS", len(seconds))
     monkeypatch.setattr(precision, "_timed", lambda products: next(turns))
@@ -117,6 +117,23 @@ def test_a_machine_that_tells_nothing_computes_in_whole_precision(monkeypatch):
     def refuse(*_, **__):
         raise FileNotFoundError
 
-    monkeypatch.setattr(precision, "_has_gpu", lambda: False)
+    monkeypatch.setattr(precision, "_has_accelerator", lambda: False)
     monkeypatch.setattr(precision.Path, "read_text", refuse)
     assert precision.chosen_precision("auto") == "float32"
+
+
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [(["cpu:0", "cpu:1"], "float32"), (["gpu:0"], "bfloat16"), (["tpu:3"], "bfloat16")],
+)
+def test_an_accelerator_computes_in_half_precision(monkeypatch, devices, expected):
+    def list_devices(kind=None):
+        """As JAX does, where it knows no GPU."""
+        found = [name for name in devices if kind is None or name.startswith(kind)]
+        if not found:
+            raise RuntimeError(f"Unknown backend {kind}")
+        return found
+
+    monkeypatch.setattr(precision.keras.distribution, "list_devices", list_devices)
+    monkeypatch.setattr(precision, "_processor_multiplies_it", lambda: False)
+    assert precision.chosen_precision("auto") == expected

@@ -13,6 +13,8 @@ import pytest
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain import trainer
+from bertviz_core.pretrain.checkpoint import read_latest
+from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.pretrain.trainer import Trainer, _require_equal_parts
 from tests.core import pretrain_samples as samples
 
@@ -77,36 +79,65 @@ def test_two_workers_have_the_losses_of_one(backend):
             assert np.isclose(value, second[name], rtol=0, atol=1e-4), name
 
 
-# As on an accelerator, where nobody installs TensorFlow.
+# As on an accelerator, where nobody installs TensorFlow. `STOP_AT` is a step.
 WITHOUT_TENSORFLOW = """
+import os
+import signal
 import sys
 sys.modules["tensorflow"] = None
+import click
 from bertviz_core.cli import main
+echo = click.echo
+def echo_and_stop(text=None, **options):
+    echo(text, **options)
+    if str(text).startswith(f"step {os.environ.get('STOP_AT')}/"):
+        os.kill(os.getpid(), signal.SIGTERM)
+click.echo = echo_and_stop
 main(["pretrain", *sys.argv[1:]])
 """
 
 
-def test_the_command_runs_where_there_is_only_jax(tmp_path):
+def settings_file(folder, asked):
+    path = folder / "settings.json"
+    path.write_text(json.dumps(asked.to_dict()))
+    return path
+
+
+def test_the_command_runs_and_goes_on_where_there_is_only_jax(tmp_path, monkeypatch):
     text = samples.write_text(tmp_path / "text.txt")
     words = tmp_path / "vocab.txt"
     words.write_text("\n".join(samples.VOCABULARY))
     corpus = {"vocabulary_file": str(words), "held_out_rate": 0.2}
-    settings = samples.settings(samples.ONE_LAYER, corpus=corpus)
-    (tmp_path / "settings.json").write_text(json.dumps(settings.to_dict()))
-    arguments = ["--config", tmp_path / "settings.json", "--out", tmp_path / "run"]
-    arguments += ["--corpus", text]
-    # Two goes: the first saves and stops, the second goes on to the end.
-    stopped = run_script(
-        "jax", WITHOUT_TENSORFLOW, *arguments, "--stop-after-minutes", 0
-    )
-    assert stopped.splitlines()[-1] == "Stopped after step 0 of 13; saved"
-    finished = run_script("jax", WITHOUT_TENSORFLOW, *arguments)
-    assert finished.splitlines()[-1] == f"Finished: {tmp_path / 'run' / 'model'}"
-    curve = (tmp_path / "run" / "curve.csv").read_text().splitlines()
+    # As shipped: where JAX has no GPU, too, "auto" must find a precision.
+    asked = samples.settings(samples.ONE_LAYER, corpus=corpus, precision="auto")
+
+    def arguments(asked, name):
+        given = ["--config", settings_file(tmp_path, asked), "--corpus", text]
+        return [*given, "--out", tmp_path / name]
+
+    monkeypatch.setenv("STOP_AT", "4")
+    stopped = run_script("jax", WITHOUT_TENSORFLOW, *arguments(asked, "parts"))
+    assert stopped.splitlines()[-1] == "Stopped after step 4 of 13; saved"
+    monkeypatch.delenv("STOP_AT")
+    finished = run_script("jax", WITHOUT_TENSORFLOW, *arguments(asked, "parts"))
+    assert finished.splitlines()[0] == "Going on after step 4"
+    assert finished.splitlines()[-1] == f"Finished: {tmp_path / 'parts' / 'model'}"
+    curve = (tmp_path / "parts" / "curve.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in curve[1:]] == ["4", "6", "8", "12", "13"]
     # What JAX has trained opens here.
-    config = open_model(str(tmp_path / "run" / "model")).model.config
-    assert config == settings.model
+    config = open_model(str(tmp_path / "parts" / "model")).model.config
+    assert config == asked.model
+
+    settled = PretrainSettings.from_json_file(tmp_path / "parts" / "settings.json")
+    assert settled.precision in ("float32", "bfloat16")
+    run_script("jax", WITHOUT_TENSORFLOW, *arguments(settled, "whole"))
+    parts, whole = (
+        read_latest(tmp_path / name / "checkpoints") for name in ("parts", "whole")
+    )
+    assert parts.step == whole.step == 13
+    assert set(parts.state) == set(whole.state)
+    for name, values in whole.state.items():
+        np.testing.assert_allclose(parts.state[name], values, atol=1e-5, err_msg=name)
 
 
 def test_a_batch_that_cannot_be_shared_out_equally_is_refused():

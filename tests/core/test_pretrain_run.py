@@ -500,6 +500,10 @@ def test_the_report_says_how_long_the_trainer_waited_for_text():
     trainer.run(batches, 0, 0, 1)  # compiles
     batches.seconds = 0.4
     report = trainer.run(batches, 0, 1, 5)
-    # Two threads: of five batches the first pair is not counted, then come two pairs.
-    assert 0.4 < report.waiting_seconds <= report.seconds
+    # Two threads: of five batches come the first pair, two pairs, and the last one.
+    assert 1.2 <= report.waiting_seconds <= report.seconds
+    assert report.waiting_seconds > 0.5 * report.seconds
+    # A report every step: each one waited for its batch, which was the first.
+    report = trainer.run(batches, 0, 6, 1)
+    assert 0.4 <= report.waiting_seconds <= report.seconds
     assert report.waiting_seconds > 0.5 * report.seconds

@@ -2,15 +2,27 @@
 
 import json
 import lzma
+import os
+import signal
 
+import click
+import filelock
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain import corpus as corpora
-from bertviz_core.pretrain.corpus import open_corpus, write_corpus
+from bertviz_core.pretrain import prepare
+from bertviz_core.pretrain.corpus import (
+    held_out_documents,
+    open_corpus,
+    write_corpus,
+)
+from bertviz_core.pretrain.parts import encoded_parts, joined
 from bertviz_core.pretrain.prepare import Stopped, open_prepared, prepare_corpus
-from bertviz_core.pretrain.text_files import read_documents
+from bertviz_core.pretrain.text_files import read_paragraphs, sentences_by_document
 from bertviz_core.pretrain.vocabulary import train_vocabulary
 from bertviz_core.tokenizer import SPECIAL_TOKENS
 from tests.core import pretrain_samples as samples
@@ -21,14 +33,14 @@ TEXT = "\ufeffOne line.\n  Another line.  \n\n \nSecond document.\n"
 def test_blank_lines_part_documents_and_lines_are_paragraphs(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text(TEXT, encoding="utf-8")
-    expected = [["One line.", "Another line."], ["Second document."]]
-    assert list(read_documents(path)) == expected
+    expected = [(0, "One line."), (0, "Another line."), (1, "Second document.")]
+    assert list(read_paragraphs(path)) == expected
 
 
 def test_a_compressed_file_reads_like_a_plain_one(tmp_path):
     path = tmp_path / "text.txt.xz"
     path.write_bytes(lzma.compress(TEXT.encode()))
-    assert list(read_documents(path))[1] == ["Second document."]
+    assert list(read_paragraphs(path))[-1] == (1, "Second document.")
 
 
 @pytest.mark.parametrize(
@@ -44,13 +56,13 @@ def test_what_is_no_text_is_refused_by_name(tmp_path, name, content, message):
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(TrainingError, match=message) as caught:
-        list(read_documents(path))
+        list(read_paragraphs(path))
     assert name in str(caught.value)
 
 
 def test_an_absent_file_is_refused_by_name(tmp_path):
     with pytest.raises(TrainingError, match=r"absent\.txt"):
-        list(read_documents(tmp_path / "absent.txt"))
+        list(read_paragraphs(tmp_path / "absent.txt"))
 
 
 def test_a_learned_vocabulary_is_lower_case_complete_and_no_larger_than_asked():
@@ -107,15 +119,45 @@ def test_a_share_of_the_documents_is_kept_for_evaluation(encoded):
     assert (open_corpus(folder).is_held_out == corpus.is_held_out).all()
 
 
-def test_documents_encoded_in_parts_are_those_encoded_at_once(encoded, monkeypatch):
+def test_documents_encoded_in_parts_are_those_encoded_at_once(encoded):
     documents, whole, _ = encoded
-    numbered = [(0, sentences) for sentences in documents]
-    parts = list(corpora._encoded_parts(iter(numbered), samples.tokenizer(), 7))
-    assert len(parts) > 3
+    numbered = [(i % 2, sentences) for i, sentences in enumerate(documents)]
+    parts = list(encoded_parts(numbered, samples.tokenizer(), 7))
+    assert {len(part.sentence_lengths) for part in parts[:-1]} == {7}
     tokens = np.concatenate([part.tokens for part in parts])
     assert (tokens == whole.tokens).all()
-    starts = corpora._joined(parts)["sentence_starts"]
-    assert (starts == whole.sentence_starts).all()
+    for name, values in joined(parts).items():
+        assert (values == getattr(whole, name)).all(), name
+
+
+def test_of_a_long_document_a_part_is_in_memory():
+    asked = []
+
+    def sentences():
+        for index in range(50):
+            asked.append(index)
+            yield "the cat purrs."
+
+    parts = encoded_parts([(0, sentences())], samples.tokenizer(), 7)
+    next(parts)
+    assert len(asked) == 7
+    assert len(list(parts)) == 7
+    assert len(asked) == 50
+
+
+def test_sentences_are_read_as_they_are_asked_for():
+    read = []
+
+    def paragraphs():
+        for number, text in enumerate(["One. Two.", "Three.", "Four."]):
+            read.append(text)
+            yield number // 2, text
+
+    documents = sentences_by_document(paragraphs())
+    assert next(next(documents)) == "One."
+    assert read == ["One. Two."]
+    found = [list(sentences) for sentences in sentences_by_document(paragraphs())]
+    assert found == [["One.", "Two.", "Three."], ["Four."]]
 
 
 @pytest.mark.parametrize(
@@ -219,9 +261,9 @@ def test_a_weight_of_a_file_that_is_not_there_is_refused(tmp_path):
         open_prepared(folder, asked)
 
 
-@pytest.mark.parametrize("num_asked", [1, 90])
+@pytest.mark.parametrize("num_asked", [1, 50, 250])
 def test_a_stop_while_text_is_encoded_leaves_nothing(tmp_path, num_asked):
-    """In the first reading, which learns the pieces, and in the second."""
+    """Before, in the first reading, which learns the pieces, and in the second."""
     path = samples.write_text(tmp_path / "a.txt")
     model = samples.settings().model.to_dict() | {"vocab_size": 99}
     asked = []
@@ -250,3 +292,125 @@ def test_more_than_256_text_files_stay_apart(tmp_path):
         iter(documents), names, samples.tokenizer(), samples.kept(0.1), folder
     )
     assert corpus.document_files.tolist() == list(range(300))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("The cat purrs.\nThe dog barks.\n", "single document"), ("\n \n", "no text")],
+)
+@pytest.mark.parametrize("is_given", [False, True])
+def test_a_single_document_is_refused_before_words_are_learnt_or_encoded(
+    tmp_path, monkeypatch, text, message, is_given
+):
+    path = tmp_path / "a.txt"
+    path.write_text(text)
+    monkeypatch.setattr(prepare, "train_vocabulary", None)
+    monkeypatch.setattr(prepare, "write_corpus", None)
+    words, said = samples.tokenizer() if is_given else None, []
+    with pytest.raises(TrainingError, match=message):
+        prepare_corpus([path], samples.settings(), tmp_path, said.append, words=words)
+    assert said == []
+
+
+def test_two_files_of_a_document_each_are_two_documents(tmp_path):
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for path, noun in zip(paths, ("cat", "dog"), strict=True):
+        path.write_text(f"The {noun} purrs.")
+    said = []
+    folder = prepare_corpus(
+        paths,
+        samples.settings(),
+        tmp_path / "c",
+        said.append,
+        words=samples.tokenizer(),
+    )
+    assert open_corpus(folder).num_documents == 2
+    assert (
+        said[-1] == "To train on: 5 tokens (documents: 1); kept apart: 5 (documents: 1)"
+    )
+
+
+# What the models that ship were never trained on hangs on this rule.
+@pytest.mark.parametrize(
+    ("rate", "count", "first"),
+    [(0.004, 4, [162, 206, 222, 459]), (0.1, 100, [2, 8, 12, 25])],
+)
+def test_of_many_documents_the_same_are_always_held_out(rate, count, first):
+    lengths = np.random.default_rng(5).lognormal(5, 1, 1000).astype(int) + 1
+    held_out = held_out_documents(lengths, rate)
+    drawn = np.random.default_rng(0).permutation(1000)[:count]
+    assert np.flatnonzero(held_out).tolist() == sorted(drawn)
+    assert np.flatnonzero(held_out)[:4].tolist() == first
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.01, 0.5])
+@pytest.mark.parametrize(
+    "lengths", [[3, 9000], [9000, 3], [5, 5], [1, 1, 1, 9000, 1], [9000, 1, 1, 1, 1]]
+)
+def test_most_of_the_text_is_never_kept_apart(lengths, rate):
+    lengths = np.array(lengths)
+    held_out = held_out_documents(lengths, rate)
+    assert held_out.any()
+    assert lengths[~held_out].sum() >= lengths.sum() * (1 - rate) / 2
+
+
+def test_the_same_text_twice_is_refused_by_name(tmp_path):
+    first = samples.write_text(tmp_path / "a.txt")
+    second = samples.write_text(tmp_path / "b.txt")
+    for paths in ([first, second], [first, first]):
+        with pytest.raises(TrainingError, match=rf"twice.*a\.txt and {paths[1].name}"):
+            prepare_corpus(paths, samples.settings(), tmp_path / "c", str)
+
+
+def test_two_files_of_one_name_are_refused(tmp_path):
+    (tmp_path / "more").mkdir()
+    paths = [tmp_path / "a.txt", tmp_path / "more" / "a.txt"]
+    for seed, path in enumerate(paths):
+        samples.write_text(path, seed=seed)
+    with pytest.raises(TrainingError, match=r"same name. Received: a\.txt"):
+        prepare_corpus(paths, samples.settings(), tmp_path / "c", str)
+
+
+def test_what_a_killed_process_left_is_cleared_away_and_no_other(tmp_path):
+    """One that still writes holds the lock beside its folder."""
+    for name in (".corpus-dead", ".corpus-living"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tokens.bin").write_bytes(b"12")
+    (tmp_path / ".corpus-ended.lock").write_text("")
+    living = filelock.FileLock(tmp_path / ".corpus-living.lock")
+    with living:
+        write_corpus(
+            [(0, ["the cat."])] * 3,
+            ["a"],
+            samples.tokenizer(),
+            samples.kept(0.1),
+            tmp_path / "c",
+        )
+        left = {path.name for path in tmp_path.iterdir()}
+    assert left == {".corpus-living", ".corpus-living.lock", "c"}
+
+
+def test_encoding_alone_stops_by_a_signal_and_leaves_nothing(tmp_path, monkeypatch):
+    text = samples.write_text(tmp_path / "text.txt")
+    (tmp_path / "settings.json").write_text(json.dumps(samples.settings().to_dict()))
+    unheard, echo = [], click.echo
+    before = signal.signal(signal.SIGTERM, lambda *_: unheard.append("SIGTERM"))
+
+    def echo_and_stop(text=None, **options):
+        echo(text, **options)
+        if str(text).startswith("Reading"):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(prepare, "train_vocabulary", lambda *_: samples.VOCABULARY)
+    monkeypatch.setattr(click, "echo", echo_and_stop)
+    options = ["--config", f"{tmp_path}/settings.json", "--out", f"{tmp_path}/run"]
+    try:
+        result = CliRunner().invoke(
+            main, ["pretrain", "--prepare-only", "--corpus", str(text), *options]
+        )
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert unheard == []
+    assert result.exit_code == 0, result.output
+    assert result.output.splitlines()[-1].startswith("Stopped while the text was being")
+    assert list((tmp_path / "run" / "corpus").iterdir()) == []
