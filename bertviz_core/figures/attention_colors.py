@@ -88,7 +88,7 @@ def svg_strip(
 
     Args:
         ends: of the low end and of the high one, plain text.
-        name: what the colours stand for, plain text.
+        name: what the colours stand for, plain text; a line at most.
         y: of the strip's middle, in pixels; it takes 20 more.
         is_difference: the colours of numbers that may be negative.
     """
@@ -100,4 +100,4 @@ def svg_strip(
     )
     left, right = ends
     said = svg_text(left, 136, y, "end") + svg_text(right, 242, y)
-    return cells + said + svg_text(name, 140, y + 20)
+    return cells + said + svg_text(name, 12, y + 20)

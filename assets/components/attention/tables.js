@@ -68,8 +68,8 @@ function fillTables(app) {
 function fillCellTable(app) {
   const { data, state, parts } = app
   const focus = focusOf(state)
-  const all = strongestCells(data, focus, 0, Infinity)
-  const cells = all.slice(0, state.tableRows)
+  const row = focus.from === null ? focus : { from: focus.from, to: null }
+  const { cells, count } = strongestCells(data, row, 0, state.tableRows)
   const header = [...sides(data), unitTitle(data), say(data, 'share'), say(data, 'rank')]
   const rows = cells.map((cell) => cellRow(data, { ...cell, head: data.head }))
   const isAll = focus.from === null && focus.to === null
@@ -77,13 +77,13 @@ function fillCellTable(app) {
   const token = nameOf(data, focus.from ?? focus.to)
   const caption = say(data, key, { token, count: cells.length, name: nameShown(data) })
   fillTable(parts.cellTable, caption, header, rows)
-  parts.cellMore.hidden = cells.length === all.length
+  parts.cellMore.hidden = cells.length === count
 }
 
 /** The same lines as are drawn, each with its head. */
 function fillLinesTable(app) {
   const { data, state, parts } = app
-  const all = [...linksToDraw(app)].reverse()
+  const all = [...linksToDraw(app).links].reverse()
   const links = all.slice(0, state.tableRows)
   const isHead = data.isOneHead
   const numbers = [unitTitle(data), say(data, 'share'), say(data, 'rank')]
@@ -93,7 +93,8 @@ function fillLinesTable(app) {
     ...cellRow(data, link),
   ])
   const counts = { count: links.length, total: all.length }
-  const caption = say(data, 'table_of_lines', { ...counts, name: nameOfLines(app) })
+  const named = say(data, 'table_of_lines', { ...counts, name: nameOfLines(app) })
+  const caption = `${named} · ${linesSaid(app)}`
   fillTable(parts.linesTable, caption, header, rows)
   parts.linesMore.hidden = links.length === all.length
 }

@@ -41,7 +41,7 @@ _WORDS = (
     *("grid_title", "grid_title_weights", "grid_alt", "map_title", "map_alt"),
     *("heat_title", "heat_alt", "lines_title", "lines_alt", "heads_shown"),
     *("head_chip", "as_table", "more_rows", "filters_are"),
-    *("save_png", "png_file", "png_is_small"),
+    *("save_png", "png_file", "png_is_small", "png_fails"),
     *("scale", "scale_linear", "scale_log", "scale_row", "row_top"),
     *("legend_weight", "legend_difference", "legend_map", "threshold"),
     *("lay_down", "stand_up", "nothing_in_focus", "none_in_map", "only_this_is_saved"),
@@ -50,6 +50,9 @@ _WORDS = (
     *("head", "from", "to", "share", "rank", "table_of_head", "table_of_token"),
     *(
         "cell_waits",
+        "lines_count",
+        "lines_count_least",
+        "lines_count_waits",
         "table_of_lines",
         "table_of_heads",
         "table_of_map",

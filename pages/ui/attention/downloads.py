@@ -14,7 +14,8 @@ from bertviz_core.figures.attention_export import (
     grid_columns,
 )
 from bertviz_core.figures.attention_grid_svg import grid_svg, head_map_svg
-from bertviz_core.figures.attention_svg import heatmap_svg, lines_svg
+from bertviz_core.figures.attention_lines_svg import lines_svg
+from bertviz_core.figures.attention_svg import heatmap_svg
 from bertviz_core.figures.attention_view import AttentionView, HeadMap
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import (
