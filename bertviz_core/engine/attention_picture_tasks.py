@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bertviz_core.analysis.comparison import align_tokens, attention_difference
 from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.engine.memory import whole_trace
 from bertviz_core.figures.attention_held import HeldHeads, hold_heads
@@ -15,7 +16,7 @@ from bertviz_core.figures.attention_thumbnails import (
     grid_thumbnails,
     strongest_links,
 )
-from bertviz_core.trace import Trace
+from bertviz_core.trace import TokenizedText, Trace
 
 
 def attention_thumbnails(
@@ -41,6 +42,54 @@ def attention_thumbnails(
     """
     layers = _every_layer(whole_trace(model, text, pair, cut), options, word_ids)
     return np.concatenate([grid_thumbnails(layer[None]) for layer in layers])
+
+
+def difference_thumbnails(
+    model: str,
+    text: str,
+    other_model: str,
+    other_text: str,
+    pair: str | None = None,
+    other_pair: str | None = None,
+    cut: bool = False,
+    options: AttentionOptions | None = None,
+    word_ids: tuple[int, ...] | None = None,
+    other_word_ids: tuple[int, ...] | None = None,
+) -> np.ndarray:
+    """A small picture of every head's difference, on what both sides have.
+
+    Args:
+        model: its id.
+        text: the first text.
+        other_model: id of the model on the other side; it may be the same.
+        other_text: what that one reads; it may be the same.
+        pair: the second text.
+        other_pair: the second text on the other side.
+        cut: leaves out what is beyond the last position.
+        options: filters of both sides; `None` shows all.
+        word_ids: words of one's own to merge; `None` for the tokenizer's.
+        other_word_ids: likewise on the other side.
+
+    Returns:
+        uint8 `[L, N, h, w]`, other side minus this one, see `grid_thumbnails`; of the
+        heads that both models have.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
+    options = options or AttentionOptions()
+    trace = whole_trace(other_model, other_text, other_pair, cut)
+    here = whole_trace(model, text, pair, cut), options, word_ids
+    there = trace, options, other_word_ids
+    alignment = align_tokens(_labels(*here), _labels(*there))
+    layers = zip(_every_layer(*here), _every_layer(*there), strict=False)
+    pictures = []
+    for first, second in layers:
+        num_heads = min(len(first), len(second))
+        sides = first[:num_heads], second[:num_heads]
+        difference = attention_difference(*sides, alignment).values
+        pictures.append(grid_thumbnails(difference[None], is_difference=True))
+    return np.concatenate(pictures)
 
 
 def attention_held(
@@ -116,10 +165,22 @@ def _filtered(
     attention = _attention(trace)[layer]
     if options is None or options == AttentionOptions():
         return attention
-    read = trace.tokenized
-    if word_ids is not None:
-        read = replace(read, word_ids=np.array(word_ids))
+    read = _read(trace, word_ids)
     return np.stack([show_attention(head, read, options).values for head in attention])
+
+
+def _labels(
+    trace: Trace, options: AttentionOptions, word_ids: tuple[int, ...] | None
+) -> tuple[str, ...]:
+    """What the rows are called that filters leave."""
+    matrix = _attention(trace)[0, 0]
+    return show_attention(matrix, _read(trace, word_ids), options).places.labels
+
+
+def _read(trace: Trace, word_ids: tuple[int, ...] | None) -> TokenizedText:
+    if word_ids is None:
+        return trace.tokenized
+    return replace(trace.tokenized, word_ids=np.array(word_ids))
 
 
 def _attention(trace: Trace) -> np.ndarray:

@@ -49,6 +49,7 @@ class Client(FinetuneClient):
 
     attention_matrix = Asks(attention_tasks.attention_matrix)
     attention_thumbnails = Asks(attention_picture_tasks.attention_thumbnails)
+    difference_thumbnails = Asks(attention_picture_tasks.difference_thumbnails)
     attention_held = Asks(attention_picture_tasks.attention_held)
     attention_links = Asks(attention_picture_tasks.attention_links)
     attention_mass = Asks(attention_tasks.attention_mass)

@@ -120,6 +120,33 @@ def test_a_map_is_saved_as_a_picture_a_table_and_a_page(visit):
     assert download.value.suggested_filename == f"{key}.png"
 
 
+def test_a_click_in_the_grid_of_a_difference_moves_all_pictures(visit):
+    query = "?attention_panel=compare&attention_text=the+dog+ran"
+    page, view = open_page(visit, f"{query}&attention_compared_text=the+cow+ran")
+    shown = page.locator(".st-key-attention_difference .attention")
+    title = "Heatmap: second minus first · layer {}, head {}"
+    expect(shown.locator("h4", has_text=title.format(1, 1))).to_be_visible()
+    click_head(shown, 3, 6, NUM_HEADS)
+    expect(shown.locator("h4", has_text=title.format(3, 6))).to_be_visible()
+    expect(shown).to_have_attribute("aria-busy", "false")
+    expect(view).to_have_attribute("data-layer", "3")
+    expect(view).to_have_attribute("data-head", "6")
+    expect(chosen(page, "layer")).to_have_value("3")
+    heat = shown.locator("canvas.heat")
+    heat.click(position=cell_position(shown, 2, 1, num_tokens=5))
+    said = shown.get_by_role("status").first
+    expect(said).to_contain_text(
+        re.compile(
+            r"dog / cow → the · .* · difference of weights [+−]0\.\d{4} · rank \d"
+        )
+    )
+    shown.get_by_text("As a table").nth(1).click()
+    expect(shown.locator(".heat-part thead")).to_have_text(
+        "FromToDifference of weightsRank in row"
+    )
+    expect(view).to_have_attribute("data-locked", "false")
+
+
 def test_the_longest_text_is_usable_and_cut_with_a_sentence(visit):
     page, view = open_page(visit, "?attention_text=" + "+".join(["the cat sat"] * 180))
     click_head(view, 2, 3, NUM_HEADS)
