@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from bertviz_core import Explorer
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.figures.attention_thumbnails import LINKS_PER_ROW
 from tests.browser.conftest import overflow
 from tests.browser.test_attention_canvas import cell_position, click_head
 
@@ -99,6 +103,57 @@ def test_the_views_are_saved_as_files_that_ask_nobody(visit, tmp_path):
         download.value.save_as(path)
         assert path.read_text("utf-8").startswith(start), name
     assert "default-src 'none'" in path.read_text("utf-8")
+
+
+def test_the_page_that_was_saved_shows_other_heads_without_a_network(
+    visit, new_page, tmp_path
+):
+    page, _ = open_page(visit, "?attention_text=a+cat+sat")
+    page.locator(".st-key-attention_downloads").get_by_role("button").first.click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="All three views").click()
+    file = tmp_path / "attention.html"
+    download.value.save_as(file)
+    alone = new_page(base="file:")
+    alone.context.set_offline(True)
+    alone.goto(file.as_uri())
+    shown = alone.locator(".attention")
+    heat = shown.locator("canvas.heat")
+    before = heat.evaluate("canvas => canvas.toDataURL()")
+    click_head(shown, 4, 7, NUM_HEADS)
+    expect(shown.locator("h4", has_text="Heatmap: layer 4, head 7")).to_be_visible()
+    assert heat.evaluate("canvas => canvas.toDataURL()") != before
+    heat.hover(position=cell_position(shown, 2, 1, num_tokens=5))
+    weight = attention_of("a cat sat")[3, 6, 2, 1]
+    expect(shown.get_by_role("status").first).to_contain_text(
+        f"cat → a · layer 4, head 7 · weight {weight:.4f}"
+    )
+
+
+def attention_of(text: str) -> np.ndarray:
+    """All weights of the bundled model on a text, in the process of the tests."""
+    found = Explorer.open(DEFAULT_MODEL).trace(text).attention_probs
+    assert found is not None
+    return found
+
+
+def test_lines_of_an_added_head_of_a_long_text_are_counted_as_far_as_they_are_known(
+    visit,
+):
+    text = " ".join(["the old cat sat on a mat"] * 8)
+    _, view = open_page(visit, f"?attention_text={text.replace(' ', '+')}")
+    view.get_by_role("button", name="Show head 4").click()
+    expect(view).to_have_attribute("aria-busy", "false")
+    view.get_by_label("Lines from").fill("0.01")
+    own, added = attention_of(text)[0, [0, 3]]
+    assert len(own) > 40, "every head would be held exactly"
+    sent = -np.sort(-added, axis=-1)[:, :LINKS_PER_ROW]
+    assert (sent[:, -1] >= 0.01).any(), "nothing was left out"
+    total = int((own >= 0.01).sum() + (sent >= 0.01).sum())
+    drawn = min(total, 1500)
+    said = view.locator(".lines-count")
+    expect(said).to_contain_text(f"Lines drawn: {drawn} of at least {total}. Of an")
+    expect(view).to_have_attribute("data-lines", str(drawn))
 
 
 def test_a_map_is_saved_as_a_picture_a_table_and_a_page(visit):
