@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from bertviz_core.analysis.shown_attention import AttentionOptions, show_heads
+from bertviz_core.analysis.comparison import align_tokens, attention_difference
+from bertviz_core.analysis.shown_attention import (
+    AttentionOptions,
+    show_attention,
+    show_heads,
+)
 from bertviz_core.engine.memory import whole_trace
 from bertviz_core.figures.attention_held import HeldHeads, hold_heads
 from bertviz_core.figures.attention_thumbnails import (
@@ -14,7 +20,7 @@ from bertviz_core.figures.attention_thumbnails import (
     grid_thumbnails,
     strongest_links,
 )
-from bertviz_core.trace import Trace
+from bertviz_core.trace import TokenizedText, Trace
 
 
 def all_heads(
@@ -42,11 +48,57 @@ def all_heads(
     Raises:
         TextError: empty, or too long while `cut` is false.
     """
-    trace = whole_trace(model, text, pair, cut)
-    num_layers = len(_attention(trace))
-    layers = [_filtered(trace, i, options, word_ids) for i in range(num_layers)]
+    layers = list(_every_layer(whole_trace(model, text, pair, cut), options, word_ids))
     thumbnails = [grid_thumbnails(layer[None]) for layer in layers]
     return np.concatenate(thumbnails), hold_heads(layers)
+
+
+def difference_thumbnails(
+    model: str,
+    text: str,
+    other_model: str,
+    other_text: str,
+    pair: str | None = None,
+    other_pair: str | None = None,
+    cut: bool = False,
+    options: AttentionOptions | None = None,
+    word_ids: tuple[int, ...] | None = None,
+    other_word_ids: tuple[int, ...] | None = None,
+) -> np.ndarray:
+    """A small picture of every head's difference, on what both sides have.
+
+    Args:
+        model: its id.
+        text: the first text.
+        other_model: id of the model on the other side; it may be the same.
+        other_text: what that one reads; it may be the same.
+        pair: the second text.
+        other_pair: the second text on the other side.
+        cut: leaves out what is beyond the last position.
+        options: filters of both sides; `None` shows all.
+        word_ids: words of one's own to merge; `None` for the tokenizer's.
+        other_word_ids: likewise on the other side.
+
+    Returns:
+        uint8 `[L, N, h, w]`, other side minus this one, see `grid_thumbnails`; of the
+        heads that both models have.
+
+    Raises:
+        TextError: empty, or too long while `cut` is false.
+    """
+    options = options or AttentionOptions()
+    trace = whole_trace(other_model, other_text, other_pair, cut)
+    here = whole_trace(model, text, pair, cut), options, word_ids
+    there = trace, options, other_word_ids
+    alignment = align_tokens(_labels(*here), _labels(*there))
+    layers = zip(_every_layer(*here), _every_layer(*there), strict=False)
+    pictures = []
+    for first, second in layers:
+        num_heads = min(len(first), len(second))
+        sides = first[:num_heads], second[:num_heads]
+        difference = attention_difference(*sides, alignment).values
+        pictures.append(grid_thumbnails(difference[None], is_difference=True))
+    return np.concatenate(pictures)
 
 
 def attention_links(
@@ -77,6 +129,16 @@ def attention_links(
     )
 
 
+def _every_layer(
+    trace: Trace,
+    options: AttentionOptions | None,
+    word_ids: tuple[int, ...] | None,
+) -> Iterator[np.ndarray]:
+    """One after the other, as not all may be needed at a time."""
+    for layer in range(len(_attention(trace))):
+        yield _filtered(trace, layer, options, word_ids)
+
+
 def _filtered(
     trace: Trace,
     layer: int,
@@ -87,10 +149,21 @@ def _filtered(
     attention = _attention(trace)[layer]
     if options is None or options == AttentionOptions():
         return attention
-    read = trace.tokenized
-    if word_ids is not None:
-        read = replace(read, word_ids=np.array(word_ids))
-    return show_heads(attention, read, options)
+    return show_heads(attention, _read(trace, word_ids), options)
+
+
+def _labels(
+    trace: Trace, options: AttentionOptions, word_ids: tuple[int, ...] | None
+) -> tuple[str, ...]:
+    """What the rows are called that filters leave."""
+    matrix = _attention(trace)[0, 0]
+    return show_attention(matrix, _read(trace, word_ids), options).places.labels
+
+
+def _read(trace: Trace, word_ids: tuple[int, ...] | None) -> TokenizedText:
+    if word_ids is None:
+        return trace.tokenized
+    return replace(trace.tokenized, word_ids=np.array(word_ids))
 
 
 def _attention(trace: Trace) -> np.ndarray:

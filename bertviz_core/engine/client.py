@@ -49,6 +49,7 @@ class Client(FinetuneClient):
 
     attention_matrix = Asks(attention_tasks.attention_matrix)
     all_heads = Asks(attention_picture_tasks.all_heads)
+    difference_thumbnails = Asks(attention_picture_tasks.difference_thumbnails)
     attention_links = Asks(attention_picture_tasks.attention_links)
     attention_mass = Asks(attention_tasks.attention_mass)
     compare_heads = Asks(attention_tasks.compare_heads)

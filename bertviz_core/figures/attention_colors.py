@@ -13,6 +13,8 @@ HUES = (
     *("#C1272D", "#0A7785", "#5F6B00", "#8E3FA8", "#2F7D1F", "#4A5568"),
 )
 DASHES = ("", "7 3", "2 3")
+# Of each hue: two that look alike to a colour-blind reader never share their dashes.
+DASH_OF_HUE = (0, 0, 0, 1, 1, 2, 0, 2, 2, 1, 1, 0)
 _SEQUENTIAL = ("#F1F6FC", "#B5D0EC", "#689ED2", "#2B69AD", "#082A55")
 DIVERGING = ("#9A4A00", "#DA9550", "#FFFFFF", "#74A6D6", "#1A5591")
 _LOG_FLOOR = 1e-4  # one part in ten thousand is the last digit shown
@@ -21,8 +23,8 @@ _STEPS = 48  # colours in the strip of a legend
 
 def head_style(head: int) -> tuple[str, str]:
     """Colour, and dashes or "", of a head's lines."""
-    turn = head // len(HUES)
-    return HUES[head % len(HUES)], DASHES[(head + turn) % len(DASHES)]
+    turn, hue = divmod(head, len(HUES))
+    return HUES[hue], DASHES[(DASH_OF_HUE[hue] + turn) % len(DASHES)]
 
 
 def on_scale(values: np.ndarray, scale: str, top: float | np.ndarray) -> np.ndarray:
@@ -86,7 +88,7 @@ def svg_strip(
 
     Args:
         ends: of the low end and of the high one, plain text.
-        name: what the colours stand for, plain text.
+        name: what the colours stand for, plain text; a line at most.
         y: of the strip's middle, in pixels; it takes 20 more.
         is_difference: the colours of numbers that may be negative.
     """
@@ -98,4 +100,4 @@ def svg_strip(
     )
     left, right = ends
     said = svg_text(left, 136, y, "end") + svg_text(right, 242, y)
-    return cells + said + svg_text(name, 140, y + 20)
+    return cells + said + svg_text(name, 12, y + 20)

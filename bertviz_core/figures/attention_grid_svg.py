@@ -19,7 +19,7 @@ from bertviz_core.figures.attention_colors import (
     svg_legend,
     svg_strip,
 )
-from bertviz_core.figures.attention_svg import CAPTION_LINE, LEAST_WIDTH, caption
+from bertviz_core.figures.attention_svg import LEAST_WIDTH, caption
 from bertviz_core.figures.attention_thumbnails import thumbnail_values
 from bertviz_core.figures.attention_view import AttentionView, HeadMap
 from bertviz_core.figures.svg import INK, PAPER, escaped, svg_document, svg_text
@@ -128,9 +128,8 @@ def _numbers(num_layers: int, num_heads: int) -> list[str]:
 
 def _document(num_heads: int, bottom: float, said: list[str], parts: list[str]) -> str:
     """The first of what is said is the title."""
-    lines = caption(said, bottom + 44)
     width = max(_LABEL + num_heads * _CELL + 4, LEAST_WIDTH)
-    height = bottom + 44 + len(said) * CAPTION_LINE
+    lines, height = caption(said, bottom + 44, width)
     return svg_document(width, height, said[0], [*parts, *lines])
 
 

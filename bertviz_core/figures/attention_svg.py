@@ -1,129 +1,121 @@
-"""One head, or several put together, as SVG: the heatmap and the lines.
+"""One head, or several put together, as SVG: the heatmap.
 
-T tokens. Rows look, columns are looked at. Below each picture stands what it shows.
+T tokens. Rows look, columns are looked at. Below the picture stands what it shows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from bertviz_core.figures.attention_colors import (
-    DIVERGING,
-    color_name,
-    head_style,
-    on_scale,
-    svg_legend,
-)
+from bertviz_core.figures.attention_colors import color_name, on_scale, svg_legend
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.figures.svg import (
     INK,
+    column_length,
     svg_column_name,
     svg_document,
     svg_line,
     svg_text,
+    text_width,
+    wrapped,
 )
 
 _LEVELS = 64  # colours in a heatmap
-_MOST_LINES = 1500
-_CELL, _NAME, _ROW, _SPAN = 18, 96, 20, 240  # pixels
+_CELL = 18  # pixels
 CAPTION_LINE, LEAST_WIDTH = 18, 460
-_DASHED = 'stroke-dasharray="5 3"'
-_BRACKET = 'stroke-width="2"'
+DASHED, BRACKET = 'stroke-dasharray="5 3"', 'stroke-width="2"'
+NAME_GAP = 8  # between a name and what it names
+_LEAST_NAMES, _MOST_NAMES = 84, 228  # room for names; longer ones are cut
+_LEFT = 12  # of captions
 
 
 def heatmap_svg(view: AttentionView) -> str:
     """Draws the shown matrix as a picture; cells of one colour share one path."""
-    side = len(view.tokens) * _CELL
-    parts = [_heat_cells(view)]
-    for index, label in enumerate(view.labels):
-        middle = _NAME + (index + 0.5) * _CELL
-        parts.append(svg_text(label, _NAME - 8, middle, "end"))
-        parts.append(svg_column_name(label, middle, _NAME - 8))
-    for start, size in view.spans:
-        first, last = _NAME + start * _CELL + 2, _NAME + (start + size) * _CELL - 2
-        parts.append(svg_line(_NAME - 3, first, _NAME - 3, last, _BRACKET))
-        parts.append(svg_line(first, _NAME - 3, last, _NAME - 3, _BRACKET))
+    room = name_room(view.labels)
+    start, side = room + NAME_GAP + 4, len(view.tokens) * _CELL
+    parts = [_heat_cells(view, start), *_heat_names(view, start, room)]
+    for first_row, size in view.spans:
+        first = start + first_row * _CELL + 2
+        last = start + (first_row + size) * _CELL - 2
+        parts.append(svg_line(start - 3, first, start - 3, last, BRACKET))
+        parts.append(svg_line(first, start - 3, last, start - 3, BRACKET))
     for border in (np.flatnonzero(np.diff(view.segments)) + 1).tolist():
-        place, end = _NAME + border * _CELL, _NAME + side
-        parts.append(svg_line(_NAME, place, end, place, _DASHED))
-        parts.append(svg_line(place, _NAME, place, end, _DASHED))
-    parts += _locked_frames(view)
+        place, end = start + border * _CELL, start + side
+        parts.append(svg_line(start, place, end, place, DASHED))
+        parts.append(svg_line(place, start, place, end, DASHED))
+    parts += _locked_frames(view, start)
     title = view.words["heat_title"].format(name=view.name)
-    bottom = _NAME + side + 18
+    bottom, width = start + side + 18, max(start + side + 4, LEAST_WIDTH)
     parts.append(svg_legend(view, bottom, view.measured.unit, view.top))
-    said = [title, *view.measured.filters, *_locked(view, view.name)]
-    parts += caption(said, bottom + 44)
-    height = bottom + 44 + len(said) * CAPTION_LINE
-    return svg_document(max(_NAME + side + 4, LEAST_WIDTH), height, title, parts)
+    said = [title, *view.measured.filters, *locked_said(view, view.name)]
+    texts, height = caption(said, bottom + 44, width)
+    return svg_document(width, height, title, [*parts, *texts])
 
 
-def lines_svg(view: AttentionView) -> str:
-    """Draws the lines of the shown heads, standing or lying as the view says.
-
-    Lines from the threshold up, at most the 1500 strongest; of a locked token its own
-    alone, of a locked cell the one, however weak. Heads other than the shown one have
-    the lines of `view.links`.
-    """
-    length, far = len(view.tokens) * _ROW, _NAME + _SPAN
-    parts = [_line(view, *link) for link in _lines_to_draw(view)]
-    parts += _token_names(view)
-    parts += _word_bars(view)
-    for border in (np.flatnonzero(np.diff(view.segments)) + 1).tolist():
-        place, end = border * _ROW, far + _NAME
-        corners = (place, 0, place, end) if view.is_lying else (0, place, end, place)
-        parts.append(svg_line(*corners, _DASHED))
-    across = far + _NAME
-    width, height = (length, across) if view.is_lying else (across, length)
-    name = view.name
-    if view.heads:
-        words = view.words
-        numbers = words["list_comma"].join(str(head + 1) for head in view.heads)
-        name = (
-            words["shown_head"].format(layer=view.layer + 1, head=numbers)
-            if len(view.heads) == 1
-            else words["shown_heads"].format(layer=view.layer + 1, heads=numbers)
-        )
-    title = view.words["lines_title"].format(name=name)
-    least = f"{view.threshold * view.top:.3f} {view.measured.unit}"
-    from_on = view.words["threshold"].format(threshold=least)
-    said = [title, from_on, *view.measured.filters, *_locked(view, name)]
-    parts += caption(said, height + 16)
-    height += 16 + len(said) * CAPTION_LINE
-    if view.heads:
-        parts += _head_colors(view, height)
-        height += len(view.heads) * CAPTION_LINE
-    return svg_document(max(width, LEAST_WIDTH), height, title, parts)
-
-
-def caption(lines: list[str], y: float) -> list[str]:
-    """Lines of text below each other at the left.
+def name_room(labels: Sequence[str]) -> float:
+    """Room for the longest name, beside the rows as above the columns, in pixels.
 
     Args:
-        lines: plain text.
-        y: of the first line's middle, in pixels.
+        labels: of the tokens.
     """
-    return [
-        svg_text(line, 12, y + index * CAPTION_LINE) for index, line in enumerate(lines)
+    longest = max(max(text_width(name), column_length(name)) for name in labels)
+    return float(np.clip(np.ceil(longest), _LEAST_NAMES, _MOST_NAMES))
+
+
+def caption(said: Sequence[str], y: float, width: float) -> tuple[list[str], float]:
+    """Lines of text below each other at the left; long ones take several.
+
+    Args:
+        said: plain text.
+        y: of the first line's middle, in pixels.
+        width: of the paper.
+
+    Returns:
+        Elements, and the middle of the line that would come next.
+    """
+    lines = [line for text in said for line in wrapped(text, width - 2 * _LEFT)]
+    places = [y + index * CAPTION_LINE for index in range(len(lines) + 1)]
+    texts = [
+        svg_text(line, _LEFT, place)
+        for line, place in zip(lines, places[:-1], strict=True)
     ]
+    return texts, places[-1]
 
 
-def _locked_frames(view: AttentionView) -> list[str]:
+def _heat_names(view: AttentionView, start: float, room: float) -> list[str]:
+    parts = []
+    for index, label in enumerate(view.labels):
+        middle = start + (index + 0.5) * _CELL
+        near = start - NAME_GAP
+        parts.append(svg_text(label, near, middle, "end", room))
+        parts.append(svg_column_name(label, middle, near, room=room))
+    return parts
+
+
+def _locked_frames(view: AttentionView, start: float) -> list[str]:
     """Around the locked row and the locked column."""
     side = len(view.tokens) * _CELL
     boxes = []
     if view.from_token is not None:
-        boxes.append((_NAME, _NAME + view.from_token * _CELL, side, _CELL))
+        boxes.append((start, start + view.from_token * _CELL, side, _CELL))
     if view.to_token is not None:
-        boxes.append((_NAME + view.to_token * _CELL, _NAME, _CELL, side))
+        boxes.append((start + view.to_token * _CELL, start, _CELL, side))
     return [
-        f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="none" '
+        f'<rect x="{x:g}" y="{y:g}" width="{width}" height="{height}" fill="none" '
         f'stroke="{INK}" stroke-width="1.5"/>'
         for x, y, width, height in boxes
     ]
 
 
-def _locked(view: AttentionView, name: str) -> list[str]:
-    """What is locked, as on the screen."""
+def locked_said(view: AttentionView, name: str) -> list[str]:
+    """What is locked, as on the screen.
+
+    Args:
+        view: its locked tokens.
+        name: what the picture shows.
+    """
     places = (view.from_token, view.to_token)
     if places == (None, None):
         return []
@@ -135,111 +127,7 @@ def _locked(view: AttentionView, name: str) -> list[str]:
     return [said.format(**{"from": labels[0], "to": labels[1], "name": name})]
 
 
-def _token_names(view: AttentionView) -> list[str]:
-    far = _NAME + _SPAN
-    parts = []
-    for index, label in enumerate(view.labels):
-        middle = (index + 0.5) * _ROW
-        if view.is_lying:
-            parts.append(svg_column_name(label, middle, _NAME - 6))
-            parts.append(svg_column_name(label, middle, far + 6, below=True))
-        else:
-            parts.append(svg_text(label, _NAME - 6, middle, "end"))
-            parts.append(svg_text(label, far + 6, middle))
-    return parts
-
-
-def _word_bars(view: AttentionView) -> list[str]:
-    """Pieces of one word stand behind one bar, on both sides of the lines."""
-    bars = []
-    for start, size in view.spans:
-        first, last = start * _ROW + 2, (start + size) * _ROW - 2
-        for across in (_NAME - 3, _NAME + _SPAN + 3):
-            corners = (across, first, across, last)
-            if view.is_lying:
-                corners = (first, across, last, across)
-            bars.append(svg_line(*corners, _BRACKET))
-    return bars
-
-
-def _head_colors(view: AttentionView, y: float) -> list[str]:
-    """A sample of each head's line, and its number."""
-    parts = []
-    for index, head in enumerate(view.heads):
-        color, dash = head_style(head)
-        place = y + index * CAPTION_LINE
-        parts.append(
-            f'<path d="M12 {place:g}h40" stroke="{color}" stroke-width="3"'
-            f"{_dash(dash)}/>"
-        )
-        name = view.words["head_name"].format(layer=view.layer + 1, head=head + 1)
-        parts.append(svg_text(name, 60, place))
-    return parts
-
-
-def _lines_to_draw(view: AttentionView) -> list[tuple[int, int, int, float]]:
-    """Head, row, column, weight; weakest first, so that strong lines lie on top."""
-    found = []
-    for head in view.shown_heads:
-        if head == view.head:
-            rows, columns = np.indices(view.matrix.shape).reshape(2, -1)
-            weights = view.matrix.ravel()
-        elif view.links is not None:
-            targets = view.links.targets[head]
-            rows = np.repeat(np.arange(len(targets)), targets.shape[1])
-            columns, weights = targets.ravel(), view.links.weights[head].ravel()
-        else:
-            continue
-        kept = _is_drawn(view, rows, columns, weights)
-        found += [
-            (head, int(row), int(column), float(weight))
-            for row, column, weight in zip(
-                rows[kept], columns[kept], weights[kept], strict=True
-            )
-        ]
-    return sorted(found, key=lambda link: abs(link[3]))[-_MOST_LINES:]
-
-
-def _is_drawn(
-    view: AttentionView, rows: np.ndarray, columns: np.ndarray, weights: np.ndarray
-) -> np.ndarray:
-    is_cell = view.from_token is not None and view.to_token is not None
-    least = 0.0 if is_cell else view.threshold * view.top
-    kept = (weights != 0) & (np.abs(weights) >= least)
-    if view.from_token is not None:
-        kept &= rows == view.from_token
-    if view.to_token is not None:
-        kept &= columns == view.to_token
-    return np.asarray(kept)
-
-
-def _line(view: AttentionView, head: int, row: int, column: int, weight: float) -> str:
-    share = float(np.clip(weight / view.top, -1, 1))
-    start, end = (row + 0.5) * _ROW, (column + 0.5) * _ROW
-    near, far = _NAME, _NAME + _SPAN
-    middle = (near + far) / 2
-    points = [(near, start), (middle, start), (middle, end), (far, end)]
-    if view.is_lying:
-        points = [(y, x) for x, y in points]
-    (a, b), *rest = points
-    curve = " ".join(f"{x:g},{y:g}" for x, y in rest)
-    color, dash = head_style(head)
-    if share < 0:
-        color, dash = DIVERGING[0], "2 3"
-    elif len(view.shown_heads) == 1:
-        dash = ""
-    return (
-        f'<path d="M{a:g},{b:g} C{curve}" fill="none" stroke="{color}"{_dash(dash)} '
-        f'stroke-width="{0.6 + 3 * abs(share):.2f}" '
-        f'stroke-opacity="{0.12 + 0.88 * abs(share) ** 0.5:.2f}"/>'
-    )
-
-
-def _dash(dash: str) -> str:
-    return f' stroke-dasharray="{dash}"' if dash else ""
-
-
-def _heat_cells(view: AttentionView) -> str:
+def _heat_cells(view: AttentionView, start: float) -> str:
     top: float | np.ndarray = view.top
     if view.scale == "row":
         top = np.abs(view.matrix).max(axis=1, keepdims=True)
@@ -248,7 +136,8 @@ def _heat_cells(view: AttentionView) -> str:
     paths = []
     for level in np.unique(levels):
         cells = "".join(
-            f"M{_NAME + column * _CELL} {_NAME + row * _CELL}h{_CELL}v{_CELL}h-{_CELL}z"
+            f"M{start + column * _CELL:g} {start + row * _CELL:g}"
+            f"h{_CELL}v{_CELL}h-{_CELL}z"
             for row, column in np.argwhere(levels == level).tolist()
         )
         color = color_name(level / _LEVELS, view.is_difference)

@@ -26,6 +26,7 @@ _POLICY = (
 )
 
 Columns = Mapping[str, Sequence[Any]]
+_MOST_ROWS = 1000  # of a table on a page; 512 tokens squared would be 262,144
 
 
 def table_csv(columns: Columns) -> bytes:
@@ -84,13 +85,13 @@ def show_figure(
     columns: Columns,
     on_select: Callable[[], None] | None = None,
 ) -> None:
-    """Draws a figure with its description in words and its downloads.
+    """Draws a figure with its description in words, its numbers and its downloads.
 
     Args:
         figure: what to show.
         name: of the files, and of the widgets; unique on the page.
         description: what the figure shows, in a sentence or two, as Markdown.
-        columns: the numbers behind it, for the CSV file.
+        columns: the numbers behind it, for the table and for the CSV file.
         on_select: called when a point is clicked; the key of the chart in the
             session is `name` with "_figure".
     """
@@ -105,6 +106,7 @@ def show_figure(
         selection_mode="points",
     )
     st.caption(description)
+    _offer_table(columns, name, spoken(description))
     downloads = download_box(name)
     if not downloads.open:
         return
@@ -128,6 +130,24 @@ def show_figure(
             format_func=str.upper,
             persist_state="session",
         )
+
+
+def _offer_table(columns: Columns, name: str, told: str) -> None:
+    """The numbers of a figure as a table, for who cannot see it; made when opened."""
+    box = st.expander(
+        t("app.as_table"),
+        icon=":material/table:",
+        key=f"{name}_table",
+        on_change="rerun",
+    )
+    if not box.open:
+        return
+    total = max(map(len, columns.values()), default=0)
+    with box:
+        rows = {title: cells[:_MOST_ROWS] for title, cells in columns.items()}
+        st.dataframe(rows, hide_index=True, alt=told)
+        if total > _MOST_ROWS:
+            st.caption(t("app.table_is_cut", count=_MOST_ROWS, total=total))
 
 
 def download_csv(columns: Columns, name: str) -> None:

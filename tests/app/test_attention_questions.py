@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import time
 from types import SimpleNamespace
@@ -23,8 +22,11 @@ from bertviz_core.experiments.cause_results import (
     Switches,
     Target,
 )
+from bertviz_core.figures.attention_thumbnails import grid_thumbnails
+from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry
+from pages.ui.attention import difference, sparse
 from pages.ui.attention.pictures import key_of
 from pages.ui.engine import client
 from tests.app.chinese_model import write_chinese_model
@@ -503,8 +505,18 @@ def rows_of(text: str, method: str, pair: str | None = None) -> np.ndarray:
     return client().attention_matrix(DEFAULT_MODEL, text, method, 0, 0, pair, cut=True)
 
 
-def test_a_comparison_goes_through_the_filters_of_the_pictures():
-    app = ask(
+@pytest.fixture
+def differences(monkeypatch):
+    """What the pictures of a difference show, in place of those, newest last."""
+    seen: list[AttentionView] = []
+    monkeypatch.setattr(
+        difference, "attention_canvas", lambda view, key, on_change: seen.append(view)
+    )
+    return seen
+
+
+def test_a_comparison_goes_through_the_filters_of_the_pictures(differences):
+    ask(
         "compare",
         attention_compared_text=OTHER,
         attention_hide_special="true",
@@ -517,12 +529,23 @@ def test_a_comparison_goes_through_the_filters_of_the_pictures():
         ).values
         for text in (TEXT, OTHER)
     )
-    np.testing.assert_allclose(maps(app)[0], second - first, atol=1e-6)
+    shown = differences[-1]
+    np.testing.assert_allclose(shown.matrix, second - first, atol=1e-6)
+    assert shown.is_difference
+    assert shown.tokens.count("dog / horse") == 1
+    assert shown.name == "second minus first · layer 1, head 1"
+    assert shown.measured.unit == "difference in weight"
+    assert "[CLS] and [SEP] hidden" in shown.measured.filters
+    # The frame of the grid is around that head, and this is its picture.
+    num_places = min(len(shown.tokens), 32)
+    assert shown.thumbnails.shape == (6, 8, num_places, num_places)
+    expected = grid_thumbnails((second - first)[None, None], is_difference=True)
+    np.testing.assert_array_equal(shown.thumbnails[0, 0], expected[0, 0])
 
 
-def test_a_pair_is_compared_with_a_pair():
+def test_a_pair_is_compared_with_a_pair(differences):
     first, second = ("She left.", "It was late."), ("She left.", "It was early.")
-    app = ask(
+    ask(
         "compare",
         attention_text=first[0],
         attention_pair=first[1],
@@ -530,39 +553,51 @@ def test_a_pair_is_compared_with_a_pair():
         attention_compared_pair=second[1],
     )
     values = [rows_of(text, "head", pair) for text, pair in (first, second)]
-    np.testing.assert_allclose(maps(app)[0], values[1] - values[0], atol=1e-6)
+    np.testing.assert_allclose(differences[-1].matrix, values[1] - values[0], atol=1e-6)
+    tokenized = client().tokenize(DEFAULT_MODEL, *first)
+    np.testing.assert_array_equal(differences[-1].segments, tokenized.token_type_ids)
 
 
-def test_a_long_comparison_names_the_largest_of_all_and_says_what_is_drawn():
+def test_a_long_comparison_is_drawn_whole_and_names_the_largest(differences):
     start = "the cat sat on a mat and " * 12
     first, second = f"{start}the dog ran", f"{start}the cow ran"
     app = ask("compare", attention_text=first, attention_compared_text=second)
-    difference = rows_of(second, "head") - rows_of(first, "head")
-    assert len(difference) > len(maps(app)[0]) == 64
-    assert f"the first 64 of {len(difference)}" in said(app)
-    largest = difference.flat[np.abs(difference).argmax()]
+    values = rows_of(second, "head") - rows_of(first, "head")
+    assert len(values) > 64
+    np.testing.assert_allclose(differences[-1].matrix, values, atol=1e-6)
+    largest = values.flat[np.abs(values).argmax()]
     assert f"{largest:+.4f}" in said(app)
 
 
-@pytest.mark.parametrize(
-    ("panel", "name"),
-    [("difference", "attention_difference"), ("sparse", "attention_sparse_edges")],
-)
-def test_the_file_has_what_the_picture_leaves_out(monkeypatch, panel, name):
+def test_a_locked_token_of_a_difference_stays_with_its_text(differences):
+    app = ask("compare", attention_compared_text=OTHER)
+    chosen = {"layer": 2, "head": 4, "from": 3, "to": None, "turn": 1}
+    chosen |= {"scale": "row", "text": differences[-1].text_key}
+    app.session_state["attention_difference"] = {"selection": chosen}
+    app.run()
+    shown = differences[-1]
+    assert (shown.from_token, shown.to_token, shown.scale) == (3, None, "row")
+    # The head is that of the pictures above.
+    assert (shown.layer, shown.head) == (0, 0)
+    box = app.text_input(key="attention_compared_text")
+    box.set_value(f"{OTHER} It ran away.").run()
+    assert differences[-1].from_token == 3
+    box.set_value("a cat").run()
+    assert differences[-1].from_token is None
+
+
+def test_the_file_has_what_the_picture_leaves_out(monkeypatch):
     saved = {}
-    module = importlib.import_module(f"pages.ui.attention.{panel}")
     monkeypatch.setattr(
-        module, "show_figure", lambda figure, **rest: saved.update({rest["name"]: rest})
+        sparse, "show_figure", lambda figure, **rest: saved.update({rest["name"]: rest})
     )
     text = "the cat sat on a [MASK] and " * 12
-    ask(
-        "compare" if panel == "difference" else "sparse",
-        attention_text=text,
-        attention_compared_text=text,
-    )
+    ask("sparse", attention_text=text)
     size = client().tokenize(DEFAULT_MODEL, text).num_tokens
     assert size > 64
-    assert {len(cells) for cells in saved[name]["columns"].values()} == {size**2}
+    assert {
+        len(cells) for cells in saved["attention_sparse_edges"]["columns"].values()
+    } == {size**2}
 
 
 def test_what_looks_at_tokens_without_a_partner_is_said():
@@ -575,7 +610,9 @@ def test_what_looks_at_tokens_without_a_partner_is_said():
 
 
 @pytest.mark.parametrize(("method", "lacks"), [("mean", False), ("layer", True)])
-def test_a_smaller_model_needs_the_head_only_where_one_is_asked_for(method, lacks):
+def test_a_smaller_model_needs_the_head_only_where_one_is_asked_for(
+    differences, method, lacks
+):
     app = ask(
         "compare",
         {"uploaded_models": (ModelEntry(str(HF), "tiny", "upload"),)},
@@ -584,12 +621,15 @@ def test_a_smaller_model_needs_the_head_only_where_one_is_asked_for(method, lack
         attention_method=method,
         attention_layer="4",
     )
+    differences.clear()
     app.selectbox(key="attention_compared_model").set_value(str(HF)).run()
     assert ("has no head of that number" in said(app)) == lacks
-    expected = [] if lacks else [difference_of_models("ab cab", str(HF), method)]
-    assert len(maps(app)) == len(expected)
-    for shown, wanted in zip(maps(app), expected, strict=True):
-        np.testing.assert_allclose(shown, wanted, atol=1e-6)
+    assert bool(differences) != lacks
+    for shown in differences:
+        expected = difference_of_models("ab cab", str(HF), method)
+        np.testing.assert_allclose(shown.matrix, expected, atol=1e-6)
+        # Layer 4 is no layer of the smaller model: no frame may be drawn there.
+        assert shown.layer < len(shown.thumbnails)
 
 
 def difference_of_models(text: str, other: str, method: str) -> np.ndarray:

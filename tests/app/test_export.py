@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 from streamlit.config import get_config_options
+from streamlit.testing.v1 import AppTest
 
 from pages.ui.export import figure_html, table_csv
 
@@ -81,3 +82,30 @@ def test_a_saved_figure_holds_plotly_and_the_data(html):
 
 def test_a_label_cannot_end_the_script_of_a_saved_figure(html):
     assert "</script><b>" not in html
+
+
+def page_of_a_figure(num_rows):
+    """A page with one figure, as AppTest runs it: alone, with its own imports."""
+    import plotly.graph_objects as go
+
+    from pages.ui.export import show_figure
+    from pages.ui.language import choose_language
+
+    choose_language()
+    columns = {"token": [f"w{i}" for i in range(num_rows)], "n": list(range(num_rows))}
+    show_figure(go.Figure(), name="told", description="What it *says*", columns=columns)
+
+
+@pytest.mark.parametrize(("num_rows", "is_cut"), [(3, False), (1200, True)])
+def test_the_numbers_of_a_figure_are_a_table_that_is_made_when_opened(num_rows, is_cut):
+    app = AppTest.from_function(page_of_a_figure, args=(num_rows,), default_timeout=60)
+    app.query_params["lang"] = "English"
+    app.run()
+    assert not app.exception
+    assert [box.label for box in app.expander] == ["As a table"]
+    assert not app.dataframe
+    app.session_state["told_table"] = True
+    app.run()
+    (table,) = app.dataframe
+    assert list(table.value["token"]) == [f"w{i}" for i in range(min(num_rows, 1000))]
+    assert any("first 1,000 of 1,200" in c.value for c in app.caption) == is_cut

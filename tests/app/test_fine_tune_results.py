@@ -15,6 +15,7 @@ from bertviz_core.finetune.data_check import DataRow
 from bertviz_core.finetune.evaluation import evaluate_classes
 from bertviz_core.trace import TrainedInputs
 from pages.ui import engine
+from pages.ui.attention import difference
 from pages.ui.fine_tune import result_answers
 from pages.ui.fine_tune.comparing import PANELS as COMPARE_PANELS
 from pages.ui.fine_tune.evaluating import CLASS_PANELS, NUMBER_PANELS
@@ -576,6 +577,24 @@ def test_the_most_changed_head_is_opened_first(open_step, client):
     open_step("try", ft_compare_panel="heads")
     asked = {call[1:] for call in client.calls if call[0] == "attention_matrix"}
     assert asked == {(DEFAULT_MODEL, 1, 1, None), (MODEL, 1, 1, None)}
+
+
+def test_the_change_of_a_head_is_drawn_with_that_of_all_heads(
+    open_step, client, monkeypatch
+):
+    seen = []
+    monkeypatch.setattr(
+        difference, "attention_canvas", lambda view, key, on_change: seen.append(view)
+    )
+    open_step("try", ft_compare_panel="heads")
+    asked = [call[1:] for call in client.calls if call[0] == "difference_thumbnails"]
+    assert asked[0] == (DEFAULT_MODEL, "text number 0 of <b>some</b>", MODEL)
+    view = seen[-1]
+    assert (view.layer, view.head, view.is_difference) == (1, 1, True)
+    size = len(view.tokens)
+    after = np.roll(np.eye(size), 1, axis=1)
+    np.testing.assert_array_equal(view.matrix, after - np.eye(size))
+    assert view.kinds[0] == view.kinds[-1] == "special"
 
 
 def test_attention_of_a_pair_is_compared_on_both_texts(open_step, client, shown):

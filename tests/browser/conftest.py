@@ -1,4 +1,5 @@
-"""A real server and a real browser. Fixtures: `server`, `server_url`, `page`, `visit`.
+"""A real server and a real browser. Fixtures: `server`, `server_url`, `page`, `visit`,
+and `show` for the attention component alone.
 
 Every page that a test opens is watched: an error in the browser's console, or a
 request to another machine, fails the test at its end.
@@ -22,6 +23,7 @@ from playwright.sync_api import expect, sync_playwright
 from benchmarks.browser import system_browser
 
 ROOT = Path(__file__).parents[2]
+CANVAS_ENTRY = "tests/browser/pages_for_tests/attention.py"
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -214,6 +216,29 @@ def visit(new_page, request):
 def home(visit):
     """The first page in English, at rest."""
     return visit("/")
+
+
+@pytest.fixture(scope="module")
+def canvas_url(tmp_path_factory):
+    """The address of the attention component on a page of its own."""
+    folder = tmp_path_factory.mktemp("canvas")
+    with running_server(
+        folder / "cache", folder / "log.txt", CANVAS_ENTRY, PYTHONPATH=str(ROOT)
+    ) as server:
+        yield server.url
+
+
+@pytest.fixture
+def show(visit, canvas_url):
+    """Opens that page and gives it with its component."""
+
+    def open_page(query="", **browser):
+        page = visit(f"/{query}", base=canvas_url, **browser)
+        view = page.locator(".attention").first
+        expect(view).to_have_attribute("data-grid-ms", re.compile(r"\d"))
+        return page, view
+
+    return open_page
 
 
 def overflow(page):

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from bertviz_core import Explorer
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.figures.attention_thumbnails import LINKS_PER_ROW
 from tests.browser.conftest import overflow
 from tests.browser.test_attention_canvas import cell_position, click_head
 
@@ -101,6 +105,57 @@ def test_the_views_are_saved_as_files_that_ask_nobody(visit, tmp_path):
     assert "default-src 'none'" in path.read_text("utf-8")
 
 
+def test_the_page_that_was_saved_shows_other_heads_without_a_network(
+    visit, new_page, tmp_path
+):
+    page, _ = open_page(visit, "?attention_text=a+cat+sat")
+    page.locator(".st-key-attention_downloads").get_by_role("button").first.click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="All three views").click()
+    file = tmp_path / "attention.html"
+    download.value.save_as(file)
+    alone = new_page(base="file:")
+    alone.context.set_offline(True)
+    alone.goto(file.as_uri())
+    shown = alone.locator(".attention")
+    heat = shown.locator("canvas.heat")
+    before = heat.evaluate("canvas => canvas.toDataURL()")
+    click_head(shown, 4, 7, NUM_HEADS)
+    expect(shown.locator("h4", has_text="Heatmap: layer 4, head 7")).to_be_visible()
+    assert heat.evaluate("canvas => canvas.toDataURL()") != before
+    heat.hover(position=cell_position(shown, 2, 1, num_tokens=5))
+    weight = attention_of("a cat sat")[3, 6, 2, 1]
+    expect(shown.get_by_role("status").first).to_contain_text(
+        f"cat → a · layer 4, head 7 · weight {weight:.4f}"
+    )
+
+
+def attention_of(text: str) -> np.ndarray:
+    """All weights of the bundled model on a text, in the process of the tests."""
+    found = Explorer.open(DEFAULT_MODEL).trace(text).attention_probs
+    assert found is not None
+    return found
+
+
+def test_lines_of_an_added_head_of_a_long_text_are_counted_as_far_as_they_are_known(
+    visit,
+):
+    text = " ".join(["the old cat sat on a mat"] * 8)
+    _, view = open_page(visit, f"?attention_text={text.replace(' ', '+')}")
+    view.get_by_role("button", name="Show head 4").click()
+    expect(view).to_have_attribute("aria-busy", "false")
+    view.get_by_label("Lines from").fill("0.01")
+    own, added = attention_of(text)[0, [0, 3]]
+    assert len(own) > 40, "every head would be held exactly"
+    sent = -np.sort(-added, axis=-1)[:, :LINKS_PER_ROW]
+    assert (sent[:, -1] >= 0.01).any(), "nothing was left out"
+    total = int((own >= 0.01).sum() + (sent >= 0.01).sum())
+    drawn = min(total, 1500)
+    said = view.locator(".lines-count")
+    expect(said).to_contain_text(f"Lines drawn: {drawn} of at least {total}. Of an")
+    expect(view).to_have_attribute("data-lines", str(drawn))
+
+
 def test_a_map_is_saved_as_a_picture_a_table_and_a_page(visit):
     page, _ = open_page(visit, "?attention_panel=maps")
     key = "attention_map_mass"
@@ -118,6 +173,33 @@ def test_a_map_is_saved_as_a_picture_a_table_and_a_page(visit):
     with page.expect_download() as download:
         page.get_by_role("button", name="Save PNG").last.click()
     assert download.value.suggested_filename == f"{key}.png"
+
+
+def test_a_click_in_the_grid_of_a_difference_moves_all_pictures(visit):
+    query = "?attention_panel=compare&attention_text=the+dog+ran"
+    page, view = open_page(visit, f"{query}&attention_compared_text=the+cow+ran")
+    shown = page.locator(".st-key-attention_difference .attention")
+    title = "Heatmap: second minus first · layer {}, head {}"
+    expect(shown.locator("h4", has_text=title.format(1, 1))).to_be_visible()
+    click_head(shown, 3, 6, NUM_HEADS)
+    expect(shown.locator("h4", has_text=title.format(3, 6))).to_be_visible()
+    expect(shown).to_have_attribute("aria-busy", "false")
+    expect(view).to_have_attribute("data-layer", "3")
+    expect(view).to_have_attribute("data-head", "6")
+    expect(chosen(page, "layer")).to_have_value("3")
+    heat = shown.locator("canvas.heat")
+    heat.click(position=cell_position(shown, 2, 1, num_tokens=5))
+    said = shown.get_by_role("status").first
+    expect(said).to_contain_text(
+        re.compile(
+            r"dog / cow → the · .* · difference in weight [+−]0\.\d{4} · rank \d"
+        )
+    )
+    shown.get_by_text("As a table").nth(1).click()
+    expect(shown.locator(".heat-part thead")).to_have_text(
+        "FromToDifference of weightsRank in row"
+    )
+    expect(view).to_have_attribute("data-locked", "false")
 
 
 def test_the_longest_text_is_usable_and_cut_with_a_sentence(visit):

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import ROOT, running_server, settle
+from tests.browser.conftest import settle
 from tests.browser.test_attention_canvas import (
-    ENTRY,
     HEAT_LEFT,
     HEAT_TOP,
     cell_position,
@@ -76,23 +75,14 @@ class Line:
         self._kept.clear()
 
 
-@pytest.fixture(scope="module")
-def ahead_url(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ahead")
-    with running_server(
-        folder / "cache", folder / "log.txt", ENTRY, PYTHONPATH=str(ROOT)
-    ) as server:
-        yield server.url
-
-
 @pytest.fixture
-def show(new_page, ahead_url):
+def show(new_page, canvas_url):
     """Opens the page, holds its server back, and gives page, component and line."""
 
     def open_page(query=""):
-        page = new_page(base=ahead_url)
+        page = new_page(base=canvas_url)
         line = Line(page)
-        page.goto(f"{ahead_url}/{query}")
+        page.goto(f"{canvas_url}/{query}")
         settle(page)
         view = page.locator(".attention").first
         expect(view).to_have_attribute("data-grid-ms", re.compile(r"\d"))
@@ -244,8 +234,8 @@ def test_heads_that_the_browser_holds_are_not_sent_again(show):
         expect(selection_line(page)).to_contain_text(f"layer={layer - 1}, head=2")
 
 
-def test_what_a_browser_has_lost_is_asked_for_again(visit, ahead_url):
-    page = visit("/?forged=1", base=ahead_url)
+def test_what_a_browser_has_lost_is_asked_for_again(visit, canvas_url):
+    page = visit("/?forged=1", base=canvas_url)
     view = page.locator(".attention").first
     expect(view).to_have_attribute("data-layer", "3")
     expect(view.get_by_label("Scale")).to_have_value("row")

@@ -14,8 +14,9 @@ from bertviz_core.figures.attention_export import (
     grid_columns,
 )
 from bertviz_core.figures.attention_grid_svg import grid_svg, head_map_svg
+from bertviz_core.figures.attention_lines_svg import lines_svg
 from bertviz_core.figures.attention_payload import map_payload, view_payload
-from bertviz_core.figures.attention_svg import heatmap_svg, lines_svg
+from bertviz_core.figures.attention_svg import heatmap_svg
 from bertviz_core.figures.attention_thumbnails import strongest_links
 from bertviz_core.figures.attention_view import HeadMap, Measure
 from tests.core.test_attention_view import (

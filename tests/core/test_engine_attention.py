@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis.aggregation import rollout
+from bertviz_core.analysis.comparison import align_tokens, attention_difference
 from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.engine.client import Client
 from bertviz_core.engine.inline import InlineEngine
@@ -50,6 +51,27 @@ def test_a_matrix_is_what_its_name_says(client, attention, method):
     found = client.attention_matrix(MODEL, TEXT, method, 1, 2, heads=chosen)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, EXPECTED[method](attention), rtol=1e-5)
+
+
+@pytest.mark.parametrize("hides", [False, True])
+def test_pictures_of_differences_are_of_the_tokens_that_both_have(client, hides):
+    other = "ab cab [MASK] ab ab ba"
+    options = AttentionOptions(hide_special=hides, renormalise=hides)
+    found = client.difference_thumbnails(MODEL, TEXT, MODEL, other, options=options)
+    traces = [
+        client.trace(MODEL, text, parts=("attention_probs",)) for text in (TEXT, other)
+    ]
+    for layer, head in ((0, 0), (2, 3)):
+        first, second = (
+            show_attention(trace.attention_probs[layer, head], trace.tokenized, options)
+            for trace in traces
+        )
+        alignment = align_tokens(first.places.labels, second.places.labels)
+        assert 0 < len(alignment.first) < len(second.places)
+        values = attention_difference(first.values, second.values, alignment).values
+        expected = grid_thumbnails(values[None, None], is_difference=True)
+        np.testing.assert_array_equal(found[layer, head], expected[0, 0])
+    assert (client.difference_thumbnails(MODEL, TEXT, MODEL, TEXT) == 128).all()
 
 
 def test_heads_are_compared_with_those_of_another_text(client, attention):

@@ -13,13 +13,22 @@ function focusOf(state) {
  * @param {HTMLElement|ShadowRoot} parent
  * @param {Uint8Array} bytes see `readPayload`.
  * @param {function(object): void} send takes the selection when it has changed.
- * @returns {function(): void} ends it.
+ * @returns {function(): void} ends it. From the arrival of the bytes until the first frame
+ *     that shows them is `data-arrival-ms` of the root.
  */
 function showAttention(parent, bytes, send) {
+  const began = performance.now()
   const data = readPayload(bytes)
-  if (takeHeld(data)) return showData(parent, data, send)
-  send(selectionOf(data))
-  return () => {}
+  if (!takeHeld(data)) {
+    send(selectionOf(data))
+    return () => {}
+  }
+  const end = showData(parent, data, send)
+  const { root } = apps.get(parent)
+  requestAnimationFrame(() => {
+    root.dataset.arrivalMs = (performance.now() - began).toFixed(1)
+  })
+  return end
 }
 
 /**

@@ -55,6 +55,7 @@ function buildHeadParts(parts) {
   Object.assign(parts, scrollingCanvas('heat'), scrollingCanvas('lines'))
   parts.heatTitle = element('h4')
   parts.linesTitle = element('h4')
+  parts.linesCount = element('p', { className: 'lines-count' })
   for (const name of ['cell', 'lines']) {
     const table = element('table')
     const more = element('button', { type: 'button', className: 'more' })
@@ -64,7 +65,7 @@ function buildHeadParts(parts) {
   parts.chips = element('div', { className: 'chips', role: 'group' })
   parts.heatPart = section('heat-part', [parts.heatTitle, parts.heatBox, parts.cellDetails])
   parts.linesPart = section('lines-part', [
-    parts.linesTitle, parts.chips, parts.linesBox, parts.linesDetails,
+    parts.linesTitle, parts.chips, parts.linesCount, parts.linesBox, parts.linesDetails,
   ])
 }
 
@@ -173,6 +174,8 @@ function showControls(app) {
   parts.layout.textContent = say(data, isStanding ? 'lay_down' : 'stand_up')
   const shown = shownHeads(app)
   parts.linesTitle.textContent = say(data, 'lines_title', { name: nameOfLines(app) })
+  const said = linesSaid(app)
+  if (parts.linesCount.textContent !== said) parts.linesCount.textContent = said
   ;[...parts.chips.children].forEach((chip, head) => {
     chip.setAttribute('aria-pressed', String(shown.includes(head)))
     chip.style.setProperty('--hue', headStyle(app, head).color)

@@ -10,6 +10,8 @@ const HUES_ON_DARK = [
   '#FF8A80', '#5CD3E0', '#D3DC5A', '#DB9BF0', '#9ADF7D', '#B6C2D2',
 ]
 const DASHES = [[], [7, 3], [2, 3]]
+// Of each hue: two that look alike to a colour-blind reader never share their dashes.
+const DASH_OF_HUE = [0, 0, 0, 1, 1, 2, 0, 2, 2, 1, 1, 0]
 const LOG_FLOOR = 1e-4
 const FALLBACK = {
   '--st-text-color': '#0F1620',
@@ -95,8 +97,9 @@ function scaleTop(app, from) {
 /** Colour and dashes of a head in the lines. */
 function headStyle(app, head) {
   const { hues } = app.theme
+  const hue = head % hues.length
   const turn = Math.floor(head / hues.length)
-  return { color: hues[head % hues.length], dash: DASHES[(head + turn) % DASHES.length] }
+  return { color: hues[hue], dash: DASHES[(DASH_OF_HUE[hue] + turn) % DASHES.length] }
 }
 
 /** Colours of the legend's strip, from its low end to its high one. */

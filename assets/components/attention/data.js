@@ -59,17 +59,25 @@ function thumbnailValue(data, byte) {
 }
 
 /**
- * The cells of the shown head worth naming: all of a row or column, or of the head,
- * at or above the threshold, strongest first.
+ * The cells of the shown head worth naming: of a cell, a row, a column, or of the head,
+ * at or above the threshold.
+ * @returns {{cells: object[], count: number}} at most `limit` of them, strongest first,
+ *     and how many there are.
  */
 function strongestCells(data, focus, threshold, limit) {
-  const cells = []
   const { numTokens } = data
+  const heap = []
+  let count = 0
   const add = (from, to) => {
     const weight = weightAt(data, from, to)
-    if (weight !== 0 && Math.abs(weight) >= threshold) cells.push({ from, to, weight })
+    if (weight === 0 || Math.abs(weight) < threshold) return
+    count += 1
+    // Of equals the first ones stay, so this one is not among the strongest either.
+    if (heap.length === limit && Math.abs(weight) <= Math.abs(heap[0].weight)) return
+    keepStrongest(heap, { from, to, weight }, limit)
   }
-  if (focus.from !== null) {
+  if (focus.from !== null && focus.to !== null) add(focus.from, focus.to)
+  else if (focus.from !== null) {
     for (let to = 0; to < numTokens; to++) add(focus.from, to)
   } else if (focus.to !== null) {
     for (let from = 0; from < numTokens; from++) add(from, focus.to)
@@ -78,8 +86,39 @@ function strongestCells(data, focus, threshold, limit) {
       for (let to = 0; to < numTokens; to++) add(from, to)
     }
   }
-  cells.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight))
-  return cells.slice(0, limit)
+  return { cells: heap.sort((a, b) => (isWeaker(a, b) ? 1 : -1)), count }
+}
+
+/** Of equals, the one that comes later counts as the weaker. */
+function isWeaker(one, other) {
+  const difference = Math.abs(one.weight) - Math.abs(other.weight)
+  if (difference !== 0) return difference < 0
+  return one.from > other.from || (one.from === other.from && one.to > other.to)
+}
+
+/**
+ * Takes a cell among the strongest of many, the weakest of them first, in place of that
+ * one where there are enough: a sort of all would be slow.
+ */
+function keepStrongest(heap, cell, limit) {
+  if (heap.length < limit) {
+    let place = heap.push(cell) - 1
+    for (let above = (place - 1) >> 1; place > 0; above = (place - 1) >> 1) {
+      if (!isWeaker(cell, heap[above])) break
+      heap[place] = heap[above]
+      place = above
+    }
+    heap[place] = cell
+    return
+  }
+  let place = 0
+  for (let below = 1; below < limit; below = 2 * place + 1) {
+    if (below + 1 < limit && isWeaker(heap[below + 1], heap[below])) below += 1
+    if (!isWeaker(heap[below], cell)) break
+    heap[place] = heap[below]
+    place = below
+  }
+  heap[place] = cell
 }
 
 /** The weights of a head: the shown one, or one of all where they are here. */
@@ -91,7 +130,11 @@ function matrixOf(data, layer, head) {
   return everyHead.subarray(start, start + size)
 }
 
-/** Links of another head of the layer: its strongest per row, as they were sent. */
+/**
+ * Links of another head of the layer: its strongest per row, as they were sent.
+ * @returns as `strongestCells`, and `mayHaveMore`: whether links that were not sent
+ *     could be at the threshold, too.
+ */
 function linksOfHead(data, head, focus, threshold) {
   if (data.arrays.everyHead) {
     const arrays = { matrix: matrixOf(data, data.layer, head) }
@@ -99,19 +142,23 @@ function linksOfHead(data, head, focus, threshold) {
   }
   const { linkTargets, linkWeights } = data.arrays
   const { numTokens, linksPerRow } = data
-  if (!linkTargets) return []
+  if (!linkTargets) return { cells: [], count: 0, mayHaveMore: true }
   const cells = []
+  let mayHaveMore = false
   for (let from = 0; from < numTokens; from++) {
     if (focus.from !== null && focus.from !== from) continue
-    for (let rank = 0; rank < linksPerRow; rank++) {
-      const index = (head * numTokens + from) * linksPerRow + rank
-      const to = linkTargets[index]
-      const weight = linkWeights[index]
-      if (focus.from === null && focus.to !== null && focus.to !== to) continue
+    const start = (head * numTokens + from) * linksPerRow
+    const targets = linkTargets.subarray(start, start + linksPerRow)
+    targets.forEach((to, rank) => {
+      const weight = linkWeights[start + rank]
+      if (focus.to !== null && focus.to !== to) return
       if (weight !== 0 && Math.abs(weight) >= threshold) cells.push({ from, to, weight })
-    }
+    })
+    const least = Math.abs(linkWeights[start + linksPerRow - 1])
+    const isAsked = focus.to === null || !targets.includes(focus.to)
+    mayHaveMore ||= isAsked && linksPerRow < numTokens && least > 0 && least >= threshold
   }
-  return cells
+  return { cells, count: cells.length, mayHaveMore }
 }
 
 /**

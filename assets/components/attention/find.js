@@ -26,7 +26,7 @@ function linkAt(app, point) {
   const share = shareOfCurve((across - near) / (far - near))
   let best = null
   let least = NEAR_LINE
-  for (const link of linksToDraw(app)) {
+  for (const link of linksToDraw(app).links) {
     const distance = distanceTo(link, share, along, step, far - near)
     // The stronger one is drawn later: of two alike, it lies on top.
     if (distance > least) continue

@@ -40,7 +40,11 @@ function linesView(app) {
   }
 }
 
-/** The links to draw, weakest first, each with its head; kept while scrolling. */
+/**
+ * The links to draw, weakest first, each with its head; kept while scrolling.
+ * @returns {{links: object[], total: number, isLeast: boolean}} `total` of them there
+ *     are, or more if `isLeast`.
+ */
 function linksToDraw(app) {
   const { data, state } = app
   const { from, to } = focusOf(state)
@@ -56,17 +60,28 @@ function findLinks({ data, state }, focus, heads) {
   const isCell = focus.from !== null && focus.to !== null
   // The cell in focus has its line, however weak.
   const threshold = isCell ? 0 : state.threshold * topOf(data)
-  const found = []
+  const links = []
+  let total = 0
+  let isLeast = false
   for (const head of heads) {
-    const cells = head === data.head
+    const { cells, count, mayHaveMore = false } = head === data.head
       ? strongestCells(data, focus, threshold, LINES.mostLines)
       : linksOfHead(data, head, focus, threshold)
-    for (const link of cells) {
-      if (!isCell || link.to === focus.to) found.push({ ...link, head })
-    }
+    links.push(...cells.map((link) => ({ ...link, head })))
+    total += count
+    isLeast ||= mayHaveMore
   }
-  found.sort((a, b) => Math.abs(a.weight) - Math.abs(b.weight))
-  return found.slice(-LINES.mostLines)
+  links.sort((a, b) => Math.abs(a.weight) - Math.abs(b.weight))
+  return { links: links.slice(-LINES.mostLines), total, isLeast }
+}
+
+/** How many of how many lines are drawn. */
+function linesSaid(app) {
+  const { data } = app
+  const { links, total, isLeast } = linksToDraw(app)
+  const places = { drawn: links.length, total, most: data.linksPerRow }
+  if (data.isSketch) return say(data, 'lines_count_waits', places)
+  return say(data, isLeast ? 'lines_count_least' : 'lines_count', places)
 }
 
 function shownHeads(app) {
@@ -79,7 +94,7 @@ function drawLines(app, canvas = app.parts.lines, view = linesView(app), ratio =
   context.fillStyle = app.theme.background
   context.fillRect(0, 0, view.width, view.height)
   context.translate(-view.x, -view.y)
-  const links = linksToDraw(app)
+  const { links } = linksToDraw(app)
   app.root.dataset.lines = links.length
   const place = linesGeometry(app)
   const isStanding = app.state.layout === 'standing'

@@ -33,7 +33,9 @@ function listenGrid(app) {
   const { grid } = app.parts
   grid.onpointermove = (event) => {
     const place = headAt(app, pointIn(grid, event))
-    const { missing } = app.state
+    const { missing, gridHover } = app.state
+    // The pointer moves far more often than from head to head.
+    if (gridHover?.layer === place?.layer && gridHover?.head === place?.head) return
     const isMissing = missing?.layer === place?.layer && missing?.head === place?.head
     Object.assign(app.state, { gridHover: place, missing: isMissing ? missing : null })
     drawGrid(app)

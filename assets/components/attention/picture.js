@@ -1,6 +1,7 @@
 // Part 13: what the views show, whole, as one picture with twice the pixels.
 
 const PICTURE = { margin: 16, line: 20, least: 420, ratio: 2, side: 16000, area: 80e6 }
+const LEAST_RATIO = 1 / 16
 
 /** Saves the picture that was asked for, once it is no sketch any more. */
 function saveIfAsked(app) {
@@ -22,29 +23,45 @@ function savePicture(app) {
     PICTURE.side / Math.max(width, height),
     Math.sqrt(PICTURE.area / (width * height))
   )
+  const paint = (size) => paintPicture(app, written, { width, height }, size)
+  savePainted(app, paint, ratio)
+}
+
+function paintPicture(app, blocks, { width, height }, ratio) {
   const canvas = document.createElement('canvas')
   const context = prepare(canvas, width, height, ratio)
   context.fillStyle = app.theme.background
   context.fillRect(0, 0, width, height)
-  let top = margin
-  for (const block of written) {
-    block.draw(context, margin, top, ratio)
+  let top = PICTURE.margin
+  for (const block of blocks) {
+    block.draw(context, PICTURE.margin, top, ratio)
     top += block.height
   }
-  noteSmallPicture(app, ratio)
-  canvas.toBlob((blob) => {
+  return canvas
+}
+
+/** Browsers whose limit is lower still, as those of phones, give nothing: then smaller. */
+function savePainted(app, paint, ratio) {
+  paint(ratio).toBlob((blob) => {
+    if (!blob && ratio / 2 >= LEAST_RATIO) return savePainted(app, paint, ratio / 2)
+    noteSize(app, blob ? ratio : 0)
+    if (!blob) return
     const href = URL.createObjectURL(blob)
     element('a', { download: say(app.data, 'png_file'), href }).click()
     setTimeout(() => URL.revokeObjectURL(href), 60_000)
   })
 }
 
-/** A long text makes a picture that is smaller than the screen: nobody should wonder. */
-function noteSmallPicture({ data, parts }, ratio) {
+/**
+ * A long text makes a picture that is smaller than the screen, or none, where `ratio` is
+ * 0: nobody should wonder.
+ */
+function noteSize({ data, parts }, ratio) {
   const isSmall = ratio < 1
   parts.saveNote.hidden = !isSmall
   const percent = Math.floor(100 * ratio)
-  parts.saveNote.textContent = isSmall ? say(data, 'png_is_small', { percent }) : ''
+  const key = ratio === 0 ? 'png_fails' : 'png_is_small'
+  parts.saveNote.textContent = isSmall ? say(data, key, { percent }) : ''
 }
 
 function pictureBlocks(app) {
@@ -61,7 +78,8 @@ function pictureBlocks(app) {
       title(parts.heatTitle),
       sheet(heat, (canvas, ratio) => drawHeatmap(app, canvas, heat, ratio)),
       title(parts.linesTitle),
-      { text: parts.thresholdText.textContent, width: 0 }
+      { text: parts.thresholdText.textContent, width: 0 },
+      { text: linesSaid(app), width: 0 }
     )
     if (shownHeads(app).length > 1) blocks.push(headsBlock(app))
     blocks.push(sheet(lines, (canvas, ratio) => drawLines(app, canvas, lines, ratio)))

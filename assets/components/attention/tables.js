@@ -21,20 +21,19 @@ function describeCell(data, cell, place) {
   const facts = factsOf(data, cell)
   if (!facts) return say(data, 'cell_waits', place)
   const head = cell.head ?? data.head
-  return say(data, 'cell_in_focus', {
+  return say(data, data.isDifference ? 'difference_in_focus' : 'cell_in_focus', {
     ...place,
     name: head === data.head ? place.name : say(data, 'shown_head', numbersOf({ ...data, head })),
     unit: data.unit,
-    weight: facts.weight.toFixed(4),
-    share: shareOf(data, facts),
+    weight: weightSaid(data, facts.weight),
+    share: shareOf(facts),
     rank: facts.rank,
     count: data.numTokens,
   })
 }
 
-/** A difference has no row that sums to one, so no share either. */
-function shareOf(data, { weight, sum }) {
-  if (data.isDifference || sum === 0) return '–'
+function shareOf({ weight, sum }) {
+  if (sum === 0) return '–'
   return `${((100 * weight) / sum).toFixed(1)} %`
 }
 
@@ -68,32 +67,32 @@ function fillTables(app) {
 function fillCellTable(app) {
   const { data, state, parts } = app
   const focus = focusOf(state)
-  const all = strongestCells(data, focus, 0, Infinity)
-  const cells = all.slice(0, state.tableRows)
-  const header = [...sides(data), unitTitle(data), say(data, 'share'), say(data, 'rank')]
+  const row = focus.from === null ? focus : { from: focus.from, to: null }
+  const { cells, count } = strongestCells(data, row, 0, state.tableRows)
+  const header = [...sides(data), ...numberTitles(data)]
   const rows = cells.map((cell) => cellRow(data, { ...cell, head: data.head }))
   const isAll = focus.from === null && focus.to === null
   const key = isAll ? 'table_of_head' : 'table_of_token'
   const token = nameOf(data, focus.from ?? focus.to)
   const caption = say(data, key, { token, count: cells.length, name: nameShown(data) })
   fillTable(parts.cellTable, caption, header, rows)
-  parts.cellMore.hidden = cells.length === all.length
+  parts.cellMore.hidden = cells.length === count
 }
 
 /** The same lines as are drawn, each with its head. */
 function fillLinesTable(app) {
   const { data, state, parts } = app
-  const all = [...linksToDraw(app)].reverse()
+  const all = [...linksToDraw(app).links].reverse()
   const links = all.slice(0, state.tableRows)
   const isHead = data.isOneHead
-  const numbers = [unitTitle(data), say(data, 'share'), say(data, 'rank')]
-  const header = [...(isHead ? [say(data, 'head')] : []), ...sides(data), ...numbers]
+  const header = [...(isHead ? [say(data, 'head')] : []), ...sides(data), ...numberTitles(data)]
   const rows = links.map((link) => [
     ...(isHead ? [String(link.head + 1)] : []),
     ...cellRow(data, link),
   ])
   const counts = { count: links.length, total: all.length }
-  const caption = say(data, 'table_of_lines', { ...counts, name: nameOfLines(app) })
+  const named = say(data, 'table_of_lines', { ...counts, name: nameOfLines(app) })
+  const caption = `${named} · ${linesSaid(app)}`
   fillTable(parts.linesTable, caption, header, rows)
   parts.linesMore.hidden = links.length === all.length
 }
@@ -102,8 +101,15 @@ function sides(data) {
   return [say(data, 'from'), say(data, 'to')]
 }
 
-function unitTitle({ unit }) {
-  return unit.charAt(0).toUpperCase() + unit.slice(1)
+/** A difference has no row that sums to one, so no share either. */
+function numberTitles(data) {
+  const { unit } = data
+  const title = unit.charAt(0).toUpperCase() + unit.slice(1)
+  return [title, ...(data.isDifference ? [] : [say(data, 'share')]), say(data, 'rank')]
+}
+
+function weightSaid(data, weight) {
+  return data.isDifference ? signed(data, weight) : weight.toFixed(4)
 }
 
 function cellRow(data, cell) {
@@ -111,8 +117,8 @@ function cellRow(data, cell) {
   return [
     data.labels[cell.from],
     data.labels[cell.to],
-    data.isDifference ? signed(data, facts.weight) : facts.weight.toFixed(4),
-    shareOf(data, facts),
+    weightSaid(data, facts.weight),
+    ...(data.isDifference ? [] : [shareOf(facts)]),
     String(facts.rank),
   ]
 }
@@ -134,7 +140,8 @@ function fillGridTable(app, table) {
     String(layer + 1),
     ...heads.map((_, head) => headNumber(data, layer * data.numHeads + head)),
   ])
-  const caption = say(data, data.mode === 'map' ? 'table_of_map' : 'table_of_heads')
+  const ofHeads = data.isDifference ? 'table_of_differences' : 'table_of_heads'
+  const caption = say(data, data.mode === 'map' ? 'table_of_map' : ofHeads)
   fillTable(table, caption, [say(data, 'layer_by_head'), ...heads], rows)
 }
 
@@ -146,7 +153,7 @@ function headNumber(data, index) {
     const value = thumbnailValue(data, byte)
     if (Math.abs(value) > Math.abs(strongest)) strongest = value
   }
-  return strongest.toFixed(2)
+  return data.isDifference ? signed(data, strongest) : strongest.toFixed(2)
 }
 
 function fillTable(table, caption, header, rows) {

@@ -8,12 +8,14 @@ answers, from what the browser holds of all heads (`AttentionView.held`).
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from bertviz_core.figures.attention_payload import map_payload, view_payload
@@ -41,15 +43,19 @@ _WORDS = (
     *("grid_title", "grid_title_weights", "grid_alt", "map_title", "map_alt"),
     *("heat_title", "heat_alt", "lines_title", "lines_alt", "heads_shown"),
     *("head_chip", "as_table", "more_rows", "filters_are"),
-    *("save_png", "png_file", "png_is_small"),
+    *("save_png", "png_file", "png_is_small", "png_fails"),
     *("scale", "scale_linear", "scale_log", "scale_row", "row_top"),
     *("legend_weight", "legend_difference", "legend_map", "threshold"),
     *("lay_down", "stand_up", "nothing_in_focus", "none_in_map", "only_this_is_saved"),
     *("shown_head", "shown_heads", "head_name", "unit_weight"),
-    *("token_in_focus", "cell_in_focus", "map_cell", "every_token", "locked"),
+    *("token_in_focus", "cell_in_focus", "difference_in_focus", "map_cell"),
+    *("every_token", "locked", "table_of_differences"),
     *("head", "from", "to", "share", "rank", "table_of_head", "table_of_token"),
     *(
         "cell_waits",
+        "lines_count",
+        "lines_count_least",
+        "lines_count_waits",
         "table_of_lines",
         "table_of_heads",
         "table_of_map",
@@ -218,19 +224,35 @@ def select(key: str, selection: Selection) -> None:
     }
 
 
-def attention_canvas(view: AttentionView, key: str) -> Selection:
+def key_of_tokens(tokens: Sequence[str], segments: np.ndarray) -> str:
+    """What tells a text from others in `Selection`.
+
+    Another one for other tokens; short, for it travels with every choice.
+
+    Args:
+        tokens: T of them.
+        segments: int `[T]`, 0 first text, 1 second.
+    """
+    read = repr((tuple(tokens), segments.tolist()))
+    return hashlib.blake2s(read.encode(), digest_size=8).hexdigest()
+
+
+def attention_canvas(
+    view: AttentionView, key: str, on_change: Callable[[], None] = lambda: None
+) -> Selection:
     """Draws the grid of heads, the heatmap and the lines as one component.
 
     Args:
         view: what to show; its layer, head and tokens should be those of
             `current_selection`.
         key: of the component, unique on the page.
+        on_change: called when something was chosen, before the page runs.
 
     Returns:
         What is chosen now.
     """
     holds = _stored(key).get("holds")
-    _mount(view_payload(view, _turn(key), holds=holds), key)
+    _mount(view_payload(view, _turn(key), holds=holds), key, on_change)
     num_layers, num_heads = view.thumbnails.shape[:2]
     num_tokens = int(max(view.token_numbers)) + 1
     return current_selection(key, num_layers, num_heads, num_tokens, view.text_key)
@@ -253,9 +275,7 @@ def head_map(
     return current_selection(key, *head_map.values.shape)
 
 
-def _mount(
-    payload: bytes, key: str, on_change: Callable[[], None] = lambda: None
-) -> None:
+def _mount(payload: bytes, key: str, on_change: Callable[[], None]) -> None:
     _component(data=payload, key=key, on_selection_change=on_change)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -13,15 +13,25 @@ from bertviz_core.analysis.comparison import (
     align_tokens,
     attention_difference,
 )
-from bertviz_core.analysis.shown_attention import ShownAttention
+from bertviz_core.analysis.shown_attention import Places, ShownAttention
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, tokenize
-from pages.ui.attention.answers import compare_heads, shown_attention
+from pages.ui.attention.answers import (
+    compare_heads,
+    shown_attention,
+    words_to_merge,
+)
 from pages.ui.attention.controls import METHODS, View
-from pages.ui.attention.difference import show_difference
-from pages.ui.attention.maps import show_clickable
+from pages.ui.attention.difference import (
+    Difference,
+    difference_measure,
+    difference_thumbnails,
+    show_difference,
+)
+from pages.ui.attention.maps import look_at_head, show_clickable
+from pages.ui.attention.measure import measure_of
 from pages.ui.attention.words import words_of_other
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
@@ -147,14 +157,21 @@ def _show_matrix(first: _Side, second: _Side, view: View) -> None:
         st.info(t("attention.nothing_in_common"), icon=":material/difference:")
         return
     found = attention_difference(here.values, there.values, alignment)
+    measure = measure_of(view, found.values)
     show_difference(
-        found.values,
-        _names(*labels, alignment),
+        Difference(
+            found.values,
+            _places(here.places, labels[1], alignment),
+            _thumbnails(first, second, view),
+            difference_measure(measure, plain("attention.second_less_first")),
+            view.layer,
+            view.head,
+        ),
         name="attention_difference",
-        title=plain("attention.second_less_first"),
         describe=lambda row, column, value: t(
             "attention.difference_described", row=row, column=column, value=value
         ),
+        on_head=look_at_head,
     )
     _say_what_is_outside(
         found,
@@ -186,15 +203,31 @@ def _shown(place: str, side: _Side, view: View) -> ShownAttention | None:
     return shown_attention(place, side.model, side.texts, side.tokenized, view)
 
 
-def _names(
-    first: tuple[str, ...], second: tuple[str, ...], alignment: Alignment
-) -> list[str]:
-    return [
-        first[i] if same else f"{first[i]} / {second[j]}"
+def _thumbnails(first: _Side, second: _Side, view: View) -> np.ndarray:
+    words, other_words = (
+        words_to_merge(side.tokenized, view.options) for side in (first, second)
+    )
+    return difference_thumbnails(
+        first.model,
+        first.texts,
+        second.model,
+        second.texts,
+        view.options,
+        words,
+        other_words,
+    )
+
+
+def _places(first: Places, second: tuple[str, ...], alignment: Alignment) -> Places:
+    """Those of the first that the second has, too; with both names where two differ."""
+    names = tuple(
+        first.labels[i] if same else f"{first.labels[i]} / {second[j]}"
         for i, j, same in zip(
             alignment.first, alignment.second, alignment.is_same, strict=True
         )
-    ]
+    )
+    kept = np.isin(np.arange(len(first)), alignment.first)
+    return replace(first.select(kept), labels=names)
 
 
 def _say_what_is_outside(

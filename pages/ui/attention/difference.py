@@ -1,59 +1,155 @@
-"""The picture of what one attention has more than another, token by token."""
+"""The pictures of what one attention has more than another, token by token."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
 
-from bertviz_core.figures.value_map import value_map_figure
-from pages.ui.export import show_figure
-from pages.ui.language import plain, t
+from bertviz_core.analysis.shown_attention import AttentionOptions, Places
+from bertviz_core.figures.attention_view import AttentionView, Measure
+from bertviz_core.trace import FrozenArrays
+from pages.ui.attention.canvas import (
+    attention_canvas,
+    canvas_words,
+    current_look,
+    current_selection,
+    head_was_chosen,
+    key_of_tokens,
+)
+from pages.ui.attention.downloads import offer_difference
+from pages.ui.attention.pictures import kinds_of
+from pages.ui.engine import client
+from pages.ui.language import plain
+from pages.ui.text_pair import Texts
 
-_MOST_SHOWN = 64  # tokens on a side of the picture
+
+@dataclass(frozen=True)
+class Difference(FrozenArrays):
+    """One attention less another.
+
+    Args:
+        values: float `[P, P]`, rows look.
+        places: what each row, and each column, stands for.
+        thumbnails: uint8 `[L, N, h, w]`, of the differences of all heads.
+        measure: what a value is.
+        layer, head: the shown head, from 0.
+    """
+
+    values: np.ndarray
+    places: Places
+    thumbnails: np.ndarray
+    measure: Measure
+    layer: int
+    head: int
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def difference_thumbnails(
+    model: str,
+    texts: Texts,
+    other_model: str,
+    other_texts: Texts,
+    options: AttentionOptions | None = None,
+    word_ids: tuple[int, ...] | None = None,
+    other_word_ids: tuple[int, ...] | None = None,
+) -> np.ndarray:
+    """A small picture of every head's difference, uint8 `[L, N, h, w]`."""
+    return client().difference_thumbnails(
+        model,
+        texts.text,
+        other_model,
+        other_texts.text,
+        texts.pair,
+        other_texts.pair,
+        cut=True,
+        options=options,
+        word_ids=word_ids,
+        other_word_ids=other_word_ids,
+    )
 
 
 def show_difference(
-    values: np.ndarray,
-    names: Sequence[str],
+    found: Difference,
     *,
     name: str,
-    title: str,
     describe: Callable[[str, str, float], str],
+    on_head: Callable[[int, int], None],
 ) -> None:
-    """Draws the beginning as a picture; what is said and what is in the file is of all.
+    """Draws the grid of heads, the heatmap and the lines of a difference.
 
     Args:
-        values: float `[Q, K]`, one attention less another.
-        names: of the tokens, on both sides.
-        name: of the figure's files.
-        title: what a value is.
+        found: what to show.
+        name: of the files, and of the widgets; unique on the page.
         describe: what to say of the largest difference: from which token, to which,
             and how large.
+        on_head: called with the layer and the head that were chosen in the grid, from
+            0, before the page runs.
     """
-    most = np.unravel_index(int(np.abs(values).argmax()), values.shape)
-    shown = list(names[:_MOST_SHOWN])
-    row_title, column_title = plain("attention.from_token"), plain("attention.to_token")
-    show_figure(
-        value_map_figure(
-            values[:_MOST_SHOWN, :_MOST_SHOWN],
-            shown,
-            shown,
-            title=title,
-            row_title=row_title,
-            column_title=column_title,
-            is_signed=True,
-        ),
-        name=name,
-        description=describe(
-            names[int(most[0])], names[int(most[1])], float(values[most])
-        ),
-        columns={
-            row_title: [a for a in names for _ in names],
-            column_title: [b for _ in names for b in names],
-            title: values.ravel().tolist(),
-        },
+    picture = _picture(found, name)
+
+    def follow() -> None:
+        # A lock or another scale comes with the head in the frame, which nobody chose.
+        chosen_at, seen = head_was_chosen(name), f"{name}_seen_choice"
+        if chosen_at and chosen_at != st.session_state.get(seen):
+            st.session_state[seen] = chosen_at
+            chosen = current_selection(name, *found.thumbnails.shape[:2])
+            on_head(chosen.layer, chosen.head)
+
+    attention_canvas(picture, name, follow)
+    row, column = np.unravel_index(
+        int(np.abs(found.values).argmax()), found.values.shape
     )
-    if len(names) > len(shown):
-        st.caption(t("attention.difference_cut", count=len(shown), total=len(names)))
+    labels = found.places.labels
+    st.caption(describe(labels[row], labels[column], float(found.values[row, column])))
+    offer_difference(picture, name)
+
+
+def difference_measure(measure: Measure, title: str) -> Measure:
+    """Names a difference by what it is the difference of.
+
+    Args:
+        measure: of one side.
+        title: which side is taken from which.
+    """
+    return replace(
+        measure,
+        name=f"{title} · {measure.name}",
+        unit=plain("attention_view.unit_difference", unit=measure.unit),
+    )
+
+
+def _picture(found: Difference, key: str) -> AttentionView:
+    places = found.places
+    num_layers, num_heads = found.thumbnails.shape[:2]
+    text_key = key_of_tokens(places.labels, places.segments)
+    num_tokens = int(places.first_tokens.max()) + 1
+    chosen = current_selection(key, num_layers, num_heads, num_tokens, text_key)
+    look = current_look(key, found.layer, num_heads)
+    locked = [
+        None if token is None else places.place_of(token)
+        for token in (chosen.from_token, chosen.to_token)
+    ]
+    return AttentionView(
+        tokens=places.labels,
+        kinds=kinds_of(places),
+        segments=places.segments,
+        thumbnails=found.thumbnails,
+        matrix=found.values.astype("float32"),
+        words=canvas_words(),
+        # The other model may be a smaller one, where many heads were put together.
+        layer=min(found.layer, num_layers - 1),
+        head=min(found.head, num_heads - 1),
+        from_token=locked[0],
+        to_token=locked[1],
+        scale=look.scale,
+        threshold=look.threshold,
+        is_difference=True,
+        is_lying=look.is_lying,
+        measure=found.measure,
+        groups=places.groups,
+        first_tokens=places.first_tokens,
+        text_key=text_key,
+    )

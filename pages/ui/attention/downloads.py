@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,8 @@ from bertviz_core.figures.attention_export import (
     grid_columns,
 )
 from bertviz_core.figures.attention_grid_svg import grid_svg, head_map_svg
-from bertviz_core.figures.attention_svg import heatmap_svg, lines_svg
+from bertviz_core.figures.attention_lines_svg import lines_svg
+from bertviz_core.figures.attention_svg import heatmap_svg
 from bertviz_core.figures.attention_view import AttentionView, HeadMap
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import (
@@ -72,15 +74,53 @@ def offer_downloads(
         "html": (all_views, "text/html"),
     }
     with downloads:
-        for name, (make, mime) in files.items():
-            st.download_button(
-                t(f"attention.save_{name}"),
-                make,
-                file_name=plain(f"attention.file_{name}"),
-                mime=mime,
-                key=f"attention_save_{name}",
-                on_click="ignore",
-            )
+        _offer(files, "attention")
+        _say_about_files(_may_hold_all(picture, tokenized))
+
+
+def offer_difference(picture: AttentionView, name: str) -> None:
+    """Draws the files of a difference.
+
+    Args:
+        picture: what is on the screen.
+        name: of the files, and of the widgets; unique on the page.
+    """
+    language = current_language()
+    downloads = download_box(name)
+    if not downloads.open:
+        return
+    files = {
+        "heatmap_svg": (lambda: heatmap_svg(picture).encode(), "image/svg+xml"),
+        "lines_svg": (lambda: lines_svg(picture).encode(), "image/svg+xml"),
+        "csv": (lambda: _csv(attention_columns(picture), language), "text/csv"),
+        "html": (
+            lambda: attention_html(picture, picture.name, language),
+            "text/html",
+        ),
+    }
+    with downloads:
+        _offer(files, name)
+        _say_about_files(has_every_head=False)
+
+
+def _offer(files: Mapping[str, tuple[Callable[[], bytes], str]], name: str) -> None:
+    """A button for each file, made when it is clicked."""
+    for kind, (make, mime) in files.items():
+        st.download_button(
+            t(f"attention.save_{kind}"),
+            make,
+            file_name=plain(f"attention.file_{kind}"),
+            mime=mime,
+            key=f"{name}_save_{kind}",
+            on_click="ignore",
+        )
+
+
+def _say_about_files(has_every_head: bool) -> None:
+    """What a file lacks, beside its button and not only in the file."""
+    if not has_every_head:
+        st.caption(t("attention.html_holds_one"))
+    st.caption(t("attention.svg_fonts"))
 
 
 def _csv(columns: Columns, language: str) -> bytes:
@@ -118,6 +158,7 @@ def offer_map(
             key=f"{name}_svg",
             on_click="ignore",
         )
+        st.caption(t("attention.svg_fonts"))
         download_csv(columns, name)
         st.download_button(
             t("app.download_html"),
@@ -149,9 +190,14 @@ def every_head(
         float32 `[L, N, S, S]`; `None` where many heads were put together, or where all
         of the text would be more than a few megabytes, however few words are shown.
     """
-    if not picture.measured.has_head or tokenized.num_tokens > _MOST_SAVED:
+    if not _may_hold_all(picture, tokenized):
         return None
     attention = all_attention(model, texts)
     if attention is None:
         return None
     return show_heads(attention, tokenized, view.options).astype(np.float32)
+
+
+def _may_hold_all(picture: AttentionView, tokenized: TokenizedText) -> bool:
+    """Whether the file of all three views holds every head."""
+    return picture.measured.has_head and tokenized.num_tokens <= _MOST_SAVED

@@ -210,7 +210,17 @@ def show_clickable(
 
 def _look_at(key: str, num_layers: int, num_heads: int) -> None:
     chosen = current_selection(key, num_layers, num_heads)
-    select_head(chosen.layer, chosen.head)
+    look_at_head(chosen.layer, chosen.head)
+
+
+def look_at_head(layer: int, head: int) -> None:
+    """Has the pictures above show a head, in a fragment that draws a clickable map.
+
+    Args:
+        layer: from 0.
+        head: from 0.
+    """
+    select_head(layer, head)
     st.session_state[_CHOSEN] = True
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import streamlit as st
 
 from bertviz_core.analysis.shown_attention import (
@@ -26,6 +24,7 @@ from pages.ui.attention.canvas import (
     canvas_words,
     current_look,
     current_selection,
+    key_of_tokens,
 )
 from pages.ui.attention.controls import CANVAS, View
 from pages.ui.attention.downloads import offer_downloads
@@ -87,7 +86,7 @@ def _picture(
         links = attention_links(model, texts, view.layer, view.options, words)
     return AttentionView(
         tokens=places.labels,
-        kinds=tuple(_KINDS.get(kind, "word") for kind in places.kinds),
+        kinds=kinds_of(places),
         segments=places.segments,
         thumbnails=thumbnails,
         matrix=shown.values.astype("float32"),
@@ -109,6 +108,11 @@ def _picture(
     )
 
 
+def kinds_of(places: Places) -> tuple[str, ...]:
+    """What carries a sign, for `AttentionView.kinds`."""
+    return tuple(_KINDS.get(kind, "word") for kind in places.kinds)
+
+
 def _linked_look(layer: int, num_heads: int) -> Look:
     """How the pictures are to be drawn; the link to the page brings it back."""
     default = Look().as_link()
@@ -124,9 +128,5 @@ def _place_of(places: Places, token: int | None) -> int | None:
 
 
 def key_of(tokenized: TokenizedText) -> str:
-    """What tells a text from others in `canvas.Selection`.
-
-    Another one for other tokens; short, for it travels with every choice.
-    """
-    read = repr((tokenized.tokens, tokenized.token_type_ids.tolist()))
-    return hashlib.blake2s(read.encode(), digest_size=8).hexdigest()
+    """What tells a text from others in `canvas.Selection`."""
+    return key_of_tokens(tokenized.tokens, tokenized.token_type_ids)

@@ -5,12 +5,19 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.comparison import align_tokens, attention_difference
+from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.experiments.finetuned_results import HeadChange
+from bertviz_core.figures.attention_view import Measure
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.finetune.outcome import RunOutcome
+from pages.ui.answers import tokenize
 from pages.ui.attention.answers import attention_matrix
-from pages.ui.attention.difference import show_difference
+from pages.ui.attention.difference import (
+    Difference,
+    difference_measure,
+    difference_thumbnails,
+    show_difference,
+)
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.filling import begin_boxes
 from pages.ui.fine_tune.result_answers import head_change, validation_rows
@@ -39,17 +46,37 @@ def show_heads(run: str, base: str, outcome: RunOutcome) -> None:
         st.info(t("fine_tune_results.heads_still"), icon=":material/ac_unit:")
         return
     layer, head = _draw_all(found)
+    _show_one(base, outcome.model_id, texts, layer, head)
+
+
+def _show_one(base: str, trained: str, texts: Texts, layer: int, head: int) -> None:
+    """The difference of one head's attention; a click in its grid shows another."""
+    tokenized = tokenize(base, texts.text, texts.pair, cut=True)
     first, second = (
-        attention_matrix(model, texts, "head", layer, head)
-        for model in (base, outcome.model_id)
+        attention_matrix(model, texts, "head", layer, head) for model in (base, trained)
     )
-    alignment = align_tokens(found.tokens, found.tokens)
-    values = attention_difference(first, second, alignment).values
+    shown = show_attention(second, tokenized, AttentionOptions())
+    measure = Measure(
+        plain("attention_view.shown_head"), plain("attention_view.unit_weight")
+    )
+    title = plain("fine_tune_results.after_less_before")
+    thumbnails = difference_thumbnails(base, texts, trained, texts)
+
+    def choose(layer: int, head: int) -> None:
+        for key, index in zip(_head_keys(thumbnails), (layer, head), strict=True):
+            st.session_state[key] = index
+
     show_difference(
-        values,
-        found.tokens,
+        Difference(
+            second - first,
+            shown.places,
+            thumbnails,
+            difference_measure(measure, title),
+            layer,
+            head,
+        ),
         name="ft_compare_attention",
-        title=plain("fine_tune_results.after_less_before"),
+        on_head=choose,
         describe=lambda row, column, value: t(
             "fine_tune_results.attention_described",
             layer=layer + 1,
@@ -121,19 +148,26 @@ def _draw_all(found: HeadChange) -> tuple[int, int]:
 
 def _choose_head(found: HeadChange, layer: int, head: int) -> tuple[int, int]:
     layers, heads = found.distances.shape
+    keys = _head_keys(found.distances)
     boxes = st.columns(2)
     chosen_layer = boxes[0].selectbox(
         t("fine_tune_results.figure_layer"),
         range(layers),
         index=layer,
         format_func=lambda number: str(number + 1),
-        key=f"ft_compare_head_layer_{layers}",
+        key=keys[0],
     )
     chosen_head = boxes[1].selectbox(
         t("fine_tune_results.head"),
         range(heads),
         index=head,
         format_func=lambda number: str(number + 1),
-        key=f"ft_compare_head_{heads}",
+        key=keys[1],
     )
     return chosen_layer or 0, chosen_head or 0
+
+
+def _head_keys(heads: np.ndarray) -> tuple[str, str]:
+    """Of the boxes that choose a layer and a head; `heads` is `[L, N, ...]`."""
+    num_layers, num_heads = heads.shape[:2]
+    return f"ft_compare_head_layer_{num_layers}", f"ft_compare_head_{num_heads}"
