@@ -82,7 +82,8 @@ def map_by_tsne(
     Args:
         states: of the sentences.
         num_axes: 2 or 3.
-        seed: of t-SNE, and of the points whose neighbours are checked.
+        seed: see `tsne_map`, at every layer; and of the points whose neighbours are
+            checked.
         perplexity: see `tsne_map`.
         num_stages: of 300 steps, at each layer.
         progress: told the share done; may raise to cancel.

@@ -14,6 +14,7 @@ def quality_sentence(
     seed: int,
     perplexity: float | None = None,
     num_steps: int | None = None,
+    start: str = "pca",
 ) -> str:
     """Plain text: the share of variance, the neighbours kept, the seed.
 
@@ -23,6 +24,7 @@ def quality_sentence(
         seed: that the map follows from.
         perplexity: of t-SNE.
         num_steps: of t-SNE.
+        start: of t-SNE, "pca" or "before", the map of the layer before.
     """
     parts = []
     if perplexity is not None:
@@ -34,6 +36,7 @@ def quality_sentence(
                 seed=seed,
             )
         )
+        parts.append(plain(f"embeddings.note_seed_{start}"))
     if explained is not None and not math.isnan(explained):
         parts.append(plain("embeddings.note_explained", share=explained))
     if quality is None:

@@ -160,9 +160,16 @@ def _show_map(model: str, lines: LabelledLines, found: SentenceMap) -> Choice:
     names = [layer_name(i) for i in range(len(found.coordinates))]
     notes = [
         quality_sentence(
-            quality, float(share), found.seed, found.perplexity, found.num_steps
+            quality,
+            float(share),
+            found.seed,
+            found.perplexity,
+            found.num_steps,
+            start="before" if layer else "pca",
         )
-        for quality, share in zip(found.qualities, found.explained, strict=True)
+        for layer, (quality, share) in enumerate(
+            zip(found.qualities, found.explained, strict=True)
+        )
     ]
     points = PointMap(
         labels=found.labels,
