@@ -663,6 +663,25 @@ def test_a_sentence_without_the_word_is_named():
     assert "Sentence 2" in app.error[0].value
 
 
+def test_occurrences_without_a_sense_are_on_the_map_and_not_scored():
+    text = "a | the bank\nthe old bank\na | this bank\nb | my bank\nb | no bank"
+    app = open_page(embeddings_panel="senses", embeddings_senses=text)
+    assert sorted(sent(app)["colors"][0]["names"]) == ["a", "b", "no group"]
+    assert "of 4 occurrences lie nearest" in said(app)
+    assert "which count for nothing here: 1." in said(app)
+    one = text.replace("b | ", "")
+    app = open_page(embeddings_panel="senses", embeddings_senses=one)
+    assert len(sent(app)["labels"]) == 5
+    assert "name two of them before the sentences" in said(app)
+    assert "lie nearest" not in said(app)
+    none = one.replace("a | ", "")
+    params = {"embeddings_sense_word": "bank", "embeddings_senses": none}
+    app = open_page("zh", embeddings_panel="senses", **params)
+    assert len(sent(app)["labels"]) == 5
+    assert "请在句子前写出两个词义" in said(app)
+    assert "有 5 处没有写词义" in said(app)
+
+
 def test_one_occurrence_alone_is_not_compared():
     app = open_page(embeddings_panel="senses", embeddings_senses="x | the bank")
     assert "One occurrence alone" in said(app)

@@ -30,7 +30,7 @@ from pages.ui.embeddings.word_boxes import type_word
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
-from pages.ui.language import plain, t
+from pages.ui.language import in_a_row, plain, t
 from pages.ui.models import language_of
 
 KEY = "embeddings_senses_map"
@@ -95,7 +95,9 @@ def _show_curves(found: WordSenses) -> None:
         if None not in values
     }
     if not named:
-        st.info(t("embeddings.one_occurrence"), icon=":material/info:")
+        is_alone = len(found.senses) == 1
+        told = t("embeddings.one_occurrence") if is_alone else _described(found)
+        st.info(told, icon=":material/info:")
         return
     show_figure(
         curves_by_place_figure(
@@ -114,6 +116,14 @@ def _show_curves(found: WordSenses) -> None:
 
 
 def _described(found: WordSenses) -> str:
+    told = _compared(found)
+    unnamed = found.senses.count("")
+    if unnamed == 0:
+        return told
+    return in_a_row([told, t("embeddings.senses_unnamed", count=unnamed)])
+
+
+def _compared(found: WordSenses) -> str:
     last = found.separations[-1]
     if last.within_cosine is None or last.between_cosine is None:
         return t("embeddings.senses_not_compared", count=len(found.senses))
