@@ -19,7 +19,9 @@ from bertviz_core.figures.layer_diagram import DiagramWords, layer_diagram
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry
 from pages.ui.engine import client
+from pages.ui.export import show_figure
 from pages.ui.language import text as said_in
+from pages.ui.layers import numbers as shown_numbers
 from pages.ui.layers import residual, texts
 from pages.ui.layers.panels import PANELS
 from pages.ui.layers.texts import EXAMPLES
@@ -167,6 +169,37 @@ def test_a_result_for_one_token_is_not_said_to_be_for_the_sentence():
     app.session_state["layers_step"] = "layer_0/neurons"
     app.run()
     assert "for the whole sentence" in said(app)
+
+
+@pytest.mark.parametrize("step", ["mlm_logits", "mlm_probs"])
+def test_the_table_of_words_has_all_of_them_and_the_picture_the_first(
+    step, monkeypatch
+):
+    tables = []
+
+    def keep(figure, *, columns, **others):
+        tables.append(columns)
+        show_figure(figure, columns=columns, **others)
+
+    monkeypatch.setattr(shown_numbers, "show_figure", keep)
+    app = open_page(layers_step=step)
+    steps = client().layer_steps(DEFAULT_MODEL, TEXT, cut=True)
+    part = next(one.part for one in steps if one.name == step)
+    found = client().part_numbers(DEFAULT_MODEL, TEXT, part, MASK, cut=True)
+    names, values = tables[-1].values()
+    words = client().vocabulary(DEFAULT_MODEL)
+    assert sorted(names) == sorted(words)
+    for name, value in (names[0], values[0]), (names[-1], values[-1]):
+        assert found.of(step)[words.index(name)] == pytest.approx(value)
+    np.testing.assert_array_equal(values, np.sort(found.of(step))[::-1])
+    assert len(specs(app)[0]["data"][0]["y"]) == 20
+    assert "The table to download has all of them" in said(app)
+
+
+def test_a_sum_that_a_norm_rescales_is_not_said_to_stay():
+    app = open_page(layers_step="layer_0/attention_residual")
+    assert "the norm that follows rescales all of it" in said(app)
+    assert "only ever adds" not in said(app)
 
 
 def test_next_and_back_walk_through_all_parts():
