@@ -539,7 +539,7 @@ def test_a_mean_that_rounds_to_0_has_no_sign(scale):
 
 @pytest.mark.parametrize(
     ("scale", "epsilon", "is_felt"),
-    [("-1.0", "0.1", False), ("-2.0", "1e-12", False), ("-0.05", "1", True)],
+    [("-1.0", "0.1", True), ("-2.0", "1e-12", False), ("-0.05", "1", True)],
 )
 def test_a_mirrored_vector_is_mirrored_around_0_or_beta(scale, epsilon, is_felt):
     link = {"layers_panel": "by_hand", "layers_scale": scale, "layers_shift": "2.0"}
@@ -547,13 +547,29 @@ def test_a_mirrored_vector_is_mirrored_around_0_or_beta(scale, epsilon, is_felt)
     (said_so,) = (info.value for info in app.info if "mirrored" in info.value)
     assert "the output around 0" in said_so
     small, _, normed = specs(app)[1]["data"]
-    plain = layer_norm(numbers(small["y"]), 1.0, 0.0, float(epsilon))
+    plain = layer_norm(numbers(small["y"]), 1.0, 0.0, 1e-12)
     off = np.abs(numbers(normed["y"]) + plain).max()
     assert (f"off by up to {off:.3f}" in said_so) == is_felt
     assert ("ε is felt" in said_so) == is_felt
     app = open_page(**link, layers_by_hand="real")
     (said_so,) = (info.value for info in app.info if "mirrored" in info.value)
     assert "the output around β" in said_so
+
+
+def test_epsilon_alone_is_a_change():
+    app = open_page(layers_panel="by_hand", layers_epsilon_small="1")
+    assert "Nothing is changed yet" not in said(app)
+    small, _, normed = specs(app)[1]["data"]
+    own = layer_norm(numbers(small["y"]), 1.0, 0.0, 1e-12)
+    difference = np.abs(numbers(normed["y"]) - own).max()
+    assert f"differs by up to {difference:.3f} from the one without" in said(app)
+    app = open_page("zh", layers_panel="by_hand", layers_epsilon_small="1e-05")
+    assert "只改了 ε" in said(app) + "".join(box.value for box in app.success)
+    # A change of both is held against the vector and the epsilon before it.
+    app = open_page(
+        layers_panel="by_hand", layers_epsilon_small="1", layers_shift="2.0"
+    )
+    assert f"differs by up to {difference:.3f} from the one without" in said(app)
 
 
 def test_both_orders_are_drawn_and_the_models_own_is_named():
