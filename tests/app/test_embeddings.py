@@ -119,7 +119,7 @@ def test_the_strips_are_the_parts_of_the_chosen_token():
     assert "Checked" in said(app)
 
 
-@pytest.mark.parametrize(("share", "kind"), [(0.9e-5, "success"), (1.1e-5, "warning")])
+@pytest.mark.parametrize(("share", "kind"), [(0.9e-6, "success"), (1.1e-6, "warning")])
 def test_a_layer_norm_that_differs_is_said_to_differ(monkeypatch, share, kind):
     found = client().take_input_apart(DEFAULT_MODEL, TEXT)
     difference = share * float(np.abs(found.normed).max())
