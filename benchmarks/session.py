@@ -64,12 +64,13 @@ class Session:
         self._buttons: set[str] = set()
 
     @classmethod
-    async def open(cls, url: str, page: str) -> tuple[Session, Answer]:
+    async def open(cls, url: str, page: str, query: str = "") -> tuple[Session, Answer]:
         """Connects and runs a page for the first time.
 
         Args:
             url: of the server, "http://127.0.0.1:8501".
             page: its name in the address; "" is the home page.
+            query: of the address, what stands after its question mark.
         """
         socket = await connect(
             f"ws://{urlsplit(url).netloc}/_stcore/stream",
@@ -77,7 +78,13 @@ class Session:
             max_size=None,
         )
         session = cls(socket, url, page)
+        session._query_string = query
         return session, await session._run("")
+
+    @property
+    def query_string(self) -> str:
+        """What stands after the question mark of the address now."""
+        return self._query_string
 
     async def close(self) -> None:
         """Leaves, like a closed tab."""

@@ -223,6 +223,18 @@ def test_both_languages_have_the_same_keys_and_places(page):
         assert places(template) == places(chinese[name]), name
 
 
+def formulas(template):
+    """What stands between dollar signs, in any order."""
+    return sorted(re.findall(r"\$[^$]+\$", template))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_both_languages_write_the_same_formulas(page):
+    chinese = texts("zh", page)
+    for name, template in texts("en", page).items():
+        assert formulas(template) == formulas(chinese[name]), name
+
+
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_no_text_is_empty_or_padded(language, page):

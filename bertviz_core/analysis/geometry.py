@@ -14,6 +14,8 @@ from bertviz_core.trace import FrozenArrays
 
 # Rows that are widened to float64 at once: 25 MB for vectors of 768 numbers.
 _BLOCK = 4096
+# Numbers that differ by less than this share of a vector's size differ by rounding.
+_ROUNDING = 1e-5
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,24 @@ def unit_rows(points: np.ndarray) -> np.ndarray:
     """Each vector divided by its length, float64 `[M, H]`; a zero stays a zero."""
     lengths = row_norms(points)[:, None]
     return np.divide(points, lengths, out=np.zeros(points.shape), where=lengths > 0)
+
+
+def are_alike(points: np.ndarray) -> bool:
+    """Whether vectors `[M, H]` differ by rounding alone."""
+    wide = points.astype(np.float64)
+    return bool(is_rounding(wide, wide.std(axis=0)).all())
+
+
+def is_rounding(points: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Which numbers do not really differ between vectors, bool `[H]`.
+
+    Args:
+        points: float64 `[M, H]`.
+        spread: float64 `[H]`, their standard deviations.
+    """
+    size = np.sqrt(np.square(points).mean())
+    constant: np.ndarray = spread <= _ROUNDING * size
+    return constant
 
 
 def cosine_matrix(points: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:

@@ -41,11 +41,12 @@ def group_separation(points: np.ndarray, groups: Sequence[str]) -> Separation:
 
     A centre is the mean of the group's vectors at length 1. A tie counts as wrong.
     A vector alone in its group is not scored, but its group can be mistaken for
-    another's.
+    another's. A vector without a group is left out of everything: those that
+    nobody named have nothing in common.
 
     Args:
         points: float `[M, H]`.
-        groups: M names.
+        groups: M names; "" for a vector without one.
 
     Raises:
         ValueError: another number of names.
@@ -59,7 +60,11 @@ def group_separation(points: np.ndarray, groups: Sequence[str]) -> Separation:
         raise ValueError(
             f"`groups` must name each of {len(points)} points. Received: {len(groups)}."
         )
-    names, member = np.unique(np.asarray(groups, str), return_inverse=True)
+    named = np.array([bool(group) for group in groups])
+    if not named.any():
+        return Separation(None, 0, None, None, None)
+    points = points[named]
+    names, member = np.unique(np.asarray(groups, str)[named], return_inverse=True)
     sizes = np.bincount(member, minlength=len(names))
     scored = sizes[member] > 1
     score = share = None

@@ -107,10 +107,10 @@ class WordSenses(FrozenArrays):
         texts: the sentences.
         sentence_index: int `[M]`, the sentence of each occurrence.
         spans: int `[M, 2]`, first and past-the-last token index of each.
-        senses: M names of the senses, from the sentences.
+        senses: M names of the senses, from the sentences; "" for none.
         states: float32 `[L + 1, M, H]`, the mean over the word's tokens.
         cosines: float64 `[L + 1, M, M]`, between occurrences.
-        separations: at each of L + 1 layers.
+        separations: at each of L + 1 layers, of the occurrences with a sense.
     """
 
     model_id: str

@@ -63,13 +63,16 @@ class SentenceMap(FrozenArrays):
         segments: int `[M]`, 1 for a token of a pair's second text; else 0.
         coordinates: float32 `[L + 1, M, k]`, embedding output first.
         norms: float32 `[L + 1, M]`, lengths of the vectors.
-        qualities: L + 1 of them; `None` where there are too few points for one.
+        qualities: L + 1 of them; `None` where there are too few points for one, or
+            where all points are one.
         explained: float64 `[L + 1]`, share of the variance on the map; NaN for
-            t-SNE.
+            t-SNE, and where all points are one.
         residuals: float64 `[L + 1]`, what turning could not bring onto the layer
             before; NaN where axes are shared.
         seed: of t-SNE, and of the choice of checked points.
         num_cut: sentences whose end is beyond what the model reads.
+        are_one: for each of L + 1 layers, whether its vectors differ by rounding
+            alone, as those of [CLS] before the first layer: all points are one.
         perplexity: of t-SNE.
         num_steps: of t-SNE, at each layer.
     """
@@ -89,6 +92,7 @@ class SentenceMap(FrozenArrays):
     residuals: np.ndarray
     seed: int
     num_cut: int
+    are_one: tuple[bool, ...]
     perplexity: float | None = None
     num_steps: int | None = None
 

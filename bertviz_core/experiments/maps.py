@@ -13,6 +13,7 @@ from bertviz_core.experiments.masked_rows import Progress
 # stage, and tells the divergence only after a later one.
 _STEPS_A_STAGE = 300
 _EXAGGERATION = 12.0
+_NOISE = 0.1  # of the start's standard deviation
 MIN_POINTS = 5
 
 
@@ -37,7 +38,9 @@ def tsne_map(
 
     Args:
         points: float `[M, H]`, M at least `MIN_POINTS`.
-        seed: for what little is random once the start is the PCA map.
+        seed: 0 begins at the start itself; any other first moves its points by
+            Gaussian noise of this seed, a tenth as wide as the start. Nothing else
+            in the method is random.
         progress: told the share of the stages done; may raise to cancel.
         perplexity: about how many neighbours each point has; brought down to
             (M - 1) / 3 in a small cloud.
@@ -66,9 +69,10 @@ def tsne_map(
         raise ValueError(f"`num_axes` must be 2 or 3. Received: {num_axes}.")
     perplexity = min(perplexity, (num_points - 1) / 3)
     positions = _start(points, num_axes) if start is None else _shrunk(start)
+    positions = _moved(positions, seed)
     divergence = float("nan")
     for stage in range(num_stages):
-        positions, divergence = _stage(points, positions, seed, perplexity, stage)
+        positions, divergence = _stage(points, positions, perplexity, stage)
         if progress is not None:
             progress((stage + 1) / num_stages, "drawing the map")
     neighbours = min(num_neighbours, (num_points - 1) // 2)
@@ -98,8 +102,21 @@ def _shrunk(start: np.ndarray) -> np.ndarray:
     return scaled
 
 
+def _moved(start: np.ndarray, seed: int) -> np.ndarray:
+    """Another start for every seed but 0.
+
+    The library draws its random numbers for a start alone, and here the start is
+    given: its own seed would change nothing.
+    """
+    if seed == 0:
+        return start
+    noise = np.random.default_rng(seed).normal(size=start.shape)
+    moved: np.ndarray = start + _NOISE * start.std(axis=0).max() * noise
+    return moved.astype(start.dtype)
+
+
 def _stage(
-    points: np.ndarray, start: np.ndarray, seed: int, perplexity: float, stage: int
+    points: np.ndarray, start: np.ndarray, perplexity: float, stage: int
 ) -> tuple[np.ndarray, float]:
     # Here and not above: importing it takes a second that other tasks do not need.
     from sklearn.manifold import TSNE
@@ -113,7 +130,6 @@ def _stage(
         learning_rate=max(len(points) / _EXAGGERATION / 4, 50.0),
         max_iter=_STEPS_A_STAGE,
         init=start,
-        random_state=seed,
     )
     # One thread: several add the same numbers in another order each time.
     with threadpool_limits(limits=1, user_api="openmp"):

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from bertviz_core.analysis.geometry import is_rounding
 from bertviz_core.finetune.scores import r_squared
 
 _MAX_ITERATIONS = 1000
-# Numbers that differ by less than this share of a vector's length differ by rounding:
-# brought to a spread of 1, rounding would look like something to learn from.
-_ROUNDING = 1e-5
 
 
 def probe_classes(
@@ -64,21 +62,11 @@ def probe_numbers(
 
 
 def _standard(vectors: np.ndarray, judged: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both, with the mean and the spread of what is learned from."""
+    """Both, with the mean and the spread of what is learned from.
+
+    Brought to a spread of 1, rounding would look like something to learn from.
+    """
     wide = vectors.astype(np.float64)
     mean, spread = wide.mean(axis=0), wide.std(axis=0)
-    told = 1 / np.where(_is_rounding(wide, spread), np.inf, spread)
+    told = 1 / np.where(is_rounding(wide, spread), np.inf, spread)
     return (wide - mean) * told, (judged.astype(np.float64) - mean) * told
-
-
-def are_alike(vectors: np.ndarray) -> bool:
-    """Whether vectors `[R, H]` differ by rounding alone."""
-    wide = vectors.astype(np.float64)
-    return bool(_is_rounding(wide, wide.std(axis=0)).all())
-
-
-def _is_rounding(wide: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Bool `[H]`: numbers that do not really differ between the rows."""
-    size = np.sqrt(np.square(wide).mean())
-    constant: np.ndarray = spread <= _ROUNDING * size
-    return constant

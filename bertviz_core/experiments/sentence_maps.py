@@ -14,7 +14,7 @@ from bertviz_core.analysis.anisotropy import (
     random_pair_cosines,
     without_dimensions,
 )
-from bertviz_core.analysis.geometry import procrustes, row_norms, unit_rows
+from bertviz_core.analysis.geometry import are_alike, procrustes, row_norms, unit_rows
 from bertviz_core.analysis.layer_maps import layer_maps
 from bertviz_core.analysis.map_quality import MapQuality, map_quality
 from bertviz_core.errors import TextError
@@ -79,10 +79,14 @@ def map_by_tsne(
 ) -> SentenceMap:
     """Draws every layer by t-SNE, each from the layer before, turned onto it.
 
+    A layer whose vectors are all alike is drawn as one point, and the layer after it
+    begins anew: t-SNE would spread them over a cloud that is not there.
+
     Args:
         states: of the sentences.
         num_axes: 2 or 3.
-        seed: of t-SNE, and of the points whose neighbours are checked.
+        seed: see `tsne_map`, at every layer; and of the points whose neighbours are
+            checked.
         perplexity: see `tsne_map`.
         num_stages: of 300 steps, at each layer.
         progress: told the share done; may raise to cancel.
@@ -94,10 +98,16 @@ def map_by_tsne(
     num_states, num_points, _ = states.states.shape
     rows = checked_rows(num_points, seed)
     coordinates: list[np.ndarray] = []
-    qualities = []
+    qualities: list[MapQuality | None] = []
     residuals = np.zeros(num_states)
+    before: np.ndarray | None = None
     drawn: DrawnMap | None = None
     for layer, vectors in enumerate(states.states):
+        if are_alike(vectors):
+            before = None
+            coordinates.append(np.zeros((num_points, num_axes)))
+            qualities.append(None)
+            continue
         drawn = tsne_map(
             vectors,
             seed,
@@ -106,30 +116,32 @@ def map_by_tsne(
             num_stages,
             MOST_NEIGHBOURS,
             num_axes,
-            coordinates[-1] if coordinates else None,
+            before,
             rows,
         )
-        positions = drawn.positions
-        if coordinates:
-            turned = procrustes(positions, coordinates[-1])
-            positions, residuals[layer] = turned.points, turned.residual
-        coordinates.append(positions)
+        before, residuals[layer] = _turned(drawn.positions, before)
+        coordinates.append(before)
         qualities.append(drawn.quality)
+    explained = np.full(num_states, np.nan)
+    places, measured = np.stack(coordinates), tuple(qualities)
     made = _sentence_map(
-        states,
-        "tsne",
-        "procrustes",
-        np.stack(coordinates),
-        tuple(qualities),
-        np.full(num_states, np.nan),
-        residuals,
-        seed,
+        states, "tsne", "procrustes", places, measured, explained, residuals, seed
     )
     if drawn is None:
         return made
     return dataclasses.replace(
         made, perplexity=drawn.perplexity, num_steps=drawn.num_steps
     )
+
+
+def _turned(
+    positions: np.ndarray, before: np.ndarray | None
+) -> tuple[np.ndarray, float]:
+    """A map turned onto another, and what turning could not bring onto it."""
+    if before is None:
+        return positions, 0.0
+    turned = procrustes(positions, before)
+    return turned.points, turned.residual
 
 
 def layer_facts(
@@ -231,7 +243,9 @@ def _quality(
     vectors: np.ndarray, positions: np.ndarray, rows: np.ndarray | None
 ) -> MapQuality | None:
     neighbours = min(MOST_NEIGHBOURS, (len(vectors) - 1) // 2)
-    if neighbours < 1:
+    # Of points on one spot the first of the table would be "nearest" on both sides,
+    # and a dot a perfect map.
+    if neighbours < 1 or are_alike(vectors):
         return None
     return map_quality(vectors, positions, neighbours, rows)
 
@@ -246,6 +260,7 @@ def _sentence_map(
     residuals: np.ndarray,
     seed: int,
 ) -> SentenceMap:
+    are_one = tuple(are_alike(layer) for layer in states.states)
     return SentenceMap(
         model_id=states.model_id,
         method=method,
@@ -258,10 +273,11 @@ def _sentence_map(
         coordinates=coordinates.astype(np.float32),
         norms=np.stack([row_norms(layer) for layer in states.states]).astype("f4"),
         qualities=qualities,
-        explained=explained,
+        explained=np.where(are_one, np.nan, explained),
         residuals=residuals,
         seed=seed,
         num_cut=states.num_cut,
+        are_one=are_one,
     )
 
 

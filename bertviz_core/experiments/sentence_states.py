@@ -92,7 +92,8 @@ def word_senses(
         explorer: of the model.
         sentences: from 1 to `MAX_SENTENCES`, each with the word in it.
         word: one word, or several; any number of tokens.
-        senses: the name of the sense in each sentence.
+        senses: the name of the sense in each sentence; "" where it has none,
+            which is then not scored.
         cut: leaves out what is beyond the last position.
         progress: told the share of the sentences done; may raise to cancel.
 

@@ -57,7 +57,7 @@ def map_by_tsne(
     Args:
         vectors: float `[V, H]`.
         num_axes: 2 or 3.
-        seed: of t-SNE, and of the entries whose neighbours are checked.
+        seed: see `tsne_map`; and of the entries whose neighbours are checked.
         progress: told the share done; may raise to cancel.
         perplexity: see `tsne_map`.
         num_stages: of 300 steps.

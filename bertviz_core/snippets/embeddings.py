@@ -25,7 +25,8 @@ explorer = Explorer.open({model})
 found = position_geometry(position_table(explorer))
 print(found.explained, found.by_distance[:8])
 for position in found.standing_apart:
-    print(position, found.norms[position], found.near_cosines[position])
+    # Counted from 1, as on the page.
+    print(position + 1, found.norms[position], found.near_cosines[position])
 """
 
 NEIGHBOURS = """
@@ -133,6 +134,7 @@ explorer = Explorer.open({model})
 states = sentence_states(explorer, {sentences}, "token", cut=True)
 found = layer_facts(states, {num_deviations}, {seed})
 for layer, dimensions in enumerate(found.outliers):
-    print(layer, dimensions, found.mean_cosines[layer])
+    # Dimensions are counted from 1, as on the page.
+    print(layer, [number + 1 for number in dimensions], found.mean_cosines[layer])
     print(found.mean_cosines_without[layer], found.neighbours_kept[layer])
 """

@@ -20,6 +20,7 @@ from bertviz_core.analysis.activations import (
 )
 from bertviz_core.analysis.gelu_approximation import TAYLOR_CONSTANT
 from pages.ui.activations.formulas import FORMULAS, GELU_STEPS, TANH_STEPS
+from pages.ui.language import text
 from tests.app.latex import FAR, equations, integral, value
 
 X = (-1.7, -0.2, 0.0, 0.6, 2.3)
@@ -161,6 +162,72 @@ def check_series(formula, x, power):
 @pytest.mark.parametrize("step", STEPS)
 def test_each_step_of_the_derivations_holds(step, x):
     check_step(step, STEPS[step], x)
+
+
+def in_sentence(key):
+    """The formulas of a sentence; a test of the locales finds the same in Chinese."""
+    return re.findall(r"\$([^$]+)\$", text(f"activations.{key}", "en"))
+
+
+def check_substitution(written, s):
+    of_t, of_dt, of_power = written
+    ((_, t),) = equations(of_t)
+    names = {"s": s, "t": value(t, {"s": s})}
+    # The steps of t and s stand for one letter each.
+    plain = of_dt.replace("dt", "p").replace("ds", "q")
+    steps = {"p": slope(lambda z: value(t, {"s": z}))(s), "q": 1.0}
+    for formula, known in ((of_t, names), (plain, steps), (of_power, names)):
+        for sides in equations(formula):
+            same(sides, known)
+
+
+def check_insert(written, x):
+    _, cube, raised, share = written
+    scale = math.sqrt(2 / math.pi)
+    names = {"x": x, "u": inner_tanh(C)(x), r"\pi": math.pi}
+    parts = []
+    for formula in (cube, raised, share):
+        (((side),),) = equations(formula)
+        parts.append(value(side, names))
+    # What stands before the cube, of all that the bracket is multiplied with.
+    assert parts[1] / (scale * parts[0]) == pytest.approx(parts[2], rel=1e-6)
+
+
+def check_collapse(written, x):
+    plain = written[1]
+    names = {"x": x}
+    letters = {"W_1": ("A", 0.7), "W_2": ("B", -1.3), "b_1": ("p", 0.4)}
+    for old, (new, number) in (letters | {"b_2": ("q", 2.1)}).items():
+        plain = plain.replace(old, new)
+        names[new] = number
+    for sides in equations(plain):
+        same(sides, names)
+
+
+SENTENCES = {
+    "gelu_step_substitution": (check_substitution, 0.6),
+    "tanh_step_insert": (check_insert, 1e-4),
+    "intro_collapse": (check_collapse, 2.3),
+}
+
+
+@pytest.mark.parametrize("key", SENTENCES)
+def test_the_equations_within_a_sentence_hold(key):
+    check, place = SENTENCES[key]
+    check(in_sentence(key), place)
+
+
+@pytest.mark.parametrize("key", SENTENCES)
+def test_a_slip_within_a_sentence_is_noticed(key):
+    check, place = SENTENCES[key]
+    written = in_sentence(key)
+    for index, formula in enumerate(written):
+        # Where a formula only names what another one computes, nothing can be checked.
+        if key != "gelu_step_substitution" and index == 0:
+            continue
+        for wrong in slips(formula):
+            with pytest.raises((AssertionError, ValueError, KeyError, TypeError)):
+                check([*written[:index], wrong, *written[index + 1 :]], place)
 
 
 def test_the_taylor_value_alone_leaves_less_than_the_fifth_power():

@@ -119,7 +119,7 @@ def test_the_strips_are_the_parts_of_the_chosen_token():
     assert "Checked" in said(app)
 
 
-@pytest.mark.parametrize(("share", "kind"), [(0.9e-5, "success"), (1.1e-5, "warning")])
+@pytest.mark.parametrize(("share", "kind"), [(0.9e-6, "success"), (1.1e-6, "warning")])
 def test_a_layer_norm_that_differs_is_said_to_differ(monkeypatch, share, kind):
     found = client().take_input_apart(DEFAULT_MODEL, TEXT)
     difference = share * float(np.abs(found.normed).max())
@@ -661,6 +661,24 @@ def test_a_sentence_without_the_word_is_named():
         app.run()
     assert not app.exception
     assert "Sentence 2" in app.error[0].value
+
+
+def test_occurrences_without_a_sense_are_on_the_map_and_not_scored():
+    text = "a | the bank\nthe old bank\na | this bank\nb | my bank\nb | no bank"
+    app = open_page(embeddings_panel="senses", embeddings_senses=text)
+    assert sorted(sent(app)["colors"][0]["names"]) == ["a", "b", "no group"]
+    assert "of 4 occurrences lie nearest" in said(app)
+    assert "which count for nothing here: 1." in said(app)
+    one = text.replace("b | ", "")
+    app = open_page(embeddings_panel="senses", embeddings_senses=one)
+    assert len(sent(app)["labels"]) == 5
+    assert "name two of them before the sentences" in said(app)
+    assert "lie nearest" not in said(app)
+    none = "\n".join(f"苹果{word}。" for word in "好坏大小多")
+    app = open_page("zh", embeddings_panel="senses", embeddings_senses=none)
+    assert len(sent(app)["labels"]) == 5
+    assert "请在句子前写出两个词义" in said(app)
+    assert "有 5 处没有写词义" in said(app)
 
 
 def test_one_occurrence_alone_is_not_compared():

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.analysis.anisotropy import outlier_dimensions
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from pages.ui.engine import client
 from tests.app.waiting import let_jobs_end
@@ -55,7 +56,7 @@ def test_positions():
     output = printed("embeddings_positions", embeddings_panel="positions")
     apart = client().position_geometry(DEFAULT_MODEL).standing_apart
     lines = output.splitlines()[-len(apart) :] if len(apart) else []
-    assert [int(line.split()[0]) for line in lines] == apart.tolist()
+    assert [int(line.split()[0]) for line in lines] == (apart + 1).tolist()
 
 
 def test_neighbours_analogy_and_axis():
@@ -123,4 +124,10 @@ def test_senses_and_geometry():
         embeddings_panel="geometry",
         embeddings_topics=SENTENCES,
     )
-    assert len(output.splitlines()) == 2 * (layers + 1)
+    lines = output.splitlines()
+    assert len(lines) == 2 * (layers + 1)
+    sentences = tuple(line.split(" | ")[1] for line in SENTENCES.splitlines())
+    for layer, line in enumerate(lines[::2]):
+        states = client().sentence_vectors(DEFAULT_MODEL, sentences, "token", layer)
+        out = outlier_dimensions(states, 3.0).dimensions + 1
+        assert line.startswith(f"{layer} {out.tolist()} ")

@@ -152,7 +152,8 @@ def test_a_vocabulary_map_is_drawn_anew_stopped_and_begun_again(tmp_path):
     store_map(kept, model, digest_of(table))
     app = open_page(model=model, embeddings_panel="map", embeddings_map_perplexity="10")
     before = sent(app)
-    assert "seed 0" in before["notes"][0]
+    assert "steps, seed 0: " in before["notes"][0]
+    assert "Seed 0 begins at the PCA map" in before["notes"][0]
     assert "perplexity 30" in before["notes"][0]
     app.number_input(key="embeddings_map_seed").set_value(7).run()
     app.button(key="job_embeddings_map_start").click().run()

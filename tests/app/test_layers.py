@@ -19,7 +19,9 @@ from bertviz_core.figures.layer_diagram import DiagramWords, layer_diagram
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry
 from pages.ui.engine import client
+from pages.ui.export import show_figure
 from pages.ui.language import text as said_in
+from pages.ui.layers import numbers as shown_numbers
 from pages.ui.layers import residual, texts
 from pages.ui.layers.panels import PANELS
 from pages.ui.layers.texts import EXAMPLES
@@ -167,6 +169,37 @@ def test_a_result_for_one_token_is_not_said_to_be_for_the_sentence():
     app.session_state["layers_step"] = "layer_0/neurons"
     app.run()
     assert "for the whole sentence" in said(app)
+
+
+@pytest.mark.parametrize("step", ["mlm_logits", "mlm_probs"])
+def test_the_table_of_words_has_all_of_them_and_the_picture_the_first(
+    step, monkeypatch
+):
+    tables = []
+
+    def keep(figure, *, columns, **others):
+        tables.append(columns)
+        show_figure(figure, columns=columns, **others)
+
+    monkeypatch.setattr(shown_numbers, "show_figure", keep)
+    app = open_page(layers_step=step)
+    steps = client().layer_steps(DEFAULT_MODEL, TEXT, cut=True)
+    part = next(one.part for one in steps if one.name == step)
+    found = client().part_numbers(DEFAULT_MODEL, TEXT, part, MASK, cut=True)
+    names, values = tables[-1].values()
+    words = client().vocabulary(DEFAULT_MODEL)
+    assert sorted(names) == sorted(words)
+    for name, value in (names[0], values[0]), (names[-1], values[-1]):
+        assert found.of(step)[words.index(name)] == pytest.approx(value)
+    np.testing.assert_array_equal(values, np.sort(found.of(step))[::-1])
+    assert len(specs(app)[0]["data"][0]["y"]) == 20
+    assert "The table to download has all of them" in said(app)
+
+
+def test_a_sum_that_a_norm_rescales_is_not_said_to_stay():
+    app = open_page(layers_step="layer_0/attention_residual")
+    assert "the norm that follows rescales all of it" in said(app)
+    assert "only ever adds" not in said(app)
 
 
 def test_next_and_back_walk_through_all_parts():
@@ -506,7 +539,7 @@ def test_a_mean_that_rounds_to_0_has_no_sign(scale):
 
 @pytest.mark.parametrize(
     ("scale", "epsilon", "is_felt"),
-    [("-1.0", "0.1", False), ("-2.0", "1e-12", False), ("-0.05", "1", True)],
+    [("-1.0", "0.1", True), ("-2.0", "1e-12", False), ("-0.05", "1", True)],
 )
 def test_a_mirrored_vector_is_mirrored_around_0_or_beta(scale, epsilon, is_felt):
     link = {"layers_panel": "by_hand", "layers_scale": scale, "layers_shift": "2.0"}
@@ -514,13 +547,29 @@ def test_a_mirrored_vector_is_mirrored_around_0_or_beta(scale, epsilon, is_felt)
     (said_so,) = (info.value for info in app.info if "mirrored" in info.value)
     assert "the output around 0" in said_so
     small, _, normed = specs(app)[1]["data"]
-    plain = layer_norm(numbers(small["y"]), 1.0, 0.0, float(epsilon))
+    plain = layer_norm(numbers(small["y"]), 1.0, 0.0, 1e-12)
     off = np.abs(numbers(normed["y"]) + plain).max()
     assert (f"off by up to {off:.3f}" in said_so) == is_felt
     assert ("ε is felt" in said_so) == is_felt
     app = open_page(**link, layers_by_hand="real")
     (said_so,) = (info.value for info in app.info if "mirrored" in info.value)
     assert "the output around β" in said_so
+
+
+def test_epsilon_alone_is_a_change():
+    app = open_page(layers_panel="by_hand", layers_epsilon_small="1")
+    assert "Nothing is changed yet" not in said(app)
+    small, _, normed = specs(app)[1]["data"]
+    own = layer_norm(numbers(small["y"]), 1.0, 0.0, 1e-12)
+    difference = np.abs(numbers(normed["y"]) - own).max()
+    assert f"differs by up to {difference:.3f} from the one without" in said(app)
+    app = open_page("zh", layers_panel="by_hand", layers_epsilon_small="1e-05")
+    assert "只改了 ε" in said(app) + "".join(box.value for box in app.success)
+    # A change of both is held against the vector and the epsilon before it.
+    app = open_page(
+        layers_panel="by_hand", layers_epsilon_small="1", layers_shift="2.0"
+    )
+    assert f"differs by up to {difference:.3f} from the one without" in said(app)
 
 
 def test_both_orders_are_drawn_and_the_models_own_is_named():

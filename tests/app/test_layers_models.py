@@ -98,7 +98,7 @@ def test_a_pre_norm_model_tells_of_norms_in_front(pre_norm, language):
     app = open_page(language, **link, layers_panel="residual")
     assert said_in("layers.residual_pre", language) in said(app)
     app = open_page(language, **link, layers_panel="orders")
-    for operation in ("attention_norm", "output_norm"):
+    for operation in ("attention_norm", "attention_residual", "output_norm"):
         app.session_state["layers_step"] = f"layer_1/{operation}"
         app.run()
         assert said_in(f"layer_steps.about_{operation}_first", language) in said(app)

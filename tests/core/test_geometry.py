@@ -12,7 +12,7 @@ from bertviz_core.analysis.anisotropy import (
     without_dimensions,
 )
 from bertviz_core.analysis.layer_maps import layer_maps
-from bertviz_core.analysis.separation import group_separation
+from bertviz_core.analysis.separation import Separation, group_separation
 
 
 def cloud(rows=23, size=7, seed=4):
@@ -295,6 +295,22 @@ def test_separation_equals_a_loop(seed):
     between = [cosine(points[i], points[j]) for i, j in pairs if groups[i] != groups[j]]
     assert found.within_cosine == pytest.approx(np.mean(within))
     assert found.between_cosine == pytest.approx(np.mean(between))
+
+
+def test_vectors_without_a_group_are_no_group():
+    groups = list("abcabbca")
+    points = np.random.default_rng(2).normal(size=(8, 4))
+    points += np.array([[ord(g) - 98, 0.5, 0, 0] for g in groups])
+    strays = np.random.default_rng(3).normal(size=(4, 4))
+    found = group_separation(np.concatenate([strays, points]), [""] * 4 + groups)
+    assert found == group_separation(points, groups)
+    assert found.num_scored == 8
+    # One named group beside unnamed vectors is one group.
+    one = group_separation(points, ["a", "", "a", "", "", "a", "", ""])
+    assert (one.score, one.between_cosine) == (None, None)
+    assert one.within_cosine is not None
+    none = group_separation(points, [""] * 8)
+    assert none == Separation(None, 0, None, None, None)
 
 
 def test_what_cannot_be_separated_has_no_score():

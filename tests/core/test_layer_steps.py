@@ -8,7 +8,6 @@ import operator
 
 import numpy as np
 import pytest
-from keras import ops
 
 from bertviz_core.analysis.layer_norm import layer_norm_steps
 from bertviz_core.experiments.layer_steps import (
@@ -25,7 +24,7 @@ from tests.core.random_models import (
     explorer_of,
     random_model,
 )
-from tests.core.step_reading import step_values
+from tests.core.step_reading import close, model_values, step_values
 
 TEXT, PAIR = "the [MASK] sat on [MASK] [MASK]", "a mat"
 CASES = {
@@ -138,48 +137,9 @@ def test_a_layer_equals_the_oracle_in_the_order_of_its_norms(case, values, layer
         same(found["output_norm"], case.norm(weights["output_norm"], kept + update))
 
 
-def model_values(case, layer):
-    """What the parts of the model itself compute, float32, one after another."""
-    block, pre_norm = case.explorer.loaded.model.blocks[layer], case.config.pre_norm
-    x = ops.convert_to_tensor(case.trace.hidden_states[layer][None])
-    source = block.attention_norm(x) if pre_norm else x
-    pattern = case.explorer.loaded.model._with_pattern(ops.zeros(x.shape[:2]), None)
-    attention = block.attention(source, pattern)
-    update = block.attention_output(attention.context)
-    residual = x + update
-    normed = block.attention_norm(residual) if not pre_norm else source
-    enters = block.output_norm(residual) if pre_norm else normed
-    inner = block.feed_forward.intermediate(enters)
-    last = (residual if pre_norm else enters) + block.feed_forward(enters)
-    found = {
-        **{
-            name: block.attention._split_heads(getattr(block.attention, name)(source))
-            for name in ("query", "key", "value")
-        },
-        "masked_scores": attention.scores,
-        "attention_probs": attention.probs,
-        "context": attention.context,
-        "attention_output": update,
-        "attention_residual": residual,
-        "attention_norm": normed,
-        "intermediate": inner,
-        "neurons": block.feed_forward.activation(inner),
-        "feed_forward_output": block.feed_forward(enters),
-        "output_residual": last,
-        "output_norm": enters if pre_norm else block.output_norm(last),
-    }
-    return {name: ops.convert_to_numpy(value)[0] for name, value in found.items()}
-
-
-def close(actual, expected):
-    """To 1e-6 of the largest number: as near as float32 can be to float64."""
-    size = max(1.0, float(np.abs(expected).max()))
-    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6 * size)
-
-
 @pytest.mark.parametrize("layer", range(LAYERS))
 def test_a_layer_equals_the_models_own_intermediate_values(case, values, layer):
-    own = model_values(case, layer)
+    own = model_values(case.explorer, case.trace, layer)
     # Scores alone the model never holds when there is a pattern: it adds at once.
     assert set(layer_operations(False)) - set(own) == {"attention_scores"}
     for name, expected in own.items():

@@ -6,6 +6,10 @@ import pytest
 from bertviz_core.analysis.map_quality import map_quality
 
 pytest.importorskip("sklearn")
+from sklearn.manifold import TSNE
+from threadpoolctl import threadpool_limits
+
+from bertviz_core.analysis.geometry import fit_pca
 from bertviz_core.experiments.maps import tsne_map
 
 
@@ -25,6 +29,37 @@ def test_the_same_seed_draws_the_same_map(points, drawn):
     again = tsne_map(points, seed=7, perplexity=8, num_stages=3)
     np.testing.assert_array_equal(again.positions, drawn.positions)
     assert (drawn.seed, drawn.num_steps, drawn.method) == (7, 900, "tsne")
+
+
+def test_another_seed_draws_another_map(points, drawn):
+    for seed in (0, 8):
+        other = tsne_map(points, seed=seed, perplexity=8, num_stages=3)
+        assert np.abs(other.positions - drawn.positions).max() > 0.1
+        assert other.quality.trustworthiness > 0.9
+
+
+def test_seed_0_begins_at_the_pca_map_itself(points):
+    start = fit_pca(points, 2).project(points)
+    method = TSNE(
+        perplexity=8,
+        init=(start / start.std(axis=0).max() * 1e-4).astype("f4"),
+        learning_rate=50.0,
+        max_iter=300,
+        random_state=0,
+    )
+    with threadpool_limits(limits=1, user_api="openmp"):
+        expected = method.fit_transform(points)
+    drawn = tsne_map(points, seed=0, perplexity=8, num_stages=1)
+    np.testing.assert_array_equal(drawn.positions, expected)
+
+
+def test_a_given_start_is_moved_by_a_seed_too(points):
+    start = tsne_map(points, perplexity=8, num_stages=1).positions
+    first, second = (
+        tsne_map(points, seed=seed, perplexity=8, num_stages=1, start=start)
+        for seed in (0, 1)
+    )
+    assert np.abs(first.positions - second.positions).max() > 0.01
 
 
 def test_groups_far_apart_stay_groups(drawn):

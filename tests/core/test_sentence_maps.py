@@ -9,6 +9,7 @@ from bertviz_core.analysis.layer_maps import layer_maps
 from bertviz_core.analysis.map_quality import map_quality
 from bertviz_core.errors import TextError
 from bertviz_core.experiments import sentence_maps as module
+from bertviz_core.experiments.maps import tsne_map
 from bertviz_core.experiments.sentence_maps import (
     checked_rows,
     layer_facts,
@@ -102,6 +103,28 @@ def test_tsne_draws_every_layer_again_alike_and_turned_onto_the_one_before(state
         turned = procrustes(now, before)
         np.testing.assert_allclose(turned.points, now, atol=1e-3)
         assert turned.residual == pytest.approx(found.residuals[layer], abs=1e-5)
+
+
+def test_a_map_of_one_point_is_not_measured(explorer):
+    """[CLS] before the first layer is the same in every sentence."""
+    cls = sentence_states(explorer, SENTENCES * 2, "cls")
+    found = map_by_pca(cls, alignment="procrustes")
+    assert found.are_one == (True, False, False, False)
+    assert found.qualities[0] is None
+    assert np.isnan(found.explained).tolist() == [True, False, False, False]
+    assert all(quality is not None for quality in found.qualities[1:])
+
+
+def test_tsne_spreads_no_cloud_where_all_points_are_one(explorer):
+    pytest.importorskip("sklearn")
+    cls = sentence_states(explorer, SENTENCES * 2, "cls")
+    found = map_by_tsne(cls, perplexity=2.0, num_stages=1)
+    assert not found.coordinates[0].any()
+    assert found.qualities[0] is None
+    assert np.ptp(found.coordinates[1:], axis=1).min() > 0
+    # The first that is a map begins anew, at its own PCA map.
+    alone = tsne_map(cls.states[1], perplexity=2.0, num_stages=1)
+    np.testing.assert_allclose(found.coordinates[1], alone.positions, rtol=1e-6)
 
 
 def test_facts_are_those_of_each_layer_alone(states):

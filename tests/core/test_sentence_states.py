@@ -193,6 +193,21 @@ def test_the_word_is_followed_through_every_layer(any_norm_model, explorer):
     assert found.cosines[1, 0, 1] < 0.9999
 
 
+def test_occurrences_without_a_sense_stay_and_are_not_scored(explorer):
+    texts = (*SENSE_TEXTS, "cats cats", "mat cats")
+    found = word_senses(explorer, texts, "cats", (*SENSES, "", ""))
+    assert found.senses == ("x", "y", "x", "x", "y", "", "", "")
+    assert found.states.shape[1] == 8
+    named = word_senses(explorer, SENSE_TEXTS, "cats", SENSES)
+    for layer, separation in enumerate(found.separations):
+        expected = named.separations[layer]
+        assert separation.num_scored == expected.num_scored == 5
+        assert separation.between_cosine == pytest.approx(expected.between_cosine)
+        assert separation.within_cosine == pytest.approx(expected.within_cosine)
+    one = word_senses(explorer, SENSE_TEXTS, "cats", ("x", "", "x", ""))
+    assert {(s.score, s.between_cosine) for s in one.separations} == {(None, None)}
+
+
 def test_a_word_beyond_what_is_read_is_not_said_to_be_missing(explorer):
     texts = ["the cat", "a " * 9 + "cat"]
     with pytest.raises(TextError, match="Sentence 2 is longer") as raised:

@@ -46,6 +46,8 @@ function endApp(app, parent) {
   app.resized.disconnect()
   clearTimeout(app.timer)
   clearInterval(app.playing)
+  cancelAnimationFrame(app.moving)
+  cancelAnimationFrame(app.asked)
   app.root.remove()
   apps.delete(parent)
 }
@@ -72,6 +74,8 @@ function receive(app, data) {
   if (state.selected !== null && state.selected >= data.numPoints) state.selected = null
   app.groups = app.legendKey = app.foundKey = undefined
   data.shownState = state.layer
+  // A move that goes on would draw the points of before over these.
+  cancelAnimationFrame(app.moving)
   app.now = positionsOf(data, state.layer)
   app.theme = readTheme(app.root)
   writeWords(app)

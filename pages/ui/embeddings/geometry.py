@@ -11,8 +11,8 @@ from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
 from pages.ui.code import show_code
+from pages.ui.embeddings.points import layer_name
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
-from pages.ui.embeddings.sentences import layer_name
 from pages.ui.embeddings.settings import choose_seed
 from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv, show_figure

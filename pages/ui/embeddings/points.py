@@ -96,6 +96,13 @@ def map_words() -> dict[str, str]:
     return {name: plain(f"point_map.{name}") for name in _WORDS}
 
 
+def layer_name(index: int) -> str:
+    """What a layer is called; 0 is what enters the first."""
+    if index == 0:
+        return plain("embeddings.layer_0")
+    return plain("embeddings.layer", number=index)
+
+
 def map_title(panel: str, method: str, model: str) -> str:
     """What stands below a saved picture: the part, the method, the model.
 

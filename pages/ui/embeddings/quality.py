@@ -14,16 +14,22 @@ def quality_sentence(
     seed: int,
     perplexity: float | None = None,
     num_steps: int | None = None,
+    start: str = "pca",
+    are_one: bool = False,
 ) -> str:
     """Plain text: the share of variance, the neighbours kept, the seed.
 
     Args:
-        quality: `None` where there are too few points.
+        quality: `None` where there are too few points, or where all are one.
         explained: share of the variance; `None` or NaN for a map without one.
         seed: that the map follows from.
         perplexity: of t-SNE.
         num_steps: of t-SNE.
+        start: of t-SNE, "pca" or "before", the map of the layer before.
+        are_one: whether the vectors differ by rounding alone.
     """
+    if are_one:
+        return plain("embeddings.note_are_one")
     parts = []
     if perplexity is not None:
         parts.append(
@@ -34,6 +40,7 @@ def quality_sentence(
                 seed=seed,
             )
         )
+        parts.append(plain(f"embeddings.note_seed_{start}"))
     if explained is not None and not math.isnan(explained):
         parts.append(plain("embeddings.note_explained", share=explained))
     if quality is None:

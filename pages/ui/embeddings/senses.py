@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import streamlit as st
 
+from bertviz_core.analysis.geometry import are_alike
 from bertviz_core.analysis.labelled_lines import LabelledLines
 from bertviz_core.analysis.layer_maps import layer_maps
 from bertviz_core.analysis.map_quality import MapQuality, map_quality
@@ -19,18 +22,18 @@ from pages.ui.embeddings.files import MapFiles, offer_files
 from pages.ui.embeddings.nearest_points import show_nearest_points
 from pages.ui.embeddings.points import (
     groups_colour,
+    layer_name,
     map_title,
     map_words,
     point_map,
 )
 from pages.ui.embeddings.quality import quality_columns, quality_sentence
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
-from pages.ui.embeddings.sentences import layer_name
 from pages.ui.embeddings.word_boxes import type_word
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
-from pages.ui.language import plain, t
+from pages.ui.language import in_a_row, plain, t
 from pages.ui.models import language_of
 
 KEY = "embeddings_senses_map"
@@ -95,7 +98,9 @@ def _show_curves(found: WordSenses) -> None:
         if None not in values
     }
     if not named:
-        st.info(t("embeddings.one_occurrence"), icon=":material/info:")
+        is_alone = len(found.senses) == 1
+        told = t("embeddings.one_occurrence") if is_alone else _described(found)
+        st.info(told, icon=":material/info:")
         return
     show_figure(
         curves_by_place_figure(
@@ -114,6 +119,14 @@ def _show_curves(found: WordSenses) -> None:
 
 
 def _described(found: WordSenses) -> str:
+    told = _compared(found)
+    unnamed = found.senses.count("")
+    if unnamed == 0:
+        return told
+    return in_a_row([told, t("embeddings.senses_unnamed", count=unnamed)])
+
+
+def _compared(found: WordSenses) -> str:
     last = found.separations[-1]
     if last.within_cosine is None or last.between_cosine is None:
         return t("embeddings.senses_not_compared", count=len(found.senses))
@@ -148,6 +161,10 @@ def _show_map(model: str, lines: LabelledLines, found: WordSenses) -> int:
         _quality(vectors, places)
         for vectors, places in zip(found.states, maps.coordinates, strict=True)
     ]
+    shares = [
+        math.nan if quality is None else float(share)
+        for quality, share in zip(qualities, maps.explained, strict=True)
+    ]
     groups = [sense or none for sense in found.senses]
     points = PointMap(
         labels=tuple(lines.sentences[i] for i in found.sentence_index),
@@ -157,8 +174,8 @@ def _show_map(model: str, lines: LabelledLines, found: WordSenses) -> int:
         first=FirstChoice(state=len(found.states) - 1),
         state_names=tuple(layer_name(i) for i in range(len(maps.explained))),
         notes=tuple(
-            quality_sentence(quality, float(share), seed=0)
-            for quality, share in zip(qualities, maps.explained, strict=True)
+            quality_sentence(quality, share, seed=0, are_one=quality is None)
+            for quality, share in zip(qualities, shares, strict=True)
         ),
         title=f"{map_title('senses', 'pca', model)} · {found.word}",
     )
@@ -166,7 +183,7 @@ def _show_map(model: str, lines: LabelledLines, found: WordSenses) -> int:
     state = chosen.state
     if chosen.selected is not None:
         _show_nearest(found, points.labels, chosen.selected, state)
-    worth = quality_columns(qualities[state], float(maps.explained[state]), seed=0)
+    worth = quality_columns(qualities[state], shares[state], seed=0)
     _offer_files(found, points, state, worth)
     return state
 
@@ -210,7 +227,9 @@ def _offer_files(
     offer_files(KEY, collect)
 
 
-def _quality(vectors: np.ndarray, places: np.ndarray) -> MapQuality:
+def _quality(vectors: np.ndarray, places: np.ndarray) -> MapQuality | None:
+    if are_alike(vectors):  # the word on the same place of every sentence
+        return None
     neighbours = min(_MOST_NEIGHBOURS, (len(vectors) - 1) // 2)
     return map_quality(vectors, places, neighbours)
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.labelled_lines import LabelledLines
 from bertviz_core.experiments.map_results import SentenceMap
-from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.point_map import Colour, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
@@ -17,15 +15,17 @@ from pages.ui.answers import describe_model
 from pages.ui.code import show_code
 from pages.ui.embeddings.answers import nearest_points, sentence_vectors
 from pages.ui.embeddings.files import MapFiles, offer_files
+from pages.ui.embeddings.layer_worth import layer_notes, show_layer_quality
 from pages.ui.embeddings.nearest_points import show_nearest_points
 from pages.ui.embeddings.points import (
     Choice,
     groups_colour,
+    layer_name,
     map_title,
     map_words,
     point_map,
 )
-from pages.ui.embeddings.quality import quality_columns, quality_sentence
+from pages.ui.embeddings.quality import quality_columns
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
 from pages.ui.embeddings.settings import (
     TSNE_WORDING,
@@ -35,7 +35,6 @@ from pages.ui.embeddings.settings import (
 )
 from pages.ui.embeddings.similarity import show_similarity
 from pages.ui.errors import shown_to_user
-from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 
@@ -87,7 +86,7 @@ def explore_sentences(model: str) -> None:
                 (chosen.selected, state, layer_name(state)),
                 near,
             )
-        _show_quality(found)
+        show_layer_quality(found)
         show_similarity(model, lines, found, chosen, layer_name(state))
         _offer_files(model, lines, found, state)
         _show_program(model, lines, settings)
@@ -158,19 +157,13 @@ def _ask(model: str, lines: LabelledLines, chosen: _Settings) -> SentenceMap | N
 
 def _show_map(model: str, lines: LabelledLines, found: SentenceMap) -> Choice:
     names = [layer_name(i) for i in range(len(found.coordinates))]
-    notes = [
-        quality_sentence(
-            quality, float(share), found.seed, found.perplexity, found.num_steps
-        )
-        for quality, share in zip(found.qualities, found.explained, strict=True)
-    ]
     points = PointMap(
         labels=found.labels,
         coordinates=found.coordinates,
         colours=_colours(lines, found),
         words=map_words(),
         state_names=tuple(names),
-        notes=tuple(notes),
+        notes=layer_notes(found),
         contexts=lines.sentences,
         context_of=found.sentence_index,
         title=map_title("sentences", found.method, model),
@@ -195,49 +188,6 @@ def _colours(lines: LabelledLines, found: SentenceMap) -> tuple[Colour, ...]:
     made.append(Colour(plain("embeddings.sentence_number"), index + 1))
     made.append(Colour(plain("embeddings.length"), found.norms))
     return tuple(made)
-
-
-def layer_name(index: int) -> str:
-    """What a layer is called; 0 is what enters the first."""
-    if index == 0:
-        return plain("embeddings.layer_0")
-    return plain("embeddings.layer", number=index)
-
-
-def _show_quality(found: SentenceMap) -> None:
-    layers = np.arange(len(found.qualities))
-    nothing = float("nan")
-    curves = {
-        "trustworthiness": [
-            q.trustworthiness if q else nothing for q in found.qualities
-        ],
-        "neighbours_kept": [
-            q.neighbours_kept if q else nothing for q in found.qualities
-        ],
-        "explained": found.explained.tolist(),
-    }
-    named = {
-        plain(f"embeddings.{name}"): np.array(values)
-        for name, values in curves.items()
-        if not np.isnan(values).all()
-    }
-    if not named:
-        return
-    st.subheader(t("embeddings.quality_title"), anchor=False)
-    show_figure(
-        curves_by_place_figure(
-            [(name, layers, values) for name, values in named.items()],
-            x_title=plain("embeddings.layer_axis"),
-            y_title="",
-            bounds=(-0.02, 1.05),
-        ),
-        name="embeddings_quality",
-        description=t("embeddings.quality_described"),
-        columns={
-            plain("embeddings.layer_axis"): layers.tolist(),
-            **{name: values.tolist() for name, values in named.items()},
-        },
-    )
 
 
 def _show_program(model: str, lines: LabelledLines, chosen: _Settings) -> None:

@@ -69,8 +69,10 @@ def norm_by_hand(
         found = layer_norm_steps(changed, gamma, beta, epsilon)
         has_weights = source == "real"
         _show(vector, found, has_weights)
-        unchanged = layer_norm_steps(vector, gamma, beta, epsilon)
-        _say_what_it_means(found, unchanged, shift, scale, beta)
+        # Its own ε, too: changed alone, it changes the output as well.
+        unchanged = layer_norm_steps(vector, gamma, beta, own)
+        is_own = f"{epsilon:g}" == f"{own:g}"
+        _say_what_it_means(found, unchanged, (shift, scale), is_own, beta)
         _show_formulas(found, gamma, beta)
         places: dict[str, Any] = {"vector": SMALL}
         if source == "real":
@@ -196,19 +198,30 @@ def _show(vector: np.ndarray, found: LayerNormSteps, has_weights: bool) -> None:
 def _say_what_it_means(
     found: LayerNormSteps,
     unchanged: LayerNormSteps,
-    shift: float,
-    scale: float,
+    change: tuple[float, float],
+    is_own_epsilon: bool,
     beta: np.ndarray,
 ) -> None:
+    """Says what the change did.
+
+    Args:
+        found: of the changed vector.
+        unchanged: of the vector itself with the model's own epsilon.
+        change: shift and scale.
+        is_own_epsilon: whether that is what `found` has, too.
+        beta: what the norm adds.
+    """
     difference = float(np.abs(found.output - unchanged.output).max())
-    if (shift, scale) == (0, 1):
+    is_untouched = change == (0, 1)
+    if is_untouched and is_own_epsilon:
         st.info(t("layers.norm_unchanged"), icon=":material/tune:")
-    elif scale == 0:
+    elif change[1] == 0:
         st.info(t("layers.norm_flat"), icon=":material/horizontal_rule:")
-    elif scale < 0:
+    elif change[1] < 0:
         _say_mirrored(found, unchanged, beta)
     elif difference < _FELT:
-        st.success(t("layers.norm_same"), icon=":material/check:")
+        key = "layers.norm_same_epsilon" if is_untouched else "layers.norm_same"
+        st.success(t(key), icon=":material/check:")
     else:
         st.info(t("layers.norm_epsilon", difference=difference), icon=":material/info:")
 

@@ -160,10 +160,13 @@ def _show_heads_by_token(
 def _show_words(
     step: LayerStep, values: np.ndarray, words: tuple[str, ...], token: str
 ) -> None:
-    best = rank_order(values)[:_MOST_WORDS]
-    names = [_word(words, int(index)) for index in best]
+    order = rank_order(values)
+    best = order[:_MOST_WORDS]
+    names = [_word(words, index) for index in order.tolist()]
     show_figure(
-        named_bars_figure(names, values[best], title=plain("layers.value")),
+        named_bars_figure(
+            names[:_MOST_WORDS], values[best], title=plain("layers.value")
+        ),
         name=_NAME,
         description=t(
             "layers.described_words",
@@ -176,7 +179,7 @@ def _show_words(
         ),
         columns={
             plain("layers.word"): names,
-            plain("layers.value"): values[best].tolist(),
+            plain("layers.value"): values[order].tolist(),
         },
     )
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from bertviz_core.experiments.step_results import LayerStep
 from pages.ui.language import plain, t
 
+# What reads otherwise where the norm stands in front of each half of a layer.
+_OTHER_BEFORE = ("attention_norm", "attention_residual", "output_norm")
+
 
 def operation_name(step: LayerStep) -> str:
     """What a step does, in a word or two."""
@@ -26,8 +29,7 @@ def step_name(step: LayerStep) -> str:
 
 def about_step(step: LayerStep, pre_norm: bool) -> str:
     """What a step does, in a sentence or three."""
-    is_first = pre_norm and step.operation in ("attention_norm", "output_norm")
-    if is_first:
+    if pre_norm and step.operation in _OTHER_BEFORE:
         return t(f"layer_steps.about_{step.operation}_first")
     return t(f"layer_steps.about_{step.operation}")
 

@@ -1,0 +1,109 @@
+"""The bundled models, step by step: what the pages show is what the models compute.
+
+Other tests do the same on small random models, where every weight matters; these are
+the numbers that a visitor sees first.
+"""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.experiments.embedding_tables import take_input_apart
+from bertviz_core.experiments.layer_steps import StepReader, list_steps
+from bertviz_core.explorer import Explorer
+from tests.core.step_reading import close, model_values
+
+# A sentence and a pair of each, and a text of all positions.
+TEXTS = {
+    DEFAULT_MODEL: (
+        ("The cat sat on the [MASK] because it was tired.", None),
+        ("Where is the bank?", "It is by the river."),
+        ("the bank of the river " * 110, None),
+    ),
+    "bert-mini-zh": (
+        ("以前没有人走过这[MASK]话。", None),
+        ("银行在哪里？", "在河边。"),
+        ("今天天气很好" * 90, None),
+    ),
+}
+# Share of the largest number.
+LOST = {DEFAULT_MODEL: 1e-6, "bert-mini-zh": 2e-6}
+
+
+@pytest.fixture(scope="module", params=TEXTS)
+def explorer(request):
+    return Explorer.open(request.param)
+
+
+def test_the_input_sum_is_the_models_own(explorer):
+    """To 1e-6, as the page of embeddings promises it."""
+    for text, pair in TEXTS[explorer.model_id]:
+        found = take_input_apart(explorer, text, pair, cut=True)
+        assert found.largest_difference < 1e-6
+        trace = explorer.trace(text, pair, cut=True)
+        np.testing.assert_array_equal(found.normed.shape, trace.hidden_states[0].shape)
+        close(found.normed, trace.hidden_states[0])
+
+
+def embedding_values(explorer, trace):
+    table = explorer.loaded.model.embeddings
+    tokenized = trace.tokenized
+    words = table.word_embeddings.numpy()[tokenized.input_ids]
+    positions = table.position_embeddings.numpy()[: tokenized.num_tokens]
+    segments = table.token_type_embeddings.numpy()[tokenized.token_type_ids]
+    total = words + positions + segments
+    return {
+        "word_embeddings": words,
+        "position_embeddings": positions,
+        "token_type_embeddings": segments,
+        "embedding_sum": total,
+        "embedding_norm": ops.convert_to_numpy(table.layer_norm(total)),
+    }
+
+
+def head_values(explorer, trace):
+    """What the heads compute from the last hidden state, part by part."""
+    model = explorer.loaded.model
+    x = trace.hidden_states[-1]
+    pooled, inner = model.pooler(x[None]), model.mlm.transform(x[trace.mlm_positions])
+    active = model.mlm.activation(inner)
+    nsp = model.nsp(pooled)
+    words = model.mlm(x[trace.mlm_positions], model.embeddings.word_embeddings)
+    found = {
+        "pooler_dense": model.pooler.dense(x[:1])[0],
+        "pooled_output": pooled[0],
+        "nsp_logits": nsp[0],
+        "nsp_probs": ops.softmax(nsp)[0],
+        "mlm_transform": inner,
+        "mlm_activation": active,
+        "mlm_norm": model.mlm.transform_norm(active),
+        "mlm_logits": words,
+        "mlm_probs": ops.softmax(words),
+    }
+    return {name: ops.convert_to_numpy(value) for name, value in found.items()}
+
+
+def test_every_step_of_the_walk_is_the_models_own(explorer):
+    """Each step against the model's own part, from the state that entered it.
+
+    To 1e-6 of the step's largest number, or of 1 where all are smaller: the steps are
+    computed in float64, and the model in float32 can be no nearer. A softmax passes on
+    the rounding of the numbers that it reads: 1e-6 of the largest of those. In the
+    Chinese model float32 loses a little more within a layer, see `LOST`.
+    """
+    text, pair = TEXTS[explorer.model_id][0]
+    trace = explorer.trace(text, pair)
+    own = embedding_values(explorer, trace) | head_values(explorer, trace)
+    for layer in range(explorer.config.num_hidden_layers):
+        values = model_values(explorer, trace, layer)
+        # Nothing is masked in a text alone, and the model adds the mask at once.
+        values["attention_scores"] = values["masked_scores"]
+        own |= {f"layer_{layer}/{name}": array for name, array in values.items()}
+    reader = StepReader(explorer, trace)
+    steps = [step.name for step in list_steps(explorer, trace)]
+    assert set(steps) == set(own)
+    for name in steps:
+        read = name.replace("attention_probs", "masked_scores")
+        size = own[read.replace("probs", "logits")]
+        close(reader.values(name), own[name], size, LOST[explorer.model_id])
