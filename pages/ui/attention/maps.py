@@ -253,12 +253,13 @@ def _agreement(found: MapAgreement) -> str:
     """The same as `_compare` in a sentence, as Markdown."""
     return t(
         "attention.agreement_saved",
-        mass=Markdown(_correlation(found.exact_and_mass)),
-        gradient=Markdown(_correlation(found.exact_and_gradient)),
+        mass=Markdown(said_correlation(found.exact_and_mass)),
+        gradient=Markdown(said_correlation(found.exact_and_gradient)),
     )
 
 
-def _correlation(value: float | None) -> str:
+def said_correlation(value: float | None) -> str:
+    """A rank correlation, or that there was no order to compare."""
     shown = {} if value is None else {"value": value}
     return t(f"attention.{'correlation' if shown else 'no_order'}", **shown)
 
@@ -270,7 +271,7 @@ def _compare(found: MapAgreement) -> None:
         (boxes[1], "gradient", found.exact_and_gradient),
     ):
         title = f"attention.agreement_{name}"
-        box.metric(t(title), _correlation(value), help=t(f"{title}_help"))
+        box.metric(t(title), said_correlation(value), help=t(f"{title}_help"))
     st.caption(t("attention.agreement_lesson"))
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.attention.arithmetic import explore_arithmetic
+from pages.ui.attention.combined import explore_combinations
 from pages.ui.attention.comparing import explore_differences
 from pages.ui.attention.controls import View
 from pages.ui.attention.maps import explore_maps
@@ -18,7 +19,16 @@ from pages.ui.attention.target import choose_target
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
 
-PANELS = ("profile", "arithmetic", "switch", "maps", "patch", "sparse", "compare")
+PANELS = (
+    "profile",
+    "combine",
+    "arithmetic",
+    "switch",
+    "maps",
+    "patch",
+    "sparse",
+    "compare",
+)
 _ASK_A_TARGET = ("switch", "maps", "patch", "sparse")
 
 
@@ -41,6 +51,8 @@ def ask_further(model: str, texts: Texts, tokenized: TokenizedText, view: View) 
     )
     if panel == "profile":
         explore_profile(model, texts, view.layer, view.head)
+    elif panel == "combine":
+        explore_combinations(model, texts, tokenized, view)
     elif panel == "arithmetic":
         explore_arithmetic(model, texts, tokenized, view.layer, view.head)
     elif panel == "compare":

@@ -1,0 +1,107 @@
+"""Several ways to put all heads together, side by side, and how far they agree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.correlation import spearman
+from bertviz_core.analysis.shown_attention import Places, ShownAttention
+from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.trace import TokenizedText
+from pages.ui.attention.answers import shown_attention
+from pages.ui.attention.controls import View
+from pages.ui.attention.maps import said_correlation
+from pages.ui.export import show_figure
+from pages.ui.language import plain, t
+from pages.ui.text_pair import Texts
+
+WAYS = ("mean", "max", "rollout")
+_MOST_DRAWN = 40  # tokens; more are not legible in a third of the page
+
+
+def explore_combinations(
+    model: str, texts: Texts, tokenized: TokenizedText, view: View
+) -> None:
+    """Draws the mean, the maximum and the rollout of all heads beside each other.
+
+    Args:
+        model: its id.
+        texts: what it reads.
+        tokenized: the same, in tokens.
+        view: its filters count, and its layer for the rollout.
+    """
+    st.markdown(t("attention.combine_intro", layer=view.layer + 1))
+    ways = {
+        way: shown_attention(
+            f"combine_{way}", model, texts, tokenized, replace(view, method=way)
+        )
+        for way in WAYS
+    }
+    found = {way: shown for way, shown in ways.items() if shown is not None}
+    if not all(len(shown.places) for shown in found.values()):
+        st.info(t("attention.nothing_to_show"), icon=":material/visibility_off:")
+        return
+    for box, (way, shown) in zip(st.columns(len(WAYS)), found.items(), strict=False):
+        with box:
+            _show(way, shown)
+    if tokenized.num_tokens > _MOST_DRAWN:
+        st.caption(t("attention.combine_cut", count=_MOST_DRAWN))
+    _show_agreement(found)
+
+
+def _show(way: str, shown: ShownAttention) -> None:
+    """A map, and the token that is looked at most."""
+    title = plain(f"attention.method_{way}")
+    labels = shown.places.labels
+    received = shown.values.mean(axis=0)
+    most = int(received.argmax())
+    st.markdown(f"**{t(f'attention.method_{way}')}**")
+    show_figure(
+        value_map_figure(
+            shown.values[:_MOST_DRAWN, :_MOST_DRAWN],
+            list(labels[:_MOST_DRAWN]),
+            list(labels[:_MOST_DRAWN]),
+            title=title,
+            row_title=plain("attention.from_token"),
+            column_title=plain("attention.to_token"),
+            is_signed=False,
+        ),
+        name=f"attention_combine_{way}",
+        description=t(
+            "attention.combine_described",
+            token=labels[most],
+            share=float(received[most]),
+        ),
+        columns=_columns(shown.values, shown.places, title),
+    )
+
+
+def _columns(
+    values: np.ndarray, places: Places, title: str
+) -> dict[str, list[str] | list[float]]:
+    labels = places.labels
+    return {
+        plain("attention.from_token"): [a for a in labels for _ in labels],
+        plain("attention.to_token"): [b for _ in labels for b in labels],
+        title: values.ravel().tolist(),
+    }
+
+
+def _show_agreement(found: dict[str, ShownAttention]) -> None:
+    st.markdown(t("attention.combine_agreement"))
+    pairs = list(combinations(found, 2))
+    for box, (first, second) in zip(st.columns(len(WAYS)), pairs, strict=False):
+        agreement = spearman(found[first].values, found[second].values)
+        box.metric(
+            t(
+                "attention.combine_pair",
+                first=plain(f"attention.method_{first}"),
+                second=plain(f"attention.method_{second}"),
+            ),
+            said_correlation(agreement),
+            help=t("attention.combine_pair_help"),
+        )

@@ -1,0 +1,52 @@
+"""All heads put together in several ways, beside each other."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.analysis.correlation import spearman
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from pages.ui.attention.combined import WAYS
+from pages.ui.engine import client
+from tests.app.test_attention import maps, open_page, said
+
+TEXT = "the dog [MASK] the cat"
+
+
+def matrices(layer: int) -> list[np.ndarray]:
+    return [
+        client().attention_matrix(DEFAULT_MODEL, TEXT, way, layer, 0, cut=True)
+        for way in WAYS
+    ]
+
+
+def open_combined(**query):
+    return open_page(
+        attention_text=TEXT,
+        attention_panel="combine",
+        model=DEFAULT_MODEL,
+        **query,
+    )
+
+
+def test_three_ways_stand_beside_each_other_with_their_agreement():
+    app = open_combined(attention_layer="3")
+    assert not app.exception
+    wanted = matrices(2)
+    for drawn, matrix in zip(maps(app), wanted, strict=True):
+        assert drawn == pytest.approx(matrix, abs=1e-4)
+    agreements = [float(metric.value) for metric in app.metric]
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    assert agreements == [
+        pytest.approx(spearman(wanted[a], wanted[b]), abs=0.006) for a, b in pairs
+    ]
+
+
+def test_filters_count_and_nothing_left_is_a_sentence():
+    few = maps(open_combined(attention_hide_special="true"))
+    assert [len(matrix) for matrix in few] == [5, 5, 5]
+
+
+def test_a_long_text_is_drawn_in_part_and_says_so():
+    app = open_page(attention_text="word " * 60, attention_panel="combine")
+    assert [matrix.shape for matrix in maps(app)] == [(40, 40)] * 3
+    assert "first 40 tokens" in said(app)
