@@ -67,14 +67,17 @@ class FineTuneClient(FakeClient):
     def check_data(self, model, data):
         self._asked("check_data", model, data)
         prepared = table_store.prepared(data)
+        found = (prepared.dataset, prepared.data)
+        rows = data_check.rows_in_use(*found, prepared.judged)
         return data_check.check_data(
-            prepared.dataset,
-            prepared.data,
-            measure_lengths(prepared.dataset, Words()),
+            *found,
+            measure_lengths(rows, Words()),
             CONFIG["max_position_embeddings"],
             prepared.notes,
             prepared.leakage,
             validation_notes=prepared.validation_notes,
+            warnings=prepared.warnings,
+            judged=prepared.judged,
         )
 
     def data_rows(self, data, rows):

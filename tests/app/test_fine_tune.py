@@ -438,6 +438,33 @@ def test_a_table_of_ones_own_is_checked_by_and_can_be_dropped(open_step, tuner):
     assert app.metric[2].value == "12"
 
 
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "Classes without a training row cannot"), ("zh", "没有训练行的类别")],
+)
+def test_a_class_that_is_only_in_the_table_to_check_by_is_a_warning(
+    open_step, tuner, language, said
+):
+    both = UNEQUAL + "once alone,single\n"
+    app = open_step(
+        language=language,
+        ft_table=table_of(tuner, both),
+        ft_validation=table_of(tuner, "text,label\n" + "once alone,single\n"),
+    )
+    assert not app.error
+    assert said in said_in(app.warning)
+    assert said not in said_in(app.markdown)
+
+
+@pytest.mark.parametrize("language", LOCALES)
+def test_decimals_that_may_be_thousands_are_a_warning(open_step, tuner, language):
+    prices = ("900", "1.500", "2.250", "12.000")
+    rows = "".join(f"a thing number {i};{prices[i % 4]}\n" for i in range(20))
+    handle = table_of(tuner, "text;price\n" + rows)
+    app = open_step(language=language, ft_table=handle)
+    assert "“1.500”" in said_in(app.warning)
+
+
 def test_a_table_to_check_by_is_shown_with_what_it_loses(open_step, tuner):
     text = "text;label\n" + "a new word;rare\n" * 9 + "one;more;cell\n;often\n"
     app = open_step(

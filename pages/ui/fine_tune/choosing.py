@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 
 import streamlit as st
 
 from bertviz_core.errors import BertVizError, DatasetError, ValidationFileError
 from bertviz_core.finetune.data_check import DataCheck
+from bertviz_core.finetune.notes import Note
 from bertviz_core.finetune.request import SAMPLES, TableSource
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.answers import read_table
@@ -21,7 +23,7 @@ from pages.ui.fine_tune.state import (
 )
 from pages.ui.fine_tune.steps import offer_step
 from pages.ui.fine_tune.uploading import MAX_MEGABYTES, forget_own, upload_table
-from pages.ui.fine_tune.wording import lease, say, show_notes
+from pages.ui.fine_tune.wording import lease, say, show_notes, show_warnings
 from pages.ui.language import plain, t
 from pages.ui.models import choose, known_models, language_of
 
@@ -93,11 +95,16 @@ def show_left_out(state: FineTuneState, check: DataCheck) -> None:
         state: names the tables.
         check: of their rows.
     """
-    show_notes(check.notes)
+    _show_told(check.notes, check.warnings)
     if check.validation_notes:
         name = validation_name(state)
         st.markdown(t("fine_tune.left_out_of_validation", name=name))
-        show_notes(check.validation_notes)
+        _show_told(check.validation_notes, check.warnings)
+
+
+def _show_told(notes: Sequence[Note], warnings: Sequence[Note]) -> None:
+    show_warnings([note for note in notes if note in warnings])
+    show_notes([note for note in notes if note not in warnings])
 
 
 def _offer_tables(state: FineTuneState) -> None:
