@@ -18,7 +18,7 @@ from bertviz_core.finetune.schedule import learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, LEASE_VARIABLE, Limits
 from pages.ui import engine
-from pages.ui.fine_tune import keeping, progress
+from pages.ui.fine_tune import checking, keeping, lengths, progress
 from pages.ui.fine_tune.state import STEPS
 from tests.app.fake_client import CONFIG
 from tests.app.fake_fine_tune import ESTIMATE, MODEL, RUN, FineTuneClient, status_of
@@ -705,6 +705,50 @@ def test_a_full_queue_of_measurements_keeps_nobody_from_training(open_step, tune
     assert app.button(key="ft_level_top").disabled
     app.button(key="ft_start").click().run()
     assert tuner.requests
+
+
+class Redrawn(Exception):
+    """In place of Streamlit's own, which ends the run of a script."""
+
+
+def test_a_length_that_moves_away_from_an_estimate_draws_the_page_anew(
+    open_step, tuner, monkeypatch
+):
+    given = []
+    draw = checking.choose_length
+    monkeypatch.setattr(checking, "choose_length", lambda *a: given.append(a))
+    app = open_step("check", ft_table=table_of(tuner, LONG), ft_max_tokens="16")
+    app.button(key="ft_estimate_start").click().run()
+    (_, before), (check, shown) = given
+    assert (before, shown) == (None, 16)
+
+    def rerun(**_):
+        raise Redrawn
+
+    chosen = app.session_state["ft_state"]
+    monkeypatch.setattr(lengths.st, "rerun", rerun)
+    monkeypatch.setattr(lengths.st, "markdown", lambda _: 1 / 0)  # drawn on
+    # Streamlit's test client runs whole pages: the fragment is called by hand.
+    for max_tokens, end in ((8, Redrawn), (16, ZeroDivisionError)):
+        now = dataclasses.replace(chosen, max_tokens=max_tokens)
+        monkeypatch.setattr(lengths, "remember", lambda now=now: now)
+        with pytest.raises(end):
+            draw.__wrapped__(check, shown)
+        with pytest.raises(ZeroDivisionError):
+            draw.__wrapped__(check, None)
+
+
+def test_an_estimate_is_of_the_length_that_stands_there_when_it_is_asked_for(
+    open_step, tuner
+):
+    app = open_step("check", ft_table=table_of(tuner, LONG), ft_max_tokens="16")
+    # As the slider does, which is drawn without the button.
+    state = app.session_state["ft_state"]
+    app.session_state["ft_state"] = dataclasses.replace(state, max_tokens=8)
+    app.button(key="ft_estimate_start").click().run()
+    with pytest.raises(KeyError):
+        app.button(key="ft_estimate_start")
+    assert tuner.count("start") == 1
 
 
 def test_another_maximum_asks_for_a_measurement_of_its_own(open_step, tuner):

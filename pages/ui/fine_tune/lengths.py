@@ -31,14 +31,18 @@ def max_tokens_of(state: FineTuneState, check: DataCheck) -> int:
 
 
 @st.fragment
-def choose_length(check: DataCheck) -> None:
+def choose_length(check: DataCheck, rests_on: int | None = None) -> None:
     """Draws the slider, and what it cuts off. No question to the engine.
 
     Args:
         check: knows every length.
+        rests_on: the maximum that figures elsewhere on the page are for; another one
+            draws the whole page anew. `None` where there are no such figures.
     """
-    st.markdown(t("fine_tune.lengths_explained"))
     max_tokens = max_tokens_of(remember(), check)
+    if rests_on not in (None, max_tokens):
+        st.rerun()
+    st.markdown(t("fine_tune.lengths_explained"))
     lengths = check.lengths
     longest = int(lengths.num_tokens[-1])
     top = max(max_tokens, math.ceil(longest / _STEP) * _STEP)
