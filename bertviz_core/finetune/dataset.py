@@ -163,7 +163,7 @@ def _whole_rows(
                 rows=list_rows(without_text),
             ),
         )
-    without_label = np.flatnonzero(has_text & ~has_label)
+    without_label = np.flatnonzero(has_text & ~has_label).tolist()
     # "NA" may be Namibia: who means a class by it must read that it was taken for none.
     words = {index: labels[index] for index in without_label if labels[index]}
     notes += _without_label(row_numbers, without_label, words)
@@ -176,7 +176,7 @@ def _whole_rows(
 
 
 def _without_label(
-    row_numbers: np.ndarray, without_label: np.ndarray, words: dict[int, str]
+    row_numbers: np.ndarray, without_label: list[int], words: dict[int, str]
 ) -> tuple[Note, ...]:
     notes: tuple[Note, ...] = ()
     blank = [index for index in without_label if index not in words]

@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import json
 import re
+import time
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import EngineError, TrainingError
 from bertviz_core.figures.finetune_progress import MAX_POINTS
-from bertviz_core.finetune import workplace
+from bertviz_core.finetune import table_limits, workplace
 from bertviz_core.finetune.request import SAMPLES, TrainingRequest
 from bertviz_core.finetune.schedule import learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings
@@ -250,6 +251,50 @@ def test_a_bad_file_does_not_stay_on_the_disk(open_step, tuner, tmp_path):
     assert list(workplace.tables_folder().iterdir()) == []
 
 
+def seconds_left(table):
+    """Until nobody's table is removed."""
+    lease = workplace.tables_folder() / table.removeprefix("file:") / "lease"
+    return lease.stat().st_mtime + table_limits.lease_seconds() - time.time()
+
+
+@pytest.mark.parametrize("place", ["table", "validation"])
+def test_a_file_that_was_refused_is_kept_for_minutes(open_step, tuner, place):
+    app = open_step()
+    box = app.file_uploader[("table", "validation").index(place)]
+    text = "文本,标签\n" + "很好的书,好\n不好的书,坏\n" * 8 + "half\0,好\n"
+    box.set_value(("bad.csv", text.encode("gb18030"), "text/csv")).run()
+    assert len(app.error) == 1
+    own = address(app)[f"ft_{place}"]
+    assert 0 < seconds_left(own) <= 600
+    # As long as the page is open it says so, and adds no hour to it.
+    before = tuner.count("keep_table_briefly")
+    app.session_state["ft_state"] = app.session_state["ft_state"]
+    app.run()
+    assert tuner.count("keep_table_briefly") >= before + 2  # the page, its keeper
+    assert ("renew_table", own) not in tuner.calls[-4:]
+    assert seconds_left(own) <= 600
+
+
+def test_a_file_that_is_read_in_another_encoding_is_kept_as_long_as_any(
+    open_step, tuner
+):
+    app = open_step()
+    text = ("文本,标签\n" + "很好的书,好\n不好的书,坏\n" * 8).encode("gb18030")
+    app.file_uploader[0].set_value(("mine.csv", text, "text/csv")).run()
+    own = address(app)["ft_table"]
+    app.selectbox(key="ft_field_encoding").set_value("utf-8").run()
+    assert seconds_left(own) <= 600
+    app.selectbox(key="ft_field_encoding").set_value("gb18030").run()
+    assert seconds_left(own) > 3000
+
+
+def test_a_refused_table_that_came_by_a_link_keeps_its_lease(open_step, tuner):
+    linked = table_of(tuner, "text,label\na,1\nb\0,2\n")
+    app = open_step(ft_table=linked)
+    assert len(app.error) == 1
+    assert seconds_left(linked) > 3000
+
+
 def test_a_file_that_was_mended_stays_when_a_sample_is_tried(open_step, tuner):
     app = open_step(ft_table="")
     text = ("文本,标签\n" + "很好的书,好\n不好的书,坏\n" * 8).encode("gb18030")
@@ -337,11 +382,20 @@ def test_tables_that_cannot_be_learnt_from_are_one_sentence(open_step, tuner, la
         assert app.dataframe, name  # other columns may be chosen
 
 
-def test_the_box_says_how_large_a_file_may_be(open_step):
-    boxes = [box.proto for box in open_step().file_uploader]
-    assert [box.max_upload_size_mb for box in boxes] == [
-        DEFAULT_LIMITS.max_bytes // 1_000_000
-    ] * len(boxes)
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "Up to 100 MB"), ("zh", "最大 100 MB")]
+)
+def test_a_box_lets_more_through_than_we_take_and_says_what_we_take(
+    open_step, language, said
+):
+    app = open_step(language=language)
+    boxes = [box.proto.max_upload_size_mb for box in app.file_uploader]
+    ours = DEFAULT_LIMITS.max_bytes // 1_000_000
+    assert len(boxes) == 2
+    assert all(2 * ours <= box <= 300 for box in boxes)
+    styles = [e.proto.body for e in app.get("html") if "Dropzone" in e.proto.body]
+    assert len(styles) == 2
+    assert all(f'content: "{said}"' in style for style in styles)
 
 
 def test_a_wrong_encoding_can_be_corrected(open_step, tuner):
