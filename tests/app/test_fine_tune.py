@@ -11,16 +11,17 @@ import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
-from bertviz_core.errors import EngineError, TrainingError
+from bertviz_core.errors import DatasetError, EngineError, TrainingError
 from bertviz_core.figures.finetune_progress import MAX_POINTS
 from bertviz_core.finetune import table_limits, workplace
 from bertviz_core.finetune.request import SAMPLES, TrainingRequest
 from bertviz_core.finetune.schedule import learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, LEASE_VARIABLE, Limits
-from pages.ui import engine
+from pages.ui import engine, errors
 from pages.ui.fine_tune import checking, keeping, lengths, progress
-from pages.ui.fine_tune.state import STEPS
+from pages.ui.fine_tune.answers import look
+from pages.ui.fine_tune.state import STEPS, FineTuneState
 from tests.app.fake_client import CONFIG
 from tests.app.fake_fine_tune import ESTIMATE, MODEL, RUN, FineTuneClient, status_of
 from tests.core.test_finetune_table import MALFORMED
@@ -371,6 +372,34 @@ def test_files_that_are_no_tables_are_one_sentence_and_leave_nothing(
     app.button(key="ft_sample_en").click().run()
     assert not app.error
     assert list(workplace.tables_folder().iterdir()) == []
+
+
+def refusal_of(tuner, data):
+    """Why a file cannot be trained on, on the way that it takes through the page."""
+    try:
+        table = tuner.keep_table(data)
+    except DatasetError as error:
+        return error
+    found = look(FineTuneState(model=DEFAULT_MODEL, table=table))
+    tuner.forget_table(table)
+    return found.problem
+
+
+@pytest.mark.parametrize("language", LOCALES)
+def test_every_bad_file_is_a_sentence_with_its_rows_and_leaves_nothing(
+    tuner, monkeypatch, language
+):
+    monkeypatch.setattr(errors, "current_language", lambda: language)
+    for name, data, words in MALFORMED:
+        problem = refusal_of(tuner, data)
+        assert isinstance(problem, DatasetError), name
+        said = errors.sentence(problem.template, problem.details).replace("\\", "")
+        assert bool(HAN.search(said)) or language == "en", name
+        assert language == "zh" or words in said, name
+        for place in ("row", "rows", "line", "lines"):
+            assert str(problem.details.get(place, "")) in said, name
+        assert list(workplace.tables_folder().iterdir()) == [], name
+    assert refusal_of(tuner, UNEQUAL.encode()) is None
 
 
 @pytest.mark.parametrize("language", LOCALES)
