@@ -171,15 +171,6 @@ def check_data(
         check_lengths(part, lengths, default, max_position_embeddings),
         *extra,
     )
-    if len(part) < len(rows):
-        notes += (
-            note(
-                "Lengths and unknown words are those of {count} of {total} rows, "
-                "drawn by chance.",
-                count=len(part),
-                total=len(rows),
-            ),
-        )
     order = ("warning", "notice", "good")
     edges = _edges(dataset)
     remedy = "none" if data.is_regression else propose_remedy(trained.counts)
@@ -195,7 +186,7 @@ def check_data(
         num_validation=len(data.validation),
         train_counts=train_counts,
         validation_counts=validation_counts,
-        notes=notes,
+        notes=notes + _say_drawn(part, rows),
         findings=tuple(sorted(found, key=lambda item: order.index(item.severity))),
         remedy=remedy,
         lengths=count_lengths(lengths),
@@ -204,6 +195,19 @@ def check_data(
         max_position_embeddings=max_position_embeddings,
         validation_notes=validation_notes,
         warnings=warnings,
+    )
+
+
+def _say_drawn(part: Dataset, rows: Dataset) -> tuple[Note, ...]:
+    if len(part) == len(rows):
+        return ()
+    return (
+        note(
+            "Lengths and unknown words are those of {count} of {total} rows, "
+            "drawn by chance.",
+            count=len(part),
+            total=len(rows),
+        ),
     )
 
 
