@@ -9,6 +9,7 @@ from bertviz_core.engine.asking import Asks
 from bertviz_core.engine.engine import Engine
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.finetune import run_files, workplace
+from bertviz_core.finetune.refused_tables import keep_briefly
 from bertviz_core.finetune.request import TrainingRequest
 from bertviz_core.finetune.training_status import TrainingStatus
 
@@ -51,6 +52,16 @@ class FinetuneClient:
             table: what `keep_table` returned.
         """
         self._engine.trainings.forget(table)
+
+    def keep_table_briefly(self, table: str) -> None:
+        """Keeps a visitor's file that was refused for minutes alone.
+
+        Whoever reads it, in another encoding say, keeps it for a whole lease again.
+
+        Args:
+            table: what `keep_table` returned; nothing happens to a sample.
+        """
+        keep_briefly(table)
 
     def renew_table(self, table: str) -> bool:
         """Keeps a visitor's file for another lease.

@@ -52,7 +52,9 @@ def check_data(model: str, data: DataChoice) -> DataCheck:
 
     prepared = table_store.prepared(data)
     opened = explorer(model)
-    measured = data_check.to_measure(prepared.dataset)
+    judged = prepared.judged
+    rows = data_check.rows_in_use(prepared.dataset, prepared.data, judged)
+    measured = data_check.to_measure(rows)
     return data_check.check_data(
         prepared.dataset,
         prepared.data,
@@ -62,6 +64,8 @@ def check_data(model: str, data: DataChoice) -> DataCheck:
         prepared.leakage,
         measured,
         prepared.validation_notes,
+        prepared.warnings,
+        judged,
     )
 
 

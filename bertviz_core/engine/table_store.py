@@ -39,6 +39,8 @@ class PreparedData:
         notes: what was left out, and what could not be split.
         validation_notes: what was left out of the table to judge by.
         leakage: the finding about the split, where it is one of ours.
+        warnings: those of both notes that nobody may miss.
+        judged: all rows of the table to judge by, where there is one.
     """
 
     dataset: Dataset
@@ -46,6 +48,8 @@ class PreparedData:
     notes: tuple[Note, ...]
     leakage: tuple[Finding, ...]
     validation_notes: tuple[Note, ...] = ()
+    warnings: tuple[Note, ...] = ()
+    judged: Dataset | None = None
 
 
 def table(source: TableSource) -> Table:
@@ -108,14 +112,23 @@ def _divided(data: DataChoice) -> PreparedData:
             split.training_data(dataset),
             dataset.notes + split.notes,
             (check_leakage(dataset, split),),
+            warnings=dataset.warnings,
         )
     try:
         read = table(data.validation)
         other = make_dataset(read, data.columns, dataset.label_names)
     except DatasetError as error:
         raise ValidationFileError.of(error) from error
-    joined, notes = join_files(dataset, other)
-    return PreparedData(dataset, joined, dataset.notes + notes, (), other.notes)
+    joined, notes, warnings = join_files(dataset, other)
+    return PreparedData(
+        dataset,
+        joined,
+        dataset.notes + notes + warnings,
+        (),
+        other.notes,
+        dataset.warnings + warnings + other.warnings,
+        other,
+    )
 
 
 def _num_cells(found: Table) -> int:
@@ -123,7 +136,7 @@ def _num_cells(found: Table) -> int:
 
 
 def _num_rows(found: PreparedData) -> int:
-    return 5 * len(found.dataset)
+    return 5 * (len(found.dataset) + len(found.judged or ()))
 
 
 _TABLES: BoundedCache[Hashable, Any] = BoundedCache(MAX_KEPT_CELLS, _num_cells)

@@ -7,7 +7,7 @@ import numpy as np
 from bertviz_core.finetune.dataset import Dataset
 from bertviz_core.finetune.findings import Finding, example_rows
 from bertviz_core.finetune.lengths import Lengths
-from bertviz_core.finetune.notes import Note, excerpt, note
+from bertviz_core.finetune.notes import Note, excerpt, list_rows, note
 from bertviz_core.finetune.remedies import imbalance, propose_remedy
 from bertviz_core.finetune.text_checks import (
     check_label_words,
@@ -78,8 +78,10 @@ def check_classes(dataset: Dataset) -> list[Finding]:
                 "rare",
                 "warning",
                 note(
-                    "Classes with fewer than {least} rows: {names} ({count} in all).",
+                    "Classes with fewer than {least} rows: {names} ({count} in all). "
+                    "Rows: {rows}.",
                     count=len(rare),
+                    rows=list_rows(dataset.row_numbers[np.isin(dataset.labels, rare)]),
                     least=_FEW_ROWS,
                     names=excerpt(names, 200),
                 ),

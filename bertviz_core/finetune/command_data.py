@@ -100,7 +100,8 @@ def training_rows(
             layout[-1] = table.has_header
         other = read_named_table(validation, (), *layout)
         judged = make_dataset(other, choice, dataset.label_names)
-        data, found = join_files(dataset, judged)
+        data, found, warnings = join_files(dataset, judged)
+        found += warnings
         notes += judged.notes
     origin = origin_of(
         table, choice, other, options["validation_rate"], options["split_seed"]

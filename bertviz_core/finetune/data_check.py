@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from bertviz_core.finetune.lengths import Lengths
 from bertviz_core.finetune.notes import Note, note
 from bertviz_core.finetune.numbers import number_text
 from bertviz_core.finetune.remedies import num_oversampled, propose_remedy
+from bertviz_core.finetune.text_checks import check_opposed_files
 from bertviz_core.trace import FrozenArrays
 
 _NUM_BINS = 20
@@ -61,8 +63,8 @@ class DataCheck(FrozenArrays):
         num_rows: of the table, left-out rows not counted.
         label_names: of C classes; for numbers the one name of what is predicted.
         is_regression: labels are numbers.
-        label_counts: int `[C]`, rows of each class; for numbers `[20]`, rows in
-            ranges of equal width.
+        label_counts: int `[C]`, rows of each class, to learn from and to judge by;
+            for numbers `[20]`, rows in ranges of equal width.
         label_edges: float `[21]`, bounds of these ranges; `[0]` for classes.
         num_train, num_validation: rows to learn from and to judge by.
         train_counts, validation_counts: int, as `label_counts`.
@@ -70,10 +72,11 @@ class DataCheck(FrozenArrays):
         validation_notes: which rows of a table to judge by were left out and why.
         findings: warnings first.
         remedy: proposal for unequal classes, one of `remedies.REMEDIES`.
-        lengths: of the rows of the table; of a very long one, of some of them.
+        lengths: of the rows to learn from and to judge by; of very many, of some.
         share_unknown: share of tokens, in [0, 1], that are [UNK].
         default_max_tokens: what 95 % of the rows keep to, in steps of 8.
         max_position_embeddings: of the model; no maximum may be above it.
+        warnings: those of both notes that nobody may miss.
     """
 
     num_rows: int
@@ -93,6 +96,7 @@ class DataCheck(FrozenArrays):
     default_max_tokens: int
     max_position_embeddings: int
     validation_notes: tuple[Note, ...] = ()
+    warnings: tuple[Note, ...] = ()
 
     @property
     def num_oversampled(self) -> int:
@@ -138,50 +142,51 @@ def check_data(
     extra: tuple[Finding, ...] = (),
     measured: Dataset | None = None,
     validation_notes: tuple[Note, ...] = (),
+    warnings: tuple[Note, ...] = (),
+    judged: Dataset | None = None,
 ) -> DataCheck:
     """Runs all checks.
 
     Args:
         dataset: R rows of the table.
-        data: the same rows, split.
-        lengths: of the same rows, or of those in `measured`.
+        data: the same rows, split; or those that a table to judge by leaves.
+        lengths: of `rows_in_use`, or of those in `measured`.
         max_position_embeddings: of the model.
         notes: what was left out on the way here.
         extra: findings about the split.
         measured: see `to_measure`; `None` means all of them.
         validation_notes: what was left out of a table to judge by.
+        warnings: those of both notes that nobody may miss.
+        judged: the table to judge by, where there is one.
     """
-    part = dataset if measured is None else measured
+    rows = rows_in_use(dataset, data, judged)
+    part = rows if measured is None else measured
+    trained = dataset if judged is None else _trained(dataset, data)
+    opposed = [] if judged is None else check_opposed_files(dataset, judged)
     default = lengths.default_max_tokens(max_position_embeddings)
     found = (
-        *check_dataset(dataset),
+        *check_dataset(trained),
+        *opposed,
         check_unknown(part, lengths),
         check_lengths(part, lengths, default, max_position_embeddings),
         *extra,
     )
-    if len(part) < len(dataset):
-        notes += (
-            note(
-                "Lengths and unknown words are those of {count} of {total} rows, "
-                "drawn by chance.",
-                count=len(part),
-                total=len(dataset),
-            ),
-        )
     order = ("warning", "notice", "good")
     edges = _edges(dataset)
-    remedy = "none" if data.is_regression else propose_remedy(dataset.counts)
+    remedy = "none" if data.is_regression else propose_remedy(trained.counts)
+    train_counts = _counts(data.train.targets, edges, len(data.labels))
+    validation_counts = _counts(data.validation.targets, edges, len(data.labels))
     return DataCheck(
         num_rows=len(dataset),
         label_names=data.labels,
         is_regression=data.is_regression,
-        label_counts=_counts(dataset.labels, edges, len(data.labels)),
+        label_counts=train_counts + validation_counts,
         label_edges=edges,
         num_train=len(data.train),
         num_validation=len(data.validation),
-        train_counts=_counts(data.train.targets, edges, len(data.labels)),
-        validation_counts=_counts(data.validation.targets, edges, len(data.labels)),
-        notes=notes,
+        train_counts=train_counts,
+        validation_counts=validation_counts,
+        notes=notes + _say_drawn(part, rows),
         findings=tuple(sorted(found, key=lambda item: order.index(item.severity))),
         remedy=remedy,
         lengths=count_lengths(lengths),
@@ -189,7 +194,51 @@ def check_data(
         default_max_tokens=default,
         max_position_embeddings=max_position_embeddings,
         validation_notes=validation_notes,
+        warnings=warnings,
     )
+
+
+def _say_drawn(part: Dataset, rows: Dataset) -> tuple[Note, ...]:
+    if len(part) == len(rows):
+        return ()
+    return (
+        note(
+            "Lengths and unknown words are those of {count} of {total} rows, "
+            "drawn by chance.",
+            count=len(part),
+            total=len(rows),
+        ),
+    )
+
+
+def rows_in_use(
+    dataset: Dataset, data: TrainingData, judged: Dataset | None = None
+) -> Dataset:
+    """All rows that a model meets: those to learn from and those to judge by.
+
+    Args:
+        dataset: R rows of the table.
+        data: see `check_data`.
+        judged: the table to judge by, where there is one. Its rows follow, with the
+            number 0: their own would be taken for rows of the table.
+    """
+    if judged is None:
+        return dataset
+    trained, pairs = _trained(dataset, data), None
+    if trained.pairs is not None and judged.pairs is not None:
+        pairs = trained.pairs + judged.pairs
+    return dataclasses.replace(
+        trained,
+        texts=trained.texts + judged.texts,
+        pairs=pairs,
+        labels=np.concatenate([trained.labels, judged.labels]),
+        row_numbers=np.append(trained.row_numbers, np.zeros(len(judged), "int64")),
+    )
+
+
+def _trained(dataset: Dataset, data: TrainingData) -> Dataset:
+    """The rows that are still there to learn from."""
+    return dataset.select(np.flatnonzero(np.isin(dataset.row_numbers, data.train.rows)))
 
 
 def to_measure(dataset: Dataset, most: int = MAX_MEASURED) -> Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -21,7 +22,7 @@ class Finding:
     Args:
         kind: which check, a key for pages: "balance", "rare", "lengths",
             "unknown", "duplicates", "contradictions", "leakage", "label_is_text",
-            "label_in_text", "spelling".
+            "label_in_text", "spelling", "contradictions_of_files".
         severity: "good", "notice" or "warning".
         message: what was found.
         remedy: what to do, or `None`.
@@ -43,7 +44,9 @@ def example_rows(
     """Row numbers of the first of these rows.
 
     Args:
-        dataset: R rows.
+        dataset: R rows; those of another file, which have the number 0, are passed
+            over.
         indices: of rows, most telling first.
     """
-    return tuple(int(dataset.row_numbers[int(i)]) for i in indices[:MAX_EXAMPLES])
+    numbers = (int(dataset.row_numbers[int(index)]) for index in indices)
+    return tuple(itertools.islice(filter(None, numbers), MAX_EXAMPLES))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,6 +14,12 @@ _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d{1,3})?", re.ASCI
 _LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e15
 # 1,500 is fifteen hundred to one reader and one and a half to the other.
 _AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
+# With a point it is read, as Python does, but a German writes 1500 like that.
+_LIKE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}", re.ASCII)
+# Point, comma, apostrophes and the spaces that are printed between groups of digits.
+_GROUPED = re.compile(
+    r"[+-]?[1-9]\d{0,2}([.,'\u2019 \u00a0\u202f])\d{3}(\1\d{3})*([.,]\d+)?", re.ASCII
+)
 
 
 def is_number(cell: str) -> bool:
@@ -34,6 +41,32 @@ def parse_number(cell: str) -> float | None:
         return None
     value = float(stripped.replace(",", "."))
     return value if math.isfinite(value) else None
+
+
+def is_grouped(cell: str) -> bool:
+    """Whether a cell is no number for its mark alone, which may stand for thousands.
+
+    Such are "1,000", "1.500.000", "2 500" and "1,234.50".
+    """
+    return bool(_GROUPED.fullmatch(cell.strip())) and parse_number(cell) is None
+
+
+def may_be_thousands(cells: Sequence[str]) -> list[int]:
+    """Where decimals may be thousands: all of them have three digits after a point.
+
+    One number with another count of digits, or with a 0 before the point, shows that
+    decimals are meant.
+
+    Args:
+        cells: numbers, as written.
+
+    Returns:
+        Indices of all cells with a mark; empty where there is no doubt.
+    """
+    marked = [i for i, cell in enumerate(cells) if "." in cell or "," in cell]
+    if all(_LIKE_THOUSANDS.fullmatch(cells[i].strip()) for i in marked):
+        return marked
+    return []
 
 
 def number_text(value: float) -> str:

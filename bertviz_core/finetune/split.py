@@ -108,7 +108,7 @@ def split_dataset(
 
 def join_files(
     train: Dataset, validation: Dataset
-) -> tuple[TrainingData, tuple[Note, ...]]:
+) -> tuple[TrainingData, tuple[Note, ...], tuple[Note, ...]]:
     """Takes a user's own validation file.
 
     Training rows whose text is also in the validation file are left out: a model
@@ -118,9 +118,12 @@ def join_files(
         train: rows to learn from.
         validation: made with `label_names` of `train`.
 
+    Returns:
+        The rows, what was left out, and warnings of classes that lost all rows.
+
     Raises:
-        DatasetError: no training row is left, or only one of the files has
-            second texts.
+        DatasetError: no training row is left, or those of one class alone, or only
+            one of the files has second texts.
     """
     if (train.pairs is None) != (validation.pairs is None):
         raise DatasetError(
@@ -147,7 +150,37 @@ def join_files(
             ),
         )
     kept = np.flatnonzero(is_new)
-    return _training_data(train, kept, validation, np.arange(len(validation))), notes
+    data = _training_data(train, kept, validation, np.arange(len(validation)))
+    return data, notes, _warn_of_untrained(train, kept)
+
+
+def _warn_of_untrained(train: Dataset, kept: np.ndarray) -> tuple[Note, ...]:
+    """Tells which classes lost all their rows to the validation file."""
+    if train.is_regression:
+        return ()
+    untrained = np.setdiff1d(train.labels, train.labels[kept])
+    if not len(untrained):
+        return ()
+    names = excerpt(", ".join(train.label_names[label] for label in untrained), 200)
+    rows = train.row_numbers[np.isin(train.labels, untrained)]
+    if len(np.unique(train.labels[kept])) == 1:
+        raise DatasetError(
+            "Training rows of a single class are left, so there is nothing to learn: "
+            "all rows of the others are also in the validation file. Received: "
+            "{names} without a row; it was in rows {rows}. Choose another validation "
+            "file.",
+            names=names,
+            rows=list_rows(rows),
+        )
+    return (
+        note(
+            "Classes without a training row cannot be learned: {names} ({count} in "
+            "all). All their rows are also in the validation file: {rows}.",
+            count=len(untrained),
+            names=names,
+            rows=list_rows(rows),
+        ),
+    )
 
 
 def _training_data(
@@ -213,9 +246,10 @@ def _split(
         notes += (
             note(
                 "Classes with a single text are trained on and cannot be checked: "
-                "{names} ({count} in all).",
+                "{names} ({count} in all). Rows: {rows}.",
                 count=len(alone),
                 names=excerpt(names, 200),
+                rows=list_rows(dataset.row_numbers[np.isin(dataset.labels, alone)]),
             ),
         )
     return Split(

@@ -95,12 +95,12 @@ def guess_header(rows: Sequence[Sequence[str]]) -> tuple[bool, Note]:
         rows: the first rows of the table, all of one length.
     """
     first, rest = [cell.strip() for cell in rows[0]], rows[1:]
-    for cell in first:
-        if cell.lower() in _KNOWN:
-            return True, note(
-                "The first row is taken as a header: it says “{name}”.",
-                name=excerpt(cell),
-            )
+    named = _name_of_a_column(first, rest)
+    if named is not None:
+        return True, note(
+            "The first row is taken as a header: it says “{name}”.",
+            name=excerpt(named),
+        )
     if not rest:
         return False, note("The first row is taken as data: it is the only one.")
     if any(is_number(cell) for cell in first):
@@ -120,6 +120,25 @@ def guess_header(rows: Sequence[Sequence[str]]) -> tuple[bool, Note]:
                 name=excerpt(name),
             )
     return _header_by_length(first, columns)
+
+
+def _name_of_a_column(
+    first: Sequence[str], rest: Sequence[Sequence[str]]
+) -> str | None:
+    """A cell of the first row that can be nothing but a name; `None` without one.
+
+    "no" and "question" name columns and are labels, too: what comes again below, in
+    its own column, is a value. A row of such names alone is a header even so: that
+    of a second file, joined to the first, comes again as well.
+    """
+    known = [index for index, cell in enumerate(first) if cell.lower() in _KNOWN]
+    if known and len(known) == sum(map(bool, first)) > 1:
+        return first[known[0]]
+    for index in known:
+        name = first[index].lower()
+        if all(row[index].strip().lower() != name for row in rest):
+            return first[index]
+    return None
 
 
 def _header_by_length(

@@ -11,6 +11,7 @@ from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.notes import Note, list_rows, note
 from bertviz_core.finetune.table_encoding import nul_character
 from bertviz_core.finetune.table_limits import Limits
+from bertviz_core.finetune.table_quotes import has_line_break, warn_of_merged_rows
 
 # More than one row in five out of shape: not a few slips, but the wrong separator
 # or texts without quotes.
@@ -26,6 +27,7 @@ class Reading:
         rows: with a cell that is not empty.
         numbers: row number of each, from 1.
         longer, shorter: numbers of rows with more or fewer cells.
+        broken: number and cells of the rows with line breaks within quotes.
         most: rows of data that are read; one more, as the first may be a header.
         is_cut: there are more rows than that.
         notes: what should be told.
@@ -36,6 +38,7 @@ class Reading:
     numbers: list[int] = field(default_factory=list)
     longer: list[int] = field(default_factory=list)
     shorter: list[int] = field(default_factory=list)
+    broken: list[tuple[int, list[str]]] = field(default_factory=list)
     most: int = 0
     is_cut: bool = False
     notes: tuple[Note, ...] = ()
@@ -78,7 +81,11 @@ def read_rows(
     """
     try:
         rows = _rows_with_quotes(lines(), separator, limits)
-        return _collect(rows, skips_first, limits)
+        reading = _collect(rows, skips_first, limits)
+        reading.notes += warn_of_merged_rows(
+            reading.broken, reading.rows, separator, reading.width
+        )
+        return reading
     except _QuoteError as error:
         if separator != "\t":
             raise error.sentence from None
@@ -178,6 +185,8 @@ def _collect(
             reading.most = limits.rows_of(len(row))
         while len(row) > reading.width and not row[-1].strip():
             row.pop()
+        if has_line_break(row):
+            reading.broken.append((number, row))
         if len(row) == reading.width:
             reading.rows.append(row)
             reading.numbers.append(number)

@@ -68,6 +68,38 @@ def check_leakage(dataset: Dataset, split: Split) -> Finding:
     )
 
 
+def check_opposed_files(dataset: Dataset, judged: Dataset) -> list[Finding]:
+    """Texts of a table to judge by that have another label there, or in the table.
+
+    Args:
+        dataset: R rows of the table, before those that are in both were left out.
+        judged: the other table.
+    """
+    keys = text_keys(judged)
+    labels: dict[str, set[float]] = {key: set() for key in keys}
+    for found, part in ((keys, judged), (text_keys(dataset), dataset)):
+        for key, label in zip(found, part.labels.tolist(), strict=True):
+            if key in labels:
+                labels[key].add(label)
+    opposed = [index for index, key in enumerate(keys) if len(labels[key]) > 1]
+    if not opposed:
+        return []
+    return [
+        Finding(
+            "contradictions_of_files",
+            "warning",
+            note(
+                "Rows of the validation file whose text has another label, there or "
+                "in the table: {rows} ({count} in all).",
+                count=len(opposed),
+                rows=list_rows(judged.row_numbers[opposed]),
+            ),
+            note("Decide which label is right, and remove the other rows."),
+            {"num_rows": float(len(opposed))},
+        )
+    ]
+
+
 def check_label_words(dataset: Dataset) -> list[Finding]:
     """Texts that are, or give away, their own label.
 

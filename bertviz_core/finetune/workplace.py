@@ -182,10 +182,13 @@ def open_model_folder(model_id: str) -> Path:
     return folder / "model"
 
 
-def renew(folder: Path) -> None:
-    """Begins the lease of a folder anew."""
+def renew(folder: Path, seconds: float | None = None) -> None:
+    """Begins the lease of a folder anew, or leaves so many seconds of it."""
     with contextlib.suppress(OSError):
         (folder / _LEASE_FILE).touch()
+        if seconds is not None:
+            used_at = time.time() - lease_seconds() + seconds
+            os.utime(folder / _LEASE_FILE, (used_at, used_at))
 
 
 def renew_all() -> None:

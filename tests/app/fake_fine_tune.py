@@ -1,14 +1,16 @@
 """A client that reads real tables and trains nothing."""
 
+import contextlib
 import dataclasses
 
 import numpy as np
 
 from bertviz_core.engine import JobStatus, table_store
-from bertviz_core.errors import TrainingError
+from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.finetune import data_check, run_files, workplace
 from bertviz_core.finetune.lengths import measure_lengths
 from bertviz_core.finetune.notes import note
+from bertviz_core.finetune.refused_tables import keep_briefly
 from bertviz_core.finetune.run_estimate import (
     LevelEstimate,
     RunEstimate,
@@ -67,14 +69,17 @@ class FineTuneClient(FakeClient):
     def check_data(self, model, data):
         self._asked("check_data", model, data)
         prepared = table_store.prepared(data)
+        found = (prepared.dataset, prepared.data)
+        rows = data_check.rows_in_use(*found, prepared.judged)
         return data_check.check_data(
-            prepared.dataset,
-            prepared.data,
-            measure_lengths(prepared.dataset, Words()),
+            *found,
+            measure_lengths(rows, Words()),
             CONFIG["max_position_embeddings"],
             prepared.notes,
             prepared.leakage,
             validation_notes=prepared.validation_notes,
+            warnings=prepared.warnings,
+            judged=prepared.judged,
         )
 
     def data_rows(self, data, rows):
@@ -121,9 +126,15 @@ class FineTuneClient(FakeClient):
             self.statuses[run_id], state="running", error=None
         )
 
+    def keep_table_briefly(self, table):
+        self._asked("keep_table_briefly", table)
+        keep_briefly(table)
+
     def renew_table(self, table):
         self._asked("renew_table", table)
-        return True
+        with contextlib.suppress(DatasetError):
+            return bool(workplace.table_path(table))
+        return False
 
     def renew_training(self, run_id):
         self._asked("renew_training", run_id)

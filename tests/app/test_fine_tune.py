@@ -4,22 +4,24 @@ import base64
 import dataclasses
 import json
 import re
+import time
 
 import numpy as np
 import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
-from bertviz_core.errors import EngineError, TrainingError
+from bertviz_core.errors import DatasetError, EngineError, TrainingError
 from bertviz_core.figures.finetune_progress import MAX_POINTS
-from bertviz_core.finetune import workplace
+from bertviz_core.finetune import table_limits, workplace
 from bertviz_core.finetune.request import SAMPLES, TrainingRequest
 from bertviz_core.finetune.schedule import learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, LEASE_VARIABLE, Limits
-from pages.ui import engine
-from pages.ui.fine_tune import keeping, progress
-from pages.ui.fine_tune.state import STEPS
+from pages.ui import engine, errors
+from pages.ui.fine_tune import checking, keeping, lengths, progress
+from pages.ui.fine_tune.answers import look
+from pages.ui.fine_tune.state import STEPS, FineTuneState
 from tests.app.fake_client import CONFIG
 from tests.app.fake_fine_tune import ESTIMATE, MODEL, RUN, FineTuneClient, status_of
 from tests.core.test_finetune_table import MALFORMED
@@ -250,6 +252,50 @@ def test_a_bad_file_does_not_stay_on_the_disk(open_step, tuner, tmp_path):
     assert list(workplace.tables_folder().iterdir()) == []
 
 
+def seconds_left(table):
+    """Until nobody's table is removed."""
+    lease = workplace.tables_folder() / table.removeprefix("file:") / "lease"
+    return lease.stat().st_mtime + table_limits.lease_seconds() - time.time()
+
+
+@pytest.mark.parametrize("place", ["table", "validation"])
+def test_a_file_that_was_refused_is_kept_for_minutes(open_step, tuner, place):
+    app = open_step()
+    box = app.file_uploader[("table", "validation").index(place)]
+    text = "文本,标签\n" + "很好的书,好\n不好的书,坏\n" * 8 + "half\0,好\n"
+    box.set_value(("bad.csv", text.encode("gb18030"), "text/csv")).run()
+    assert len(app.error) == 1
+    own = address(app)[f"ft_{place}"]
+    assert 0 < seconds_left(own) <= 600
+    # As long as the page is open it says so, and adds no hour to it.
+    before = tuner.count("keep_table_briefly")
+    app.session_state["ft_state"] = app.session_state["ft_state"]
+    app.run()
+    assert tuner.count("keep_table_briefly") >= before + 2  # the page, its keeper
+    assert ("renew_table", own) not in tuner.calls[-4:]
+    assert seconds_left(own) <= 600
+
+
+def test_a_file_that_is_read_in_another_encoding_is_kept_as_long_as_any(
+    open_step, tuner
+):
+    app = open_step()
+    text = ("文本,标签\n" + "很好的书,好\n不好的书,坏\n" * 8).encode("gb18030")
+    app.file_uploader[0].set_value(("mine.csv", text, "text/csv")).run()
+    own = address(app)["ft_table"]
+    app.selectbox(key="ft_field_encoding").set_value("utf-8").run()
+    assert seconds_left(own) <= 600
+    app.selectbox(key="ft_field_encoding").set_value("gb18030").run()
+    assert seconds_left(own) > 3000
+
+
+def test_a_refused_table_that_came_by_a_link_keeps_its_lease(open_step, tuner):
+    linked = table_of(tuner, "text,label\na,1\nb\0,2\n")
+    app = open_step(ft_table=linked)
+    assert len(app.error) == 1
+    assert seconds_left(linked) > 3000
+
+
 def test_a_file_that_was_mended_stays_when_a_sample_is_tried(open_step, tuner):
     app = open_step(ft_table="")
     text = ("文本,标签\n" + "很好的书,好\n不好的书,坏\n" * 8).encode("gb18030")
@@ -328,6 +374,34 @@ def test_files_that_are_no_tables_are_one_sentence_and_leave_nothing(
     assert list(workplace.tables_folder().iterdir()) == []
 
 
+def refusal_of(tuner, data):
+    """Why a file cannot be trained on, on the way that it takes through the page."""
+    try:
+        table = tuner.keep_table(data)
+    except DatasetError as error:
+        return error
+    found = look(FineTuneState(model=DEFAULT_MODEL, table=table))
+    tuner.forget_table(table)
+    return found.problem
+
+
+@pytest.mark.parametrize("language", LOCALES)
+def test_every_bad_file_is_a_sentence_with_its_rows_and_leaves_nothing(
+    tuner, monkeypatch, language
+):
+    monkeypatch.setattr(errors, "current_language", lambda: language)
+    for name, data, words in MALFORMED:
+        problem = refusal_of(tuner, data)
+        assert isinstance(problem, DatasetError), name
+        said = errors.sentence(problem.template, problem.details).replace("\\", "")
+        assert bool(HAN.search(said)) or language == "en", name
+        assert language == "zh" or words in said, name
+        for place in ("row", "rows", "line", "lines"):
+            assert str(problem.details.get(place, "")) in said, name
+        assert list(workplace.tables_folder().iterdir()) == [], name
+    assert refusal_of(tuner, UNEQUAL.encode()) is None
+
+
 @pytest.mark.parametrize("language", LOCALES)
 def test_tables_that_cannot_be_learnt_from_are_one_sentence(open_step, tuner, language):
     app = open_step(language=language)
@@ -337,11 +411,20 @@ def test_tables_that_cannot_be_learnt_from_are_one_sentence(open_step, tuner, la
         assert app.dataframe, name  # other columns may be chosen
 
 
-def test_the_box_says_how_large_a_file_may_be(open_step):
-    boxes = [box.proto for box in open_step().file_uploader]
-    assert [box.max_upload_size_mb for box in boxes] == [
-        DEFAULT_LIMITS.max_bytes // 1_000_000
-    ] * len(boxes)
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "Up to 100 MB"), ("zh", "最大 100 MB")]
+)
+def test_a_box_lets_more_through_than_we_take_and_says_what_we_take(
+    open_step, language, said
+):
+    app = open_step(language=language)
+    boxes = [box.proto.max_upload_size_mb for box in app.file_uploader]
+    ours = DEFAULT_LIMITS.max_bytes // 1_000_000
+    assert len(boxes) == 2
+    assert all(2 * ours <= box <= 300 for box in boxes)
+    styles = [e.proto.body for e in app.get("html") if "Dropzone" in e.proto.body]
+    assert len(styles) == 2
+    assert all(f'content: "{said}"' in style for style in styles)
 
 
 def test_a_wrong_encoding_can_be_corrected(open_step, tuner):
@@ -436,6 +519,33 @@ def test_a_table_of_ones_own_is_checked_by_and_can_be_dropped(open_step, tuner):
     assert ("forget_table", handle) not in tuner.calls
     app.get_by_key("ft_step").set_value("check").run()
     assert app.metric[2].value == "12"
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "Classes without a training row cannot"), ("zh", "没有训练行的类别")],
+)
+def test_a_class_that_is_only_in_the_table_to_check_by_is_a_warning(
+    open_step, tuner, language, said
+):
+    both = UNEQUAL + "once alone,single\n"
+    app = open_step(
+        language=language,
+        ft_table=table_of(tuner, both),
+        ft_validation=table_of(tuner, "text,label\n" + "once alone,single\n"),
+    )
+    assert not app.error
+    assert said in said_in(app.warning)
+    assert said not in said_in(app.markdown)
+
+
+@pytest.mark.parametrize("language", LOCALES)
+def test_decimals_that_may_be_thousands_are_a_warning(open_step, tuner, language):
+    prices = ("900", "1.500", "2.250", "12.000")
+    rows = "".join(f"a thing number {i};{prices[i % 4]}\n" for i in range(20))
+    handle = table_of(tuner, "text;price\n" + rows)
+    app = open_step(language=language, ft_table=handle)
+    assert "“1.500”" in said_in(app.warning)
 
 
 def test_a_table_to_check_by_is_shown_with_what_it_loses(open_step, tuner):
@@ -678,6 +788,50 @@ def test_a_full_queue_of_measurements_keeps_nobody_from_training(open_step, tune
     assert app.button(key="ft_level_top").disabled
     app.button(key="ft_start").click().run()
     assert tuner.requests
+
+
+class Redrawn(Exception):
+    """In place of Streamlit's own, which ends the run of a script."""
+
+
+def test_a_length_that_moves_away_from_an_estimate_draws_the_page_anew(
+    open_step, tuner, monkeypatch
+):
+    given = []
+    draw = checking.choose_length
+    monkeypatch.setattr(checking, "choose_length", lambda *a: given.append(a))
+    app = open_step("check", ft_table=table_of(tuner, LONG), ft_max_tokens="16")
+    app.button(key="ft_estimate_start").click().run()
+    (_, before), (check, shown) = given
+    assert (before, shown) == (None, 16)
+
+    def rerun(**_):
+        raise Redrawn
+
+    chosen = app.session_state["ft_state"]
+    monkeypatch.setattr(lengths.st, "rerun", rerun)
+    monkeypatch.setattr(lengths.st, "markdown", lambda _: 1 / 0)  # drawn on
+    # Streamlit's test client runs whole pages: the fragment is called by hand.
+    for max_tokens, end in ((8, Redrawn), (16, ZeroDivisionError)):
+        now = dataclasses.replace(chosen, max_tokens=max_tokens)
+        monkeypatch.setattr(lengths, "remember", lambda now=now: now)
+        with pytest.raises(end):
+            draw.__wrapped__(check, shown)
+        with pytest.raises(ZeroDivisionError):
+            draw.__wrapped__(check, None)
+
+
+def test_an_estimate_is_of_the_length_that_stands_there_when_it_is_asked_for(
+    open_step, tuner
+):
+    app = open_step("check", ft_table=table_of(tuner, LONG), ft_max_tokens="16")
+    # As the slider does, which is drawn without the button.
+    state = app.session_state["ft_state"]
+    app.session_state["ft_state"] = dataclasses.replace(state, max_tokens=8)
+    app.button(key="ft_estimate_start").click().run()
+    with pytest.raises(KeyError):
+        app.button(key="ft_estimate_start")
+    assert tuner.count("start") == 1
 
 
 def test_another_maximum_asks_for_a_measurement_of_its_own(open_step, tuner):

@@ -207,6 +207,26 @@ def test_bad_files_are_sentences_and_a_good_one_still_works(visit):
     page.get_by_test_id("stAlertContentSuccess").wait_for()
 
 
+def test_a_file_beyond_the_limit_is_refused_in_the_readers_language(visit, tmp_path):
+    large = tmp_path / "large.csv"
+    with large.open("wb") as file:  # a sparse file: nothing is written
+        file.write(b"text,label\n")
+        file.truncate(100_000_001)
+    page = visit("/fine_tune", locale=LOCALES["zh"])
+    box = page.locator("[class*='st-key-ft_table_']").first
+    limit = box.get_by_test_id("stFileUploaderDropzoneInstructions")
+    limit.wait_for()
+    # What the box writes itself is English, and of another limit.
+    said = limit.evaluate("e => getComputedStyle(e, '::after').content")
+    assert said == '"最大 100 MB"'
+    assert limit.inner_text() == ""
+    box.locator("input[type=file]").set_input_files(large)
+    alert = page.get_by_test_id("stAlertContentError")
+    alert.wait_for()
+    assert "文件太大" in alert.inner_text()
+    assert "must be" not in page.inner_text("body")
+
+
 def test_a_running_training_is_stopped_and_keeps_the_best(visit):
     address = "/fine_tune?ft_step=train&ft_table=sample%3Alibrary_en&ft_level=head"
     page = visit(address + "&ft_options=epochs%3A500&ft_options=patience%3A0")

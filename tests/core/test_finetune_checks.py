@@ -201,6 +201,13 @@ def test_rare_classes_are_named_with_their_rows():
     assert "b (9)" in in_english(found.message)
     assert "c" not in found.message[1]["names"]
     assert found.rows == tuple(range(32, 41))
+    assert in_english(found.message).endswith("Rows: 32, 33, 34, 35, 36, ….")
+
+
+def test_the_row_of_a_class_of_one_is_told():
+    labels = [0] * 30 + [1] + [0] * 5
+    found = only(check_classes(dataset_of(["x"] * 36, labels)), "rare")
+    assert "b (1) (1 in all). Rows: 32." in in_english(found.message)
 
 
 def test_a_text_that_is_its_label_is_found():

@@ -164,6 +164,45 @@ def test_what_is_no_number_or_may_be_two_is_none(cell):
     assert parse_number(cell) is None
 
 
+def test_a_mark_that_may_be_of_thousands_is_a_sentence_for_numbers_and_classes():
+    prices = [f"{i},000" for i in range(1, 11)]
+    for is_regression in (True, False):
+        with pytest.raises(DatasetError, match=r"thousands.*“1,000” in rows 2, 3"):
+            labelled(prices, is_regression=is_regression)
+    # A name among them is another mistake, and so are repeated values.
+    with pytest.raises(DatasetError, match="a label of its own"):
+        labelled([*prices, "cheap"])
+    assert labelled(["1,000", "2,000"] * 5).label_names == ("1,000", "2,000")
+
+
+@pytest.mark.parametrize(
+    ("labels", "rows"),
+    [
+        (["900", "1.500", "2.250", "12.000"] * 3, "3, 4, 5, 7, 8, … (9 in all)"),
+        (["900", "1.500", "2.25", "12.000"] * 3, None),
+        (["900", "1.500", "0.250", "12.000"] * 3, None),
+        (["900", "1.500", "2,5", "12.000"] * 3, None),
+        (["900", "1500", "2250"] * 3, None),
+        (["0.125", "0.250"] * 5, None),
+    ],
+)
+def test_decimals_that_may_all_be_thousands_are_a_warning(labels, rows):
+    found = labelled(labels, is_regression=True)
+    said = [in_english(each) for each in found.warnings]
+    assert bool(said) == (rows is not None)
+    for sentence in said:
+        assert "“1.500” is read as 1.5" in sentence
+        assert rows in sentence
+    assert all(each in found.notes for each in found.warnings)
+
+
+def test_a_class_that_stands_for_no_label_is_named_where_it_is_left_out():
+    notes = labelled(["EU", "NA", "US", ""] * 4).notes
+    said = " ".join(map(in_english, notes))
+    assert "“NA” stands for no label: 3, 7, 11, 15 (4 in all)" in said
+    assert "without a label are left out: 5, 9, 13, 17 (4 in all)" in said
+
+
 @pytest.mark.parametrize(
     ("cell", "value"), [("0,125", 0.125), (".5", 0.5), ("1,50", 1.5), (" +7 ", 7.0)]
 )

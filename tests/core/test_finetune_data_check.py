@@ -18,7 +18,7 @@ from bertviz_core.finetune.request import (
     TableSource,
     TrainingRequest,
 )
-from bertviz_core.finetune.split import split_dataset
+from bertviz_core.finetune.split import join_files, split_dataset
 from bertviz_core.finetune.table import read_table
 from bertviz_core.finetune.table_limits import Limits
 from bertviz_core.finetune.table_view import PREVIEW_CHARS, view_table
@@ -109,6 +109,46 @@ def test_all_is_counted_on_both_sides_of_the_split():
     assert found.finding("nothing of the kind") is None
     kinds = [item.severity for item in found.findings]
     assert kinds == sorted(kinds, key=("warning", "notice", "good").index)
+
+
+def read(rows, names=None):
+    table = read_table(f"text,label\n{rows}".encode())
+    return make_dataset(table, ColumnChoice("text", "label"), names)
+
+
+def test_a_table_to_judge_by_is_checked_with_the_rows_that_it_leaves():
+    rows = "".join(f"word number {i},a\nother number {i},b\n" for i in range(15))
+    dataset = read(rows + "rare one,c\nrare two,c\n")
+    # It takes ten of b and all of c, and says another label of two texts.
+    taken = "".join(f"other number {i},b\n" for i in range(10))
+    judged = read(
+        f"{taken}Rare one,a\nrare two,c\na text of seven words is here,a\n"
+        "twice,a\ntwice,b\n",
+        dataset.label_names,
+    )
+    data, notes, warnings = join_files(dataset, judged)
+    rows = data_check.rows_in_use(dataset, data, judged)
+    assert len(rows) == 20 + 15
+    sizes = np.array([2 + len(text.split()) for text in rows.texts], "int32")
+    unknown = np.array(["seven" in text for text in rows.texts], "int32")
+    found = data_check.check_data(
+        dataset, data, Lengths(sizes, unknown, 2), 512, notes, warnings=warnings,
+        judged=judged,
+    )  # fmt: skip
+    assert found.warnings == warnings != ()
+    assert found.train_counts.tolist() == [15, 5, 0]
+    assert found.label_counts.tolist() == [15 + 3, 5 + 11, 1]
+    assert found.remedy == "weights"  # 15 : 5; before the removal it was 15 : 15
+    assert found.finding("balance").numbers["ratio"] == 3
+    assert found.finding("rare").message[1]["names"] == "b (5)"
+    assert found.lengths.num_rows.sum() == 35
+    assert found.lengths.num_tokens[-1] == 9
+    assert found.share_unknown > 0
+    # Its rows have numbers of their own, which are none of the table.
+    assert found.finding("unknown").rows == ()
+    assert found.finding("contradictions") is None
+    opposed = found.finding("contradictions_of_files")
+    assert opposed.message[1] == {"count": 3, "rows": "12, 15, 16"}
 
 
 def test_numbers_are_counted_in_ranges():

@@ -68,7 +68,8 @@ def test_a_small_class_is_on_both_sides_and_a_class_of_one_is_trained_on():
     assert np.bincount(dataset.labels[split.validation], minlength=3)[1] == 1
     assert 22 in split.train
     assert [in_english(each) for each in split.notes] == [
-        "Classes with a single text are trained on and cannot be checked: c (1 in all)."
+        "Classes with a single text are trained on and cannot be checked: c (1 in "
+        "all). Rows: 24."
     ]
 
 
@@ -136,14 +137,28 @@ def test_training_data_has_the_rows_of_the_split():
 def test_an_own_validation_file_takes_its_texts_out_of_training():
     train = dataset_of(["One", "two", "three", "four"], [0, 1, 2, 0])
     validation = dataset_of(["ONE ", "five"], [0, 1])
-    data, notes = join_files(train, validation)
+    data, notes, warnings = join_files(train, validation)
+    assert warnings == ()
     assert data.train.texts == ("two", "three", "four")
     assert data.validation.texts == ("ONE ", "five")
     assert "left out: 2 (1 in all)" in in_english(notes[0])
     assert join_files(train, dataset_of(["new"], [1]))[1] == ()
 
 
+def test_a_class_that_loses_all_its_rows_to_a_validation_file_is_named():
+    train = dataset_of(["one", "two", "three", "four", "THREE"], [0, 1, 2, 0, 2])
+    _, _, warnings = join_files(train, dataset_of(["three", "new"], [0, 1]))
+    (sentence,) = map(in_english, warnings)
+    assert "cannot be learned: c (1 in all)" in sentence
+    assert "4, 6." in sentence
+    numbers = dataset_of(["one", "two"], [0.5, 2], names=())
+    assert join_files(numbers, dataset_of(["two"], [2], names=()))[2] == ()
+
+
 def test_files_that_do_not_go_together_are_refused():
+    one_class = dataset_of(["one", "two", "x"], [0, 1, 0])
+    with pytest.raises(DatasetError, match=r"single class .*b without .* rows 3\."):
+        join_files(one_class, dataset_of(["Two"], [1]))
     train = dataset_of(["one", "two"], [0, 1])
     with pytest.raises(DatasetError, match="Every training row"):
         join_files(train, dataset_of(["two", "one", "x"], [0, 1, 2]))

@@ -158,6 +158,29 @@ def test_a_header_is_told_from_data_by_a_reason(first, has_header):
     assert any("first row" in in_english(each) for each in table.notes)
 
 
+@pytest.mark.parametrize(
+    ("first", "second"), [("no", "yes"), ("No", "Yes"), ("question", "complaint")]
+)
+def test_a_label_that_is_also_a_name_of_columns_makes_no_header(first, second):
+    rows = [
+        (f"It broke at once, sadly {i}", (first, second)[i % 2 or i % 3 == 1])
+        for i in range(20)
+    ]
+    table = read_table(written(rows, header=None).encode())
+    assert (table.has_header, table.num_rows) == (False, 20)
+    choice = guess_columns(table)
+    assert (choice.text, choice.label) == ("#1", "#2")
+    # The same words, once, are what they say.
+    named = [("question", "no"), *[(text, "ab"[i % 2]) for i, (text, _) in
+                                   enumerate(rows)]]  # fmt: skip
+    assert read_table(written(named, header=None).encode()).has_header
+
+
+def test_the_header_of_a_second_file_below_leaves_the_first_a_header():
+    table = read_table(written([*ROWS, ("text", "label")], ("text", "label")).encode())
+    assert (table.has_header, table.num_rows) == (True, 6)
+
+
 def test_the_header_can_be_set_by_hand():
     data = written(ROWS).encode()
     table = read_table(data, has_header=False)
@@ -173,6 +196,52 @@ def test_names_are_made_whole_and_told_apart():
 def test_what_excel_says_about_the_separator_is_no_row():
     table = read_table(b"sep=;\ntext;label\na, b;c\nd;e\n")
     assert (table.separator, table.num_rows) == (";", 2)
+
+
+def merged(table):
+    """The warnings that several rows were read as one."""
+    sentences = [in_english(each) for each in table.warnings]
+    return [sentence for sentence in sentences if "read as one" in sentence]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("opening", "closing", "others"),
+    [
+        ('"Great phone,{}', 'nice one",{}', "fine number {i},{}"),
+        ('{},"Great phone', '{},nice one"', "{},fine number {i}"),
+        ('{},"Great phone,x', '{},nice one",x', "{},fine number {i},x"),
+    ],
+)
+def test_rows_that_stray_quotation_marks_join_are_named(opening, closing, others, end):
+    lines = [others.format("ab"[i % 2], i=i) if "{}" in others else others
+             for i in range(20)]  # fmt: skip
+    lines[3], lines[7] = opening.format("a"), closing.format("b")
+    first = "text,label" if len(lines[0].split(",")) == 2 else "id,text,label"
+    table = read_table(end.join([first, *lines]).encode(), has_header=True)
+    assert table.num_rows == 16
+    (sentence,) = merged(table)
+    assert " 5 (1 in all)" in sentence
+    assert "over 5 lines" in sentence
+
+
+def test_joined_rows_with_numbers_of_their_own_are_named():
+    lines = [f"text number {i},{i}.5" for i in range(20)]
+    lines[3], lines[5] = '"Great phone,1.5', 'nice one",7.5'
+    table = read_table("\n".join(["text,score", *lines]).encode())
+    assert table.num_rows == 18
+    assert " 5 (1 in all)" in merged(table)[0]
+
+
+def test_a_line_break_within_quotes_that_was_meant_is_no_warning():
+    rows = [
+        *ROWS,
+        ("Dear Sir, hello\nall is well", "praise"),  # a comma in each line
+        ("well, it broke\nand then, again, it broke", "fault"),
+        ("one\n\ntwo, three", "fault"),
+        ("fault\npraise", "fault"),
+    ]
+    assert merged(read_table(written(rows).encode())) == []
 
 
 def test_a_tab_file_with_loose_quotes_is_read_without_quoting():
@@ -322,6 +391,18 @@ MALFORMED = [
     ("a quoted cell of 300,000", with_row('"' + "x\n" * 150_000 + '",a'), "row 4"),
     ("one class", labelled(*"aaaaaaaaa"), "all 9 rows"),
     ("a class in every row", labelled(*"abcdefghijk"), "11 values"),
+    ("EU and NA", labelled(*["EU", "NA"] * 10), "10 more are left out, as “NA”"),
+    ("null and nan", labelled(*["yes", "null", "nan"] * 4),
+     "8 more are left out, as “null / nan” stands for no label: 3, 4, 6, 7, 9, …"),
+    ("one class and blanks", labelled(*["a", ""] * 9), "9 more are left out"),
+    ("too few for blanks", labelled(*"abab", "", "", "", "", ""),
+     "lack a text or a label: 6, 7, 8, 9, 10; at least 8"),
+    ("one number and blanks", labelled(*["2.5", ""] * 9), "9 more are left out"),
+    ("prices with a mark", labelled(*[f"{i},000" for i in range(1, 12)]),
+     "“1,000” in rows 2, 3, 4, 5, 6, …, 11 rows"),
+    ("prices, some with a mark", labelled(*[f"{i}" for i in range(900, 911)], "1,500"),
+     "“1,500” in rows 13, 1 rows"),
+    ("millions", labelled(*[f"{i}.500.000" for i in range(1, 12)]), "“1.500.000”"),
     ("three rows", labelled(*"aba"), "3"),
     ("no label at all",
      labelled("", "", "", "nan", "NaN", "N/A", "null"), "two columns"),

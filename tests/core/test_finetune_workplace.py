@@ -8,8 +8,10 @@ import time
 import pytest
 
 from bertviz_core.engine import connect
+from bertviz_core.engine.finetune_client import FinetuneClient
 from bertviz_core.errors import DatasetError, EngineError, TrainingError
 from bertviz_core.finetune import workplace
+from bertviz_core.finetune.request import SAMPLES
 from bertviz_core.finetune.table_limits import Limits
 
 
@@ -225,3 +227,19 @@ def test_a_lease_that_is_no_number_is_said_at_the_start(monkeypatch, wrong):
     monkeypatch.setenv("BERTVIZ_LEASE_MINUTES", wrong)
     with pytest.raises(EngineError, match=f"BERTVIZ_LEASE_MINUTES .* {wrong}"):
         connect()
+
+
+def test_a_refused_table_goes_in_minutes_unless_it_is_read_after_all():
+    client = FinetuneClient()
+    table = workplace.keep_table(b"text,label\na,b\n")
+    folder = workplace.table_path(table).parent
+    client.keep_table_briefly(table)
+    assert not workplace.is_abandoned(folder, time.time() + 590)
+    assert workplace.is_abandoned(folder, time.time() + 610)
+    assert client.renew_table(table)
+    assert not workplace.is_abandoned(folder, time.time() + 3500)
+    samples = workplace.table_path(SAMPLES["en"])
+    before = sorted(path.name for path in samples.parent.iterdir())
+    client.keep_table_briefly(SAMPLES["en"])
+    assert sorted(path.name for path in samples.parent.iterdir()) == before
+    client.keep_table_briefly("file:" + "0" * 32)  # gone: nothing happens

@@ -15,9 +15,9 @@ from pages.ui.export import download_csv
 from pages.ui.fine_tune.answers import data_rows
 from pages.ui.fine_tune.balance import show_balance
 from pages.ui.fine_tune.choosing import show_left_out
-from pages.ui.fine_tune.estimating import show_estimate
+from pages.ui.fine_tune.estimating import is_asked, show_estimate
 from pages.ui.fine_tune.fields import enter_field
-from pages.ui.fine_tune.lengths import choose_length
+from pages.ui.fine_tune.lengths import choose_length, max_tokens_of
 from pages.ui.fine_tune.link import MAX_RATE, MAX_SEED, MIN_RATE
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.steps import offer_step
@@ -51,7 +51,7 @@ def show(state: FineTuneState) -> None:
         if finding.kind in ("balance", "rare") and finding.severity != "good":
             show_finding(finding, data)
     st.subheader(t("fine_tune.lengths_title"), anchor=False)
-    choose_length(check)
+    choose_length(check, max_tokens_of(state, check) if is_asked(state) else None)
     too_long = check.finding("lengths")
     if too_long is not None and too_long.severity == "warning":
         show_finding(too_long, data)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
+from collections.abc import Sequence
 
 import streamlit as st
 
 from bertviz_core.errors import BertVizError, DatasetError, ValidationFileError
 from bertviz_core.finetune.data_check import DataCheck
+from bertviz_core.finetune.notes import Note
 from bertviz_core.finetune.request import SAMPLES, TableSource
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.answers import read_table
+from pages.ui.fine_tune.keeping import REFUSED
 from pages.ui.fine_tune.layout import show_layout, show_preview
 from pages.ui.fine_tune.picking import choose_roles
 from pages.ui.fine_tune.state import (
@@ -20,13 +22,17 @@ from pages.ui.fine_tune.state import (
     remember,
 )
 from pages.ui.fine_tune.steps import offer_step
-from pages.ui.fine_tune.uploading import MAX_MEGABYTES, forget_own, upload_table
-from pages.ui.fine_tune.wording import lease, say, show_notes
+from pages.ui.fine_tune.uploading import (
+    MAX_MEGABYTES,
+    forget_own,
+    note_refused,
+    upload_table,
+)
+from pages.ui.fine_tune.wording import lease, say, show_notes, show_warnings
 from pages.ui.language import plain, t
 from pages.ui.models import choose, known_models, language_of
 
 _BEFORE = "ft_table_before"
-_UNREADABLE = "ft_table_unreadable"
 _MOST_OFFERED = 3  # models
 
 
@@ -45,13 +51,13 @@ def show(state: FineTuneState) -> None:
     st.subheader(t("fine_tune.chosen_table", name=table_name(state)), anchor=False)
     if state.view is None:
         if isinstance(state.problem, DatasetError):  # else it may be as good as ever
-            st.session_state[_UNREADABLE] = state.table
+            note_refused(state.table, is_refused=True)
         _show_problem(state)
         show_layout(state.source, None, "field", take=_take_layout)
         _offer_before()
         return
     # It may have been read wrongly before.
-    st.session_state.pop(_UNREADABLE, None)
+    note_refused(state.table, is_refused=False)
     show_preview(state.view)
     show_layout(state.source, state.view, "field", take=_take_layout)
     st.subheader(t("fine_tune.columns_title"), anchor=False)
@@ -93,11 +99,16 @@ def show_left_out(state: FineTuneState, check: DataCheck) -> None:
         state: names the tables.
         check: of their rows.
     """
-    show_notes(check.notes)
+    _show_told(check.notes, check.warnings)
     if check.validation_notes:
         name = validation_name(state)
         st.markdown(t("fine_tune.left_out_of_validation", name=name))
-        show_notes(check.validation_notes)
+        _show_told(check.validation_notes, check.warnings)
+
+
+def _show_told(notes: Sequence[Note], warnings: Sequence[Note]) -> None:
+    show_warnings([note for note in notes if note in warnings])
+    show_notes([note for note in notes if note not in warnings])
 
 
 def _offer_tables(state: FineTuneState) -> None:
@@ -129,7 +140,7 @@ def _choose(table: str, name: str) -> None:
     if before.validation and before.validation != before.table:
         # The way back leads to the table alone.
         forget_own(before.validation)
-    if before.table and before.table == st.session_state.get(_UNREADABLE):
+    if before.table and before.table in st.session_state.get(REFUSED, ()):
         # Nobody will come back to it, so it need not lie here until its lease ends.
         forget_own(before.table)
     elif before.table and before.table != table:
@@ -156,9 +167,14 @@ def _show_validation(state: FineTuneState, source: TableSource) -> None:
     st.markdown(t("fine_tune.validation_chosen", name=validation_name(state)))
     view = None
     # Why it cannot be read is the problem that the page shows anyway.
-    with contextlib.suppress(BertVizError):
+    try:
         view = read_table(source)
+        note_refused(source.table, is_refused=False)
         show_preview(view)
+    except DatasetError:
+        note_refused(source.table, is_refused=True)
+    except BertVizError:
+        pass  # it may be as good as ever
     show_layout(
         source,
         view,

@@ -6,10 +6,13 @@ measurement: the machine would be as busy with thirty as with a training.
 
 from __future__ import annotations
 
+import dataclasses
+
 import streamlit as st
 
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import BertVizError
+from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.request import DataChoice
 from bertviz_core.finetune.run_estimate import TrainingEstimate
 from bertviz_core.finetune.settings import FinetuneSettings
@@ -17,7 +20,8 @@ from pages.ui.engine import client
 from pages.ui.errors import sentence
 from pages.ui.fine_tune.answers import HASHED, TTL_SECONDS
 from pages.ui.fine_tune.asking import timed_settings
-from pages.ui.fine_tune.state import FineTuneState
+from pages.ui.fine_tune.lengths import max_tokens_of
+from pages.ui.fine_tune.state import FineTuneState, remember
 from pages.ui.fine_tune.wording import duration, memory
 from pages.ui.job_leases import await_job
 from pages.ui.language import in_a_row, plain, t
@@ -44,15 +48,15 @@ def ask_estimate(
     Returns:
         The answer; `None` until it is there.
     """
-    if state.check is None or state.data is None:
+    question = _question_of(state)
+    if question is None or state.check is None:
         return None
-    question = (state.model, state.data, timed_settings(state, state.check))
-    if not at_once and st.session_state.get(_ASKED) != question:
-        _offer(t("fine_tune.estimate_start"), question)
+    if not at_once and not is_asked(state):
+        _offer(t("fine_tune.estimate_start"), question, state.check)
         return None
     st.session_state[_ASKED] = question
     if st.session_state.get(_DECLINED) == question:
-        _explain_end(t("app.stopped"), question)
+        _explain_end(t("app.stopped"), question, state.check)
         return None
     try:
         status = client().job(_job_of(*question))
@@ -68,13 +72,29 @@ def ask_estimate(
     said = t("app.stopped")
     if status.error is not None:
         said = sentence(status.error.template, status.error.details)
-    _explain_end(said, question)
+    _explain_end(said, question, state.check)
     return None
 
 
-def _explain_end(said: str, question: Question) -> None:
+def is_asked(state: FineTuneState) -> bool:
+    """Whether this visitor has asked for the estimate of what is chosen now.
+
+    Args:
+        state: with a check.
+    """
+    question = _question_of(state)
+    return question is not None and bool(st.session_state.get(_ASKED) == question)
+
+
+def _question_of(state: FineTuneState) -> Question | None:
+    if state.check is None or state.data is None:
+        return None
+    return (state.model, state.data, timed_settings(state, state.check))
+
+
+def _explain_end(said: str, question: Question, check: DataCheck) -> None:
     st.info(said, icon=":material/timer_off:")
-    _offer(t("fine_tune.estimate_again"), question)
+    _offer(t("fine_tune.estimate_again"), question, check)
 
 
 @st.cache_resource(
@@ -86,17 +106,21 @@ def _job_of(model: str, data: DataChoice, settings: FinetuneSettings) -> str:
     )
 
 
-def _offer(label: str, question: Question) -> None:
+def _offer(label: str, question: Question, check: DataCheck) -> None:
     st.button(
         label,
         key="ft_estimate_start",
         icon=":material/timer:",
         on_click=_ask,
-        args=(question,),
+        args=(question, check),
     )
 
 
-def _ask(question: Question) -> None:
+def _ask(question: Question, check: DataCheck) -> None:
+    # The slider of the length is drawn without the page: it may have moved since.
+    model, data, settings = question
+    now = max_tokens_of(remember(), check)
+    question = (model, data, dataclasses.replace(settings, max_tokens=now))
     is_again = st.session_state.get(_ASKED) == question
     st.session_state[_ASKED] = question
     st.session_state.pop(_DECLINED, None)

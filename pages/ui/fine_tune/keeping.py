@@ -14,6 +14,8 @@ from pages.ui.engine import client
 STATE = "ft_state"
 # Of a table to predict: its handle, and its name.
 TRY_TABLE = "ft_try_table"
+# Handles of tables that this visitor brought, and of those that could not be read.
+OWN, REFUSED = "ft_own_tables", "ft_refused_tables"
 _RENEW_SECONDS = 300  # at most
 
 
@@ -38,4 +40,17 @@ def _renew() -> None:
         client().renew_training(state.run_id)
     to_try = st.session_state.get(TRY_TABLE)
     for table in (*state.tables, *(to_try[:1] if to_try else ())):
-        client().renew_table(table)
+        if is_own_refused(table):
+            client().keep_table_briefly(table)
+        else:
+            client().renew_table(table)
+
+
+def is_own_refused(table: str) -> bool:
+    """Whether a table is this visitor's and could not be read.
+
+    Args:
+        table: its handle.
+    """
+    kinds = (st.session_state.get(kind, ()) for kind in (OWN, REFUSED))
+    return all(table in kind for kind in kinds)

@@ -31,18 +31,21 @@ def max_tokens_of(state: FineTuneState, check: DataCheck) -> int:
 
 
 @st.fragment
-def choose_length(check: DataCheck) -> None:
+def choose_length(check: DataCheck, rests_on: int | None = None) -> None:
     """Draws the slider, and what it cuts off. No question to the engine.
 
     Args:
         check: knows every length.
+        rests_on: the maximum that figures elsewhere on the page are for; another one
+            draws the whole page anew. `None` where there are no such figures.
     """
-    st.markdown(t("fine_tune.lengths_explained"))
     max_tokens = max_tokens_of(remember(), check)
+    if rests_on not in (None, max_tokens):
+        st.rerun()
+    st.markdown(t("fine_tune.lengths_explained"))
     lengths = check.lengths
     longest = int(lengths.num_tokens[-1])
-    top = max(max_tokens, math.ceil(longest / _STEP) * _STEP)
-    top = min(top, check.max_position_embeddings)
+    top = _most(check, max_tokens)
     if top > _least(check):
         enter_field(
             st.slider,
@@ -93,6 +96,13 @@ def _show_cut(share: float, share_of_tokens: float) -> None:
     whole, tokens = st.columns(2)
     whole.metric(t("fine_tune.texts_cut"), f"{share:.1%}")
     tokens.metric(t("fine_tune.tokens_cut"), f"{share_of_tokens:.1%}")
+
+
+def _most(check: DataCheck, max_tokens: int) -> int:
+    """End of the slider: what the longest text asks for, as far as the model reads."""
+    longest = int(check.lengths.num_tokens[-1])
+    top = max(max_tokens, math.ceil(longest / _STEP) * _STEP)
+    return min(top, check.max_position_embeddings)
 
 
 def _least(check: DataCheck) -> int:

@@ -8,17 +8,33 @@ from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
-from pages.ui.language import t
+from pages.ui.fine_tune.keeping import OWN, REFUSED, is_own_refused
+from pages.ui.language import plain, t
 
-_OWN = "ft_own_tables"
 MAX_MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
+# What the box lets through, so that the refusal is ours. It holds a file in memory.
+BOX_MEGABYTES = 300
+# The box writes its own limit, in English.
+_OUR_LIMIT = """<style>
+[class*="st-key-ft_"] [data-testid="stFileUploaderDropzoneInstructions"] {{
+  font-size: 0;
+}}
+[class*="st-key-ft_"] [data-testid="stFileUploaderDropzoneInstructions"] * {{
+  display: none;
+}}
+[class*="st-key-ft_"] [data-testid="stFileUploaderDropzoneInstructions"]::after {{
+  content: "{said}";
+  font-size: 0.875rem;
+}}
+</style>"""
 
 
 def upload_table(place: str, label: str) -> tuple[str, str] | None:
     """Draws a box for a file; an accepted one is stored, and the box is empty again.
 
     The box takes files of any kind: its own refusals are in English, ours in the
-    reader's language. What is too large it refuses itself, before it is sent.
+    reader's language. So it takes more than we do; only what is beyond that it
+    refuses itself, before it is sent.
 
     Args:
         place: on the page; unique.
@@ -31,8 +47,10 @@ def upload_table(place: str, label: str) -> tuple[str, str] | None:
     uploads, problem = f"ft_{place}_uploads", f"ft_{place}_refused"
     count = st.session_state.get(uploads, 0)
     file = st.file_uploader(
-        label, key=f"ft_{place}_{count}", max_upload_size=MAX_MEGABYTES
+        label, key=f"ft_{place}_{count}", max_upload_size=BOX_MEGABYTES
     )
+    said = plain("fine_tune.upload_limit", limit=MAX_MEGABYTES)
+    st.html(_OUR_LIMIT.format(said=said))
     if file is None:
         _say_refused(problem)
         return None
@@ -40,7 +58,7 @@ def upload_table(place: str, label: str) -> tuple[str, str] | None:
         st.session_state[uploads] = count + 1
         try:
             table = client().keep_table(file)
-            st.session_state[_OWN] = (*st.session_state.get(_OWN, ()), table)
+            st.session_state[OWN] = (*st.session_state.get(OWN, ()), table)
             return table, file.name
         except BertVizError as error:
             st.session_state[problem] = error
@@ -50,8 +68,26 @@ def upload_table(place: str, label: str) -> tuple[str, str] | None:
 
 def forget_own(table: str) -> None:
     """Removes a table, unless it came by a link: then it is somebody else's as well."""
-    if table in st.session_state.get(_OWN, ()):
+    if table in st.session_state.get(OWN, ()):
         client().forget_table(table)
+
+
+def note_refused(table: str, is_refused: bool) -> None:
+    """Remembers whether a table could be read; one that could not is kept briefly.
+
+    Its file is still needed to read it in another encoding or with another separator.
+
+    Args:
+        table: its handle.
+        is_refused: as it was read now.
+    """
+    before = frozenset(st.session_state.get(REFUSED, ()))
+    st.session_state[REFUSED] = before | {table} if is_refused else before - {table}
+    if is_own_refused(table):
+        client().keep_table_briefly(table)
+    elif not is_refused and table in before:
+        # What this page remembers of it asks no engine.
+        client().renew_table(table)
 
 
 def _say_refused(problem: str) -> None:
