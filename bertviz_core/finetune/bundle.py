@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Inside the zip; a checkpoint is looked for in the folder that holds its config.
 FOLDER = "model"
+# With the mark without which Excel does not read Chinese.
+_CSV_ENCODING = "utf-8-sig"
 _COPY_BYTES = 1 << 20
 # The same model gives the same bytes, whenever it is packed.
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -84,6 +86,17 @@ def write_model_folder(result: FinetuneResult, folder: Path, title: str = "") ->
         CheckpointError: see `save_model`.
     """
     save_model(result.loaded, folder)
+    write_texts(result, folder, title)
+
+
+def write_texts(result: FinetuneResult, folder: Path, title: str = "") -> None:
+    """Writes what stands beside the weights; files that are there are replaced.
+
+    Args:
+        result: of a run.
+        folder: see `write_model_folder`.
+        title: see `write_bundle`.
+    """
     texts = {
         "labels.json": _json(list(result.data.labels)),
         "metrics.json": _json(metrics(result)),
@@ -94,7 +107,11 @@ def write_model_folder(result: FinetuneResult, folder: Path, title: str = "") ->
     for words in LANGUAGES:
         texts[words.file_name] = model_card(result, title, words)
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8", newline="")
+        # Whole under its name: who reads a run may do so at any time.
+        scratch = folder / f"{name}.new"
+        encoding = _CSV_ENCODING if name.endswith(".csv") else "utf-8"
+        scratch.write_text(text, encoding=encoding, newline="")
+        os.replace(scratch, folder / name)
 
 
 def predictions_csv(result: FinetuneResult) -> str:

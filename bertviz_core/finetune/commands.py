@@ -156,6 +156,7 @@ def fine_tune(
         with_recipe,
     )
     from bertviz_core.finetune.notes import in_english
+    from bertviz_core.finetune.out_folder import require_writable
     from bertviz_core.finetune.recipe_file import read_recipe
     from bertviz_core.quiet import import_keras
 
@@ -169,6 +170,8 @@ def fine_tune(
     rows = training_rows(table, validation, options)
     for sentence in rows.notes:
         click.echo(in_english(sentence), err=True)
+    # A training of hours is not to end at a folder that nobody may write.
+    require_writable(out)
     import_keras()
     with _telling(out / _LOG if tensorboard else None, as_json) as tell:
         result = _run(model_id, rows, options, out, recipe, tell)
@@ -198,8 +201,15 @@ def _run(
     from bertviz_core.finetune.card import metrics
     from bertviz_core.finetune.command_recipe import differences
     from bertviz_core.finetune.lengths import measure_lengths
-    from bertviz_core.finetune.run import finetune
+    from bertviz_core.finetune.run import FinetuneResult, finetune
     from bertviz_core.pretrain.commands import stop_on_signal
+
+    def keep(result: FinetuneResult) -> dict[str, Any]:
+        write_bundle(result, out / _BUNDLE)
+        found = metrics(result) | {"settings": settings.to_dict()}
+        text = json.dumps(found, indent=2, ensure_ascii=False)
+        (out / "metrics.json").write_text(text + "\n", encoding="utf-8")
+        return found
 
     loaded = open_model(model_id or DEFAULT_MODEL, download_progress())
     for sentence in () if recipe is None else differences(recipe, loaded, rows.data):
@@ -214,11 +224,8 @@ def _run(
     )
     work = out / ".work"
     with stop_on_signal() as should_stop:
-        result = finetune(loaded, rows.data, settings, tell, should_stop, work)
-    write_bundle(result, out / _BUNDLE)
-    found = metrics(result) | {"settings": settings.to_dict()}
-    text = json.dumps(found, indent=2, ensure_ascii=False)
-    (out / "metrics.json").write_text(text + "\n", encoding="utf-8")
+        result = finetune(loaded, rows.data, settings, tell, should_stop, work, keep)
+    found = keep(result)
     shutil.rmtree(work, ignore_errors=True)
     return found | {"model": str(out / _BUNDLE)}
 
@@ -242,8 +249,7 @@ def _telling(log: Path | None, is_quiet: bool) -> Iterator[Tell]:
     written = None if log is None else TensorBoardLog(log)
 
     def tell(event: TrainingEvent) -> None:
-        if not is_quiet:
-            _say(event)
+        _say(event, is_quiet)
         if written is not None:
             written.take(event)
 
@@ -254,12 +260,12 @@ def _telling(log: Path | None, is_quiet: bool) -> Iterator[Tell]:
             written.close()
 
 
-def _say(event: TrainingEvent) -> None:
-    """A line on stderr for each epoch, and for one that the disk does not take."""
+def _say(event: TrainingEvent, is_quiet: bool) -> None:
+    """A line on stderr for each epoch, and, also for the quiet, for what went wrong."""
     from bertviz_core.finetune.notes import in_english
-    from bertviz_core.finetune.run_sentences import of_unsaved
+    from bertviz_core.finetune.run_sentences import of_left_out, of_unsaved
 
-    if event.kind == "epoch":
+    if event.kind == "epoch" and not is_quiet:
         best = "  best" if event.is_best else ""
         click.echo(
             f"epoch {event.epoch}  loss {event.loss:.4f}  {event.metric_name} "
@@ -269,6 +275,8 @@ def _say(event: TrainingEvent) -> None:
     elif event.kind == "unsaved":
         told = of_unsaved(event.epoch, event.kept_epoch, event.reason)
         click.echo(in_english(told), err=True)
+    elif event.kind == "left_out":
+        click.echo(in_english(of_left_out(event.reason)), err=True)
 
 
 def _summary(found: dict[str, Any]) -> str:

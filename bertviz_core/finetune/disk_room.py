@@ -63,7 +63,8 @@ def room_for(
     """The most bytes that a run has on the disk at any time.
 
     Either the last checkpoint is being written beside those before it, or the model
-    and its zip file, which hardly compresses, beside the last checkpoints.
+    and its zip file, which hardly compresses, beside the last checkpoints; or, when
+    these are gone, the zip file is made once more beside both.
 
     Args:
         config: of the model to begin with.
@@ -78,7 +79,7 @@ def room_for(
     model = _FLOAT_BYTES * sum(math.prod(weight.shape) for weight in whole)
     while_learning = min(settings.epochs, NUM_KEPT + 1) * checkpoint
     at_the_end = min(settings.epochs, NUM_KEPT) * checkpoint + 2 * model
-    return max(while_learning, at_the_end)
+    return max(while_learning, at_the_end, 3 * model)
 
 
 def num_learning(

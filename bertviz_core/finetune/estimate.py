@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bertviz_core.explorer import Explorer
+from bertviz_core.finetune.baselines import counting_bytes, seconds_of_counting
 from bertviz_core.finetune.batches import (
     Arrays,
     TokenRows,
@@ -46,6 +48,7 @@ class _Sample:
         seen: those of the validation rows.
         num_tokens: of all rows, without padding.
         largest: B and T of the largest batch of the run.
+        tokenizing: seconds for all rows.
     """
 
     timed: list[Arrays]
@@ -54,6 +57,7 @@ class _Sample:
     seen: float
     num_tokens: int
     largest: tuple[int, int]
+    tokenizing: float
 
 
 def estimate_run(
@@ -95,7 +99,14 @@ def estimate_run(
         timed = step * _NUM_TIMED * sample.places + passing * sample.seen
         seconds = timed * settings.epochs / _places(sample.timed)
     once *= (sample.places + sample.seen) / _places(sample.timed)
-    memory = _memory(learner, sample.largest) + kept
+    reading = _seconds_of_reading(loaded, sample.timed)
+    once += sample.tokenizing + reading * sample.seen / _places(sample.timed)
+    once += seconds_of_counting(data)
+    memory = max(
+        _memory(learner, sample.largest) + kept,
+        # When the training is over, words are counted beside the finished model.
+        _FLOAT_BYTES * _num_weights(learner) + counting_bytes(data),
+    )
     return RunEstimate(once + seconds, step, num_steps, memory, once)
 
 
@@ -106,7 +117,9 @@ def _sample(
     settings: FinetuneSettings,
 ) -> _Sample:
     chosen = _spread(len(data.train))
+    began_at = time.perf_counter()
     rows = tokenize(tokenizer, data.train.select(chosen), settings.max_tokens)
+    tokenizing = time.perf_counter() - began_at
     order = epoch_order(rows.lengths, settings.batch_size, settings.seed, 0)
     inputs = [rows.batch(batch) for batch in order]
     first = [index % len(inputs) for index in range(_NUM_TIMED)]
@@ -122,6 +135,8 @@ def _sample(
         seen=places * more,
         num_tokens=int(rows.lengths.sum() * share * (1 + more)),
         largest=_largest(longest, min(settings.batch_size, len(data.train))),
+        # Those to judge by become tokens twice: the finished model reads them again.
+        tokenizing=tokenizing * share * (1 + 2 * more),
     )
 
 
@@ -160,6 +175,13 @@ def _seconds_of_frozen(
     passes = iter(learner.frozen_outputs([timed[0], *timed], reads_pooled))
     next(passes)  # compiles
     return _seconds(lambda: list(passes))
+
+
+def _seconds_of_reading(loaded: LoadedModel, timed: list[Arrays]) -> float:
+    """Of passes of a finished model, which computes in float32 whatever learned."""
+    explorer = Explorer(loaded)
+    explorer.forward(timed[0], ("hidden_states",))  # compiles
+    return _seconds(lambda: [explorer.forward(b, ("hidden_states",)) for b in timed])
 
 
 def _seconds_of_passes(learner: Learner, timed: list[Arrays]) -> float:
@@ -207,16 +229,19 @@ def _memory(learner: Learner, largest: tuple[int, int]) -> int:
     """Bytes of weights and of the activations of the largest batch."""
     config = learner.bert.config
     size = config.hidden_size
-    all_weights = sum(int(np.prod(w.shape)) for w in learner.bert.weights)
     moving = sum(int(np.prod(v.shape)) for v in learner.network.trainable_variables)
     # A gradient, Adam's two averages, and the best epoch.
-    numbers = all_weights + 4 * moving
+    numbers = _num_weights(learner) + 4 * moving
     rows, tokens = largest
     layers = len(learner.bert.blocks) - learner.num_frozen
     # Two bytes a number in the source, four here.
     share = 34 + 5 * config.num_attention_heads * tokens / size
     activations = 2 * tokens * rows * size * share * layers
     return int(numbers * _FLOAT_BYTES + activations)
+
+
+def _num_weights(learner: Learner) -> int:
+    return sum(int(np.prod(w.shape)) for w in learner.bert.weights)
 
 
 def _places(batches: list[Arrays]) -> int:

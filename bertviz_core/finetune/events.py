@@ -7,8 +7,20 @@ from dataclasses import dataclass
 
 # What an event is about, in the order of a run: texts become tokens, frozen layers
 # are computed once, a step was taken, an epoch ended, it could not be written to the
-# disk, why the run ended, and the finished model reads the validation rows.
-KINDS = ("tokenize", "cache", "resumed", "step", "epoch", "unsaved", "ended", "judge")
+# disk, why the run ended, the finished model reads the validation rows, a simple
+# method learns from the same ones, and why that was left out.
+KINDS = (
+    "tokenize",
+    "cache",
+    "resumed",
+    "step",
+    "epoch",
+    "unsaved",
+    "ended",
+    "judge",
+    "compare",
+    "left_out",
+)
 
 # Why a run ended: all epochs done; no better epoch for `patience` epochs; someone
 # asked; the loss was no number any more, and an epoch before it was kept.
@@ -34,7 +46,8 @@ class TrainingEvent:
         seconds_left: estimate for the rest of the run; `None` when unknown.
         ending: one of `ENDINGS` for "ended", "" elsewhere.
         kept_epoch: the last epoch on the disk, for "unsaved"; 0 for none.
-        reason: why there is no later one, as the system says it.
+        reason: why there is no later one, as the system says it; for "left_out"
+            one of `baselines.REASONS`.
     """
 
     kind: str

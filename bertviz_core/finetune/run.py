@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import gc
 import hashlib
 import time
 from collections.abc import Callable
@@ -13,7 +15,7 @@ import numpy as np
 from bertviz_core.checkpoints.library import LoadedModel
 from bertviz_core.experiments.row_prediction import predict_rows
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.baselines import Baseline, run_baselines
+from bertviz_core.finetune.baselines import Baseline, count_words, simplest
 from bertviz_core.finetune.disk_room import require_room
 from bertviz_core.finetune.evaluation import Report, judge
 from bertviz_core.finetune.events import Tell, TrainingEvent
@@ -70,8 +72,9 @@ def finetune(
     progress: Tell = lambda _: None,
     should_stop: Callable[[], bool] = lambda: False,
     work_folder: Path | None = None,
+    keep: Callable[[FinetuneResult], None] = lambda _: None,
 ) -> FinetuneResult:
-    """Trains a copy of a model on rows, and judges it.
+    """Trains a copy of a model on rows, judges it, and counts words beside it.
 
     Args:
         loaded: stays as it is.
@@ -81,6 +84,8 @@ def finetune(
         should_stop: asked after each step; true ends the run with its best epoch.
         work_folder: keeps the state after each epoch, so that the same call goes
             on after a crash; the caller removes it. `None` keeps nothing.
+        keep: given the result before words are counted, which may take as much
+            memory as a training: nothing is lost when the process dies of it.
 
     Returns:
         The model of the best epoch with its report.
@@ -95,18 +100,17 @@ def finetune(
     base_hash, data_hash = weights_hash(loaded), data.fingerprint()
     text = f"{settings.to_json()} {base_hash} {data_hash}"
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
-    trainer = Trainer(
+    trained = Trainer(
         loaded, data, settings, progress, should_stop, work_folder, fingerprint
-    )
-    trained = trainer.run()
+    ).run()
     finished = _as_loaded(loaded, trained, data)
-    return FinetuneResult(
+    result = FinetuneResult(
         loaded=finished,
         base_model_id=loaded.model_id,
         settings=settings,
         data=data,
         report=judge(data, _answers(finished, data, settings, progress)),
-        baselines=run_baselines(data),
+        baselines=(simplest(data),),
         points=trained.points,
         best_epoch=trained.best_epoch,
         ending=trained.ending,
@@ -116,6 +120,8 @@ def finetune(
         base_hash=base_hash,
         seconds=time.monotonic() - began_at,
     )
+    keep(result)
+    return _with_counted_words(result, progress, should_stop)
 
 
 def weights_hash(loaded: LoadedModel) -> str:
@@ -125,6 +131,25 @@ def weights_hash(loaded: LoadedModel) -> str:
         digest.update(weight.path.encode())
         digest.update(as_numpy(weight).tobytes())
     return digest.hexdigest()
+
+
+def _with_counted_words(
+    result: FinetuneResult, tell: Tell, should_stop: Callable[[], bool]
+) -> FinetuneResult:
+    """Adds a linear model on word counts; where that fails, `tell` hears of it."""
+    gc.collect()  # what trained, full of cycles
+    # Who stopped the training has asked already, and meant the training.
+    was_stopped = result.ending == "asked"
+    counted, reason = count_words(
+        result.data,
+        lambda share: tell(TrainingEvent("compare", fraction=share)),
+        (lambda: False) if was_stopped else should_stop,
+    )
+    if reason:
+        tell(TrainingEvent("left_out", reason=reason))
+    if counted is None:
+        return result
+    return dataclasses.replace(result, baselines=(*result.baselines, counted))
 
 
 def _answers(

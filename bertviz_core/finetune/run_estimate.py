@@ -10,14 +10,16 @@ class RunEstimate:
     """What a run is expected to need.
 
     Args:
-        seconds: of all epochs, validation and frozen layers included; early
-            stopping makes it less.
+        seconds: from texts to the report: tokens, frozen layers, all epochs with
+            their validation, the last reading of the validation rows in float32, and
+            the simple methods; early stopping makes it less.
         seconds_per_step: of the two steps that were timed.
         num_steps: optimiser steps of all epochs.
         memory_bytes: weights, their gradients and averages, the best epoch,
-            activations of the largest batch, and what is kept of frozen layers.
-        seconds_once: of `seconds`, those of frozen layers whose output is kept:
-            however many epochs follow.
+            activations of the largest batch, and what is kept of frozen layers; or
+            what counting words takes beside the finished model, where that is more.
+        seconds_once: of `seconds`, those that are the same however many epochs
+            there are.
     """
 
     seconds: float

@@ -62,7 +62,7 @@ def create_run(request: TrainingRequest) -> str:
         raise TrainingError(
             "The training cannot write to the disk of the server. Received: "
             "{reason}. Make room, then let the training go on.",
-            reason=type(error).__name__,
+            reason=error.strerror or type(error).__name__,
         ) from error
     return folder.name
 
@@ -128,6 +128,11 @@ def set_state(folder: Path, state: str, error: BertVizError | None = None) -> No
     write_json(folder / PROGRESS, raw | {"state": state, "error": _from_error(error)})
 
 
+def has_epoch(folder: Path) -> bool:
+    """Whether an epoch lies on the disk, from which a run that broke off goes on."""
+    return any((folder / WORK).glob("checkpoints/step-*"))
+
+
 def ask_to_go_on(folder: Path) -> None:
     """Revives a run that broke off; its log will tell that someone asked."""
     (folder / STOP).unlink(missing_ok=True)
@@ -188,8 +193,12 @@ def status_of(folder: Path, place: int = 0) -> TrainingStatus:
         seconds_left=history.seconds_left if state == "running" else None,
         log=tuple(LogEntry(s, (text, details)) for s, text, details in history.log),
         error=_to_error(raw.get("error")),
-        model=_entry(folder, request, history.language),
+        # While it runs, the report of a model that is kept may still grow.
+        model=None
+        if state in ("waiting", "running")
+        else _entry(folder, request, history.language),
         has_log=_has_log(folder, state),
+        has_epoch=has_epoch(folder),
         **{name: getattr(history, name) for name in _SAME},
         **_curves(history),
     )
@@ -203,6 +212,7 @@ _SAME = (
     "metric_name",
     "best_epoch",
     "num_restarts",
+    "resumed_epoch",
     "ending",
 )
 

@@ -11,6 +11,7 @@ from bertviz_core.finetune.notes import Note
 from bertviz_core.finetune.run_sentences import (
     of_ending,
     of_epoch,
+    of_left_out,
     of_phase,
     of_restart,
     of_resume,
@@ -23,9 +24,11 @@ _PHASE_OF_KIND = {
     "cache": "cache",
     "ended": "evaluate",
     "judge": "evaluate",
+    "compare": "compare",
+    "left_out": "compare",
 }
 # Events that are no part of the training itself.
-_AROUND = ("tokenize", "cache", "judge")
+_AROUND = ("tokenize", "cache", "judge", "compare")
 
 
 @dataclass
@@ -34,7 +37,8 @@ class RunHistory:
 
     Args:
         phase, fraction, step, num_steps, epoch, num_epochs, seconds, seconds_left,
-        metric_name, best_epoch, num_restarts, ending: see `TrainingStatus`.
+        metric_name, best_epoch, num_restarts, resumed_epoch, ending: see
+            `TrainingStatus`.
         language: of the model, as `ModelEntry` writes it.
         is_restarted: the log has not told the last restart yet.
         is_asked: someone asked for that restart.
@@ -56,6 +60,7 @@ class RunHistory:
     metric_name: str = ""
     best_epoch: int = 0
     num_restarts: int = 0
+    resumed_epoch: int | None = None
     is_restarted: bool = False
     is_asked: bool = False
     ending: str = ""
@@ -82,7 +87,7 @@ class RunHistory:
         """Another process goes on: that before it died, or someone asked for it."""
         if not self.is_asked:
             self.num_restarts += 1
-        self.is_restarted = True
+        self.is_restarted, self.resumed_epoch = True, None
         self.enter("read")
 
     def take(self, event: TrainingEvent) -> None:
@@ -94,7 +99,9 @@ class RunHistory:
                 self.say(sentence)
         self.fraction = event.fraction
         self.metric_name = event.metric_name or self.metric_name
-        if event.kind in _AROUND:
+        if event.kind == "left_out":
+            self.say(of_left_out(event.reason))
+        if event.kind in (*_AROUND, "left_out"):
             return
         self.step, self.num_steps = event.step, event.num_steps
         self.epoch = event.epoch
@@ -161,6 +168,7 @@ class RunHistory:
         if self.is_restarted:
             self.say((of_resume if self.is_asked else of_restart)(num_epochs))
             self.is_restarted = self.is_asked = False
+            self.resumed_epoch = num_epochs
 
 
 def _mean(points: list[list[float]]) -> list[float]:

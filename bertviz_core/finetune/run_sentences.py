@@ -127,6 +127,38 @@ def of_ending(ending: str, best_epoch: int, num_epochs: int) -> Note:
     )
 
 
+def of_left_out(reason: str) -> Note:
+    """The model is there, and one method that it was to be held against is not.
+
+    Args:
+        reason: one of `baselines.REASONS`.
+    """
+    if reason == "stopped":
+        return note(
+            "Counting words (TF-IDF) was stopped, so the report lacks this method. "
+            "The model is kept."
+        )
+    if reason == "memory":
+        return note(
+            "There was too little memory for counting words (TF-IDF), so the report "
+            "lacks this method. The model is kept."
+        )
+    if reason == "died":
+        return note(
+            "The process ended unexpectedly while it counted words (TF-IDF), so the "
+            "report lacks this method. The model was kept before."
+        )
+    if reason == "disk":
+        return note(
+            "The disk has no room for what counting words (TF-IDF) reached, so the "
+            "report may lack this method. The model is kept."
+        )
+    return note(
+        "Counting words (TF-IDF) failed, so the report lacks this method. The model "
+        "is kept."
+    )
+
+
 def of_lease(minutes: int) -> Note:
     """Nobody asked for so long that the run was stopped."""
     return note(

@@ -13,7 +13,11 @@ import numpy as np
 
 from bertviz_core.errors import BertVizError, TrainingError
 from bertviz_core.finetune import run_files, run_sentences, workplace
-from bertviz_core.finetune.bundle import pack_model, write_model_folder
+from bertviz_core.finetune.bundle import (
+    pack_model,
+    write_model_folder,
+    write_texts,
+)
 from bertviz_core.finetune.evaluation import ClassificationReport, Report
 from bertviz_core.finetune.events import TrainingEvent
 from bertviz_core.finetune.examples import TrainingData
@@ -54,6 +58,7 @@ class TrainingRun:
         before = run_files.read_progress(folder).get("history")
         self.history = RunHistory(**before) if before else RunHistory()
         self._began_at = clock() - self.history.seconds
+        self._was_comparing = self.history.phase == "compare"
         if self.history.log:
             self.history.restart()
         else:  # it has only waited
@@ -87,7 +92,7 @@ class TrainingRun:
             told = TrainingError(
                 "The training cannot write to the disk of the server. Received: "
                 "{reason}. Make room, then let the training go on.",
-                reason=type(error).__name__,
+                reason=error.strerror or type(error).__name__,
             )
             self._end("failed", told)
             raise told from error
@@ -103,6 +108,8 @@ class TrainingRun:
         self.history.language = _language_of(self.request.model)
         self._write()
         if self._is_kept():
+            if self._was_comparing:  # the same might kill it again
+                self.history.say(run_sentences.of_left_out("died"))
             self._tidy()
             self._end_well(self.history.ending)
             return
@@ -121,8 +128,9 @@ class TrainingRun:
             self._take,
             self._should_stop,
             self.folder / run_files.WORK,
+            self._keep,
         )
-        self._keep(result)
+        self._keep_methods(result)
         self._end_well(result.ending)
 
     def _take(self, event: TrainingEvent) -> None:
@@ -134,17 +142,16 @@ class TrainingRun:
             log.take(event)
         is_before = event.kind in ("tokenize", "cache")
         # After an accident there may be an epoch to keep, which the trainer takes up.
-        if is_before and self._should_stop() and not self._has_epoch():
+        if is_before and self._should_stop() and not run_files.has_epoch(self.folder):
             raise _StoppedEarlyError
         is_due = self._clock() - self._written_at >= WRITE_SECONDS
-        if is_due or event.kind in ("epoch", "unsaved", "ended", "resumed"):
+        # Of the last ones a process that goes on has to know.
+        is_turn = event.kind in ("epoch", "unsaved", "ended", "resumed", "left_out")
+        if is_due or is_turn or (event.kind == "compare" and not event.fraction):
             self._write()
 
     def _should_stop(self) -> bool:
         return run_files.reason_to_stop(self.folder) is not None
-
-    def _has_epoch(self) -> bool:
-        return any((self.folder / run_files.WORK).glob("checkpoints/step-*"))
 
     def _tell_stop(self) -> None:
         if run_files.reason_to_stop(self.folder) == run_files.ABANDONED:
@@ -155,8 +162,7 @@ class TrainingRun:
         """Writes what the run leaves; the model appears last."""
         self.history.enter("pack")
         self._write()
-        outputs: dict[str, Any] = outputs_of(result)
-        np.savez(self.folder / run_files.OUTPUTS, **outputs)
+        self._write_outputs(result)
         scratch = self.folder / "model.new"
         shutil.rmtree(scratch, ignore_errors=True)
         write_model_folder(result, scratch, self.request.title)
@@ -165,6 +171,23 @@ class TrainingRun:
         shutil.rmtree(model, ignore_errors=True)
         scratch.replace(model)
         self._tidy()
+
+    def _keep_methods(self, result: FinetuneResult) -> None:
+        """Adds the methods that were tried after the model was kept."""
+        if len(result.baselines) < 2:
+            return
+        try:
+            self._write_outputs(result)
+            write_texts(result, self.folder / run_files.MODEL, self.request.title)
+            pack_model(self.folder / run_files.MODEL, self.folder / run_files.BUNDLE)
+        except OSError:  # what was kept before stays whole
+            self.history.say(run_sentences.of_left_out("disk"))
+
+    def _write_outputs(self, result: FinetuneResult) -> None:
+        outputs: dict[str, Any] = outputs_of(result)
+        scratch = self.folder / f"new.{run_files.OUTPUTS}"
+        np.savez(scratch, **outputs)
+        scratch.replace(self.folder / run_files.OUTPUTS)
 
     def _is_kept(self) -> bool:
         """Whether the run broke off when all that it leaves was there."""

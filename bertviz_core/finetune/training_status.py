@@ -16,8 +16,9 @@ from bertviz_core.trace import FrozenArrays, ModelEntry
 # processes that ran it ended, `Client.resume_training` goes on from its last epoch.
 STATES = ("waiting", "running", "done", "stopped", "failed", "interrupted")
 # What a running run is at: the model and the table are read; texts become tokens;
-# frozen layers are computed once; steps; the best epoch is judged; the zip is made.
-PHASES = ("read", "tokenize", "cache", "train", "evaluate", "pack")
+# frozen layers are computed once; steps; the best epoch is judged; the zip is made;
+# a simple method learns from the same rows, and the zip is made again with its scores.
+PHASES = ("read", "tokenize", "cache", "train", "evaluate", "pack", "compare")
 # Points that a curve keeps at most: more than a screen has columns.
 MAX_POINTS = 1000
 
@@ -71,10 +72,13 @@ class TrainingStatus(FrozenArrays):
         best_epoch: from 1; 0 before the first.
         log: in plain words.
         num_restarts: how often its process died and it went on.
+        resumed_epoch: after which the last restart went on; 0 where it began anew,
+            `None` while that is not known.
         ending: one of `events.ENDINGS`, or "".
         error: why it failed.
         model: the trained model, to be opened on every page; `None` before.
         has_log: whether there is a log for TensorBoard to take away.
+        has_epoch: whether one is on the disk, for a run that broke off to go on from.
     """
 
     run_id: str
@@ -100,10 +104,12 @@ class TrainingStatus(FrozenArrays):
     best_epoch: int = 0
     log: tuple[LogEntry, ...] = ()
     num_restarts: int = 0
+    resumed_epoch: int | None = None
     ending: str = ""
     error: BertVizError | None = None
     model: ModelEntry | None = None
     has_log: bool = False
+    has_epoch: bool = False
 
     @property
     def is_finished(self) -> bool:

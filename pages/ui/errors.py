@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import logging
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,10 +14,22 @@ from pathlib import Path
 import streamlit as st
 
 from bertviz_core.errors import BertVizError
-from pages.ui.language import current_language, t
+from pages.ui.language import current_language, plain, t
 from pages.ui.markdown import literal, tidy
 
 _LOCALES = Path(__file__).parents[2] / "assets" / "locales"
+# What fills a place as the system or a reader of files says it, and its key here;
+# what is not among them is shown as it came.
+_REASONS = {
+    os.strerror(errno.ENOSPC): "app.reason_no_space",
+    os.strerror(errno.EACCES): "app.reason_no_permission",
+    os.strerror(errno.EPERM): "app.reason_no_permission",
+    os.strerror(errno.EROFS): "app.reason_read_only",
+    os.strerror(errno.ENOENT): "app.reason_not_found",
+    os.strerror(errno.EISDIR): "app.reason_is_folder",
+    "binary": "app.reason_binary",
+}
+_SAID_BY_OTHERS = ("reason", "kind")
 logger = logging.getLogger(__name__)
 
 
@@ -57,11 +71,16 @@ def sentence(template: str, details: dict[str, object]) -> str:
     """
     translated = translations(current_language()).get(template, template)
     tidied = {
-        name: tidy(place) if isinstance(place, str) else place
+        name: tidy(_known(name, place)) if isinstance(place, str) else place
         for name, place in details.items()
     }
     # The sentence itself is plain text too: `[MASK]` is no link.
     return literal(translated.format(**tidied))
+
+
+def _known(name: str, place: str) -> str:
+    key = _REASONS.get(place) if name in _SAID_BY_OTHERS else None
+    return place if key is None else plain(key)
 
 
 @functools.cache

@@ -2,7 +2,9 @@
 
 import base64
 import dataclasses
+import errno
 import json
+import os
 import re
 import time
 
@@ -998,14 +1000,76 @@ def test_the_curve_of_millions_of_steps_is_drawn_from_a_few(
 
 
 @pytest.mark.parametrize("state", ["failed", "interrupted"])
-def test_a_broken_run_says_so_and_goes_on_when_asked(open_step, tuner, state):
+@pytest.mark.parametrize("has_epoch", [True, False])
+def test_a_broken_run_says_so_and_goes_on_when_asked(
+    open_step, tuner, state, has_epoch
+):
     error = TrainingError("The disk is full. Make room.")
-    tuner.statuses[RUN] = status_of(finished_request(), state, error=error)
+    tuner.statuses[RUN] = status_of(
+        finished_request(), state, error=error, has_epoch=has_epoch
+    )
     app = open_step("train", ft_run_id=RUN)
+    label = app.button(key="ft_resume").label
+    assert ("Go on" in label, "anew" in label) == (has_epoch, not has_epoch)
+    if state == "interrupted":
+        assert ("begin anew" in app.warning[0].value) is not has_epoch
     assert "The disk is full" in "\n".join(element.value for element in app.markdown)
     app.button(key="ft_resume").click().run()
     assert ("resume_training", RUN) in tuner.calls
     assert app.get_by_key("ft_stop")
+
+
+@pytest.mark.parametrize(
+    ("epoch", "said", "unsaid"),
+    [
+        (2, "after epoch 2", "anew"),
+        (0, "began anew", "epoch 0"),
+        (None, "in all", "anew"),
+    ],
+)
+def test_the_notice_of_a_restart_says_what_the_log_says(
+    open_step, tuner, epoch, said, unsaid
+):
+    tuner.statuses[RUN] = status_of(
+        finished_request(), "running", num_restarts=1, resumed_epoch=epoch
+    )
+    notices = [i.value for i in open_step("train", ft_run_id=RUN).info]
+    (notice,) = [notice for notice in notices if "unexpectedly" in notice]
+    assert said in notice
+    assert unsaid not in notice
+
+
+def test_only_what_can_be_left_out_is_offered_when_the_model_is_done(open_step, tuner):
+    """Of those who have stopped the training, nobody is asked again."""
+    for phase, ending, is_offered in (
+        ("evaluate", "finished", False),
+        ("compare", "finished", True),
+        ("compare", "asked", False),
+    ):
+        tuner.statuses[RUN] = status_of(
+            finished_request(), "running", phase=phase, ending=ending
+        )
+        app = open_step("train", ft_run_id=RUN)
+        assert ("ft_stop" in {button.key for button in app.button}) is is_offered
+        if is_offered:
+            assert "comparison" in app.button(key="ft_stop").label
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "no room on the disk"), ("zh", "磁盘空间不足")]
+)
+def test_the_reason_that_the_system_gives_is_said_in_the_same_language(
+    open_step, tuner, shown, language, said
+):
+    error = TrainingError(
+        "The training cannot write to the disk of the server. Received: {reason}. Make "
+        "room, then let the training go on.",
+        reason=os.strerror(errno.ENOSPC),
+    )
+    tuner.statuses[RUN] = status_of(finished_request(), "failed", error=error)
+    text = shown(open_step("train", language, ft_run_id=RUN))
+    assert said in text
+    assert "No space left" not in text
 
 
 def test_the_curves_of_a_broken_run_can_be_taken_away(open_step, tuner, tmp_path):

@@ -172,6 +172,37 @@ def test_fewer_right_rows_but_more_rare_ones_are_told_as_such(
     assert report.macro_f1 > baselines[0].report.macro_f1
 
 
+@pytest.mark.parametrize(
+    ("sure", "num_right", "said"),
+    [
+        # Of ten rows each. The means agree in the first two; only the second is true
+        # at each certainty.
+        ((0.95, 0.55), (7, 8), "at one certainty it is right more often"),
+        ((0.9, 0.6), (9, 6), "can be believed"),
+        ((0.95, 0.95), (6, 6), "too sure of itself"),
+        ((0.55, 0.55), (9, 9), "better than it thinks"),
+    ],
+)
+def test_the_words_beside_the_chart_of_certainty_agree_with_it(
+    open_step, client, monkeypatch, shown, sure, num_right, said
+):
+    top = np.repeat(sure, 10)
+    is_right = np.concatenate([np.arange(10) < count for count in num_right])
+    shares = np.stack([top, 1 - top], axis=1)
+    targets = np.where(is_right, 0, 1)
+    report = evaluate_classes(LABELS[:2], targets, shares, np.arange(20))
+    known = client.training_outcome
+    monkeypatch.setattr(
+        client,
+        "training_outcome",
+        lambda run_id: dataclasses.replace(
+            known(run_id), report=report, baselines=(), labels=LABELS[:2]
+        ),
+    )
+    app = open_step("evaluate", ft_eval_panel="calibration")
+    assert said in shown(app)
+
+
 def test_numbers_are_compared_with_the_mean(open_step, client, shown):
     client.is_regression = True
     app = open_step("evaluate")

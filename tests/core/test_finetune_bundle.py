@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from bertviz_core import __version__
+from bertviz_core.checkpoints.export import save_model
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.cli import main
@@ -32,6 +33,7 @@ from bertviz_core.finetune.examples import Examples
 from bertviz_core.finetune.run import finetune, weights_hash
 from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.pretrain import checkpoint
 from bertviz_core.trace import TrainedInputs
 from tests.core.finetune_samples import (
     NAMES,
@@ -81,9 +83,9 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "cache"))
 
 
-def read(bundle, name):
+def read(bundle, name, encoding="utf-8"):
     with zipfile.ZipFile(bundle) as opened:
-        return opened.read(f"model/{name}").decode()
+        return opened.read(f"model/{name}").decode(encoding)
 
 
 def test_the_zip_holds_all_that_belongs_to_a_model(bundle):
@@ -195,7 +197,9 @@ def test_the_card_is_in_both_languages_and_has_the_name_that_was_given(
 
 
 def test_the_predictions_can_be_read_row_by_row(bundle, result):
-    rows = list(csv.DictReader(io.StringIO(read(bundle, "predictions.csv"))))
+    rows = list(
+        csv.DictReader(io.StringIO(read(bundle, "predictions.csv", "utf-8-sig")))
+    )
     part = result.data.validation
     assert [int(row["row"]) for row in rows] == part.rows.tolist()
     assert [row["text"] for row in rows] == list(part.texts)
@@ -204,6 +208,11 @@ def test_the_predictions_can_be_read_row_by_row(bundle, result):
         shares = [float(row[f"p({name})"]) for name in NAMES]
         assert sum(shares) == pytest.approx(1, abs=1e-5)
         assert row["predicted"] == NAMES[int(np.argmax(shares))]
+
+
+def test_excel_reads_the_predictions_of_the_zip(bundle):
+    assert read(bundle, "predictions.csv").startswith("\ufeffrow,")
+    assert not read(bundle, "recipe.json").startswith("\ufeff")
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+a", "-a", "@a", "\tx", "\rx", "\nx"])
@@ -384,6 +393,72 @@ def test_the_command_trains_and_prints_the_metrics(table, tmp_path, cache, monke
     assert set(found["baselines"]) == {"majority", "tfidf"}
     assert open_model(found["model"]).labels == tuple(sorted(NAMES))
     assert {path.name for path in out.iterdir()} == {"model.zip", "metrics.json"}
+
+
+def test_the_command_of_the_readme_runs_as_a_process(table, tmp_path):
+    """Nothing is patched: the model is read from its folder, all of it learns."""
+    save_model(tiny_loaded(), tmp_path / "tiny")
+    out = tmp_path / "out"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "bertviz_core", "fine-tune", table),
+            *("--text-column", "my text", "--label-column", "kind"),
+            *("--model", tmp_path / "tiny", "--level", "full", "--epochs", "1"),
+            *("--seed", "1", "--out", out, "--json"),
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        cwd=ROOT,
+        env={**os.environ, "BERTVIZ_CACHE": str(tmp_path / "cache")},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["settings"]["level"], len(found["epochs"])) == ("full", 1)
+    assert open_model(found["model"]).labels == tuple(sorted(NAMES))
+    assert {path.name for path in out.iterdir()} == {"model.zip", "metrics.json"}
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "locked/below"])
+def test_a_folder_that_cannot_be_written_is_told_before_the_model_is_opened(
+    table, tmp_path, monkeypatch, place
+):
+    (tmp_path / "file").write_text("x")
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    monkeypatch.setattr(
+        "bertviz_core.checkpoints.library.open_model",
+        lambda *_: pytest.fail("Too late."),
+    )
+    mkdir = Path.mkdir
+
+    def refuse_locked(self, *arguments, **options):
+        if locked in self.parents:  # root may write anywhere
+            raise PermissionError(13, "Permission denied")
+        mkdir(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "mkdir", refuse_locked)
+    done = run_command(table, "--out", tmp_path / place)
+    assert done.exit_code == 2, done.output
+    assert "--out" in done.stderr
+
+
+def test_a_disk_that_takes_no_epoch_is_told_with_json_too(
+    table, tmp_path, cache, monkeypatch
+):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "_write", full)
+    monkeypatch.setattr(
+        "bertviz_core.checkpoints.library.open_model", lambda *_: tiny_loaded()
+    )
+    out = ("--out", tmp_path / "out")
+    done = run_command(table, "--level", "head", "--epochs", 1, *out, "--json")
+    assert done.exit_code == 0, done.output
+    assert "cannot be written to the disk" in done.stderr
+    assert json.loads(done.stdout)["best_epoch"] == 1
 
 
 def train_into(out, table, *arguments):

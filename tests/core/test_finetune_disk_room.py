@@ -51,11 +51,12 @@ def test_bert_base_with_all_layers_takes_five_gigabytes():
     assert expected == 5_255_258_256
 
 
-def test_the_head_alone_takes_little_more_than_the_model_and_its_zip():
+def test_the_head_alone_takes_the_model_and_its_zip_twice():
     settings = FinetuneSettings(level="head")
     model = EMBEDDINGS + 12 * LAYER + POOLER + MLM + NSP + HEAD
     found = disk_room.room_for(BASE, ("pooler", "mlm", "nsp"), settings, C)
-    assert found == 2 * 4 * model + 2 * 4 * 4 * HEAD
+    # The zip is made once more when words are counted, and the checkpoints are gone.
+    assert found == 3 * 4 * model
 
 
 def test_a_single_epoch_keeps_a_single_checkpoint():

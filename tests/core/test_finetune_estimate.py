@@ -1,11 +1,12 @@
 """What a run will need, told before it starts."""
 
 import dataclasses
+import types
 
 import numpy as np
 import pytest
 
-from bertviz_core.finetune import estimate, inputs
+from bertviz_core.finetune import baselines, estimate, inputs
 from bertviz_core.finetune.settings import FinetuneSettings
 from tests.core.finetune_samples import random_data, tiny_loaded, weights_of
 
@@ -31,7 +32,61 @@ def test_the_model_stays_as_it_is_and_the_steps_are_counted(level):
     assert found.memory_bytes > 4 * num_weights - 4 * (42 * 2 + 2)
 
 
-def test_time_grows_with_epochs_and_rows(monkeypatch):
+def clock(tick):
+    """In place of a module's `time`, and of nobody else's."""
+    return types.SimpleNamespace(perf_counter=tick)
+
+
+@pytest.fixture
+def nothing_around(monkeypatch):
+    """What comes before and after the epochs takes no time and no memory."""
+    monkeypatch.setattr(estimate, "counting_bytes", lambda _: 0)
+    monkeypatch.setattr(estimate, "_seconds_of_reading", lambda *_: 0.0)
+    monkeypatch.setattr(estimate, "seconds_of_counting", lambda _: 0.0)
+    monkeypatch.setattr(estimate, "time", clock(lambda: 0.0))
+
+
+def test_tokens_the_last_reading_and_the_simple_methods_are_counted_once(
+    timed, monkeypatch
+):
+    data, loaded = random_data(20, 10), tiny_loaded(num_layers=3)
+    epochs = estimate.estimate_run(loaded, data, FULL)
+    assert epochs.seconds_once == 0.0
+    monkeypatch.setattr(estimate, "seconds_of_counting", lambda _: 100.0)
+    counted = estimate.estimate_run(loaded, data, FULL)
+    assert counted.seconds - epochs.seconds == pytest.approx(100.0)
+    assert counted.seconds_once == 100.0
+    # Four batches of five rows to learn from, two of them timed: half as many to
+    # judge by are one more reading of as many places.
+    monkeypatch.setattr(estimate, "_seconds_of_reading", lambda *_: 8.0)
+    read = estimate.estimate_run(loaded, data, FULL)
+    assert read.seconds_once - counted.seconds_once == pytest.approx(8.0, rel=0.3)
+    ticks = iter([0.0, 3.0])
+    monkeypatch.setattr(estimate, "time", clock(lambda: next(ticks)))
+    cut = estimate.estimate_run(loaded, data, FULL)
+    assert cut.seconds_once - read.seconds_once == pytest.approx(3.0 * (1 + 2 * 0.5))
+
+
+def test_counting_words_may_need_more_memory_than_the_training(timed, monkeypatch):
+    data, loaded = random_data(), tiny_loaded(num_layers=3)
+    less = estimate.estimate_run(loaded, data, FULL).memory_bytes
+    monkeypatch.setattr(estimate, "counting_bytes", lambda _: less)
+    more = estimate.estimate_run(loaded, data, FULL).memory_bytes
+    num_weights = sum(w.size for n, w in weights_of(loaded.model).items())
+    assert less < more <= less + 4 * (num_weights + 3 * 43)
+
+
+def test_the_counting_of_words_is_timed_on_some_rows(monkeypatch):
+    data, seen = random_data(60, 10), []
+    monkeypatch.setattr(baselines, "_MOST_TIMED_ROWS", 20)
+    monkeypatch.setattr(baselines, "count_words", seen.append)
+    ticks = iter([5.0, 7.0])
+    monkeypatch.setattr(baselines, "time", clock(lambda: next(ticks)))
+    assert baselines.seconds_of_counting(data) == 2.0 * 60 / 20
+    assert len(seen[0].train) == 20
+
+
+def test_time_grows_with_epochs_and_rows(monkeypatch, nothing_around):
     monkeypatch.setattr(estimate, "_seconds_of_steps", lambda *_: 2.0)
     monkeypatch.setattr(estimate, "_seconds_of_passes", lambda *_: 0.5)
     short = estimate.estimate_run(tiny_loaded(num_layers=3), random_data(), FULL)
@@ -44,7 +99,7 @@ def test_time_grows_with_epochs_and_rows(monkeypatch):
 
 
 @pytest.fixture
-def timed(monkeypatch):
+def timed(monkeypatch, nothing_around):
     """The inputs of the steps and passes that were timed; each takes a second."""
     seen = []
 

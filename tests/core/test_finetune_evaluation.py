@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from bertviz_core.finetune.baselines import run_baselines
+from bertviz_core.finetune import baselines
+from bertviz_core.finetune.baselines import count_words, simplest
 from bertviz_core.finetune.evaluation import evaluate_classes, evaluate_numbers
 from bertviz_core.finetune.examples import Examples, TrainingData
 from bertviz_core.finetune.scores import (
@@ -148,7 +149,7 @@ def test_metrics_are_plain_json():
 
 def test_the_majority_is_right_as_often_as_its_class_occurs():
     data = random_data(23, 13)
-    majority, tfidf = run_baselines(data)
+    majority, tfidf = simplest(data), counted(data)
     assert (majority.name, tfidf.name) == ("majority", "tfidf")
     # 23 rows in turn: classes 0 and 1 have eight each, the first wins.
     assert set(majority.report.predicted) == {0}
@@ -156,7 +157,7 @@ def test_the_majority_is_right_as_often_as_its_class_occurs():
 
 
 def test_words_that_tell_the_class_are_enough_for_tfidf():
-    _, tfidf = run_baselines(random_data(61, 29))
+    tfidf = counted(random_data(61, 29))
     assert tfidf.report.accuracy == 1.0
 
 
@@ -170,12 +171,12 @@ def test_chinese_is_cut_into_characters():
         targets = np.arange(num_rows, dtype="int32") % 2
         return Examples(texts, None, targets, np.arange(num_rows))
 
-    _, tfidf = run_baselines(TrainingData(part(17), part(7), ("好", "差")))
+    tfidf = counted(TrainingData(part(17), part(7), ("好", "差")))
     assert tfidf.report.accuracy == 1.0
 
 
 def test_numbers_have_simple_methods_too():
-    mean, tfidf = run_baselines(number_data(61, 29))
+    mean, tfidf = simplest(number_data(61, 29)), counted(number_data(61, 29))
     assert mean.report.predicted[0] == pytest.approx(500 + 30 * 60 / 61)
     assert mean.report.r2 < 0.01
     assert tfidf.report.r2 > 0.8
@@ -184,5 +185,81 @@ def test_numbers_have_simple_methods_too():
 def test_texts_without_a_word_leave_the_majority():
     texts = ("!!!", "???", "...", ";;;")
     part = Examples(texts, None, np.array([0, 1, 0, 0], "int32"), np.arange(4))
-    found = run_baselines(TrainingData(part, part, ("a", "b")))
-    assert [baseline.name for baseline in found] == ["majority"]
+    data = TrainingData(part, part, ("a", "b"))
+    assert simplest(data).name == "majority"
+    assert count_words(data) == (None, "")
+
+
+def test_words_are_counted_in_pieces_to_the_same_end(monkeypatch):
+    data = random_data(61, 29)
+    at_once = counted(data).report.probabilities
+    monkeypatch.setattr(baselines, "_ITERATIONS_AT_ONCE", 2)
+    told = []
+    in_pieces, _ = count_words(data, told.append)
+    assert len(told) > 3
+    assert told == sorted(told)
+    np.testing.assert_allclose(in_pieces.report.probabilities, at_once, atol=1e-3)
+
+
+def test_features_times_classes_have_a_bound(monkeypatch):
+    from sklearn.linear_model import LogisticRegression
+
+    seen, fit = [], LogisticRegression.fit
+
+    def spy(self, x, y):
+        seen.append(x.shape[1])
+        return fit(self, x, y)
+
+    monkeypatch.setattr(LogisticRegression, "fit", spy)
+    data = random_data(61, 29)
+    counted(data)
+    assert seen[0] > 11
+    whole = baselines.counting_bytes(data)
+    monkeypatch.setattr(baselines, "_MAX_COEFFICIENTS", 35)
+    counted(data)
+    assert seen[-1] == 11  # 35 for three classes
+    assert baselines.counting_bytes(data) == 11 * 3 * 200 < whole
+
+
+def test_a_stop_is_heard_while_texts_are_read_and_between_the_steps():
+    data, asked = random_data(61, 29), []
+
+    def after(count):
+        asked.clear()
+
+        def should_stop():
+            asked.append(0)
+            return len(asked) > count
+
+        return should_stop
+
+    for count in (0, 1, 2):
+        assert count_words(data, should_stop=after(count)) == (None, "stopped")
+        assert len(asked) == count + 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [(MemoryError, "memory"), (FloatingPointError, "failed")]
+)
+def test_counting_that_fails_is_left_out(monkeypatch, kind, reason):
+    from sklearn.linear_model import LogisticRegression
+
+    def fail(*_):
+        raise kind
+
+    monkeypatch.setattr(LogisticRegression, "fit", fail)
+    assert count_words(random_data()) == (None, reason)
+
+
+def test_what_the_caller_raises_is_no_failure_of_the_method():
+    def cancel(_):
+        raise ValueError("Enough.")
+
+    with pytest.raises(ValueError, match="Enough"):
+        count_words(random_data(), cancel)
+
+
+def counted(data):
+    found, reason = count_words(data)
+    assert reason == ""
+    return found

@@ -65,7 +65,7 @@ def test_what_was_told_before_an_accident_and_comes_again_is_told_once():
     assert [point[0] for point in again.curve()] == [1, 2, 3, 4]
     again.take(step(5, 99.0, epoch=2))
     assert again.curve()[-1][:2] == [5, 99.0]
-    assert again.num_restarts == 1
+    assert (again.num_restarts, again.resumed_epoch) == (1, 1)
     assert sum("goes on after epoch 1" in text for text in sentences(again)) == 1
 
 
@@ -76,6 +76,7 @@ def test_a_run_that_died_in_its_first_epoch_begins_anew():
     history.restart()
     history.take(step(1, 4.0))
     assert history.curve() == [[1, 4.0, 0.5]]
+    assert history.resumed_epoch == 0
     assert "begins anew" in sentences(history)[-1]
     history.take(step(2, 4.0))
     assert len(history.log) == 1

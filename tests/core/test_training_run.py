@@ -1,6 +1,7 @@
 """A run in its folder: what it leaves, how it ends, how it goes on when killed."""
 
 import dataclasses
+import json
 import os
 import shutil
 import zipfile
@@ -8,6 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 from safetensors import SafetensorError
+from sklearn.linear_model import LogisticRegression
 
 from bertviz_core.checkpoints import export
 from bertviz_core.checkpoints.folder import open_folder
@@ -107,7 +109,7 @@ def test_the_model_is_the_one_that_training_without_a_folder_gives():
     with np.load(folder / "outputs.npz") as outputs:
         found = {name: outputs[name] for name in outputs.files}
     np.testing.assert_allclose(found["model"], result.report.probabilities, atol=1e-6)
-    assert set(found) == {"model", "majority", "tfidf"}
+    assert set(found) == methods_of(folder) == {"model", "majority", "tfidf"}
     assert run_files.status_of(folder).metrics.tolist() == pytest.approx(
         [point.metric for point in result.points]
     )
@@ -360,6 +362,18 @@ def test_a_run_that_was_asked_to_go_on_tells_of_no_accident(monkeypatch):
     assert "unexpectedly" not in told
 
 
+def test_a_run_knows_whether_its_restart_went_on_or_began_anew():
+    for step, epoch in ((3, 0), (13, 2)):
+        folder = new_run()
+        kill_at(folder, step=step)
+        with pytest.raises(Killed):
+            run(folder)
+        assert run_files.status_of(folder).has_epoch is bool(epoch)
+        assert run_files.status_of(folder).resumed_epoch is None
+        status = run(folder)
+        assert (status.num_restarts, status.resumed_epoch) == (1, epoch)
+
+
 def test_a_run_that_has_only_waited_begins_like_any_other():
     folder = new_run()
     run_files.ask_to_go_on(folder)
@@ -396,6 +410,76 @@ def test_a_run_that_broke_off_with_its_model_in_place_ends_at_once(
     assert status.has_log
     assert (folder / run_files.MODEL / "model.safetensors").read_bytes() == before
     assert not {run_files.WORK, run_files.LOG_FOLDER} & files_of(folder)
+
+
+def test_a_run_that_dies_while_words_are_counted_has_kept_its_model(monkeypatch):
+    folder = new_run()
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            LogisticRegression, "fit", lambda *_: (_ for _ in ()).throw(Killed)
+        )
+        with pytest.raises(Killed):
+            run(folder)
+    # The report may still grow: nobody is to see it as whole.
+    assert not run_files.status_of(folder).has_model
+
+    def refuse(*_):
+        raise ValueError("Nothing is left to train, and the same would kill again.")
+
+    TrainingRun(folder).run(refuse, refuse)
+    status = run_files.status_of(folder)
+    assert (status.state, status.has_model) == ("done", True)
+    assert "ended unexpectedly while it counted words" in sentences(status)[-1]
+    assert methods_of(folder) == {"model", "majority"}
+
+
+def test_counting_words_can_be_left_out_and_the_log_says_so(monkeypatch):
+    folder, take = new_run(), TrainingRun._take
+
+    def stop_in_comparison(self, event):
+        take(self, event)
+        if event.kind == "compare":
+            assert run_files.status_of(folder).phase == "compare"
+            run_files.ask_to_stop(folder)
+
+    monkeypatch.setattr(TrainingRun, "_take", stop_in_comparison)
+    status = run(folder)
+    assert (status.state, status.ending) == ("done", "finished")
+    assert "Counting words (TF-IDF) was stopped" in sentences(status)[-1]
+    assert methods_of(folder) == {"model", "majority"}
+
+
+def test_a_training_that_was_stopped_is_held_against_word_counts_all_the_same():
+    folder = new_run(dataclasses.replace(HEAD, epochs=50))
+    stop_after(folder, step=7)
+    assert run(folder).state == "stopped"
+    assert methods_of(folder) == {"model", "majority", "tfidf"}
+
+
+def test_too_little_memory_for_counting_words_costs_no_model(monkeypatch):
+    monkeypatch.setattr(LogisticRegression, "fit", failing(MemoryError))
+    folder = new_run()
+    status = run(folder)
+    assert (status.state, status.has_model) == ("done", True)
+    assert "too little memory for counting words" in sentences(status)[-1]
+    assert methods_of(folder) == {"model", "majority"}
+
+
+def failing(kind):
+    def fail(*_):
+        raise kind
+
+    return fail
+
+
+def methods_of(folder):
+    """Those in the report of the page, which are those in the zip."""
+    with np.load(folder / run_files.OUTPUTS) as outputs:
+        found = set(outputs.files)
+    with zipfile.ZipFile(folder / run_files.BUNDLE) as packed:
+        metrics = json.loads(packed.read("model/metrics.json"))
+    assert found == {"model", *metrics["baselines"]}
+    return found
 
 
 def test_half_of_what_a_run_leaves_does_not_stand_in_its_way():

@@ -18,6 +18,8 @@ from pages.ui.language import plain, t
 
 # Points between mean certainty and accuracy that are worth a word.
 _NOTABLE = 0.03
+# Of the calibration error: with few rows chance alone makes some.
+_NOTABLE_ERROR = 0.05
 _STEPS = 201
 _LEFT_OVER = 0.2
 _THRESHOLD = "ft_eval_threshold"
@@ -62,10 +64,6 @@ def show_calibration(report: ClassificationReport) -> None:
         t("fine_tune_results.accuracy"),
         plain("fine_tune_results.share", share=report.accuracy),
     )
-    gap = sure - report.accuracy
-    key = "calibrated"
-    if abs(gap) > _NOTABLE:
-        key = "too_sure" if gap > 0 else "too_modest"
     edges = np.linspace(0, 1, NUM_BINS + 1)
     show_figure(
         calibration_figure(
@@ -73,9 +71,10 @@ def show_calibration(report: ClassificationReport) -> None:
         ),
         name="ft_eval_calibration",
         description=t(
-            f"fine_tune_results.{key}",
+            f"fine_tune_results.{_verdict(sure, report)}",
             sure=sure,
             right=report.accuracy,
+            error=found.error,
         ),
         columns={
             plain("fine_tune_results.low"): edges[:-1].tolist(),
@@ -85,6 +84,15 @@ def show_calibration(report: ClassificationReport) -> None:
             plain("fine_tune_results.accuracy"): _known(found.accuracy),
         },
     )
+
+
+def _verdict(sure: float, report: ClassificationReport) -> str:
+    """The sentence that the chart bears out, by its key."""
+    gap = sure - report.accuracy
+    if abs(gap) > _NOTABLE:
+        return "too_sure" if gap > 0 else "too_modest"
+    # Too sure at one certainty and too modest at another cancel out in the mean.
+    return "uneven" if report.calibration.error > _NOTABLE_ERROR else "calibrated"
 
 
 def show_threshold(run: str, report: ClassificationReport) -> None:

@@ -19,7 +19,7 @@ from pages.ui.fine_tune.progress import (
 from pages.ui.fine_tune.state import FineTuneState, go_to, remember
 from pages.ui.fine_tune.steps import offer_step, peek_step
 from pages.ui.fine_tune.wording import duration, lease, say
-from pages.ui.language import plain, t
+from pages.ui.language import in_a_row, plain, t
 from pages.ui.markdown import table
 
 _POLL_SECONDS = 1.5
@@ -75,7 +75,9 @@ def _watch(run_id: str) -> None:
     if status.is_finished:
         st.rerun()
     _show_place(status)
-    if status.phase not in _AFTER_STEPS:
+    # Who has stopped the training waits for the comparison, which is short.
+    is_over = status.phase == "compare" and status.ending == "asked"
+    if status.phase not in _AFTER_STEPS and not is_over:
         _offer_stop(status)
     _show_numbers(status)
     show_curves(status)
@@ -96,16 +98,20 @@ def lead_on_after_stop(state: FineTuneState) -> None:
         return
     was_stopped = st.session_state.pop(_STOPPED, "") == state.run_id
     if was_stopped and state.is_trained and peek_step() == "train":
-        st.toast(t("fine_tune.ended_asked"), icon=":material/check_circle:")
+        ending = state.status.ending or "asked"
+        st.toast(t(f"fine_tune.ended_{ending}"), icon=":material/check_circle:")
         go_to("evaluate")
 
 
 def _offer_stop(status: TrainingStatus) -> None:
+    name = "stop" if status.best_epoch else "stop_early"
+    if status.phase == "compare":
+        name = "stop_compare"
     stop = st.button(
-        t("fine_tune.stop" if status.best_epoch else "fine_tune.stop_early"),
+        t(f"fine_tune.{name}"),
         key="ft_stop",
         icon=":material/stop_circle:",
-        help=t("fine_tune.stop_help"),
+        help=t(f"fine_tune.stop_{'compare_' if name == 'stop_compare' else ''}help"),
     )
     if stop:
         with shown_to_user(stop=False):
@@ -140,14 +146,17 @@ def _show_ending(status: TrainingStatus) -> None:
     if status.state == "stopped":
         st.info(t("fine_tune.ended_without_model"), icon=":material/stop_circle:")
     elif status.state == "interrupted":
-        st.warning(t("fine_tune.ended_interrupted"), icon=":material/power_off:")
+        key = "interrupted" if status.has_epoch else "interrupted_early"
+        st.warning(t(f"fine_tune.ended_{key}"), icon=":material/power_off:")
     else:
         st.error(t("fine_tune.ended_failed"), icon=":material/error:")
     _explain(status.error)
     if status.has_log:
         _offer_log(status)
     if status.state in _RESUMABLE and st.button(
-        t("fine_tune.resume"), key="ft_resume", icon=":material/resume:"
+        t("fine_tune.resume" if status.has_epoch else "fine_tune.resume_anew"),
+        key="ft_resume",
+        icon=":material/resume:",
     ):
         with shown_to_user(stop=False):
             client().resume_training(status.run_id)
@@ -174,10 +183,12 @@ def _explain(error: BertVizError | None) -> None:
 
 def _show_numbers(status: TrainingStatus) -> None:
     if status.num_restarts:
-        st.info(
-            t("fine_tune.restarted", count=status.num_restarts),
-            icon=":material/restart_alt:",
-        )
+        said = [t("fine_tune.restarted", count=status.num_restarts)]
+        if status.resumed_epoch:
+            said.append(t("fine_tune.went_on", epoch=status.resumed_epoch))
+        elif status.resumed_epoch == 0:
+            said.append(t("fine_tune.began_anew"))
+        st.info(in_a_row(said), icon=":material/restart_alt:")
     boxes = st.columns(4)
     boxes[0].metric(
         t("fine_tune.epoch"),

@@ -40,7 +40,6 @@ _CONTENTS = (
     "predict.py",
     *(words.file_name for words in CARDS.values()),
 )
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # which Excel needs to read Chinese
 
 
 def show(state: FineTuneState) -> None:
@@ -81,7 +80,7 @@ def _offer_files(status: TrainingStatus, path: Path) -> None:
         )
         st.download_button(
             t("fine_tune_results.download_rows"),
-            lambda: _BYTE_ORDER_MARK + _inside(path, "predictions.csv"),
+            lambda: _inside(path, "predictions.csv"),
             file_name=plain("fine_tune_results.predictions_file", name=name),
             mime="text/csv",
             key="ft_take_rows",
