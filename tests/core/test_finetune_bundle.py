@@ -23,6 +23,7 @@ from bertviz_core.checkpoints.library import open_model
 from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
+from bertviz_core.experiments.row_prediction import read_text
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.bundle import predictions_csv, write_bundle
 from bertviz_core.finetune.card import base_name, model_card
@@ -34,6 +35,7 @@ from bertviz_core.finetune.run import finetune, weights_hash
 from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.pretrain import checkpoint
+from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import TrainedInputs
 from tests.core.finetune_samples import (
     NAMES,
@@ -338,6 +340,64 @@ def test_the_script_in_the_zip_predicts(bundle, result, tmp_path):
         assert float(shares[name]) == pytest.approx(share, abs=1e-4)
 
 
+LONG_PAIRS = [
+    ("the cat sat on a mat . " * 4, "a mat . the cat " * 6),  # both cut, odd room
+    ("the cat " * 9, "a . " * 9),
+]
+
+
+def samples_of(kind):
+    """A model with data of its kind, and texts for the script, long ones among them."""
+    loaded, data = tiny_loaded(), random_data(pairs=kind == "pairs")
+    if kind == "pairs":
+        return loaded, data, LONG_PAIRS
+    if kind == "numbers":
+        return loaded, number_data(), [("the cat sat on a mat . " * 4,)]
+    if kind == "text":
+        return loaded, data, [("the cat sat on a mat . " * 4,)]
+    return *chinese_samples(loaded, data), [
+        ("今天天气很好",),
+        ("天气不好，今天很冷" * 5,),
+    ]
+
+
+def chinese_samples(loaded, data):
+    characters = "今天气很好不冷，"
+    special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    size = loaded.model.config.vocab_size
+    unused = tuple(f"[unused{n}]" for n in range(size - len(special) - len(characters)))
+    tokenizer = BertTokenizer((*special, *characters, *unused))
+
+    def part(examples):
+        rng = np.random.default_rng(len(examples))
+        drawn = ("".join(rng.choice(list(characters), 7)) for _ in examples.texts)
+        return dataclasses.replace(examples, texts=tuple(drawn))
+
+    data = dataclasses.replace(
+        data, train=part(data.train), validation=part(data.validation)
+    )
+    return dataclasses.replace(loaded, tokenizer=tokenizer), data
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("max_tokens", [10, 11])
+@pytest.mark.parametrize("kind", ["pairs", "text", "numbers", "chinese"])
+def test_the_script_says_what_the_app_says(tmp_path, cache, kind, max_tokens):
+    """In one process for each text, with what `transformers` reads from the zip."""
+    pytest.importorskip("torch")
+    loaded, data, asked = samples_of(kind)
+    settings = dataclasses.replace(SETTINGS, epochs=1, max_tokens=max_tokens)
+    bundle = write_bundle(finetune(loaded, data, settings), tmp_path / "it.zip")
+    explorer = Explorer(open_model(str(bundle)))
+    for number, texts in enumerate(asked):
+        found = read_text(explorer, *texts)
+        printed = run_script(bundle, tmp_path / f"unpacked{number}", *texts)
+        said = dict(line.split("\t") for line in printed.splitlines())
+        assert list(said) == list(found.labels)
+        values = [float(value) for value in said.values()]
+        np.testing.assert_allclose(values, found.outputs, rtol=1e-5, atol=1e-4)
+
+
 def run_script(bundle, folder, *texts):
     with zipfile.ZipFile(bundle) as opened:
         opened.extractall(folder)
@@ -347,7 +407,7 @@ def run_script(bundle, folder, *texts):
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=300,
         # As if the package were installed.
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
