@@ -72,7 +72,7 @@ def finetune(
     progress: Tell = lambda _: None,
     should_stop: Callable[[], bool] = lambda: False,
     work_folder: Path | None = None,
-    keep: Callable[[FinetuneResult], None] = lambda _: None,
+    keep: Callable[[FinetuneResult], object] = lambda _: None,
 ) -> FinetuneResult:
     """Trains a copy of a model on rows, judges it, and counts words beside it.
 
