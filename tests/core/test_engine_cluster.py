@@ -168,7 +168,7 @@ def test_a_job_of_a_closed_tab_gives_its_place_to_the_next_one(
     wait_until(started.exists)
     engine._jobs.get(closed).asked_at -= LEASE_SECONDS
     assert ended(engine, waiting).result == 2
-    assert stopped.exists()
+    wait_until(stopped.exists)
     status = engine.job(closed)
     assert status.state == "cancelled"
     assert "no open page had asked" in str(status.error)

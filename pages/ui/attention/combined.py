@@ -12,9 +12,9 @@ from bertviz_core.analysis.correlation import spearman
 from bertviz_core.analysis.shown_attention import Places, ShownAttention
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.trace import TokenizedText
+from pages.ui.attention.agreement import said_correlation
 from pages.ui.attention.answers import shown_attention
 from pages.ui.attention.controls import View
-from pages.ui.attention.maps import said_correlation
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.correlation import MapAgreement, map_agreement
+from bertviz_core.analysis.correlation import map_agreement
 from bertviz_core.experiments.cause_results import (
     ABLATED_PARTS,
     AblationMap,
@@ -18,6 +18,7 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import attention as programs
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
+from pages.ui.attention.agreement import agreement_sentence, show_agreement
 from pages.ui.attention.answers import attention_mass, estimate_heads
 from pages.ui.attention.canvas import canvas_words, current_selection
 from pages.ui.attention.canvas import head_map as clickable_map
@@ -29,7 +30,6 @@ from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
 from pages.ui.language import in_a_row, plain, t
-from pages.ui.markdown import Markdown
 from pages.ui.text_pair import Texts
 from pages.ui.watched import Watched
 
@@ -72,7 +72,7 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
         return
     exact = _ask(model, texts, watched, num_tokens, "ablate_heads")
     found = None if exact is None else map_agreement(exact.deltas, estimate, mass)
-    saved = "" if found is None else _agreement(found)
+    saved = "" if found is None else agreement_sentence(found)
     first, second = st.columns(2)
     with first:
         if exact is None:
@@ -82,7 +82,7 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
     with second:
         _show_mass(mass, saved)
     if found is not None:
-        _compare(found)
+        show_agreement(found)
     _show_code(programs.HEAD_MAP, model, texts, watched)
 
 
@@ -247,32 +247,6 @@ def _show_parts(parts: AblationMap | None, watched: Watched) -> None:
             **{name: values[:, i].tolist() for i, name in enumerate(names)},
         },
     )
-
-
-def _agreement(found: MapAgreement) -> str:
-    """The same as `_compare` in a sentence, as Markdown."""
-    return t(
-        "attention.agreement_saved",
-        mass=Markdown(said_correlation(found.exact_and_mass)),
-        gradient=Markdown(said_correlation(found.exact_and_gradient)),
-    )
-
-
-def said_correlation(value: float | None) -> str:
-    """A rank correlation, or that there was no order to compare."""
-    shown = {} if value is None else {"value": value}
-    return t(f"attention.{'correlation' if shown else 'no_order'}", **shown)
-
-
-def _compare(found: MapAgreement) -> None:
-    boxes = st.columns(2)
-    for box, name, value in (
-        (boxes[0], "mass", found.exact_and_mass),
-        (boxes[1], "gradient", found.exact_and_gradient),
-    ):
-        title = f"attention.agreement_{name}"
-        box.metric(t(title), said_correlation(value), help=t(f"{title}_help"))
-    st.caption(t("attention.agreement_lesson"))
 
 
 def head_columns(values: np.ndarray, name: str) -> dict[str, list[float]]:
