@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import BinaryIO
 
 from bertviz_core.engine import finetune_tasks
@@ -77,6 +78,17 @@ class FinetuneClient:
         except DatasetError:
             return False
         return True
+
+    def table_path(self, table: str) -> Path:
+        """Where a visitor's file lies, for another page that reads it.
+
+        Args:
+            table: what `keep_table` returned, or a sample.
+
+        Raises:
+            DatasetError: it is gone.
+        """
+        return workplace.table_path(table)
 
     def start_training(self, request: TrainingRequest) -> str:
         """Takes a training into the queue; it runs on while nobody looks.

@@ -15,6 +15,9 @@ from bertviz_core.finetune.table import read_table
 from bertviz_core.finetune.workplace import table_path
 from pages.ui.embeddings import files
 from pages.ui.embeddings.sentence_file import guess_roles, lines_of, read_file
+from pages.ui.engine import client
+from pages.ui.fine_tune.keeping import STATE
+from pages.ui.fine_tune.state import FineTuneState
 from tests.app.test_embeddings import finished, open_page, said
 
 KEY = "embeddings_topics"
@@ -104,6 +107,28 @@ def test_the_sample_tables_need_no_file(language):
     assert f"taken from the file: 200 of {table.num_rows}" in said(app)
     app.button(key=f"{KEY}_reset").click().run()
     assert "taken from the file" not in said(finished(app))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_table_of_the_fine_tuning_page_is_offered(language):
+    app = open_page(language, embeddings_panel="sentences")
+    assert f"{KEY}_trained_on" not in {button.key for button in app.button}
+    own = client().keep_table(
+        "text;topic\nthé noir;a\ncafé;b\nun thé;a\n".encode("cp1252")
+    )
+    state = FineTuneState(table=own, name="mine.csv", encoding="cp1252")
+    app.session_state[STATE] = state
+    app.run()
+    button = app.button(key=f"{KEY}_trained_on")
+    assert r"mine\.csv" in button.label  # as Markdown
+    lines = read_lines(box(finished(button.click().run())))
+    assert (lines.sentences, lines.labels) == (
+        ("thé noir", "café", "un thé"),
+        ("a", "b", "a"),
+    )
+    client().forget_table(own)
+    app.button(key=f"{KEY}_trained_on").click().run()
+    assert {"en": "no longer here", "zh": "已经不在"}[language] in app.error[0].value
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,14 @@ from bertviz_core.analysis.labelled_lines import (
 from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.columns import guess_columns
 from bertviz_core.finetune.notes import Note
-from bertviz_core.finetune.request import SAMPLES
+from bertviz_core.finetune.request import SAMPLES, TableSource
 from bertviz_core.finetune.table import Table, read_table
 from bertviz_core.finetune.table_encoding import find_encoding
 from bertviz_core.finetune.table_limits import Limits
 from pages.ui.embeddings.settings import choose_seed
+from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
+from pages.ui.fine_tune.keeping import STATE
 from pages.ui.fine_tune.wording import show_notes
 from pages.ui.language import plain, t
 
@@ -30,7 +33,7 @@ _DATASETS = Path(__file__).parents[3] / "assets" / "datasets"
 _MEGABYTES = 5
 _ENDINGS = ["csv", "tsv", "txt"]
 # A table stays in the memory of the visit as long as one can choose from it.
-_LIMITS = Limits(max_rows=20_000)
+_LIMITS = Limits(max_bytes=_MEGABYTES * 2**20, max_rows=20_000)
 _NO_GROUP = ""
 # More values than the map has looks are names of rows, not of groups.
 _MOST_GUESSED_GROUPS = 36
@@ -68,8 +71,27 @@ def offer_file(key: str, limit: int, most_characters: int) -> None:
                     on_click=_open_sample,
                     args=(key, name, *room),
                 )
+            _offer_trained_on(key, *room)
         _show_choices(key, *room)
     _say_taken(key, most_characters)
+
+
+def _offer_trained_on(key: str, limit: int, most_characters: int) -> None:
+    """The visitor's own table of the fine-tuning page, where there is one."""
+    state = st.session_state.get(STATE)
+    if state is None:
+        return
+    source = state.source
+    if source is None or source.table in SAMPLES.values():
+        return
+    st.button(
+        t("embeddings.take_trained_on", name=state.name),
+        key=f"{key}_trained_on",
+        icon=":material/model_training:",
+        help=t("embeddings.take_trained_on_help"),
+        on_click=_open_trained_on,
+        args=(key, source, limit, most_characters),
+    )
 
 
 def forget_taken(key: str) -> None:
@@ -146,12 +168,37 @@ def _open_sample(key: str, name: str, limit: int, most_characters: int) -> None:
     _open(key, file, (_DATASETS / file).read_bytes(), limit, most_characters)
 
 
+def _open_trained_on(
+    key: str, source: TableSource, limit: int, most_characters: int
+) -> None:
+    def read() -> tuple[FileRows, tuple[Note, ...]]:
+        table = read_table(
+            client().table_path(source.table),
+            encoding=source.encoding,
+            separator=source.separator,
+            has_header=source.has_header,
+            limits=_LIMITS,
+        )
+        return table, table.notes
+
+    _take_from(key, read, limit, most_characters)
+
+
 def _open(key: str, name: str, data: bytes, limit: int, most_characters: int) -> None:
+    _take_from(key, lambda: read_file(name, data), limit, most_characters)
+
+
+def _take_from(
+    key: str,
+    read: Callable[[], tuple[FileRows, tuple[Note, ...]]],
+    limit: int,
+    most_characters: int,
+) -> None:
     """Reads a file, guesses its columns and takes what fits."""
     _forget(key)
     state = st.session_state
     try:
-        found, state[f"{key}_notes"] = read_file(name, data)
+        found, state[f"{key}_notes"] = read()
     except BertVizError as error:
         state[f"{key}_taken"] = error
         return
