@@ -161,10 +161,10 @@ def pair_arithmetic(
     Raises:
         TextError: empty, or too long while `cut` is false.
     """
-    from bertviz_core.experiments import attention_parts
+    from bertviz_core.experiments import pair_arithmetic as pairs
 
     trace = whole_trace(model, text, pair, cut)
-    return attention_parts.pair_arithmetic(
+    return pairs.pair_arithmetic(
         explorer(model), trace, layer, head, query_token, key_token
     )
 

@@ -19,7 +19,6 @@ import numpy as np
 from bertviz_core.config import BertConfig
 from bertviz_core.experiments.attention_results import (
     NormWeightedAttention,
-    PairArithmetic,
     ValueZeroing,
 )
 from bertviz_core.experiments.double_precision import dense, normed, wide
@@ -35,7 +34,7 @@ _MOST_VECTORS = 2048
 
 
 @dataclass(frozen=True)
-class _Attended:
+class Attended:
     """One layer up to its probabilities, float64; `x` is the residual `[T, H]`."""
 
     block: Any
@@ -46,63 +45,6 @@ class _Attended:
     scores: np.ndarray  # [N, Q, K]
     mask_terms: np.ndarray  # [Q, K]
     probs: np.ndarray  # [N, Q, K]
-
-
-def pair_arithmetic(
-    explorer: Explorer,
-    trace: Trace,
-    layer: int,
-    head: int,
-    query_token: int,
-    key_token: int,
-) -> PairArithmetic:
-    """Shows how one attention probability comes about, and what it lets through.
-
-    The result differs from the exposed probability by what the forward pass lost in
-    float32: less than 1e-6 for scores of usual size, 2e-6 where scores reach 70.
-
-    Args:
-        explorer: the model of the trace.
-        trace: with hidden states and attention.
-        layer: from 0.
-        head: from 0.
-        query_token: index of the token that looks.
-        key_token: index of the token that is looked at.
-
-    Raises:
-        ValueError: the trace lacks a part, or there is no such layer, head, token.
-
-    Source:
-        Vaswani et al. 2017 (arXiv:1706.03762), equation 1; for `norm` see
-        `norm_weighted_attention`.
-    """
-    attended = _attend(explorer, trace, layer)
-    _require_index("head", head, len(attended.probs))
-    for token in (query_token, key_token):
-        _require_index("token", token, len(attended.x))
-    if trace.attention_probs is None:
-        raise ValueError("The trace must hold `attention_probs`.")
-    query, key = attended.query[head, query_token], attended.key[head, key_token]
-    products = query * key
-    probs, values = attended.probs[head, query_token], attended.value[head]
-    part = probs[key_token] * _head_parts(attended)[head, key_token]  # [H]
-    return PairArithmetic(
-        layer=layer,
-        head=head,
-        query_token=query_token,
-        key_token=key_token,
-        query=query,
-        key=key,
-        products=products,
-        running_sums=np.cumsum(products),
-        scores=attended.scores[head, query_token],
-        mask_terms=attended.mask_terms[query_token],
-        probs=probs,
-        exposed_prob=float(trace.attention_probs[layer, head, query_token, key_token]),
-        value=values[key_token],
-        output=probs @ values,
-        norm=float(np.linalg.norm(part)),
-    )
 
 
 def norm_weighted_attention(
@@ -123,8 +65,8 @@ def norm_weighted_attention(
         attention is the sum of a f(x) with f(x) = (x W_V + b_V) W_O, plus the bias of
         W_O. Several heads: their vectors are added before the length is taken.
     """
-    attended = _attend(explorer, trace, layer)
-    parts = _head_parts(attended)  # [N, K, H]
+    attended = attend(explorer, trace, layer)
+    parts = head_parts(attended)  # [N, K, H]
     probs = attended.probs
     lengths = np.linalg.norm(parts, axis=-1)  # [N, K]
     # |sum of a_n f_n|^2 = sum of a_n a_m f_n . f_m: never [Q, K, H] in memory.
@@ -170,9 +112,9 @@ def value_zeroing(
     config = explorer.config
     num_tokens = trace.tokenized.num_tokens
     require_room(config, num_tokens, _MOST_VECTORS)
-    attended = _attend(explorer, trace, layer)
+    attended = attend(explorer, trace, layer)
     finish = _finisher(attended.block, config)
-    parts = _head_parts(attended).transpose(1, 0, 2)  # [K, N, H]
+    parts = head_parts(attended).transpose(1, 0, 2)  # [K, N, H]
     bias = wide(attended.block.attention_output.bias)
     updates = np.einsum("nqk,knh->qh", attended.probs, parts, optimize=True) + bias
     num_rows = max(1, _MOST_VECTORS // num_tokens)
@@ -204,11 +146,21 @@ def visible_edges(config: BertConfig, num_tokens: int) -> np.ndarray:
     return np.asarray(edges)[0].astype(bool)
 
 
-def _attend(explorer: Explorer, trace: Trace, layer: int) -> _Attended:
+def attend(explorer: Explorer, trace: Trace, layer: int) -> Attended:
+    """One layer up to its probabilities, in float64.
+
+    Args:
+        explorer: the model of the trace.
+        trace: with hidden states.
+        layer: from 0.
+
+    Raises:
+        ValueError: the trace has no hidden states, or there is no such layer.
+    """
     config = explorer.config
     if trace.hidden_states is None:
         raise ValueError("The trace must hold `hidden_states`.")
-    _require_index("layer", layer, config.num_hidden_layers)
+    require_index("layer", layer, config.num_hidden_layers)
     block = explorer.loaded.model.blocks[layer]
     x = trace.hidden_states[layer].astype(np.float64)  # [T, H]
     source = normed(block.attention_norm, x) if config.pre_norm else x
@@ -226,10 +178,10 @@ def _attend(explorer: Explorer, trace: Trace, layer: int) -> _Attended:
     powers = np.exp(masked - masked.max(axis=-1, keepdims=True))
     probs = powers / powers.sum(axis=-1, keepdims=True)
     value = split(block.attention.value)
-    return _Attended(block, x, query, key, value, scores, mask_terms, probs)
+    return Attended(block, x, query, key, value, scores, mask_terms, probs)
 
 
-def _head_parts(attended: _Attended) -> np.ndarray:
+def head_parts(attended: Attended) -> np.ndarray:
     """Each head's value through its rows of the output projection, `[N, K, H]`."""
     num_heads, _, head_size = attended.value.shape
     kernel = wide(attended.block.attention_output.kernel)
@@ -278,7 +230,17 @@ def _unit(x: np.ndarray) -> np.ndarray:
     return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
-def _require_index(name: str, index: int, size: int) -> None:
+def require_index(name: str, index: int, size: int) -> None:
+    """Refuses an index that is none.
+
+    Args:
+        name: of the argument.
+        index: from 0.
+        size: how many there are.
+
+    Raises:
+        ValueError: there are fewer.
+    """
     if not 0 <= index < size:
         raise ValueError(
             f"`{name}` must be at least 0 and below {size}. Received: {index}."

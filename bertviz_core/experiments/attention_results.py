@@ -18,7 +18,7 @@ from bertviz_core.trace import FrozenArrays
 class PairArithmetic(FrozenArrays):
     """From two vectors to one attention probability, and what it lets through.
 
-    All in float64.
+    All in float64; query, key and scores are what the forward pass computed.
 
     Args:
         layer, head: from 0.

@@ -73,7 +73,7 @@ for token, row in zip(trace.tokenized.tokens, shown):
 
 ARITHMETIC = """
 from bertviz_core import Explorer
-from bertviz_core.experiments.attention_parts import pair_arithmetic
+from bertviz_core.experiments.pair_arithmetic import pair_arithmetic
 
 explorer = Explorer.open({model})
 trace = explorer.trace({text}, {pair}, cut=True)

@@ -7,10 +7,10 @@ from bertviz_core.config import BertConfig
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_parts import (
     norm_weighted_attention,
-    pair_arithmetic,
     value_zeroing,
     visible_edges,
 )
+from bertviz_core.experiments.pair_arithmetic import pair_arithmetic
 from bertviz_core.experiments.zeroing_room import require_room
 from tests.core import oracle
 from tests.core.random_models import CONFIG, PRE_NORM, agree, explorer_of, random_model
@@ -87,9 +87,9 @@ def test_the_steps_of_a_pair_end_at_the_exposed_probability(case):
         size = CONFIG.head_size
         assert steps.query.shape == steps.key.shape == (size,)
         assert steps.score == pytest.approx(steps.running_sums[-1] / np.sqrt(size))
-        agree(steps.scores, scores[head, query], 1e-10)
+        agree(steps.scores, scores[head, query], 1e-6)  # in float32
         assert steps.scores.shape == steps.probs.shape == (tokens,)
-        agree(steps.probs, probs[head, query], 1e-10)
+        agree(steps.probs, probs[head, query], 1e-6)
         assert steps.prob == pytest.approx(steps.exposed_prob, abs=1e-6)
         exposed = case.trace.attention_probs[layer, head, query, key]
         assert steps.exposed_prob == exposed
@@ -104,9 +104,9 @@ def test_a_pair_lets_through_its_value_times_its_weight(case):
         value = oracle.dense(case.source(layer), *weights["value"])[:, own]
         agree(steps.value, value[key], 1e-10)
         agree(steps.weighted, steps.prob * value[key], 1e-10)
-        agree(steps.output, case.attention(layer)[0][query, own], 1e-10)
+        agree(steps.output, case.attention(layer)[0][query, own], 1e-6)
         part = parts_of(case, layer)[head, query, key]
-        assert steps.norm == pytest.approx(np.linalg.norm(part), abs=1e-9)
+        assert steps.norm == pytest.approx(np.linalg.norm(part), abs=1e-6)
 
 
 def test_what_a_pattern_hides_is_seen_in_the_mask_term(case):

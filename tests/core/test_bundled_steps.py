@@ -11,6 +11,7 @@ from keras import ops
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.embedding_tables import take_input_apart
 from bertviz_core.experiments.layer_steps import StepReader, list_steps
+from bertviz_core.experiments.pair_arithmetic import pair_arithmetic
 from bertviz_core.explorer import Explorer
 from tests.core.step_reading import close, model_values
 
@@ -107,3 +108,13 @@ def test_every_step_of_the_walk_is_the_models_own(explorer):
         read = name.replace("attention_probs", "masked_scores")
         size = own[read.replace("probs", "logits")]
         close(reader.values(name), own[name], size, LOST[explorer.model_id])
+
+
+def test_every_row_of_attention_is_the_arithmetic_that_is_shown(explorer):
+    """To 1e-6, as the page of attention promises it: all heads, all pairs."""
+    for text, pair in TEXTS[explorer.model_id][:2]:
+        trace = explorer.trace(text, pair)
+        for layer, head, query in np.ndindex(trace.attention_probs.shape[:3]):
+            steps = pair_arithmetic(explorer, trace, layer, head, query, 1)
+            exposed = trace.attention_probs[layer, head, query]
+            np.testing.assert_allclose(steps.probs, exposed, rtol=0, atol=1e-6)
