@@ -178,4 +178,4 @@ def test_long_other_sentences_stay_out_of_the_link():
     assert "no room for" in said(app)
     app.text_input(key="attention_compared_text").set_value("ab ba").run()
     assert app.query_params["attention_compared_text"] in ("ab ba", ["ab ba"])
-    assert app.get("plotly_chart")
+    assert "The difference on what both have" in said(app)
