@@ -89,6 +89,7 @@ def test_a_locked_cell_is_the_pair_that_the_arithmetic_is_about(visit):
 def test_the_views_are_saved_as_files_that_ask_nobody(visit, tmp_path):
     page, _ = open_page(visit)
     page.locator(".st-key-attention_downloads").get_by_role("button").first.click()
+    box = page.get_by_test_id("stPopoverBody")
     for name, start in (
         ("Heatmap (SVG)", "<svg"),
         ("Lines (SVG)", "<svg"),
@@ -98,7 +99,7 @@ def test_the_views_are_saved_as_files_that_ask_nobody(visit, tmp_path):
         ("All three views", "<!doctype html>"),
     ):
         with page.expect_download() as download:
-            page.get_by_role("button", name=name).click()
+            box.get_by_role("button", name=name).click()
         path = tmp_path / "file"
         download.value.save_as(path)
         assert path.read_text("utf-8").startswith(start), name
@@ -197,7 +198,7 @@ def test_a_click_in_the_grid_of_a_difference_moves_all_pictures(visit):
     )
     shown.get_by_text("As a table").nth(1).click()
     expect(shown.locator(".heat-part thead")).to_have_text(
-        "FromToDifference of weightsRank in row"
+        "FromToDifference in weightRank in row"
     )
     expect(view).to_have_attribute("data-locked", "false")
 
