@@ -12,9 +12,9 @@ from tests.app.test_attention import maps, open_page, said
 TEXT = "the dog [MASK] the cat"
 
 
-def matrices(layer: int) -> list[np.ndarray]:
+def matrices() -> list[np.ndarray]:
     return [
-        client().attention_matrix(DEFAULT_MODEL, TEXT, way, layer, 0, cut=True)
+        client().attention_matrix(DEFAULT_MODEL, TEXT, way, 5, 0, cut=True)
         for way in WAYS
     ]
 
@@ -29,9 +29,9 @@ def open_combined(**query):
 
 
 def test_three_ways_stand_beside_each_other_with_their_agreement():
-    app = open_combined(attention_layer="3")
+    app = open_combined(attention_layer="3")  # rollout is of the last one
     assert not app.exception
-    wanted = matrices(2)
+    wanted = matrices()
     for drawn, matrix in zip(maps(app), wanted, strict=True):
         assert drawn == pytest.approx(matrix, abs=1e-4)
     agreements = [float(metric.value) for metric in app.metric]

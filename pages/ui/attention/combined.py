@@ -12,6 +12,7 @@ from bertviz_core.analysis.correlation import spearman
 from bertviz_core.analysis.shown_attention import Places, ShownAttention
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.trace import TokenizedText
+from pages.ui.answers import describe_model
 from pages.ui.attention.agreement import said_correlation
 from pages.ui.attention.answers import shown_attention
 from pages.ui.attention.controls import View
@@ -32,12 +33,17 @@ def explore_combinations(
         model: its id.
         texts: what it reads.
         tokenized: the same, in tokens.
-        view: its filters count, and its layer for the rollout.
+        view: its filters count.
     """
-    st.markdown(t("attention.combine_intro", layer=view.layer + 1))
+    st.markdown(t("attention.combine_intro"))
+    last = int(str(describe_model(model).config["num_hidden_layers"])) - 1
     ways = {
         way: shown_attention(
-            f"combine_{way}", model, texts, tokenized, replace(view, method=way)
+            f"combine_{way}",
+            model,
+            texts,
+            tokenized,
+            replace(view, method=way, layer=last),
         )
         for way in WAYS
     }
@@ -55,20 +61,21 @@ def explore_combinations(
 
 def _show(way: str, shown: ShownAttention) -> None:
     """A map, and the token that is looked at most."""
-    title = plain(f"attention.method_{way}")
+    title = plain(f"attention.combine_{way}")
     labels = shown.places.labels
     received = shown.values.mean(axis=0)
     most = int(received.argmax())
-    st.markdown(f"**{t(f'attention.method_{way}')}**")
+    drawn = list(labels[:_MOST_DRAWN])
     show_figure(
         value_map_figure(
             shown.values[:_MOST_DRAWN, :_MOST_DRAWN],
-            list(labels[:_MOST_DRAWN]),
-            list(labels[:_MOST_DRAWN]),
+            drawn,
+            drawn,
             title=title,
             row_title=plain("attention.from_token"),
             column_title=plain("attention.to_token"),
             is_signed=False,
+            marks=[[""] * len(drawn)] * len(drawn),  # a third of a page is narrow
         ),
         name=f"attention_combine_{way}",
         description=t(
@@ -99,8 +106,8 @@ def _show_agreement(found: dict[str, ShownAttention]) -> None:
         box.metric(
             t(
                 "attention.combine_pair",
-                first=plain(f"attention.method_{first}"),
-                second=plain(f"attention.method_{second}"),
+                first=plain(f"attention.combine_{first}"),
+                second=plain(f"attention.combine_{second}"),
             ),
             said_correlation(agreement),
             help=t("attention.combine_pair_help"),
