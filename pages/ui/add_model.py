@@ -60,8 +60,8 @@ def _from_path() -> None:
     path = st.text_input(
         t("models.path"), placeholder=t("models.path_placeholder"), key="model_path"
     )
-    if st.button(t("models.open_it"), key="add_path") and path:
-        choose_next(path.strip())
+    if st.button(t("models.open_it"), key="add_path"):
+        _choose_named(path, t("models.no_path"))
 
 
 def _from_hub() -> None:
@@ -74,8 +74,16 @@ def _from_hub() -> None:
         accept_new_options=True,
         key="model_hub",
     )
-    if st.button(t("models.look_for_it"), key="add_hub") and name:
+    if st.button(t("models.look_for_it"), key="add_hub"):
+        _choose_named(name, t("models.no_hub_name"))
+
+
+def _choose_named(name: str | None, missing: str) -> None:
+    """Chooses what was typed, or says that nothing was."""
+    if name and name.strip():
         choose_next(name.strip())
+    else:
+        st.warning(missing, icon=":material/edit:")
 
 
 def _store(file: UploadedFile) -> ModelEntry:

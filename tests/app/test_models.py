@@ -275,6 +275,16 @@ def test_a_typed_path_becomes_the_chosen_model(open_app, client):
     assert app.selectbox(key="model").value == "/some/folder"
 
 
+@pytest.mark.parametrize(
+    ("button", "said"), [("add_path", "Nothing is typed"), ("add_hub", "No name")]
+)
+def test_a_button_without_a_name_says_what_is_missing(open_app, button, said):
+    app = open_app("models")
+    app.button(key=button).click().run()
+    assert said in app.warning[0].value
+    assert app.selectbox(key="model").value == DEFAULT_MODEL
+
+
 def test_a_model_name_is_shown_as_text(open_app, client):
     entry = type(client.entries[0])("a_b_*c*", "<i>[x](y)</i>", "cached")
     client.entries.append(entry)

@@ -3,6 +3,8 @@
 import io
 import zipfile
 
+from playwright.sync_api import expect
+
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from tests.browser.conftest import ROOT, overflow, settle
 
@@ -59,13 +61,30 @@ def test_a_path_is_opened_and_a_wrong_one_offers_the_default(visit):
     assert f"model={DEFAULT_MODEL}" in page.url
 
 
+def take_from_list(page, box, name):
+    """Types a name into a box with a list and chooses it there.
+
+    What is typed before the list has opened may be lost, and a scroll closes the list
+    again, also the one that brings the box into view: so that comes first.
+    """
+    box.scroll_into_view_if_needed()
+    page.evaluate(
+        "() => new Promise(done => requestAnimationFrame("
+        "() => requestAnimationFrame(() => done())))"
+    )
+    box.click()
+    page.get_by_role("option").first.wait_for()
+    box.fill(name)
+    page.get_by_role("option").filter(has_text=name).first.click()
+    expect(box).to_have_value(name)
+    settle(page)
+
+
 def test_a_name_on_the_hub_is_chosen_or_typed(visit):
     page = visit("/models")
     for name in ("bert-base-cased", "somebody/else"):
         page.get_by_role("tab", name="From the Hugging Face hub").click()
-        page.locator(".st-key-model_hub input").fill(name)
-        page.keyboard.press("Enter")
-        settle(page)
+        take_from_list(page, page.locator(".st-key-model_hub input"), name)
         page.get_by_role("button", name="Look for it").click()
         page.get_by_text(f"The model {name} is not on this machine").wait_for()
         page.get_by_role("button", name=f"Use {DEFAULT_MODEL} instead").click()
