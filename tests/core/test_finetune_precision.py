@@ -88,6 +88,8 @@ def test_auto_follows_the_processor(monkeypatch, text, expected):
     [
         ([[3.0, 2.0], [9.0, 2.1]], "bfloat16"),
         ([[2.0, 3.0], [2.1, 2.9]], "float32"),
+        # Faster by too little to pay for the casts of a step.
+        ([[2.0, 1.8], [2.1, 1.9]], "float32"),
         # One turn was disturbed: the best of each counts.
         ([[9.0, 3.0], [2.0, 2.9]], "float32"),
     ],
