@@ -17,6 +17,7 @@ from pages.ui.hosting import MIDDLEWARE, lifespan, show_uncaught
 from pages.ui.job_leases import keep_jobs
 from pages.ui.language import choose_language, plain, t
 from pages.ui.navigation import FIRST, ICONS
+from pages.ui.replaced_words import translate_frame
 
 ROOT = Path(__file__).parent
 VIEWS = ROOT / "pages" / "views"
@@ -44,6 +45,7 @@ def show_page() -> None:
     with links:
         for name, icon in ICONS.items():
             st.page_link(pages[name], icon=f":material/{icon}:")
+        translate_frame()
         keep_jobs()  # here, as it would shift a page that begins to wait for a job
     if page is not pages["fine_tune"]:  # which does so itself
         keep_fine_tuning()

@@ -12,16 +12,19 @@ from bertviz_core.errors import CheckpointError
 from pages.ui.answers import forget_lists, suggested_names
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
-from pages.ui.language import t
+from pages.ui.language import plain, t
 from pages.ui.models import add_uploaded, choose_next, may_bring_any_model
+from pages.ui.upload_box import upload_box
 
 if TYPE_CHECKING:
     from streamlit.typing import UploadedFile
 
     from bertviz_core.trace import ModelEntry
 
+_MOST_CHARACTERS = 4096  # of a path on Linux
 _CHUNK_BYTES = 1 << 20
 _COUNT = "num_uploads"
+_SERVER_LIMIT = "server.maxUploadSize"  # megabytes
 
 
 def add_model() -> None:
@@ -44,7 +47,14 @@ def _from_upload() -> None:
     st.markdown(t("models.upload_explained"))
     # A new key empties the box, and with it the memory that holds the file.
     count = st.session_state.get(_COUNT, 0)
-    file = st.file_uploader(t("models.zip_file"), type=["zip"], key=f"zip_{count}")
+    limit = int(st.get_option(_SERVER_LIMIT))
+    file = upload_box(
+        t("models.zip_file"),
+        key=f"zip_{count}",
+        limit=plain("models.upload_limit", limit=limit),
+        refusal=plain("models.upload_refused", limit=limit),
+        endings=["zip"],
+    )
     if file is None or not st.button(t("models.add_it"), key="add_upload"):
         return
     with shown_to_user(stop=False), st.spinner(t("models.unpacking")):
@@ -58,7 +68,10 @@ def _from_upload() -> None:
 def _from_path() -> None:
     st.markdown(t("models.path_explained"))
     path = st.text_input(
-        t("models.path"), placeholder=t("models.path_placeholder"), key="model_path"
+        t("models.path"),
+        placeholder=t("models.path_placeholder"),
+        key="model_path",
+        max_chars=_MOST_CHARACTERS,
     )
     if st.button(t("models.open_it"), key="add_path"):
         _choose_named(path, t("models.no_path"))

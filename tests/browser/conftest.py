@@ -149,6 +149,10 @@ def _no_browser(error):
     pytest.skip(reason)
 
 
+# Of a browser, by the language that the app then speaks.
+LOCALES = {"en": "en-US", "zh": "zh-CN"}
+
+
 class Watched:
     """Notes what a page should not do."""
 

@@ -7,9 +7,8 @@ import zipfile
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import ROOT, overflow, settle
+from tests.browser.conftest import LOCALES, ROOT, overflow, settle
 
-LOCALES = {"en": "en-US", "zh": "zh-CN"}
 TRAINING_SECONDS = 240
 UPLOADED = re.compile("^upload:[0-9a-f]+$")
 
@@ -225,6 +224,30 @@ def test_a_file_beyond_the_limit_is_refused_in_the_readers_language(visit, tmp_p
     alert.wait_for()
     assert "文件太大" in alert.inner_text()
     assert "must be" not in page.inner_text("body")
+
+
+@pytest.mark.parametrize(
+    ("language", "button", "said"),
+    [("en", "Choose a file", "was not sent"), ("zh", "选择文件", "没有上传")],
+)
+def test_what_the_box_refuses_itself_it_says_in_the_readers_language(
+    visit, tmp_path, language, button, said
+):
+    large = tmp_path / "large.csv"
+    with large.open("wb") as file:
+        file.truncate(301_000_000)
+    page = visit("/fine_tune", locale=LOCALES[language])
+    box = page.locator("[class*='st-key-ft_table_']").first
+    box.get_by_role("button", name=button).wait_for()
+    assert refusal_of(box) == "none"
+    box.locator("input[type=file]").set_input_files(large)
+    box.locator("[aria-invalid=true]").wait_for()
+    assert said in refusal_of(box)
+
+
+def refusal_of(box):
+    """What stands below a box; "none" where nothing does."""
+    return box.evaluate("e => getComputedStyle(e, '::after').content")
 
 
 def test_a_running_training_is_stopped_and_keeps_the_best(visit):

@@ -28,6 +28,7 @@ from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.keeping import STATE
 from pages.ui.fine_tune.wording import show_notes
 from pages.ui.language import plain, t
+from pages.ui.upload_box import upload_box
 
 _DATASETS = Path(__file__).parents[3] / "assets" / "datasets"
 _MEGABYTES = 5
@@ -52,11 +53,13 @@ def offer_file(key: str, limit: int, most_characters: int) -> None:
     """
     room = (limit, most_characters)
     with st.popover(t("embeddings.from_file"), icon=":material/upload_file:"):
-        st.file_uploader(
+        upload_box(
             t("embeddings.file"),
-            type=_ENDINGS,
             key=f"{key}_upload",
-            max_upload_size=_MEGABYTES,
+            limit=plain("embeddings.upload_limit", limit=_MEGABYTES),
+            refusal=plain("embeddings.upload_refused", limit=_MEGABYTES),
+            megabytes=_MEGABYTES,
+            endings=_ENDINGS,
             help=t("embeddings.file_help", limit=limit),
             on_change=_open_upload,
             args=(key, *room),

@@ -10,31 +10,18 @@ from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.keeping import OWN, REFUSED, is_own_refused
 from pages.ui.language import plain, t
+from pages.ui.upload_box import upload_box
 
 MAX_MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
 # What the box lets through, so that the refusal is ours. It holds a file in memory.
 BOX_MEGABYTES = 300
-# The box writes its own limit, in English.
-_OUR_LIMIT = """<style>
-[class*="st-key-ft_"] [data-testid="stFileUploaderDropzoneInstructions"] {{
-  font-size: 0;
-}}
-[class*="st-key-ft_"] [data-testid="stFileUploaderDropzoneInstructions"] * {{
-  display: none;
-}}
-[class*="st-key-ft_"] [data-testid="stFileUploaderDropzoneInstructions"]::after {{
-  content: "{said}";
-  font-size: 0.875rem;
-}}
-</style>"""
 
 
 def upload_table(place: str, label: str) -> tuple[str, str] | None:
     """Draws a box for a file; an accepted one is stored, and the box is empty again.
 
-    The box takes files of any kind: its own refusals are in English, ours in the
-    reader's language. So it takes more than we do; only what is beyond that it
-    refuses itself, before it is sent.
+    The box takes files of any kind, and more of them than we do: our refusals know
+    more than its own. Only what is beyond that it refuses itself, before it is sent.
 
     Args:
         place: on the page; unique.
@@ -46,11 +33,15 @@ def upload_table(place: str, label: str) -> tuple[str, str] | None:
     # A new key empties the box, and with it the memory that holds the file.
     uploads, problem = f"ft_{place}_uploads", f"ft_{place}_refused"
     count = st.session_state.get(uploads, 0)
-    file = st.file_uploader(
-        label, key=f"ft_{place}_{count}", max_upload_size=BOX_MEGABYTES
+    file = upload_box(
+        label,
+        key=f"ft_{place}_{count}",
+        limit=plain("fine_tune.upload_limit", limit=MAX_MEGABYTES),
+        refusal=plain(
+            "fine_tune.upload_refused", box=BOX_MEGABYTES, limit=MAX_MEGABYTES
+        ),
+        megabytes=BOX_MEGABYTES,
     )
-    said = plain("fine_tune.upload_limit", limit=MAX_MEGABYTES)
-    st.html(_OUR_LIMIT.format(said=said))
     if file is None:
         _say_refused(problem)
         return None

@@ -1,0 +1,57 @@
+"""Streamlit's own words around the pages, in the reader's language."""
+
+import pytest
+
+from tests.browser.conftest import LOCALES
+
+
+def said_after(locator):
+    """What a style sheet writes behind a part of the page; "none" where nothing."""
+    return locator.evaluate("e => getComputedStyle(e, '::after').content")
+
+
+def shown_size(locator):
+    return locator.evaluate("e => getComputedStyle(e).fontSize")
+
+
+@pytest.mark.parametrize(
+    ("page_name", "box", "hint", "english"),
+    [
+        ("", ".stTextInput input", "按 Enter 键确认", "Press Enter to apply"),
+        ("attention", "textarea", "按 Ctrl+Enter", "Press Ctrl+Enter to apply"),
+        ("masked_word", "textarea", "按 Ctrl+Enter", "Press Ctrl+Enter to apply"),
+    ],
+)
+def test_the_hint_below_a_box_is_chinese_and_the_count_stays(
+    visit, page_name, box, hint, english
+):
+    page = visit(f"/{page_name}", locale=LOCALES["zh"])
+    typed = page.locator(box).first
+    typed.click()
+    typed.press_sequentially("他")
+    below = page.get_by_test_id("InputInstructions").locator("span")
+    words = below.filter(has_text=english).first
+    words.wait_for(state="attached")
+    assert hint in said_after(words)
+    assert shown_size(words) == "0px"
+    for index in range(1, below.count()):  # "12/300"
+        assert said_after(below.nth(index)) == "none"
+        assert shown_size(below.nth(index)) != "0px"
+
+
+@pytest.mark.parametrize(
+    ("language", "dark", "printing"), [("en", "none", "none"), ("zh", "深色", "打印")]
+)
+def test_the_menu_speaks_the_readers_language(visit, language, dark, printing):
+    page = visit("/", locale=LOCALES[language])
+    page.get_by_test_id("stMainMenu").click()
+    theme = page.get_by_test_id("stMainMenuItem-theme-Dark")
+    theme.wait_for()
+    assert dark in said_after(theme)
+    item = page.get_by_test_id("stMainMenuItem-print")
+    assert printing in said_after(item.get_by_test_id("stMainMenuItemLabel"))
+    theme.click()
+    page.wait_for_function(
+        "() => getComputedStyle(document.querySelector('.stApp')).backgroundColor"
+        " === 'rgb(18, 22, 29)'"
+    )
