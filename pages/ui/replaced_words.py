@@ -35,10 +35,27 @@ _FRAME = {
 }
 
 
+# What the buttons of a figure say under the pointer.
+_BUTTON = '.modebar-btn[data-title="{}"]'
+_BUTTONS = {
+    "Download plot": "app.figure_download",
+    "Zoom": "app.figure_zoom",
+    "Pan": "app.figure_pan",
+    "Box Select": "app.figure_box",
+    "Lasso Select": "app.figure_lasso",
+    "Zoom in": "app.figure_zoom_in",
+    "Zoom out": "app.figure_zoom_out",
+    "Autoscale": "app.figure_autoscale",
+    "Reset axes": "app.figure_reset",
+    "Fullscreen": "app.figure_fullscreen",
+    "Close fullscreen": "app.figure_close_fullscreen",
+}
+
+
 def translate_frame() -> None:
     """Translates what stands around all pages. English needs no translation."""
     if current_language() != "en":
-        st.html(_style_sheet({place: plain(key) for place, key in _FRAME.items()}))
+        st.html(f"<style>{_replaced(_FRAME)}{_under_pointer(_BUTTONS)}</style>")
 
 
 def quoted(text: str) -> str:
@@ -48,11 +65,19 @@ def quoted(text: str) -> str:
     return text
 
 
-def _style_sheet(words: Mapping[str, str]) -> str:
-    """Writes plain text in the place of the words that stand at each CSS selector."""
-    rules = "\n".join(
+def _replaced(words: Mapping[str, str]) -> str:
+    """Rules that write a text, by its key, where other words stand."""
+    return "".join(
         f"{place} {{ font-size: 0 !important; }}\n"
-        f'{place}::after {{ content: "{quoted(said)}"; font-size: 0.875rem; }}'
-        for place, said in words.items()
+        f'{place}::after {{ content: "{quoted(plain(key))}"; font-size: 0.875rem; }}\n'
+        for place, key in words.items()
     )
-    return f"<style>{rules}</style>"
+
+
+def _under_pointer(words: Mapping[str, str]) -> str:
+    """The same where the words appear under the pointer alone."""
+    return "".join(
+        f"{_BUTTON.format(said)}::after "
+        f'{{ content: "{quoted(plain(key))}" !important; }}\n'
+        for said, key in words.items()
+    )

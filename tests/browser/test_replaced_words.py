@@ -55,3 +55,18 @@ def test_the_menu_speaks_the_readers_language(visit, language, dark, printing):
         "() => getComputedStyle(document.querySelector('.stApp')).backgroundColor"
         " === 'rgb(18, 22, 29)'"
     )
+
+
+@pytest.mark.parametrize(
+    ("language", "titles"),
+    [("en", {"Zoom in", "Fullscreen"}), ("zh", {"放大", "全屏"})],
+)
+def test_the_buttons_of_a_figure_speak_the_readers_language(visit, language, titles):
+    page = visit("/layers", locale=LOCALES[language])
+    buttons = page.locator(".js-plotly-plot .modebar-btn")
+    buttons.first.wait_for(state="attached")
+    # Those of every figure, and no other: what is not translated stays English.
+    said = {said_after(button).strip('"') for button in buttons.all()}
+    assert titles <= said
+    if language == "zh":
+        assert not [title for title in said if title.isascii()]
