@@ -14,6 +14,7 @@ import streamlit as st
 
 from pages.ui.language import current_language, plain
 
+_STYLE = "<style>{}</style>"
 _HINT = '[data-testid="InputInstructions"] span'
 # Before the count of letters where a box has one; that alone is no words.
 _COUNTED = f"{_HINT}:first-child:not(:last-child)"
@@ -55,7 +56,7 @@ _BUTTONS = {
 def translate_frame() -> None:
     """Translates what stands around all pages. English needs no translation."""
     if current_language() != "en":
-        st.html(f"<style>{_replaced(_FRAME)}{_under_pointer(_BUTTONS)}</style>")
+        st.html(_STYLE.format(_replaced(_FRAME) + _under_pointer(_BUTTONS)))
 
 
 def quoted(text: str) -> str:
