@@ -14,7 +14,7 @@ from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.language import plain, t
 from pages.ui.models import add_uploaded, choose_next, may_bring_any_model
-from pages.ui.upload_box import upload_box
+from pages.ui.upload_box import let_go, upload_box
 
 if TYPE_CHECKING:
     from streamlit.typing import UploadedFile
@@ -45,7 +45,6 @@ def add_model() -> None:
 
 def _from_upload() -> None:
     st.markdown(t("models.upload_explained"))
-    # A new key empties the box, and with it the memory that holds the file.
     count = st.session_state.get(_COUNT, 0)
     limit = int(st.get_option(_SERVER_LIMIT))
     file = upload_box(
@@ -58,10 +57,14 @@ def _from_upload() -> None:
     if file is None or not st.button(t("models.add_it"), key="add_upload"):
         return
     with shown_to_user(stop=False), st.spinner(t("models.unpacking")):
-        entry = _store(file)
+        # A new key empties the box.
+        st.session_state[_COUNT] = count + 1
+        try:
+            entry = _store(file)
+        finally:
+            let_go(file)
         add_uploaded(entry)
         forget_lists()
-        st.session_state[_COUNT] = count + 1
         choose_next(entry.model_id)
 
 

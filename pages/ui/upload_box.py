@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui.language import plain
 from pages.ui.replaced_words import quoted
@@ -81,3 +82,15 @@ def upload_box(
     words = {name: quoted(said) for name, said in words.items()}
     st.html(_WORDS.format(key=key, **words))
     return file
+
+
+def let_go(file: UploadedFile) -> None:
+    """Frees the memory that holds a file; for one that is stored elsewhere by now.
+
+    Streamlit keeps it until five minutes after the tab was closed, however many came.
+    The file's box must have another key from the next run on.
+    """
+    context = get_script_run_ctx()
+    if context is not None:
+        context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
+    file.truncate(0)

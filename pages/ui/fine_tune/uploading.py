@@ -10,7 +10,7 @@ from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.keeping import OWN, REFUSED, is_own_refused
 from pages.ui.language import plain, t
-from pages.ui.upload_box import upload_box
+from pages.ui.upload_box import let_go, upload_box
 
 MAX_MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
 # What the box lets through, so that the refusal is ours. It holds a file in memory.
@@ -30,7 +30,7 @@ def upload_table(place: str, label: str) -> tuple[str, str] | None:
     Returns:
         Handle and name of the file that came in this run; `None` without one.
     """
-    # A new key empties the box, and with it the memory that holds the file.
+    # A new key empties the box.
     uploads, problem = f"ft_{place}_uploads", f"ft_{place}_refused"
     count = st.session_state.get(uploads, 0)
     file = upload_box(
@@ -49,11 +49,13 @@ def upload_table(place: str, label: str) -> tuple[str, str] | None:
         st.session_state[uploads] = count + 1
         try:
             table = client().keep_table(file)
-            st.session_state[OWN] = (*st.session_state.get(OWN, ()), table)
-            return table, file.name
         except BertVizError as error:
             st.session_state[problem] = error
             st.rerun()
+        finally:
+            let_go(file)
+        st.session_state[OWN] = (*st.session_state.get(OWN, ()), table)
+        return table, file.name
     return None
 
 
