@@ -7,7 +7,7 @@ page speaks: see `replaced_words`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -16,6 +16,9 @@ from pages.ui.language import plain
 from pages.ui.replaced_words import quoted
 
 if TYPE_CHECKING:
+    from streamlit.runtime.memory_uploaded_file_manager import (
+        MemoryUploadedFileManager,
+    )
     from streamlit.typing import UploadedFile
 
 _WORDS = """<style>
@@ -92,5 +95,6 @@ def let_go(file: UploadedFile) -> None:
     """
     context = get_script_run_ctx()
     if context is not None:
-        context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
+        manager = cast("MemoryUploadedFileManager", context.uploaded_file_mgr)
+        manager.remove_file(context.session_id, file.file_id)
     file.truncate(0)
