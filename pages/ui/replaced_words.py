@@ -27,6 +27,7 @@ _FRAME = {
     f"{_AREA} {_COUNTED}": "app.hint_control_enter",
     # The one box without a count: its text may be of any length.
     f".st-key-masked_text {_HINT}": "app.hint_control_enter",
+    '[data-testid="stStatusWidget"] button': "app.stop_page",
     '[data-testid="stSkipToContent"]': "app.skip_to_content",
     _MENU.format("theme-System"): "app.theme_system",
     _MENU.format("theme-Light"): "app.theme_light",
