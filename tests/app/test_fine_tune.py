@@ -179,6 +179,30 @@ def test_the_reasons_of_a_guess_are_shown_until_something_else_is_chosen(open_st
     assert "should be a number and is none" in app.error[0].value
 
 
+@pytest.mark.parametrize(
+    ("prices", "taken", "other", "language"),
+    [
+        (["4.99", "9.99", "12.50"], "number to predict", "“a class”", "en"),
+        (["1", "2", "3"], "is a class", "“a number”", "en"),
+        (["4.99", "9.99", "12.50"], "要预测的数值", "改选“类别”", "zh"),
+    ],
+)
+def test_what_numbers_are_taken_for_is_said_until_somebody_chooses(
+    open_step, tuner, prices, taken, other, language
+):
+    rows = [f"a text {i},{'ab'[i % 2]},{prices[i % 3]}" for i in range(30)]
+    table = table_of(tuner, "\n".join(["text,label,price", *rows]))
+
+    def said(**chosen):
+        return said_in(open_step(ft_table=table, language=language, **chosen).caption)
+
+    assert other not in said()  # the label is one of words
+    told = said(ft_label="price")
+    assert told.count(taken) == told.count(other) == 1
+    for kind in ("class", "number"):
+        assert other not in said(ft_label="price", ft_kind=kind)
+
+
 def test_choices_are_in_the_link_and_a_link_restores_them(open_step, tuner):
     table = table_of(tuner, "a,b,c\n" + "x y,z,1\nu v,w,0\n" * 8)
     app = open_step(ft_table=table)

@@ -65,7 +65,7 @@ def test_a_view_shows_the_first_rows_and_cuts_long_cells():
     assert view.preview_rows[:2] == (2, 3)
     assert view.num_rows == 43
     assert (view.guess.text, view.guess.label) == ("text", "label")
-    assert len(view.guess.reasons) == 3
+    assert len(view.guess.reasons) == 2
     assert view.guess_problem is None
 
 
