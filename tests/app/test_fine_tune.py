@@ -535,7 +535,7 @@ def test_a_table_of_ones_own_is_checked_by_and_can_be_dropped(open_step, tuner):
     handle = table_of(tuner, other)
     app = open_step("check", ft_table=table_of(tuner, UNEQUAL), ft_validation=handle)
     # Row 3 is in both tables, so it is not learnt from.
-    assert [metric.value for metric in app.metric[:3]] == ["60", "59", "6"]
+    assert [metric.value for metric in app.metric[:3]] == ["65", "59", "6"]
     with pytest.raises(KeyError):
         app.slider(key="ft_field_validation_rate")
     app.get_by_key("ft_step").set_value("data").run()
@@ -652,6 +652,32 @@ def test_names_of_columns_are_shown_letter_for_letter(open_step, tuner):
     app = open_step(ft_table=table)
     assert all(not element.allow_html for element in app.markdown)
     assert any("\\*y\\*" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        (
+            "en",
+            "54 to learn from and 0 to check by. The smallest is rare: 5 and 6.",
+        ),
+        (
+            "zh",
+            "54 行用于学习，0 行用于检验；最小的是 rare：5 行用于学习，6",
+        ),
+    ],
+)
+def test_the_words_beside_the_classes_count_both_sides_apart(
+    open_step, tuner, language, said
+):
+    other = "text,label\n" + "a new word,rare\nword 3 of the rest,rare\n" * 3
+    app = open_step(
+        "check",
+        language,
+        ft_table=table_of(tuner, UNEQUAL),
+        ft_validation=table_of(tuner, other),
+    )
+    assert said in said_in(app.caption)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
