@@ -203,6 +203,17 @@ def test_what_numbers_are_taken_for_is_said_until_somebody_chooses(
         assert other not in said(ft_label="price", ft_kind=kind)
 
 
+def test_another_label_is_guessed_anew_whatever_the_one_before_was(open_step, tuner):
+    rows = [f"a text {i},{i % 2},{i % 3}" for i in range(30)]
+    table = table_of(tuner, "\n".join(["text,label,stars", *rows]))
+    app = open_step(ft_table=table)
+    app.get_by_key("ft_field_kind").set_value("number").run()
+    app.get_by_key("ft_field_label").set_value("stars").run()
+    assert app.get_by_key("ft_field_kind").value == "class"
+    assert "is a class" in said_in(app.caption)
+    assert "ft_kind" not in address(app)
+
+
 def test_choices_are_in_the_link_and_a_link_restores_them(open_step, tuner):
     table = table_of(tuner, "a,b,c\n" + "x y,z,1\nu v,w,0\n" * 8)
     app = open_step(ft_table=table)
