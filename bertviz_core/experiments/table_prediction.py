@@ -17,7 +17,7 @@ from bertviz_core.experiments.finetuned_results import (
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.experiments.row_prediction import predict_rows
 from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.columns import is_absent
+from bertviz_core.finetune.column_profile import is_absent
 from bertviz_core.finetune.prediction_file import write_predictions
 from bertviz_core.finetune.table import Table
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from bertviz_core.errors import DatasetError
+from bertviz_core.finetune.column_profile import ColumnProfile, profile_columns
+from bertviz_core.finetune.label_kind import guess_kind
 from bertviz_core.finetune.notes import Note, note
-from bertviz_core.finetune.numbers import parse_number
 from bertviz_core.finetune.table import Table
 from bertviz_core.finetune.table_layout import (
     FIRST_OF_PAIR_NAMES,
@@ -22,33 +20,6 @@ from bertviz_core.finetune.table_layout import (
 
 # A label column of words: no more classes than this are guessed to be one.
 _MAX_GUESSED_CLASSES = 50
-# Whole numbers with more values than a rating has are an amount.
-_MAX_RATING_VALUES = 20
-# What spreadsheets and pandas write where a value is absent.
-_ABSENT = frozenset({"", "nan", "na", "n/a", "#n/a", "null", "<na>"})
-
-
-@dataclass(frozen=True)
-class ColumnProfile:
-    """What a column holds.
-
-    Args:
-        name: of the column.
-        num_absent: cells without a value.
-        num_distinct: different values among the rest.
-        num_numbers: cells that are a number.
-        num_fractions: cells that are a number, and not a whole one.
-        mean_chars: of the cells with a value.
-        examples: the first three different values.
-    """
-
-    name: str
-    num_absent: int
-    num_distinct: int
-    num_numbers: int
-    num_fractions: int
-    mean_chars: float
-    examples: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -60,7 +31,8 @@ class ColumnChoice:
         label: name of the label column.
         pair: name of the column with second texts, or `None`.
         is_regression: the label is a number to predict, not a class.
-        reasons: why, where this is a guess.
+        reasons: why these columns, where this is a guess; of the kind of label
+            `guess_kind` tells.
     """
 
     text: str
@@ -69,16 +41,6 @@ class ColumnChoice:
     is_regression: bool = False
     # Not part of what is chosen: equal choices give equal rows.
     reasons: tuple[Note, ...] = field(default=(), compare=False)
-
-
-def is_absent(cell: str) -> bool:
-    """Whether a cell holds no value: empty, blank, "NaN", "N/A", "null"."""
-    return cell.strip().lower() in _ABSENT
-
-
-def profile_columns(table: Table) -> tuple[ColumnProfile, ...]:
-    """Looks at every column of a table, in its order."""
-    return tuple(_profile(name, table.column(name)) for name in table.columns)
 
 
 def guess_columns(table: Table) -> ColumnChoice:
@@ -105,33 +67,12 @@ def guess_columns(table: Table) -> ColumnChoice:
     label, label_reason = _guess_label(others, table.num_rows)
     others = [profile for profile in others if profile is not label]
     pair, pair_reasons = _guess_pair(text, others, table.num_rows)
-    is_regression, kind_reason = _guess_kind(label, table.num_rows)
     return ColumnChoice(
         text=text.name,
         label=label.name,
         pair=pair.name if pair else None,
-        is_regression=is_regression,
-        reasons=(text_reason, *pair_reasons, label_reason, kind_reason),
-    )
-
-
-def _profile(name: str, column: np.ndarray) -> ColumnProfile:
-    counts = Counter(cell.strip() for cell in column)
-    values = {cell: count for cell, count in counts.items() if not is_absent(cell)}
-    total = sum(values.values())
-    num_chars = sum(len(cell) * count for cell, count in values.items())
-    parsed = {cell: parse_number(cell) for cell in values}
-    numbers = {cell: value for cell, value in parsed.items() if value is not None}
-    return ColumnProfile(
-        name=name,
-        num_absent=len(column) - total,
-        num_distinct=len(values),
-        num_numbers=sum(values[cell] for cell in numbers),
-        num_fractions=sum(
-            values[cell] for cell, value in numbers.items() if value % 1 != 0
-        ),
-        mean_chars=num_chars / total if total else 0.0,
-        examples=tuple(list(values)[:3]),
+        is_regression=guess_kind(label, table.num_rows).is_regression,
+        reasons=(text_reason, *pair_reasons, label_reason),
     )
 
 
@@ -209,41 +150,4 @@ def _guess_pair(
         return None, ()
     return named, (
         note("“{column}” is the second text: its name says so.", column=named.name),
-    )
-
-
-def is_number_to_predict(profile: ColumnProfile, num_rows: int) -> bool:
-    """Whether a label is a number to predict, where nobody said so: a guess.
-
-    Decimals, and whole numbers with more values than a rating has, are an amount;
-    all else is a class.
-
-    Args:
-        profile: of the label's column.
-        num_rows: of the table.
-    """
-    if profile.num_numbers < num_rows - profile.num_absent:
-        return False
-    return bool(profile.num_fractions) or profile.num_distinct > _MAX_RATING_VALUES
-
-
-def _guess_kind(label: ColumnProfile, num_rows: int) -> tuple[bool, Note]:
-    if is_number_to_predict(label, num_rows):
-        if label.num_fractions:
-            return True, note(
-                "The label is a number to predict: {count} of its values have "
-                "decimals.",
-                count=label.num_fractions,
-            )
-        return True, note(
-            "The label is a number to predict: it has {count} different values.",
-            count=label.num_distinct,
-        )
-    if label.num_numbers < num_rows - label.num_absent:
-        return False, note(
-            "The label is a class: not all of its values are numbers.",
-        )
-    return False, note(
-        "The label is a class: it has {count} whole numbers and no decimals.",
-        count=label.num_distinct,
     )

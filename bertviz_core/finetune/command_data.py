@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.columns import (
-    ColumnChoice,
-    guess_columns,
-    is_number_to_predict,
-    profile_columns,
-)
+from bertviz_core.finetune.column_profile import profile_columns
+from bertviz_core.finetune.columns import ColumnChoice, guess_columns
 from bertviz_core.finetune.dataset import Dataset, make_dataset
 from bertviz_core.finetune.examples import TrainingData
-from bertviz_core.finetune.notes import Note
+from bertviz_core.finetune.label_kind import kind_of_column
+from bertviz_core.finetune.notes import Note, note
 from bertviz_core.finetune.origin import DataOrigin, origin_of
 from bertviz_core.finetune.split import join_files, split_dataset
 from bertviz_core.finetune.table import Table, read_table
@@ -36,7 +33,8 @@ class CommandRows:
     Args:
         dataset: all rows of the table that are whole.
         data: to learn from and to judge by.
-        notes: what was left out, and what could not be split.
+        notes: what numbers were taken for, what was left out, and what could not
+            be split.
     """
 
     dataset: Dataset
@@ -75,9 +73,9 @@ def training_rows(
     kinds = ("text", "pair", "label")
     names = [options[f"{kind}_column"] for kind in kinds]
     table = read_named_table(path, names, *(options[name] for name in _LAYOUT))
-    choice = _choice(table, options)
+    choice, told = _choice(table, options)
     dataset = make_dataset(table, choice)
-    notes, other = table.notes + dataset.notes, None
+    notes, other = table.notes + told + dataset.notes, None
     if validation is None:
         rate = options["validation_rate"]
         if not 0 < rate < 1:
@@ -150,19 +148,29 @@ def text_column(table: Table) -> str:
         return max(profile_columns(table), key=lambda one: one.mean_chars).name
 
 
-def _choice(table: Table, options: dict[str, Any]) -> ColumnChoice:
+def _choice(
+    table: Table, options: dict[str, Any]
+) -> tuple[ColumnChoice, tuple[Note, ...]]:
+    """Which column is what, and what a column of numbers was taken for."""
     text, label = options["text_column"], options["label_column"]
     pair, is_regression = options["pair_column"], options["is_regression"]
     if text is None or label is None:
         guess = guess_columns(table)
         pair = pair or (guess.pair if text is None else None)
         text, label = text or guess.text, label or guess.label
+    told: tuple[Note, ...] = ()
     if is_regression is None:
-        is_regression = any(
-            one.name == label and is_number_to_predict(one, table.num_rows)
-            for one in profile_columns(table)
-        )
-    return ColumnChoice(text, label, pair, is_regression)
+        kind = kind_of_column(profile_columns(table), label, table.num_rows)
+        is_regression = kind is not None and kind.is_regression
+        if kind is not None and kind.is_open:
+            told = (kind.reason, _way_out(is_regression))
+    return ColumnChoice(text, label, pair, is_regression), told
+
+
+def _way_out(is_regression: bool) -> Note:
+    if is_regression:
+        return note("If its numbers are names of classes, add --classes.")
+    return note("If its numbers are amounts, add --regression.")
 
 
 def _require_known(name: str, value: str | None, known: Iterable[str]) -> None:

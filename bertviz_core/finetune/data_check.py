@@ -60,14 +60,13 @@ class DataCheck(FrozenArrays):
     """What was found in the rows that can be used.
 
     Args:
-        num_rows: of the table, left-out rows not counted.
         label_names: of C classes; for numbers the one name of what is predicted.
         is_regression: labels are numbers.
-        label_counts: int `[C]`, rows of each class, to learn from and to judge by;
-            for numbers `[20]`, rows in ranges of equal width.
-        label_edges: float `[21]`, bounds of these ranges; `[0]` for classes.
+        label_edges: float `[21]`, bounds of ranges of equal width, in which all
+            numbers lie; `[0]` for classes.
         num_train, num_validation: rows to learn from and to judge by.
-        train_counts, validation_counts: int, as `label_counts`.
+        train_counts, validation_counts: int `[C]`, these rows of each class; for
+            numbers `[20]`, of each range.
         notes: which rows were left out and why, and what could not be split.
         validation_notes: which rows of a table to judge by were left out and why.
         findings: warnings first.
@@ -79,10 +78,8 @@ class DataCheck(FrozenArrays):
         warnings: those of both notes that nobody may miss.
     """
 
-    num_rows: int
     label_names: tuple[str, ...]
     is_regression: bool
-    label_counts: np.ndarray
     label_edges: np.ndarray
     num_train: int
     num_validation: int
@@ -97,6 +94,20 @@ class DataCheck(FrozenArrays):
     max_position_embeddings: int
     validation_notes: tuple[Note, ...] = ()
     warnings: tuple[Note, ...] = ()
+
+    @property
+    def num_rows(self) -> int:
+        """Rows that are used, on both sides."""
+        return self.num_train + self.num_validation
+
+    @property
+    def by_size(self) -> np.ndarray:
+        """Indices of the classes, int `[C]`, largest first.
+
+        What there is to learn from decides, as it does for a remedy; of equals, what
+        there is to judge by.
+        """
+        return np.lexsort((-self.validation_counts, -self.train_counts))
 
     @property
     def num_oversampled(self) -> int:
@@ -172,20 +183,16 @@ def check_data(
         *extra,
     )
     order = ("warning", "notice", "good")
-    edges = _edges(dataset)
+    edges = _edges(data)
     remedy = "none" if data.is_regression else propose_remedy(trained.counts)
-    train_counts = _counts(data.train.targets, edges, len(data.labels))
-    validation_counts = _counts(data.validation.targets, edges, len(data.labels))
     return DataCheck(
-        num_rows=len(dataset),
         label_names=data.labels,
         is_regression=data.is_regression,
-        label_counts=train_counts + validation_counts,
         label_edges=edges,
         num_train=len(data.train),
         num_validation=len(data.validation),
-        train_counts=train_counts,
-        validation_counts=validation_counts,
+        train_counts=_counts(data.train, edges, len(data.labels)),
+        validation_counts=_counts(data.validation, edges, len(data.labels)),
         notes=notes + _say_drawn(part, rows),
         findings=tuple(sorted(found, key=lambda item: order.index(item.severity))),
         remedy=remedy,
@@ -279,15 +286,15 @@ def rows_of(
     )
 
 
-def _edges(dataset: Dataset) -> np.ndarray:
-    if not dataset.is_regression:
+def _edges(data: TrainingData) -> np.ndarray:
+    if not data.is_regression:
         return np.empty(0)
-    return np.histogram_bin_edges(dataset.labels.astype("float64"), _NUM_BINS)
+    # A table to judge by may go beyond what there is to learn from.
+    both = np.concatenate([data.train.targets, data.validation.targets])
+    return np.histogram_bin_edges(both.astype("float64"), _NUM_BINS)
 
 
-def _counts(targets: np.ndarray, edges: np.ndarray, num_classes: int) -> np.ndarray:
+def _counts(part: Examples, edges: np.ndarray, num_classes: int) -> np.ndarray:
     if not len(edges):
-        return np.bincount(targets, minlength=num_classes)
-    # A validation file may go beyond the range of the training rows.
-    inside = np.clip(targets.astype("float64"), edges[0], edges[-1])
-    return np.histogram(inside, edges)[0]
+        return np.bincount(part.targets, minlength=num_classes)
+    return np.histogram(part.targets.astype("float64"), edges)[0]

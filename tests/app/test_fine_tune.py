@@ -179,6 +179,41 @@ def test_the_reasons_of_a_guess_are_shown_until_something_else_is_chosen(open_st
     assert "should be a number and is none" in app.error[0].value
 
 
+@pytest.mark.parametrize(
+    ("prices", "taken", "other", "language"),
+    [
+        (["4.99", "9.99", "12.50"], "number to predict", "“a class”", "en"),
+        (["1", "2", "3"], "is a class", "“a number”", "en"),
+        (["4.99", "9.99", "12.50"], "要预测的数值", "改选“类别”", "zh"),
+    ],
+)
+def test_what_numbers_are_taken_for_is_said_until_somebody_chooses(
+    open_step, tuner, prices, taken, other, language
+):
+    rows = [f"a text {i},{'ab'[i % 2]},{prices[i % 3]}" for i in range(30)]
+    table = table_of(tuner, "\n".join(["text,label,price", *rows]))
+
+    def said(**chosen):
+        return said_in(open_step(ft_table=table, language=language, **chosen).caption)
+
+    assert other not in said()  # the label is one of words
+    told = said(ft_label="price")
+    assert told.count(taken) == told.count(other) == 1
+    for kind in ("class", "number"):
+        assert other not in said(ft_label="price", ft_kind=kind)
+
+
+def test_another_label_is_guessed_anew_whatever_the_one_before_was(open_step, tuner):
+    rows = [f"a text {i},{i % 2},{i % 3}" for i in range(30)]
+    table = table_of(tuner, "\n".join(["text,label,stars", *rows]))
+    app = open_step(ft_table=table)
+    app.get_by_key("ft_field_kind").set_value("number").run()
+    app.get_by_key("ft_field_label").set_value("stars").run()
+    assert app.get_by_key("ft_field_kind").value == "class"
+    assert "is a class" in said_in(app.caption)
+    assert "ft_kind" not in address(app)
+
+
 def test_choices_are_in_the_link_and_a_link_restores_them(open_step, tuner):
     table = table_of(tuner, "a,b,c\n" + "x y,z,1\nu v,w,0\n" * 8)
     app = open_step(ft_table=table)
@@ -511,7 +546,7 @@ def test_a_table_of_ones_own_is_checked_by_and_can_be_dropped(open_step, tuner):
     handle = table_of(tuner, other)
     app = open_step("check", ft_table=table_of(tuner, UNEQUAL), ft_validation=handle)
     # Row 3 is in both tables, so it is not learnt from.
-    assert [metric.value for metric in app.metric[:3]] == ["60", "59", "6"]
+    assert [metric.value for metric in app.metric[:3]] == ["65", "59", "6"]
     with pytest.raises(KeyError):
         app.slider(key="ft_field_validation_rate")
     app.get_by_key("ft_step").set_value("data").run()
@@ -628,6 +663,32 @@ def test_names_of_columns_are_shown_letter_for_letter(open_step, tuner):
     app = open_step(ft_table=table)
     assert all(not element.allow_html for element in app.markdown)
     assert any("\\*y\\*" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        (
+            "en",
+            "54 to learn from and 0 to check by. The smallest is rare: 5 and 6.",
+        ),
+        (
+            "zh",
+            "54 行用于学习，0 行用于检验；最小的是 rare：5 行用于学习，6",
+        ),
+    ],
+)
+def test_the_words_beside_the_classes_count_both_sides_apart(
+    open_step, tuner, language, said
+):
+    other = "text,label\n" + "a new word,rare\nword 3 of the rest,rare\n" * 3
+    app = open_step(
+        "check",
+        language,
+        ft_table=table_of(tuner, UNEQUAL),
+        ft_validation=table_of(tuner, other),
+    )
+    assert said in said_in(app.caption)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

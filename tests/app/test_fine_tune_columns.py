@@ -16,7 +16,8 @@ def view_of(values):
 @pytest.mark.parametrize(
     ("values", "is_regression"),
     [
-        (["0.5", "1.0", "1.5"] * 9, True),
+        (["4.99", "9.99", "12.50"] * 9, True),
+        (["0.5", "1.0", "1.5"] * 9, False),  # half stars
         ([f"{i}" for i in range(27)], True),  # an amount without decimals
         (["0.5", "much", "none"] * 9, False),  # one number among words
         (["1", "2", "3"] * 9, False),

@@ -101,7 +101,7 @@ def test_a_table_is_read_and_checked_without_a_table_in_the_answer(inline):
     assert (view.columns, view.num_rows) == (("text", "label"), 42)
     data = DataChoice(source, view.guess)
     check = inline.check_data(MODEL, data)
-    assert check.label_counts.tolist() == [21, 21]
+    assert (check.train_counts + check.validation_counts).tolist() == [21, 21]
     assert check.max_position_embeddings == 19
     # The number at the end of each text is in no vocabulary.
     assert check.lengths.num_rows.sum() == 42

@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.columns import (
-    ColumnChoice,
-    guess_columns,
-    is_number_to_predict,
-    profile_columns,
-)
+from bertviz_core.finetune.column_profile import profile_columns
+from bertviz_core.finetune.columns import ColumnChoice, guess_columns
 from bertviz_core.finetune.dataset import make_dataset
 from bertviz_core.finetune.notes import in_english
 from bertviz_core.finetune.numbers import number_text, parse_number
@@ -78,41 +74,6 @@ def test_a_pair_is_known_by_its_names():
     )
     dataset = make_dataset(table_of(("sentence1", "sentence2", "label"), rows), choice)
     assert dataset.pairs == tuple(row[1] for row in rows)
-
-
-@pytest.mark.parametrize(
-    ("labels", "is_regression"),
-    [
-        ([f"{i % 5 + 1}" for i in range(30)], False),
-        ([f"{i}" for i in range(30)], True),
-        ([f"{i % 4}.5" for i in range(30)], True),
-        ([f"{i % 4},5" for i in range(30)], True),
-        ([f"{i % 4}.0" for i in range(30)], False),
-        ([*[f"{i}" for i in range(29)], "many"], False),
-    ],
-)
-def test_a_rating_is_a_class_and_an_amount_a_number(labels, is_regression):
-    rows = [(f"text {i} goes here", label) for i, label in enumerate(labels)]
-    choice = guess_columns(table_of(("text", "label"), rows))
-    assert choice.is_regression is is_regression
-    assert "class" in reasons(choice) or "number to predict" in reasons(choice)
-
-
-@pytest.mark.parametrize(
-    ("labels", "is_number"),
-    [
-        (["0.5", "1.0", "1.5"] * 4, True),
-        (["0.5", "1.0", "much"] * 4, False),
-        ([f"{i}" for i in range(21)], True),
-        ([f"{i % 20}" for i in range(40)], False),
-        (["0.5", "", "1"] * 4, True),
-    ],
-)
-def test_any_column_is_told_to_be_a_number_or_a_class(labels, is_number):
-    rows = [(f"text {i} goes here", label) for i, label in enumerate(labels)]
-    table = table_of(("text", "chosen"), rows)
-    profile = profile_columns(table)[1]
-    assert is_number_to_predict(profile, table.num_rows) is is_number
 
 
 def test_a_profile_counts_what_is_there():

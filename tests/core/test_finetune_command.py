@@ -1,6 +1,7 @@
 """What the command line chooses, and what it refuses, before anything is trained."""
 
 import json
+import re
 import zipfile
 
 import pytest
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 from bertviz_core.cli import main
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.finetune.command_data import options_of, training_rows
+from bertviz_core.finetune.notes import in_english
 from bertviz_core.finetune.origin import DataOrigin
 from bertviz_core.finetune.recipe_file import read_recipe
 
@@ -36,7 +38,7 @@ def table_of(path, labels):
 
 @pytest.fixture
 def scores(tmp_path):
-    return table_of(tmp_path / "scores.csv", ["0.5", "1.0", "1.5"] * 8)
+    return table_of(tmp_path / "scores.csv", ["0.4", "1.0", "1.6"] * 8)
 
 
 @pytest.mark.parametrize("text_column", ["text", None])
@@ -55,7 +57,27 @@ def test_a_named_label_of_few_whole_numbers_is_a_class(tmp_path):
 
 def test_what_was_asked_for_counts_before_the_guess(scores):
     rows = training_rows(scores, None, OPTIONS | {"is_regression": False})
-    assert rows.data.labels == ("0.5", "1.0", "1.5")
+    assert rows.data.labels == ("0.4", "1.0", "1.6")
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (["4.99", "9.99"] * 8, "number to predict.*If .* classes, add --classes"),
+        (["1", "2"] * 8, "is a class.*If .* amounts, add --regression"),
+        (["good", "bad"] * 8, None),
+    ],
+)
+def test_the_command_says_what_it_takes_numbers_for(tmp_path, labels, said):
+    table = table_of(tmp_path / "some.csv", labels)
+
+    def told(is_regression):
+        rows = training_rows(table, None, OPTIONS | {"is_regression": is_regression})
+        return " ".join(in_english(note) for note in rows.notes)
+
+    assert bool(re.search("The label is", told(None))) == bool(said)
+    assert re.search(said or "^", told(None))
+    assert "The label is" not in told(False)
 
 
 def test_a_negative_number_for_the_draw_is_refused(scores):

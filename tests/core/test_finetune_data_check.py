@@ -65,7 +65,7 @@ def test_a_view_shows_the_first_rows_and_cuts_long_cells():
     assert view.preview_rows[:2] == (2, 3)
     assert view.num_rows == 43
     assert (view.guess.text, view.guess.label) == ("text", "label")
-    assert len(view.guess.reasons) == 3
+    assert len(view.guess.reasons) == 2
     assert view.guess_problem is None
 
 
@@ -97,11 +97,10 @@ def checked(data=ROWS):
 def test_all_is_counted_on_both_sides_of_the_split():
     dataset, found = checked()
     assert found.num_rows == 42
-    assert found.label_counts.tolist() == dataset.counts.tolist()
-    assert found.label_counts.tolist() == [18, 12, 12]
     assert found.num_train + found.num_validation == 42
     both = found.train_counts + found.validation_counts
-    assert both.tolist() == [18, 12, 12]
+    assert both.tolist() == dataset.counts.tolist() == [18, 12, 12]
+    assert found.by_size.tolist() == [0, 1, 2]
     assert found.validation_counts.min() >= 1
     assert found.lengths.num_rows.sum() == 42
     assert found.default_max_tokens == 8
@@ -137,7 +136,9 @@ def test_a_table_to_judge_by_is_checked_with_the_rows_that_it_leaves():
     )  # fmt: skip
     assert found.warnings == warnings != ()
     assert found.train_counts.tolist() == [15, 5, 0]
-    assert found.label_counts.tolist() == [15 + 3, 5 + 11, 1]
+    assert found.validation_counts.tolist() == [3, 11, 1]
+    # The rows of b and c that are in both tables are used once.
+    assert found.num_rows == found.num_train + found.num_validation == 20 + 15
     assert found.remedy == "weights"  # 15 : 5; before the removal it was 15 : 15
     assert found.finding("balance").numbers["ratio"] == 3
     assert found.finding("rare").message[1]["names"] == "b (5)"
@@ -160,12 +161,39 @@ def test_numbers_are_counted_in_ranges():
     found = data_check.check_data(dataset, split.training_data(dataset), lengths, 512)
     assert found.is_regression
     assert found.label_names == ("price",)
-    assert len(found.label_edges) == len(found.label_counts) + 1
-    assert found.label_counts.tolist() == [2] * 20
+    assert len(found.label_edges) == len(found.train_counts) + 1
     both = found.train_counts + found.validation_counts
-    assert both.tolist() == found.label_counts.tolist()
+    assert both.tolist() == [2] * 20
     assert found.remedy == "none"
     assert found.num_oversampled == found.num_train
+
+
+def test_ranges_hold_the_numbers_of_a_table_to_judge_by_where_they_are():
+    columns = ColumnChoice("text", "price", is_regression=True)
+
+    def priced(prices, names=None):
+        rows = "".join(f"costs {price},{price}\n" for price in prices)
+        return make_dataset(read_table(f"text,price\n{rows}".encode()), columns, names)
+
+    dataset, judged = priced(range(10)), priced([-90, 5.5, 110], ())
+    data, _, _ = join_files(dataset, judged)
+    lengths = Lengths(np.full(13, 4, "int32"), np.zeros(13, "int32"), 2)
+    found = data_check.check_data(dataset, data, lengths, 512, judged=judged)
+    assert found.label_edges[[0, -1]].tolist() == [-90, 110]
+    # The ten are within one range; of the three, each is in one of its own.
+    assert found.train_counts.tolist() == [0] * 9 + [10] + [0] * 10
+    assert np.flatnonzero(found.validation_counts).tolist() == [0, 9, 19]
+
+
+def test_the_largest_class_is_the_one_with_most_to_learn_from():
+    rows = "".join(f"one {i},a\nother {i},b\nthird {i},c\n" for i in range(9))
+    dataset = read(rows + "once more,b\n")
+    judged = read("".join(f"new {i},c\n" for i in range(9)), dataset.label_names)
+    data, _, _ = join_files(dataset, judged)
+    lengths = Lengths(np.full(37, 4, "int32"), np.zeros(37, "int32"), 2)
+    found = data_check.check_data(dataset, data, lengths, 512, judged=judged)
+    assert found.by_size.tolist() == [1, 2, 0]
+    assert found.finding("balance").message[1]["largest"] == "b"
 
 
 def test_rows_are_shown_with_their_numbers_and_class_names():

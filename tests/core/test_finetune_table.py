@@ -397,7 +397,7 @@ MALFORMED = [
     ("one class and blanks", labelled(*["a", ""] * 9), "9 more are left out"),
     ("too few for blanks", labelled(*"abab", "", "", "", "", ""),
      "lack a text or a label: 6, 7, 8, 9, 10; at least 8"),
-    ("one number and blanks", labelled(*["2.5", ""] * 9), "9 more are left out"),
+    ("one number and blanks", labelled(*["2.3", ""] * 9), "9 more are left out"),
     ("prices with a mark", labelled(*[f"{i},000" for i in range(1, 12)]),
      "“1,000” in rows 2, 3, 4, 5, 6, …, 11 rows"),
     ("prices, some with a mark", labelled(*[f"{i}" for i in range(900, 911)], "1,500"),
@@ -412,8 +412,8 @@ MALFORMED = [
     ("no text anywhere", b"text,label\n" + b",a\n,b\n" * 6, "two columns"),
     ("300 classes",
      labelled(*[f"class {i % 300}" for i in range(900)]), "300"),
-    ("one number everywhere", labelled(*["2.5"] * 9), "same number"),
-    ("a text and a comma number", b"text;score\n" + b"a;1,5\n" * 9, "same number"),
+    ("one number everywhere", labelled(*["2.3"] * 9), "same number"),
+    ("a text and a comma number", b"text;score\n" + b"a;1,3\n" * 9, "same number"),
     ("numbers in a cell of a class", labelled(*["3"] * 9), "all 9 rows"),
 ]  # fmt: skip
 

@@ -9,8 +9,9 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.errors import BertVizError
-from bertviz_core.finetune.columns import ColumnChoice, is_number_to_predict
+from bertviz_core.finetune.columns import ColumnChoice
 from bertviz_core.finetune.data_check import DataCheck, DataRow
+from bertviz_core.finetune.label_kind import kind_of_column
 from bertviz_core.finetune.request import DataChoice, TableSource
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table_view import TableView
@@ -126,10 +127,8 @@ def choose_columns(view: TableView, state: FineTuneState) -> ColumnChoice:
         pair = state.pair if state.pair in view.columns else None
     is_regression = guess.is_regression
     if label != guess.label:
-        is_regression = any(
-            profile.name == label and is_number_to_predict(profile, view.num_rows)
-            for profile in view.profiles
-        )
+        kind = kind_of_column(view.profiles, label, view.num_rows)
+        is_regression = kind is not None and kind.is_regression
     if state.kind:
         is_regression = state.kind == "number"
     return ColumnChoice(text, label, pair, is_regression, guess.reasons)

@@ -79,10 +79,9 @@ def _show_classes(check: DataCheck) -> None:
     names = check.label_names
     shown = np.arange(len(names))
     if len(names) > MAX_BARS:
-        largest = np.argsort(-check.label_counts, kind="stable")[:MAX_BARS]
-        shown = np.sort(largest)
+        shown = np.sort(check.by_size[:MAX_BARS])
         st.caption(t("fine_tune.largest_classes", shown=MAX_BARS, count=len(names)))
-    most, least = int(check.label_counts.argmax()), int(check.label_counts.argmin())
+    most, least = (int(check.by_size[place]) for place in (0, -1))
     show_figure(
         balance_figure(
             [names[index] for index in shown],
@@ -95,9 +94,11 @@ def _show_classes(check: DataCheck) -> None:
             "fine_tune.balance_described",
             count=len(names),
             largest=names[most],
-            most=int(check.label_counts[most]),
+            most=int(train[most]),
+            most_check=int(validation[most]),
             smallest=names[least],
-            least=int(check.label_counts[least]),
+            least=int(train[least]),
+            least_check=int(validation[least]),
         ),
         columns={
             plain("fine_tune.label_column"): names,

@@ -73,4 +73,8 @@ def _key(name: str) -> str:
 
 
 def _take(name: str) -> None:
-    remember(**{name: st.session_state[_key(name)]})
+    changes = {name: st.session_state[_key(name)]}
+    if name == "label":
+        # What one column is taken for says nothing of another.
+        changes["kind"] = ""
+    remember(**changes)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.label_kind import kind_of_column
 from bertviz_core.finetune.table_view import TableView
 from pages.ui.fine_tune.fields import choose_field
 from pages.ui.fine_tune.state import FineTuneState
@@ -43,9 +45,31 @@ def choose_roles(state: FineTuneState, view: TableView) -> None:
         say=lambda name: plain(f"fine_tune.kind_{name}"),
         help=t("fine_tune.kind_help"),
     )
-    if columns is not None and columns == view.guess:
-        reasons = map(say, columns.reasons)
-        st.caption(in_a_row([t("fine_tune.guessed"), *reasons]))
+    if columns is not None:
+        _show_reasons(state, view, columns)
+
+
+def _show_reasons(state: FineTuneState, view: TableView, columns: ColumnChoice) -> None:
+    """Says why columns were guessed, and what a column of numbers is taken for."""
+    said: list[str] = []
+    is_guess = columns == view.guess
+    if is_guess:
+        said += [t("fine_tune.guessed"), *map(say, columns.reasons)]
+    kind = kind_of_column(view.profiles, columns.label, view.num_rows)
+    # Who chose the kind need not be told.
+    if kind is not None and not state.kind and (is_guess or kind.is_open):
+        said.append(say(kind.reason))
+        if kind.is_open:
+            other = "class" if kind.is_regression else "number"
+            said.append(
+                t(
+                    "fine_tune.kind_change",
+                    control=plain("fine_tune.kind"),
+                    other=plain(f"fine_tune.kind_{other}"),
+                )
+            )
+    if said:
+        st.caption(in_a_row(said))
 
 
 def _choose_texts(
