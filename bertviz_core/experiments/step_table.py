@@ -69,7 +69,7 @@ def _normed(result: str, x: str, source: str, axes: str = "TH") -> Operation:
 # How g comes of u, by `hidden_act`.
 _ACTIVATIONS = {
     "gelu": r"g = u \odot \Phi(u)",
-    "gelu_new": r"g = \frac{u}{2} \left(1 + \tanh\left(\sqrt{2 / \pi} "
+    "gelu_new": r"g = \frac{u}{2} \odot \left(1 + \tanh\left(\sqrt{2 / \pi} "
     r"\left(u + 0.044715\, u^3\right)\right)\right)",
     "relu": r"g = \max(0, u)",
     "swish": r"g = \frac{u}{1 + e^{-u}}",
@@ -94,6 +94,12 @@ def _projected(axes: str, letter: str) -> Operation:
 
 def _projection(letter: str, x: str = "x") -> str:
     return rf"{letter}_n = {x} W^{{{letter}}}_n + b^{{{letter}}}_n"
+
+
+def _answered(axes: str, name: str) -> Operation:
+    weights, bias = (rf"{letter}^{{\mathrm{{{name}}}}}" for letter in "Wb")
+    formula = rf"\ell = c\, {weights} + {bias}"
+    return Operation(axes, formula, ("pooled_output",), *_CLASSIFIER, _LOGITS)
 
 
 OPERATIONS: Mapping[str, Operation] = MappingProxyType(
@@ -164,7 +170,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "attention_norm": _normed("y", "r", "attention_residual"),
         "intermediate": Operation(
             "TI",
-            r"u = y W^{1} + b^{1}",
+            r"u = y W^{\mathrm{in}} + b^{\mathrm{in}}",
             ("attention_norm",),
             *_FEED_FORWARD,
             "self.intermediate(hidden_states)",
@@ -178,7 +184,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         ),
         "feed_forward_output": Operation(
             "TH",
-            r"f = g W^{2} + b^{2}",
+            r"f = g W^{\mathrm{out}} + b^{\mathrm{out}}",
             ("neurons",),
             *_FEED_FORWARD,
             "self.output_projection(neurons)",
@@ -195,7 +201,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "final_norm": _normed("h", "x^{(L)}", BEFORE),
         "pooler_dense": Operation(
             "H",
-            r"z = h_{\mathtt{[CLS]}} W^{P} + b^{P}",
+            r"z = h_{\mathtt{[CLS]}} W^{\mathrm{pool}} + b^{\mathrm{pool}}",
             (BEFORE,),
             *_POOLER,
             "self.dense(sequence_output[:, 0])",
@@ -203,24 +209,16 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "pooled_output": Operation(
             "H", r"c = \tanh(z)", ("pooler_dense",), *_POOLER, "ops.tanh("
         ),
-        "nsp_logits": Operation(
-            "2",
-            r"\ell = c\, W^{N} + b^{N}",
-            ("pooled_output",),
-            *_CLASSIFIER,
-            _LOGITS,
-        ),
+        "nsp_logits": _answered("2", "next"),
         "nsp_probs": _as_probs("2", "nsp_logits", "i"),
-        "class_logits": Operation(
-            "C",
-            r"\ell = c\, W^{C} + b^{C}",
-            ("pooled_output",),
-            *_CLASSIFIER,
-            _LOGITS,
-        ),
+        "class_logits": _answered("C", "class"),
         "class_probs": _as_probs("C", "class_logits", "i"),
         "mlm_transform": Operation(
-            "PH", r"u = h W^{T} + b^{T}", (BEFORE,), *_MLM, "self.transform(vectors)"
+            "PH",
+            r"u = h W^{\mathrm{MLM}} + b^{\mathrm{MLM}}",
+            (BEFORE,),
+            *_MLM,
+            "self.transform(vectors)",
         ),
         "mlm_activation": Operation(
             "PH", _ACTIVATIONS["gelu"], ("mlm_transform",), *_MLM, "self.activation("
@@ -228,7 +226,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "mlm_norm": _normed("m", "g", "mlm_activation", "PH"),
         "mlm_logits": Operation(
             "PV",
-            r"\ell = m\, (E^{\mathrm{word}})^\top + b",
+            r"\ell = m\, (E^{\mathrm{word}})^\top + b^{\mathrm{word}}",
             ("mlm_norm",),
             *_MLM,
             "ops.matmul(transformed, ops.transpose(word_embeddings)) + self.bias",

@@ -17,6 +17,7 @@ TERMS = {
         "layers.term_vector": "layers.help_vector",
         "layers.term_layer": "layers.help_layer",
         "layers.term_weights": "layers.help_weights",
+        "layers.term_signs": "layers.help_signs",
         "layers.term_residual": "layers.help_residual",
         "layers.term_neuron": "layers.help_neuron",
         "layers.term_logit": "layers.help_logit",

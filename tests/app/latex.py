@@ -1,5 +1,7 @@
 """Evaluates the formulas of the activations page from their LaTeX.
 
+Those of the layers page need matrices and indices as well: `tests.core.matrix_latex`.
+
 A formula is taken as a reader takes it: rows and spaces are no part of it, `2x` is a
 product, `\\tanh^2 x` the square of `\\tanh x`. It knows what these formulas hold and
 refuses anything else.
@@ -15,14 +17,14 @@ from typing import Any
 import numpy as np
 
 Names = Mapping[str, Any]  # numbers, and functions of numbers
-_Part = Callable[[Names], Any]  # of a formula; gives its value
+Part = Callable[[Names], Any]  # of a formula; gives its value
 
 _TOKEN = re.compile(
     r"\\\\(?:\[\d+ex\])?|\\(?:begin|end)\{[a-z]+\}|\\operatorname\{[A-Za-z]+\}"
     r"|\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|\S"
 )
 _UNSEEN = {
-    *(r"\,", r"\;", r"\bigl", r"\bigr", r"\Bigl", r"\Bigr"),
+    *(r"\,", r"\;", r"\left", r"\right", r"\bigl", r"\bigr", r"\Bigl", r"\Bigr"),
     *(r"\begin{aligned}", r"\end{aligned}", r"\begin{gathered}", r"\end{gathered}"),
 }
 _CASES, _END = r"\begin{cases}", r"\end{cases}"
@@ -83,20 +85,20 @@ def value(side: list[str], names: Names) -> Any:
         names: values of letters, commands and operator names. `E` gets the inside of
             its bracket, `P` its condition, as a function of further names.
     """
-    reader = _Reader(side, {name for name, one in names.items() if callable(one)})
+    reader = Reader(side, {name for name, one in names.items() if callable(one)})
     part = reader.sum()
     if reader.tokens:
         raise ValueError(f"Not understood: {''.join(reader.tokens)}.")
     return part(names)
 
 
-class _Reader:
+class Reader:
     """Reads tokens from the left; every method takes its own ones away."""
 
     def __init__(self, tokens: list[str], functions: set[str]) -> None:
         self.tokens, self._functions = [*tokens], functions
 
-    def sum(self) -> _Part:
+    def sum(self) -> Part:
         signs, terms = [-1 if self._takes("-") else 1], [self._product()]
         while self._next() in ("+", "-"):
             signs.append(-1 if self.tokens.pop(0) == "-" else 1)
@@ -105,26 +107,32 @@ class _Reader:
             sign * term(names) for sign, term in zip(signs, terms, strict=True)
         )
 
-    def _product(self) -> _Part:
+    def _product(self) -> Part:
         part = self._power()
         while True:
             if self._takes("/"):
                 part = _divided(part, self._power())
-            elif self._takes(r"\cdot") or self._begins_factor():
-                part = _multiplied(part, self._power())
+            elif self._takes(r"\cdot"):
+                part = multiplied(part, self._power())
+            elif self._begins_factor():
+                part = self._beside(part, self._power())
             else:
                 return part
+
+    def _beside(self, left: Part, right: Part) -> Part:
+        """Two factors without a sign between them."""
+        return multiplied(left, right)
 
     def _begins_factor(self) -> bool:
         token = self._next()
         ends = {"", "+", "-", "/", ")", "]", "}", ",", "&", "d", _END, *_COMPARED}
         return token not in ends and not token.startswith("\\\\")
 
-    def _power(self) -> _Part:
+    def _power(self) -> Part:
         base = self._factor()
-        return _raised(base, self._argument()) if self._takes("^") else base
+        return raised(base, self._argument()) if self._takes("^") else base
 
-    def _factor(self) -> _Part:
+    def _factor(self) -> Part:
         token = self.tokens.pop(0)
         if token[0].isdigit():
             return lambda names: float(token)
@@ -144,7 +152,7 @@ class _Reader:
             return self._cases()
         return self._named(token)
 
-    def _argument(self) -> _Part:
+    def _argument(self) -> Part:
         """What stands in braces, or the next sign alone: `\\frac12` is a half."""
         if self._takes("{"):
             part = self.sum()
@@ -155,14 +163,14 @@ class _Reader:
             self.tokens[:0] = [digits[0], digits[1:]]
         return self._factor()
 
-    def _inside(self, end: str) -> list[_Part]:
+    def _inside(self, end: str) -> list[Part]:
         parts = [self.sum()]
         while self._takes(","):
             parts.append(self.sum())
         self._needs(end)
         return parts
 
-    def _integral(self) -> _Part:
+    def _integral(self) -> Part:
         self._needs("_")
         low = self._argument()
         self._needs("^")
@@ -177,7 +185,7 @@ class _Reader:
 
         return value_of
 
-    def _cases(self) -> _Part:
+    def _cases(self) -> Part:
         rows = []
         while not self._takes(_END):
             part = self.sum()
@@ -193,16 +201,21 @@ class _Reader:
 
         return value_of
 
-    def _condition(self) -> _Part:
+    def _condition(self) -> Part:
         left, sign = self.sum(), self.tokens.pop(0)
         right = self.sum()
         return lambda names: _COMPARED[sign](left(names), right(names))
 
-    def _named(self, token: str) -> _Part:
+    def _name(self, token: str) -> str:
+        """A letter, a command or an operator, with its primes."""
         found = re.fullmatch(r"\\operatorname\{(\w+)\}", token)
         name = found[1] if found else token
         while self._takes("'"):
             name += "'"
+        return name
+
+    def _named(self, token: str) -> Part:
+        name = self._name(token)
         if name not in self._functions:
             return lambda names: names[name]
         if name in ("E", "P"):
@@ -221,7 +234,7 @@ class _Reader:
         def value_of(names: Names) -> Any:
             return names[name](*(argument(names) for argument in arguments))
 
-        return value_of if power is None else _raised(value_of, power)
+        return value_of if power is None else raised(value_of, power)
 
     def _next(self) -> str:
         return self.tokens[0] if self.tokens else ""
@@ -237,13 +250,13 @@ class _Reader:
             raise ValueError(f"{token} is missing before {''.join(self.tokens)}.")
 
 
-def _divided(above: _Part, below: _Part) -> _Part:
+def _divided(above: Part, below: Part) -> Part:
     return lambda names: above(names) / below(names)
 
 
-def _multiplied(left: _Part, right: _Part) -> _Part:
+def multiplied(left: Part, right: Part) -> Part:
     return lambda names: left(names) * right(names)
 
 
-def _raised(base: _Part, power: _Part) -> _Part:
+def raised(base: Part, power: Part) -> Part:
     return lambda names: base(names) ** power(names)

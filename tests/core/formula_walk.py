@@ -1,0 +1,150 @@
+"""One text in one model, to hold the formulas of the layers page against its numbers.
+
+What a step reads bears the letter that the formula of the step before it explains, so
+a letter that changes on the way is found as well. Weights are the oracle's.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from bertviz_core.analysis.activations import normal_cumulative
+from bertviz_core.experiments.layer_steps import StepReader
+from tests.core.matrix_latex import left_side, right_side
+from tests.core.random_models import CONFIG, PRE_NORM, explorer_of, random_model
+
+TEXT, PAIR = "the [MASK] sat on [MASK]", "a mat"
+NEAR = {"sparse_window": 1, "sparse_global": 1}
+CASES = {
+    "post-norm": CONFIG,
+    "pre-norm": PRE_NORM,
+    # Only with a pattern is anything masked: a text alone has no padding.
+    "post-norm, sparse": dataclasses.replace(CONFIG, **NEAR),
+    "pre-norm, sparse": dataclasses.replace(PRE_NORM, **NEAR),
+    "tanh": dataclasses.replace(CONFIG, hidden_act="gelu_new"),
+    "relu": dataclasses.replace(CONFIG, hidden_act="relu"),
+    "swish": dataclasses.replace(CONFIG, hidden_act="swish"),
+}
+# By what stands above W and b: whose they are, in the words of the oracle.
+OF_HEADS = {"Q": "query", "K": "key", "V": "value"}
+OF_LAYERS = {
+    "O": "attention_output",
+    r"\mathrm{in}": "inner",
+    r"\mathrm{out}": "outer",
+}
+OF_ANSWERS = {
+    r"\mathrm{MLM}": "transform",
+    r"\mathrm{pool}": "pooler",
+    r"\mathrm{next}": "nsp",
+    r"\mathrm{class}": "classifier",
+}
+KNOWN = {
+    "e": np.e,
+    r"\pi": np.pi,
+    r"\Phi": normal_cumulative,
+    r"\max": np.maximum,
+    r"\tanh": np.tanh,
+    r"\mu": lambda x: x.mean(axis=-1, keepdims=True),
+    r"\sigma": lambda x: x.std(axis=-1, keepdims=True),
+    r"\mathtt{[CLS]}": 0,
+}
+
+
+class Walk:
+    """One text in one model: what a formula says, and what the page shows."""
+
+    def __init__(self, config):
+        self.config = config
+        model, self.weights = random_model(config)
+        explorer = explorer_of(model)
+        self.trace = explorer.trace(TEXT, PAIR)
+        self.reader = StepReader(explorer, self.trace)
+        self.steps = {step.name: step for step in self.reader.steps}
+
+    def step(self, operation):
+        """Of the middle layer, if it is one of a layer."""
+        return self.steps.get(operation) or self.steps[f"layer_1/{operation}"]
+
+    def check(self, step, formula):
+        found = self._right_side(step, formula)
+        expected = self.reader.values(step.name)
+        # With equal shapes: one number would be close to an array of the same.
+        np.testing.assert_allclose(
+            found, expected, rtol=1e-5, atol=1e-9, strict=True, err_msg=step.name
+        )
+
+    def _right_side(self, step, formula):
+        sizes = {"i": step.shape[-1], "j": step.shape[-1]}
+        letters = (axis.lower() for axis in step.axes)
+        sizes = dict(zip(letters, step.shape, strict=True)) | sizes
+        sizes.setdefault("n", self.config.num_attention_heads)
+        given = KNOWN | self._numbers(step) | self._weights(step)
+        if "P" not in step.axes:
+            return right_side(formula, given | self._inputs(step), sizes)
+        inputs = self._inputs(step)
+        rows = range(step.shape[0])
+        if step.operation == "mlm_transform":
+            rows = self.trace.mlm_positions
+        return np.stack(
+            [
+                right_side(
+                    formula, given | {name: x[row] for name, x in inputs.items()}, sizes
+                )
+                for row in rows
+            ]
+        )
+
+    def _inputs(self, step):
+        """By the letter that the formula of the step before explains."""
+        found = {}
+        for name in step.inputs:
+            source = self.steps[name]
+            if source.part == step.part:
+                found[left_side(source.formula)[0]] = self.reader.values(name)
+            else:
+                found |= self._enters(step)
+        return found
+
+    def _enters(self, step):
+        """What a layer or the way out starts from: the trace's, in float32."""
+        layer = -1 if step.layer is None else step.layer
+        letter = "h" if step.layer is None else "x"
+        letter = "x^{(L)}" if step.operation == "final_norm" else letter
+        return {letter: self.trace.hidden_states[layer].astype("float64")}
+
+    def _numbers(self, step):
+        tokenized = self.trace.tokenized
+        places = np.arange(tokenized.num_tokens)
+        far = abs(places[:, None] - places) > 1
+        far &= np.minimum(places[:, None], places) > 0
+        return {
+            "D": self.config.head_size,
+            r"\varepsilon": self.config.layer_norm_eps,
+            "M": ~far | (not self.config.is_sparse),
+            r"\mathrm{id}": lambda token: tokenized.input_ids[token],
+            r"\mathrm{type}": lambda token: tokenized.token_type_ids[token],
+        }
+
+    def _weights(self, step):
+        """All of the layer, so that a wrong one is wrong and not unknown."""
+        own = self.weights
+        found = {
+            r"E^{\mathrm{word}}": own["words"],
+            r"E^{\mathrm{position}}": own["positions"],
+            r"E^{\mathrm{segment}}": own["segments"],
+            r"b^{\mathrm{word}}": own["decoder_bias"],
+        }
+        dense = OF_ANSWERS
+        if step.layer is not None:
+            own, dense = own["layers"][step.layer], OF_LAYERS
+            for letter, name in OF_HEADS.items():
+                heads = (np.split(w, CONFIG.num_attention_heads, -1) for w in own[name])
+                kernel, bias = map(np.stack, heads)
+                found |= {f"W^{{{letter}}}": kernel, f"b^{{{letter}}}": bias}
+        for letter, name in dense.items():
+            kernel, bias = own[name]
+            found |= {f"W^{{{letter}}}": kernel, f"b^{{{letter}}}": bias}
+        if step.operation.endswith("_norm"):
+            norm = own[step.operation.replace("mlm", "transform")]
+            found |= {r"\gamma": norm[0], r"\beta": norm[1]}
+        return found
