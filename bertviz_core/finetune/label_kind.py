@@ -46,27 +46,38 @@ def guess_kind(label: ColumnProfile, num_rows: int) -> KindGuess:
             False,
             note("The label is a class: not all of its values are numbers."),
         )
+    has_many = label.num_distinct > _MAX_RATING_VALUES
+    is_coded = has_many and _are_codes(label, num_values)
+    is_regression = bool(label.num_uneven) or (has_many and not is_coded)
     if label.num_uneven:
-        uneven = note(
+        reason = note(
             "The label is a number to predict: {count} of its values have decimals "
             "other than .5.",
             count=label.num_uneven,
         )
-        return KindGuess(True, True, uneven)
-    if label.num_distinct > _MAX_RATING_VALUES:
-        return _guess_of_many(label, num_values)
-    if label.num_fractions:
-        halves = note(
+    elif is_coded:
+        reason = note(
+            "The label is a class: its {count} different numbers are written like "
+            "codes, and come again and again.",
+            count=label.num_distinct,
+        )
+    elif has_many:
+        reason = note(
+            "The label is a number to predict: it has {count} different values.",
+            count=label.num_distinct,
+        )
+    elif label.num_fractions:
+        reason = note(
             "The label is a class: it has {count} different values in steps of a "
             "half, as ratings have.",
             count=label.num_distinct,
         )
-        return KindGuess(False, True, halves)
-    whole = note(
-        "The label is a class: it has {count} whole numbers and no decimals.",
-        count=label.num_distinct,
-    )
-    return KindGuess(False, True, whole)
+    else:
+        reason = note(
+            "The label is a class: it has {count} whole numbers and no decimals.",
+            count=label.num_distinct,
+        )
+    return KindGuess(is_regression, True, reason)
 
 
 def kind_of_column(
@@ -86,17 +97,7 @@ def kind_of_column(
     return next(found, None)
 
 
-def _guess_of_many(label: ColumnProfile, num_values: int) -> KindGuess:
+def _are_codes(label: ColumnProfile, num_values: int) -> bool:
+    """Whether many numbers are names: written like codes, each of them often."""
     is_repeated = num_values >= _ROWS_PER_CODE * label.num_distinct
-    if label.is_coded and is_repeated and label.num_distinct <= _MAX_CODES:
-        codes = note(
-            "The label is a class: its {count} different numbers are written like "
-            "codes, and come again and again.",
-            count=label.num_distinct,
-        )
-        return KindGuess(False, True, codes)
-    many = note(
-        "The label is a number to predict: it has {count} different values.",
-        count=label.num_distinct,
-    )
-    return KindGuess(True, True, many)
+    return label.is_coded and is_repeated and label.num_distinct <= _MAX_CODES

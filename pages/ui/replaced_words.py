@@ -1,9 +1,8 @@
 """Streamlit's own English words, replaced in the browser by the reader's.
 
-Streamlit says its button for files, its hints below boxes and its menu in English
-whatever the page speaks. A style sheet can write other words in their place. Where the
-words stand alone in a part of their own they are taken out, elsewhere they shrink to
-nothing, and a screen reader reads them before ours.
+Streamlit says its hints below boxes, its menu and its buttons in English whatever the
+page speaks. A style sheet writes other words in their place: theirs shrink to nothing,
+and a screen reader still reads them before ours. Boxes for files are in `upload_box`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _AREA = '[data-testid="stTextArea"]'
 _MENU = '[data-testid="stMainMenuItem-{}"]'
 _LABEL = '[data-testid="stMainMenuItemLabel"]'
 _FRAME = {
-    f"{_COUNTED}": "app.hint_enter",
+    _COUNTED: "app.hint_enter",
     f'[data-testid="stNumberInput"] {_HINT}': "app.hint_enter",
     f"{_AREA} {_COUNTED}": "app.hint_control_enter",
     # The one box without a count: its text may be of any length.
@@ -35,8 +34,6 @@ _FRAME = {
     f"{_MENU.format('print')} {_LABEL}": "app.menu_print",
     f"{_MENU.format('recordScreencast')} {_LABEL}": "app.menu_record",
 }
-
-
 # What the buttons of a figure say under the pointer.
 _BUTTON = '.modebar-btn[data-title="{}"]'
 _BUTTONS = {

@@ -256,6 +256,11 @@ def overflow(page):
     )
 
 
+def said_after(locator):
+    """What a style sheet writes behind a part of the page; "none" where nothing."""
+    return locator.evaluate("e => getComputedStyle(e, '::after').content")
+
+
 def open_panel(page, name):
     """Clicks one of the pills that choose a part of a page, by its name."""
     page.get_by_role("radio", name=name, exact=True).or_(

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import LOCALES, ROOT, overflow, settle
+from tests.browser.conftest import LOCALES, ROOT, overflow, said_after, settle
 
 TRAINING_SECONDS = 240
 UPLOADED = re.compile("^upload:[0-9a-f]+$")
@@ -216,8 +216,7 @@ def test_a_file_beyond_the_limit_is_refused_in_the_readers_language(visit, tmp_p
     limit = box.get_by_test_id("stFileUploaderDropzoneInstructions")
     limit.wait_for()
     # What the box writes itself is English, and of another limit.
-    said = limit.evaluate("e => getComputedStyle(e, '::after').content")
-    assert said == '"最大 100 MB"'
+    assert said_after(limit) == '"最大 100 MB"'
     assert limit.inner_text() == ""
     box.locator("input[type=file]").set_input_files(large)
     alert = page.get_by_test_id("stAlertContentError")
@@ -239,15 +238,10 @@ def test_what_the_box_refuses_itself_it_says_in_the_readers_language(
     page = visit("/fine_tune", locale=LOCALES[language])
     box = page.locator("[class*='st-key-ft_table_']").first
     box.get_by_role("button", name=button).wait_for()
-    assert refusal_of(box) == "none"
+    assert said_after(box) == "none"
     box.locator("input[type=file]").set_input_files(large)
     box.locator("[aria-invalid=true]").wait_for()
-    assert said in refusal_of(box)
-
-
-def refusal_of(box):
-    """What stands below a box; "none" where nothing does."""
-    return box.evaluate("e => getComputedStyle(e, '::after').content")
+    assert said in said_after(box)
 
 
 def test_a_running_training_is_stopped_and_keeps_the_best(visit):

@@ -2,12 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import LOCALES
-
-
-def said_after(locator):
-    """What a style sheet writes behind a part of the page; "none" where nothing."""
-    return locator.evaluate("e => getComputedStyle(e, '::after').content")
+from tests.browser.conftest import LOCALES, said_after
 
 
 def shown_size(locator):

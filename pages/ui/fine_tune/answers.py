@@ -125,10 +125,8 @@ def choose_columns(view: TableView, state: FineTuneState) -> ColumnChoice:
     pair = guess.pair if guess.pair not in (text, label) else None
     if state.pair:
         pair = state.pair if state.pair in view.columns else None
-    is_regression = guess.is_regression
-    if label != guess.label:
-        kind = kind_of_column(view.profiles, label, view.num_rows)
-        is_regression = kind is not None and kind.is_regression
+    kind = kind_of_column(view.profiles, label, view.num_rows)
+    is_regression = kind is not None and kind.is_regression
     if state.kind:
         is_regression = state.kind == "number"
     return ColumnChoice(text, label, pair, is_regression, guess.reasons)

@@ -76,12 +76,12 @@ def _remedy_name(name: str, proposed: str) -> str:
 
 def _show_classes(check: DataCheck) -> None:
     train, validation = check.train_counts, check.validation_counts
-    names = check.label_names
+    names, by_size = check.label_names, check.by_size
     shown = np.arange(len(names))
     if len(names) > MAX_BARS:
-        shown = np.sort(check.by_size[:MAX_BARS])
+        shown = np.sort(by_size[:MAX_BARS])
         st.caption(t("fine_tune.largest_classes", shown=MAX_BARS, count=len(names)))
-    most, least = (int(check.by_size[place]) for place in (0, -1))
+    most, least = int(by_size[0]), int(by_size[-1])
     show_figure(
         balance_figure(
             [names[index] for index in shown],
