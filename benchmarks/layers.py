@@ -4,7 +4,8 @@ One visitor; the bundled model, and BERT-base with random weights, a folder open
 its address. First a WebSocket session, see `session`: time runs from the visitor's
 message to the last message of the answer. The walk goes through every step: the first
 time each layer's numbers are fetched, the second time they are kept. Then Chromium,
-where it is installed: from a key until the frame that shows the step's picture.
+where it is installed: from a key until a frame shows the step's
+picture, and until one shows all that the page says of it.
 """
 
 from __future__ import annotations
@@ -29,36 +30,46 @@ from benchmarks.table import Table, met
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 
 PAGE = "layers"
+FIRST_STEP = "word_embeddings"
 NUM_TOKENS = 128  # of the longer texts, [CLS] and [SEP] included
 NUM_KEYS = 40
+_SHOWN = ("a key, until the picture", "a key, until all of it")
 TARGET_SECONDS = 0.100
 ANSWER_MILLISECONDS = 120_000
 
-# Told of the next step's picture: the title is another one, and the last change of a
-# figure is in a frame that was shown. Nothing has changed for a quarter of a second.
+# Told of the next step: when a frame has shown its picture, and when one has shown the
+# last change of the page, title, words, formula and code. Then nothing has changed for
+# a quarter of a second.
 _WATCH = """() => {
+  const sheet = [...document.querySelectorAll('*')]
+    .map((one) => one.shadowRoot?.querySelector('.sheet')).find(Boolean)
   const title = () => document.querySelector('h3')?.textContent
-  const before = title()
-  let began = 0, drawn = 0
+  const before = { title: title(), step: sheet.dataset.step }
+  let began = 0, picture = 0, page = 0
   addEventListener('keydown', () => { began = performance.now() },
     { capture: true, once: true })
-  const isPicture = ({ target }) =>
-    (target.closest ? target : target.parentElement)?.closest('.js-plotly-plot')
-  const watcher = new MutationObserver((changes) => {
-    if (title() === before || !changes.some(isPicture)) return
-    requestAnimationFrame(() => setTimeout(() => { drawn = performance.now() }))
+  const whenShown = (take) =>
+    requestAnimationFrame(() => setTimeout(() => take(performance.now())))
+  const onPicture = new MutationObserver(() => {
+    if (sheet.dataset.step !== before.step) whenShown((now) => { picture = now })
   })
-  watcher.observe(document.body,
-    { subtree: true, childList: true, attributes: true, characterData: true })
+  onPicture.observe(sheet, { subtree: true, childList: true, attributes: true })
+  const onPage = new MutationObserver(() => {
+    if (title() !== before.title) whenShown((now) => { page = now })
+  })
+  onPage.observe(document.querySelector('[data-testid=stMain]'),
+    { subtree: true, childList: true, characterData: true })
   window.stepDrawn = new Promise((resolve, reject) => {
     const look = setInterval(() => {
       const now = performance.now()
       const isOver = began && now - began > 60_000
-      if (!isOver && !(drawn && now - drawn > 250)) return
+      const isStill = picture && page && now - Math.max(picture, page) > 250
+      if (!isOver && !isStill) return
       clearInterval(look)
-      watcher.disconnect()
-      if (drawn) resolve(drawn - began)
-      else reject(new Error('The picture of the step was not drawn.'))
+      onPicture.disconnect()
+      onPage.disconnect()
+      if (isStill) resolve([picture - began, page - began])
+      else reject(new Error('The step was not drawn.'))
     }, 20)
   })
 }"""
@@ -147,30 +158,31 @@ async def _rows(url: str, walks: Sequence[_Walk]) -> list[tuple[str, ...]]:
     for walk in walks:
         session, first = await Session.open(url, PAGE, walk.query())
         _require_good(first)
-        found.append(await _all_steps(session, walk, "step, first time", "next"))
-        found.append(await _all_steps(session, walk, "step, seen before", "previous"))
+        on, back = walk.steps[1:], walk.steps[-2::-1]
+        found.append(await _all_steps(session, walk.name, "step, first time", on))
+        found.append(await _all_steps(session, walk.name, "step, seen before", back))
         await session.close()
     return found
 
 
 async def _all_steps(
-    session: Session, walk: _Walk, change: str, way: str
+    session: Session, name: str, change: str, steps: Sequence[str]
 ) -> tuple[str, ...]:
     await asyncio.to_thread(wait_until_quiet)
     others = OtherWork()
-    presses = range(len(walk.steps) - 1)
-    answers = [await session.press(f"layers_{way}") for _ in presses]
-    for answer in answers:
-        _require_good(answer)
+    answers = []
+    for turn, step in enumerate(steps, start=1):
+        choice = {"step": step, "turn": turn}
+        answers.append(await session.trigger("layers_strip", "choice", choice))
+        _require_good(answers[-1])
     # The page leaves its first step out of the address.
-    reached = parse_qs(session.query_string).get("layers_step", [walk.steps[0]])[0]
-    wanted = walk.steps[-1 if way == "next" else 0]
-    if reached != wanted:
-        raise RuntimeError(f"The walk should end at {wanted}. Received: {reached}.")
+    (reached,) = parse_qs(session.query_string).get("layers_step", [FIRST_STEP])
+    if reached != steps[-1]:
+        raise RuntimeError(f"The walk should end at {steps[-1]}. Received: {reached}.")
     size = max(answer.num_bytes for answer in answers)
     seconds = [answer.seconds for answer in answers]
     told = f"{size / 1e6:.2f} MB"
-    return _row(walk.name, change, seconds, told, others.cores())
+    return _row(name, change, seconds, told, others.cores())
 
 
 def _drawn(url: str, walks: Sequence[_Walk]) -> list[tuple[str, ...]]:
@@ -181,26 +193,28 @@ def _drawn(url: str, walks: Sequence[_Walk]) -> list[tuple[str, ...]]:
         for walk in walks:
             page = browser.new_page()
             page.goto(f"{url}/{PAGE}?{walk.query()}")
-            picture = page.locator(".js-plotly-plot").first
+            picture = page.locator(".step-picture svg")
             picture.wait_for(timeout=ANSWER_MILLISECONDS)
             wait_until_quiet()
             others = OtherWork()
-            seconds = [_press(page) for _ in range(NUM_KEYS)]
+            shown = [_press(page) for _ in range(NUM_KEYS)]
             busy = others.cores()
             page.close()
-            rows.append(_row(walk.name, "a key, until it is drawn", seconds, "", busy))
+            for what, seconds in zip(_SHOWN, zip(*shown, strict=True), strict=True):
+                rows.append(_row(walk.name, what, seconds, "", busy))
         browser.close()
     return rows
 
 
-def _press(page: Page) -> float:
+def _press(page: Page) -> tuple[float, float]:
     page.evaluate(_WATCH)
     page.keyboard.press("ArrowRight")
-    return float(page.evaluate("() => window.stepDrawn")) / 1e3
+    picture, whole = page.evaluate("() => window.stepDrawn")
+    return picture / 1e3, whole / 1e3
 
 
 def _row(
-    text: str, change: str, answers: list[float], size: str, other_cores: float
+    text: str, change: str, answers: Sequence[float], size: str, other_cores: float
 ) -> tuple[str, ...]:
     seconds = sorted(answers)
     median = statistics.median(seconds)
@@ -219,5 +233,5 @@ def _row(
 
 
 def _require_good(answer: Answer) -> None:
-    if answer.complaints or "plotly_chart" not in answer.kinds:
+    if answer.complaints or answer.kinds.count("bidi_component") != 2:
         raise RuntimeError(f"The page did not show its numbers: {answer}.")

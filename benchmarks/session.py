@@ -11,6 +11,7 @@ of `WidgetState` a widget uses is its `value_type` in `elements/widgets/`.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ from websockets.asyncio.client import ClientConnection, connect
 # No rerun takes as long; what does is stuck.
 ANSWER_SECONDS = 120.0
 
+_INTERNAL = "$$STREAMLIT_INTERNAL_KEY"  # before a component's id
 _DONE = (
     ForwardMsg.FINISHED_SUCCESSFULLY,
     ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY,
@@ -62,6 +64,9 @@ class Session:
         self._states: dict[str, WidgetState] = {}
         self._fragments: dict[str, str] = {}
         self._buttons: set[str] = set()
+        self._components: set[str] = set()
+        # What the browser keeps, by hash: it is not sent again.
+        self._kept: dict[str, ForwardMsg] = {}
 
     @classmethod
     async def open(cls, url: str, page: str, query: str = "") -> tuple[Session, Answer]:
@@ -126,6 +131,28 @@ class Session:
         del self._states[ids[0]]
         return answer
 
+    async def trigger(self, key: str, event: str, value: Any) -> Answer:
+        """Has a component tell of an event, and waits as `press` does.
+
+        Args:
+            key: of the component, as the page's script names it.
+            event: its name, the component's `setTriggerValue` takes it.
+            value: what the component tells, for JSON.
+
+        Raises:
+            KeyError: the page does not show such a component.
+        """
+        ids = [name for name in self._components if name.endswith(f"-{key}")]
+        if not ids:
+            raise KeyError(f"No component {key}. Shown: {sorted(self._components)}.")
+        told = json.dumps([{"event": event, "value": value}])
+        name = f"{_INTERNAL}_{ids[0]}__events"
+        # An event is told to one run alone, like a button.
+        self._states[name] = _state(name, "json_trigger_value", told)
+        answer = await self._run(self._fragments[ids[0]])
+        del self._states[name]
+        return answer
+
     async def rerun(self) -> Answer:
         """Has the whole page drawn again."""
         return await self._run("")
@@ -148,7 +175,7 @@ class Session:
             while True:
                 raw = await self._socket.recv()
                 num_bytes += len(raw)
-                message = ForwardMsg.FromString(raw)
+                message = self._whole(ForwardMsg.FromString(raw))
                 kind = message.WhichOneof("type")
                 if kind == "script_finished" and message.script_finished in _DONE:
                     seconds = time.perf_counter() - began
@@ -163,6 +190,14 @@ class Session:
                     complaints += _complaints(element)
                     self._take_widget(element, message.delta.fragment_id)
 
+    def _whole(self, message: ForwardMsg) -> ForwardMsg:
+        """A message, or the kept one that it stands for."""
+        if message.WhichOneof("type") == "ref_hash":
+            return self._kept[message.ref_hash]
+        if message.metadata.cacheable:
+            self._kept[message.hash] = message
+        return message
+
     def _request(self, fragment_id: str) -> BackMsg:
         request = BackMsg()
         rerun = request.rerun_script
@@ -170,6 +205,7 @@ class Session:
         rerun.page_script_hash = self._page_hash
         rerun.page_name = "" if self._page_hash else self._page
         rerun.fragment_id = fragment_id
+        rerun.cached_message_hashes.extend(self._kept)
         rerun.widget_states.widgets.extend(self._states.values())
         rerun.context_info.timezone = "UTC"
         rerun.context_info.locale = "en-US"
@@ -182,6 +218,10 @@ class Session:
         if kind == "button":
             self._buttons.add(element.button.id)
             self._fragments[element.button.id] = fragment_id
+            return
+        if kind == "bidi_component":
+            self._components.add(element.bidi_component.id)
+            self._fragments[element.bidi_component.id] = fragment_id
             return
         read = _READ_STATE.get(kind or "")
         if read is None:

@@ -14,7 +14,8 @@ import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import GREY
 from bertviz_core.figures.evaluation_scores import frame, hover_text
-from bertviz_core.figures.masked_word import label, percent
+from bertviz_core.figures.labels import label
+from bertviz_core.figures.masked_word import percent
 
 _MAP_HEIGHT = 440  # pixels
 _ROW_HEIGHT = 26  # pixels

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.masked_word import label, percent
+from bertviz_core.figures.labels import label
+from bertviz_core.figures.masked_word import percent
 
 MAX_BARS = 20
 _ROW_HEIGHT = 30  # pixels

@@ -1,7 +1,7 @@
 """The scripts and styles of the canvas components, as text.
 
 Plain files without a build step: the parts of a script share one scope and are joined
-in the order of `PARTS`.
+in the order of `PARTS`; a part of another component comes with its folder.
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ PARTS = {
         "data", "colors", "canvas", "grid", "heatmap", "lines", "find", "tables",
         "build", "held", "choose", "keys", "listen", "picture", "attention",
     ),
+    "layers": ("told", "strip", "keys"),
+    "step": (
+        "layers/told", "svg", "strips", "bars", "pointer", "files", "picture",
+    ),
     "points": ("data", "theme", "draw", "build", "caption", "files", "points"),
 }  # fmt: skip
 
@@ -26,10 +30,11 @@ def component_script(name: str) -> str:
 
     Args:
         name: one of `PARTS`; "attention" defines `showAttention`, "points"
-            `showPoints`.
+            `showPoints`, "layers" `showStrip`, "step" `showPicture`.
     """
-    files = (f"{_SHARED}.js", *(f"{name}/{part}.js" for part in PARTS[name]))
-    return "\n".join((_FOLDER / file).read_text(encoding="utf-8") for file in files)
+    own = (part if "/" in part else f"{name}/{part}" for part in PARTS[name])
+    files = [_FOLDER / f"{part}.js" for part in (_SHARED, *own)]
+    return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
 @functools.cache

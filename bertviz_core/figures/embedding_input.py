@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.color_scales import DIVERGING
-from bertviz_core.figures.masked_word import label
+from bertviz_core.figures.labels import label
 
 _ROW_HEIGHT = 34  # pixels
 _FRAME_HEIGHT = 96  # pixels; axis, its title, and the gap between both parts

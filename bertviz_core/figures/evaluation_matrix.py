@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.masked_word import label, percent
+from bertviz_core.figures.labels import label
+from bertviz_core.figures.masked_word import percent
 
 # Lightness alone tells the number, and black letters stay legible on all of it.
 _PAPER = [[0.0, "#ffffff"], [1.0, "#f0a24a"]]

@@ -14,7 +14,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import GREY, upright
-from bertviz_core.figures.masked_word import label, percent
+from bertviz_core.figures.labels import label
+from bertviz_core.figures.masked_word import percent
 
 _ROW_HEIGHT = 34  # pixels
 _FRAME_HEIGHT = 70  # pixels; the axis and its title

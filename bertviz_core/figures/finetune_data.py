@@ -18,7 +18,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import GREY, figure, layout, upright
-from bertviz_core.figures.masked_word import label
+from bertviz_core.figures.labels import label
 
 MAX_BARS = 40
 _ROW_HEIGHT = 28  # pixels; a line of text fits

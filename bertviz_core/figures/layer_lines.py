@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.analysis.layer_norm import LayerNormSteps
 from bertviz_core.figures.activations import figure, layout, line
-from bertviz_core.figures.masked_word import label
+from bertviz_core.figures.labels import label
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 _SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up")

@@ -15,7 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
-from bertviz_core.figures.masked_word import label
+from bertviz_core.figures.labels import label
 
 _ROW_HEIGHT = 30  # pixels
 _FRAME_HEIGHT = 96  # pixels; title and the labels below
@@ -31,7 +31,7 @@ _LINE = 70  # characters that fit side by side below a figure; more stand slante
 _FEW = 64  # numbers; among fewer each one counts
 # A score that the mask pushed away says nothing about the others.
 _MASKED = -5000.0
-_BAR = "#8C6BB1"  # stands out from a light and from a dark page
+BAR_COLOR = "#8C6BB1"  # stands out from a light and from a dark page
 
 
 def color_limit(values: np.ndarray) -> float:
@@ -50,6 +50,23 @@ def color_limit(values: np.ndarray) -> float:
     share = _SHOWN_SHARE if sizes.size > _FEW else 1.0
     # A whole number of the array: nothing between two of them is invented.
     return float(np.quantile(sizes, share, method="higher")) or 1.0
+
+
+def color_range(
+    values: np.ndarray, is_signed: bool, limit: float | None = None
+) -> tuple[float, float]:
+    """The numbers that the ends of the scale of colours stand for.
+
+    Args:
+        values: float, any shape; NaN is passed over.
+        is_signed: see `strip_figure`.
+        limit: see `strip_figure`.
+    """
+    known = values[~np.isnan(values)]
+    if is_signed:
+        end = color_limit(known) if limit is None else limit
+        return -end, end
+    return 0.0, float(known.max(initial=0.0)) or 1.0
 
 
 def fold(values: np.ndarray) -> tuple[np.ndarray, list[tuple[int, int]]]:
@@ -155,7 +172,7 @@ def named_bars_figure(
         "y": list(range(len(names))),
         "text": [f"{value:.4g}" for value in values],
         "textposition": "auto",
-        "marker": {"color": _BAR},
+        "marker": {"color": BAR_COLOR},
         "customdata": [label(name) for name in names],
         "hovertemplate": "%{customdata}: %{x:.6g}<extra></extra>",
     }
@@ -217,12 +234,9 @@ def _hover(
 def _colours(
     values: np.ndarray, is_signed: bool, limit: float | None
 ) -> dict[str, Any]:
-    known = values[~np.isnan(values)]
-    if is_signed:
-        end = color_limit(known) if limit is None else limit
-        return {"colorscale": DIVERGING, "zmin": -end, "zmax": end}
-    top = float(known.max(initial=0.0)) or 1.0
-    return {"colorscale": SEQUENTIAL, "zmin": 0.0, "zmax": top}
+    low, high = color_range(values, is_signed, limit)
+    scale = DIVERGING if is_signed else SEQUENTIAL
+    return {"colorscale": scale, "zmin": low, "zmax": high}
 
 
 def _color_bar(title: str, height: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import figure, layout, line
-from bertviz_core.figures.masked_word import label
+from bertviz_core.figures.labels import label
 
 _LONGEST_IN_CELL = 8  # characters; the whole word is under the pointer
 _ROW_HEIGHT = 26  # pixels; a line of text fits

@@ -9,7 +9,6 @@ M is the number of words shown, most likely first.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,15 +17,14 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.analysis.sampling import count_interval
+from bertviz_core.figures.labels import escaped, label
 
-LONGEST_LABEL = 24  # characters
 _ROW_HEIGHT = 26  # pixels; a line of text fits
 _PAIR_HEIGHT = 42  # pixels; two lines of text fit
 # Bars and whiskers stand one above the other: over a bar a whisker would drown.
 _BESIDE = 0.2  # of a row
 _FRAME_HEIGHT = 64  # pixels; the axis and its title
 _LEGEND_HEIGHT = 32  # pixels
-_FIRST_STRONG_ISOLATE, _POP_ISOLATE = "\u2068", "\u2069"
 
 
 @dataclass(frozen=True)
@@ -72,8 +70,8 @@ def candidates_figure(
         **_bars(probs, np.arange(len(tokens)), [percent(p) for p in probs]),
         "customdata": _columns(labels, logits),
         "hovertemplate": "%{customdata[0]}<br>"
-        f"{_escaped(words.probability)} %{{x:.6f}}<br>"
-        f"{_escaped(words.logit)} %{{customdata[1]:.3f}}<extra></extra>",
+        f"{escaped(words.probability)} %{{x:.6f}}<br>"
+        f"{escaped(words.logit)} %{{customdata[1]:.3f}}<extra></extra>",
     }
     layout = _layout(labels, float(probs.max()), words.probability, _ROW_HEIGHT, 8)
     return _figure([bar], layout)
@@ -101,7 +99,7 @@ def distribution_figure(
     """
     _require_rows(tokens, before, after)
     before, after = _with_rest(before, 1.0), _with_rest(after, 1.0)
-    labels = [*_ranked_labels(tokens), _escaped(words.others)]
+    labels = [*_ranked_labels(tokens), escaped(words.others)]
     said = {
         words.before: [percent(value) for value in before],
         words.after: [percent(v) if v else words.left_out for v in after],
@@ -113,7 +111,7 @@ def distribution_figure(
             "marker": {"pattern": {"shape": shape, "fillmode": "replace", "size": 5}},
             "customdata": _columns(labels),
             "hovertemplate": "%{customdata[0]}<br>"
-            f"{_escaped(name)} %{{x:.6f}}<extra></extra>",
+            f"{escaped(name)} %{{x:.6f}}<extra></extra>",
         }
         for name, values, shape in (
             (words.before, before, "/"),
@@ -151,7 +149,7 @@ def draws_figure(
     _require_rows(tokens, counts, probs)
     counts = _with_rest(counts, num_draws)
     probs = _with_rest(probs, 1.0)
-    labels = [*_ranked_labels(tokens), _escaped(words.others)]
+    labels = [*_ranked_labels(tokens), escaped(words.others)]
     rows = np.arange(len(labels))
     low, high = count_interval(probs, num_draws)
     drawn = {
@@ -160,7 +158,7 @@ def draws_figure(
         "width": 2 * _BESIDE,
         "customdata": _columns(labels, counts),
         "hovertemplate": "%{customdata[0]}<br>"
-        f"{_escaped(words.drawn)} %{{customdata[1]}} / {num_draws}<extra></extra>",
+        f"{escaped(words.drawn)} %{{customdata[1]}} / {num_draws}<extra></extra>",
     }
     expected = {
         "type": "scatter",
@@ -180,7 +178,7 @@ def draws_figure(
         },
         "customdata": _columns(labels, low, high),
         "hovertemplate": "%{customdata[0]}<br>"
-        f"{_escaped(words.probability)} %{{x:.6f}}<br>"
+        f"{escaped(words.probability)} %{{x:.6f}}<br>"
         "%{customdata[1]} – %{customdata[2]}<extra></extra>",
     }
     top = max(float(counts.max()), float(high.max())) / num_draws
@@ -203,18 +201,6 @@ def percent(probability: float) -> str:
     value = 100 * probability
     digits = 1 if value >= 9.995 else 2
     return f"{value:.{digits}f}%"
-
-
-def label(token: str) -> str:
-    """A token as plotly shows it letter for letter, cut to `LONGEST_LABEL`."""
-    short = token if len(token) <= LONGEST_LABEL else token[: LONGEST_LABEL - 1] + "…"
-    # Isolated, so that a right-to-left word does not turn the number before it.
-    return f"{_FIRST_STRONG_ISOLATE}{_escaped(short)}{_POP_ISOLATE}"
-
-
-def _escaped(text: str) -> str:
-    """Plotly reads some HTML in labels; `%{` would begin a place to fill."""
-    return html.escape(text, quote=False).replace("%{", "%\u2060{")
 
 
 def _ranked_labels(

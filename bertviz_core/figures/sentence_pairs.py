@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.activations import figure, layout, line
-from bertviz_core.figures.masked_word import label
+from bertviz_core.figures.labels import label
 
 _LONGEST_HINT = 160  # characters
 _CELLS = 48  # squares of the background on each side

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.masked_word import label
+from bertviz_core.figures.labels import label
 
 COLUMNS = 8
 _ROW_HEIGHT = 48  # pixels; two lines of text fit

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.analysis.wordlists import is_cjk
 from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
-from bertviz_core.figures.masked_word import LONGEST_LABEL, label
+from bertviz_core.figures.labels import LONGEST_LABEL, label
 
 _ROW_HEIGHT = 26  # pixels
 _FRAME_HEIGHT = 120  # pixels; title, labels and title of the columns

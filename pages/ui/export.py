@@ -105,21 +105,15 @@ def show_figure(
         on_select=on_select or "ignore",
         selection_mode="points",
     )
-    st.caption(description)
-    _offer_table(columns, name, spoken(description))
-    downloads = download_box(name)
+    downloads = show_below(
+        name=name,
+        description=description,
+        columns=lambda: columns,
+        figure=lambda: figure,
+    )
     if not downloads.open:
         return
     with downloads:
-        download_csv(columns, name)
-        st.download_button(
-            t("app.download_html"),
-            lambda: figure_html(figure, name),
-            file_name=plain("app.html_file", name=name),
-            mime="text/html",
-            key=f"{name}_html",
-            on_click="ignore",
-        )
         st.segmented_control(
             t("app.image_format"),
             ["svg", "png"],
@@ -132,7 +126,42 @@ def show_figure(
         )
 
 
-def _offer_table(columns: Columns, name: str, told: str) -> None:
+def show_below(
+    *,
+    name: str,
+    description: str,
+    columns: Callable[[], Columns],
+    figure: Callable[[], go.Figure],
+) -> PopoverContainer:
+    """Draws what stands below a picture: its description, its numbers, its downloads.
+
+    Args:
+        name: see `show_figure`.
+        description: see `show_figure`.
+        columns: gives the numbers behind it; called when somebody wants them.
+        figure: gives what is saved as a file that shows itself.
+
+    Returns:
+        The box of downloads, for more of them.
+    """
+    st.caption(description)
+    _offer_table(columns, name, spoken(description))
+    downloads = download_box(name)
+    if downloads.open:
+        with downloads:
+            download_csv(columns(), name)
+            st.download_button(
+                t("app.download_html"),
+                lambda: figure_html(figure(), name),
+                file_name=plain("app.html_file", name=name),
+                mime="text/html",
+                key=f"{name}_html",
+                on_click="ignore",
+            )
+    return downloads
+
+
+def _offer_table(columns: Callable[[], Columns], name: str, told: str) -> None:
     """The numbers of a figure as a table, for who cannot see it; made when opened."""
     box = st.expander(
         t("app.as_table"),
@@ -142,9 +171,10 @@ def _offer_table(columns: Columns, name: str, told: str) -> None:
     )
     if not box.open:
         return
-    total = max(map(len, columns.values()), default=0)
+    table = columns()
+    total = max(map(len, table.values()), default=0)
     with box:
-        rows = {title: cells[:_MOST_ROWS] for title, cells in columns.items()}
+        rows = {title: cells[:_MOST_ROWS] for title, cells in table.items()}
         st.dataframe(rows, hide_index=True, alt=told)
         if total > _MOST_ROWS:
             st.caption(t("app.table_is_cut", count=_MOST_ROWS, total=total))

@@ -37,6 +37,7 @@ if tokenized.was_cut:
 token = choose_token(tokenized)
 
 st.header(t("layers.walk_title"), anchor=False)
+st.caption(t("layers.keys"))
 walk(model, texts, tokenized, token)
 
 st.header(t("layers.further_title"), anchor=False)

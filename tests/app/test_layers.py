@@ -19,13 +19,15 @@ from bertviz_core.figures.layer_diagram import DiagramWords, layer_diagram
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry
 from pages.ui.engine import client
-from pages.ui.export import show_figure
+from pages.ui.export import show_below
 from pages.ui.language import text as said_in
-from pages.ui.layers import numbers as shown_numbers
+from pages.ui.layers import picture as shown_picture
 from pages.ui.layers import residual, texts
 from pages.ui.layers.panels import PANELS
 from pages.ui.layers.texts import EXAMPLES
+from pages.ui.markdown import spoken
 from pages.ui.terms import TERMS
+from tests.app.layer_pictures import step_picture, strip_data, walk
 from tests.app.waiting import run_to_the_end
 from tests.core.checkpoint_copies import HF, hf_copy, number_copy, weights_of_hf
 from tests.core.engine_waiting import ended
@@ -73,7 +75,8 @@ def numbers(array) -> np.ndarray:
 
 
 def strip(app: AppTest) -> np.ndarray:
-    return numbers(specs(app)[0]["data"][0]["z"])
+    """The numbers of the chosen step, as its picture has got them."""
+    return step_picture(app)["values"]
 
 
 def link_of(app: AppTest, name: str) -> str:
@@ -120,7 +123,9 @@ def test_every_step_has_its_formula_sentence_code_and_numbers(language):
         assert not app.error, step.name
         assert step.formula in [piece.value.strip("$\n ") for piece in app.latex]
         assert app.code[0].value == step.place.code
-        assert specs(app)
+        picture = step_picture(app)
+        assert picture["description"] in [spoken(c.value) for c in app.caption]
+        assert np.isfinite(picture["values"]).any()
         assert link_of(app, "layers_step") == ("" if step is part[0] else step.name)
 
 
@@ -177,11 +182,11 @@ def test_the_table_of_words_has_all_of_them_and_the_picture_the_first(
 ):
     tables = []
 
-    def keep(figure, *, columns, **others):
-        tables.append(columns)
-        show_figure(figure, columns=columns, **others)
+    def keep(*, columns, **others):
+        tables.append(columns())
+        return show_below(columns=columns, **others)
 
-    monkeypatch.setattr(shown_numbers, "show_figure", keep)
+    monkeypatch.setattr(shown_picture, "show_below", keep)
     app = open_page(layers_step=step)
     steps = client().layer_steps(DEFAULT_MODEL, TEXT, cut=True)
     part = next(one.part for one in steps if one.name == step)
@@ -192,7 +197,9 @@ def test_the_table_of_words_has_all_of_them_and_the_picture_the_first(
     for name, value in (names[0], values[0]), (names[-1], values[-1]):
         assert found.of(step)[words.index(name)] == pytest.approx(value)
     np.testing.assert_array_equal(values, np.sort(found.of(step))[::-1])
-    assert len(specs(app)[0]["data"][0]["y"]) == 20
+    shown = step_picture(app)
+    assert [row.strip(ISOLATES) for row in shown["rows"]] == list(names[:20])
+    np.testing.assert_allclose(shown["values"].ravel(), values[:20], rtol=1e-6)
     assert "The table to download has all of them" in said(app)
 
 
@@ -205,15 +212,16 @@ def test_a_sum_that_a_norm_rescales_is_not_said_to_stay():
 def test_next_and_back_walk_through_all_parts():
     app = open_page()
     steps = client().layer_steps(DEFAULT_MODEL, TEXT, cut=True)
-    assert app.button(key="layers_previous").disabled
     for step in steps[1:8]:
-        app.button(key="layers_next").click().run()
+        walk(app, 1)
         assert step_now(app) == step.name
     assert "Layer 1" in app.subheader[0].value
-    app.button(key="layers_previous").click().run()
+    walk(app, -1)
     assert step_now(app) == steps[6].name
-    last = open_page(layers_step=steps[-1].name)
-    assert last.button(key="layers_next").disabled
+    data = strip_data(app)
+    assert data["current"] == steps[6].name
+    ways = [one["name"] for part in data["parts"] for one in part["steps"]]
+    assert ways == [step.name for step in steps]
 
 
 def test_an_input_is_a_way_to_the_step_that_made_it():
@@ -227,7 +235,7 @@ def test_walking_runs_no_network():
     app = open_page(model="bert-mini-zh", layers_text="以前没有人走过这[MASK]话。")
     before = client().forward_count()
     for _ in range(12):
-        app.button(key="layers_next").click().run()
+        walk(app, 1)
     app.get_by_key("layers_token").set_value("3").run()
     app.session_state["layers_step"] = "layer_4/neurons"
     app.run()
@@ -245,7 +253,7 @@ def test_a_step_in_a_layer_that_was_seen_asks_the_engine_nothing(monkeypatch):
         engine, "call", lambda name, **kw: asked.append(name) or call(name, **kw)
     )
     for _ in range(10):
-        app.button(key="layers_next").click().run()
+        walk(app, 1)
     assert step_now(app) == "layer_2/intermediate"
     assert asked == []
 
@@ -280,8 +288,8 @@ def test_a_text_of_one_token_has_all_its_views():
         app = open_page(
             layers_text="a", layers_panel=panel, layers_step="layer_0/context"
         )
-        of_the_walk = 1
-        assert len(specs(finished(app))) > of_the_walk, panel
+        assert specs(finished(app)), panel
+        assert step_picture(app)["values"].size, panel
 
 
 def test_a_long_text_is_cut_says_so_and_has_a_list_of_tokens():
@@ -500,7 +508,7 @@ def test_the_share_explained_is_that_of_the_groups():
     assert shown["Below 0, left out"] == f"{found.negative_share**2:.1%}"
     assert shown["Rounds"] == str(found.num_iterations)
     assert 0 < found.error < 1
-    weights = numbers(specs(app)[1]["data"][0]["z"])
+    weights = numbers(specs(app)[0]["data"][0]["z"])
     np.testing.assert_allclose(weights, found.weights, rtol=1e-5)
     assert weights.shape[0] == 4
     lengths = np.linalg.norm(weights, axis=1)
@@ -509,12 +517,12 @@ def test_the_share_explained_is_that_of_the_groups():
 
 def test_the_norm_takes_shift_and_stretch_away():
     app = open_page(layers_panel="by_hand")
-    normed = numbers(specs(app)[1]["data"][2]["y"])
+    normed = numbers(specs(app)[0]["data"][2]["y"])
     app.slider(key="layers_shift").set_value(3.0).run()
     app.slider(key="layers_scale").set_value(2.0).run()
-    changed = numbers(specs(app)[1]["data"][1]["y"])
+    changed = numbers(specs(app)[0]["data"][1]["y"])
     np.testing.assert_allclose(
-        numbers(specs(app)[1]["data"][2]["y"]), normed, atol=1e-6
+        numbers(specs(app)[0]["data"][2]["y"]), normed, atol=1e-6
     )
     assert changed.mean() == pytest.approx(4)
     assert "as before" in app.success[0].value
@@ -522,7 +530,7 @@ def test_the_norm_takes_shift_and_stretch_away():
 
 def test_the_vector_of_a_norm_of_the_sentence_can_be_taken():
     app = open_page(layers_panel="by_hand", layers_by_hand="real")
-    rows = numbers(specs(app)[1]["data"][0]["z"])
+    rows = numbers(specs(app)[0]["data"][0]["z"])
     found = client().norm_input(DEFAULT_MODEL, TEXT, "embedding_norm", MASK, cut=True)
     np.testing.assert_allclose(rows[0], found.vector, atol=1e-6)
     trace = client().trace(DEFAULT_MODEL, TEXT, cut=True, parts=("hidden_states",))
@@ -546,7 +554,7 @@ def test_a_mirrored_vector_is_mirrored_around_0_or_beta(scale, epsilon, is_felt)
     app = open_page(**link, layers_epsilon_small=epsilon)
     (said_so,) = (info.value for info in app.info if "mirrored" in info.value)
     assert "the output around 0" in said_so
-    small, _, normed = specs(app)[1]["data"]
+    small, _, normed = specs(app)[0]["data"]
     plain = layer_norm(numbers(small["y"]), 1.0, 0.0, 1e-12)
     off = np.abs(numbers(normed["y"]) + plain).max()
     assert (f"off by up to {off:.3f}" in said_so) == is_felt
@@ -559,7 +567,7 @@ def test_a_mirrored_vector_is_mirrored_around_0_or_beta(scale, epsilon, is_felt)
 def test_epsilon_alone_is_a_change():
     app = open_page(layers_panel="by_hand", layers_epsilon_small="1")
     assert "Nothing is changed yet" not in said(app)
-    small, _, normed = specs(app)[1]["data"]
+    small, _, normed = specs(app)[0]["data"]
     own = layer_norm(numbers(small["y"]), 1.0, 0.0, 1e-12)
     difference = np.abs(numbers(normed["y"]) - own).max()
     assert f"differs by up to {difference:.3f} from the one without" in said(app)
@@ -614,14 +622,15 @@ def test_a_model_without_a_word_head_has_all_its_views(without_word_head, panel)
     )
     steps = client().layer_steps(without_word_head, "ab cab ba", cut=True)
     assert steps[-1].operation == "nsp_probs"
-    assert any(f"of {len(steps)}" in bar.text for bar in app.progress)
+    parts = strip_data(app)["parts"]
+    assert sum(len(part["steps"]) for part in parts) == len(steps)
     if panel == "neurons":
         assert "no head that gives an answer" in said(app)
         assert not app.metric
     app.session_state["layers_step"] = "nsp_probs"
     app.run()
     assert not app.exception
-    assert "does not follow" in json.dumps(specs(app)[0])
+    assert "does not follow" in json.dumps(step_picture(app)["rows"])
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -647,7 +656,7 @@ def test_a_second_text_changes_segments_and_next_sentence(tmp_path, language):
         app.session_state["layers_step"] = "nsp_probs"
         app.run()
         assert not app.exception
-        seen[second] = segment, numbers(specs(app)[0]["data"][0]["x"])
+        seen[second] = segment, strip(app).ravel()
     assert np.nanmax(np.abs(seen[""][0] - seen[pair][0])) > 1e-3
     trace = client().trace(model, text, pair, parts=("nsp_logits",))
     powers = np.exp(trace.nsp_logits.astype(float))
@@ -662,7 +671,7 @@ def test_every_panel_reads_both_texts(panel):
     assert not app.exception
     if panel == "residual":
         read = client().tokenize(DEFAULT_MODEL, TEXT, "It was old.")
-        names = specs(app)[2]["data"][0]["x"]
+        names = specs(app)[1]["data"][0]["x"]
         assert len(names) == read.num_tokens
 
 
@@ -714,13 +723,13 @@ def test_long_work_waits_for_a_button_and_ends_in_the_same_figure(monkeypatch):
     stream = client().residual_stream(DEFAULT_MODEL, TEXT, cut=True)
     monkeypatch.setattr(residual, "_SHORT_WORK", 0)
     app = open_page(layers_panel="residual")
-    assert len(specs(app)) == 1
+    assert not specs(app)
     app.button(key="job_layers_residual_start").click().run()
     for _ in range(100):  # the job ends while the page looks again and again
-        if len(specs(app)) == 3:
+        if len(specs(app)) == 2:
             break
         app.run()
-    line = numbers(specs(app)[1]["data"][1]["y"])
+    line = numbers(specs(app)[0]["data"][1]["y"])
     np.testing.assert_allclose(line, stream.attention_norms[:, MASK], rtol=1e-5)
 
 
@@ -742,11 +751,11 @@ def test_all_tokens_can_be_shown_for_every_step_that_has_them():
         layers_head="3",
         layers_panel="orders",
     )
-    shown = numbers(specs(app)[1]["data"][0]["z"])
+    shown = numbers(specs(app)[0]["data"][0]["z"])
     np.testing.assert_allclose(shown, trace.attention_probs[1, 2], rtol=0, atol=1e-6)
     app.session_state["layers_step"] = "layer_3/output_norm"
     app.run()
-    shown = numbers(specs(app)[1]["data"][0]["z"])
+    shown = numbers(specs(app)[0]["data"][0]["z"])
     np.testing.assert_allclose(shown, trace.hidden_states[4], rtol=0, atol=1e-5)
     app.session_state["layers_step"] = "mlm_probs"
     app.run()

@@ -25,7 +25,7 @@ from bertviz_core.analysis.small_networks import (
     output_signs,
 )
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from bertviz_core.figures.masked_word import label
+from bertviz_core.figures.labels import label
 from pages.ui.activations.training import FIRST_SEED, NUM_STEPS
 from pages.ui.engine import client
 from pages.ui.layers.by_hand import SMALL

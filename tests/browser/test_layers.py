@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -31,6 +32,10 @@ def strip(page: Page):
     return page.locator(".walk-strip")
 
 
+def way(page: Page, name: str):
+    return strip(page).get_by_role("button", name=name, exact=True)
+
+
 def here(page: Page):
     return strip(page).locator("[aria-current=step]")
 
@@ -52,6 +57,70 @@ def test_the_arrow_keys_walk_on_and_back(visit):
     press(page, "ArrowLeft", "Way in: Position vector")
     expect(page).to_have_url(re.compile("layers_step=position_embeddings"))
     expect(here(page)).to_have_text("Position vector")
+
+
+def test_the_ways_end_at_both_ends_and_count_the_steps(visit):
+    page = open_page(visit)
+    expect(way(page, "Back")).to_be_disabled()
+    count = strip(page).locator(".count")
+    total = strip(page).locator(".square").count()
+    expect(count).to_have_text(f"Step 1 of {total}")
+    way(page, "Next").click()
+    title(page, "Way in: Position vector")
+    expect(count).to_have_text(f"Step 2 of {total}")
+    strip(page).locator(".square").last.click()
+    expect(way(page, "Next")).to_be_disabled()
+    expect(way(page, "Back")).to_be_enabled()
+
+
+def test_no_step_is_lost_when_the_keys_are_faster_than_the_page(visit):
+    page = open_page(visit, "?layers_panel=orders")
+    shown = page.locator(".step-picture .sheet")
+    expect(shown).to_have_attribute("data-step", "word_embeddings")
+    for _ in range(12):
+        page.keyboard.press("ArrowRight")
+    expect(shown).to_have_attribute("data-step", "layer_0/attention_output")
+    # Once with its part, and not thrown back by the answers to earlier keys.
+    title(page, "Layer 1: Output dense")
+    page.wait_for_timeout(700)
+    title(page, "Layer 1: Output dense")
+
+
+def test_a_step_is_drawn_before_the_page_answers(visit):
+    page = open_page(visit, "?layers_step=layer_1/query&layers_panel=orders")
+    shown = page.locator(".step-picture .sheet")
+    expect(shown).to_have_attribute("data-step", "layer_1/query")
+    was = page.locator("h3").first.inner_text()
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    page.context.set_offline(True)
+    page.keyboard.press("ArrowRight")
+    expect(shown).to_have_attribute("data-step", "layer_1/key", timeout=2000)
+    assert page.locator("h3").first.inner_text() == was
+    page.context.set_offline(False)
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_the_picture_is_saved_as_it_is_drawn(visit, ending, tmp_path):
+    page = open_page(visit, "?layers_step=layer_1/attention_probs")
+    picture = page.locator(".step-picture")
+    expect(picture.locator("svg")).to_be_visible()
+    with page.expect_download() as started:
+        picture.get_by_role("button", name=ending.upper()).click()
+    saved = started.value
+    assert saved.suggested_filename == f"layers_layer_1_attention_probs.{ending}"
+    content = saved.path().read_bytes()
+    if ending == "png":
+        assert content.startswith(b"\x89PNG")
+        assert int.from_bytes(content[16:20], "big") > 800
+        return
+    drawn = ElementTree.fromstring(content)
+    words = "".join(drawn.itertext())
+    assert "Layer 2: Softmax, token 7 [MASK]" in words
+    assert "8 because" in words
+    images = [one for one in drawn.iter() if one.tag.endswith("image")]
+    assert len(images) == 1
+    assert b"http" not in content.replace(b"http://www.w3.org/2000/svg", b"")
 
 
 def test_the_arrow_keys_walk_after_a_click_into_the_strip_too(visit):
@@ -112,30 +181,29 @@ def test_the_pointer_over_a_strip_is_told_the_number_there(
 ):
     query = f"?layers_step=embedding_sum&layers_panel=orders&lang={language}"
     page = open_page(visit, query)
-    figure = page.locator(".st-key-layers_numbers_figure .js-plotly-plot")
-    cells = figure.locator(".nsewdrag")
+    picture = page.locator(".step-picture")
+    cells = picture.locator(".cells")
     expect(cells).to_be_visible()
     cells.scroll_into_view_if_needed()
     box = cells.bounding_box()
+    told = picture.locator(".told")
     # Three vectors, and below them their sum.
-    below = {"x": box["width"] * 0.4, "y": box["height"] * 3.5 / 4}
-    cells.hover(position=below, force=True)
-    told = figure.locator(".hoverlayer .hovertext")
-    named = f"\u2068{row}\u2069 · {column} "
-    expect(told).to_contain_text(named)
-    place, value, total = figure.evaluate(
-        """plot => {
-          const {x, z} = plot._hoverdata[0]
-          const parts = plot.calcdata[0][0].z.slice(0, 3)
-          return [x, z, parts.reduce((sum, part) => sum + part[x - 1], 0)]
-        }"""
-    )
-    said = told.text_content().strip().replace("−", "-")
-    opening = f"{named}{place}"
-    assert said.startswith(opening)
-    number = float(said.removeprefix(opening))
-    assert number == pytest.approx(value, rel=1e-4)
-    assert number == pytest.approx(total, abs=1e-4)
+    shares = []
+    for line in range(4):
+        below = {"x": box["width"] * 0.4, "y": box["height"] * (line + 0.5) / 4}
+        cells.hover(position=below, force=True)
+        expect(told).to_be_visible()
+        shares.append(told.text_content().replace("−", "-"))
+    names = [
+        re.fullmatch(r"\u2068(.*)\u2069 · (\S+) (\d+): (.*)", one) for one in shares
+    ]
+    assert {(name[2], name[3]) for name in names} == {(column, names[0][3])}
+    assert names[-1][1] == row
+    *parts, total = (float(name[4]) for name in names)
+    assert total == pytest.approx(sum(parts), abs=1e-4)
+    assert total != 0
+    page.mouse.move(0, 0)
+    expect(told).to_be_hidden()
 
 
 def test_all_tokens_are_drawn_below_the_one_that_is_followed(visit):

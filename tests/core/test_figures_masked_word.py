@@ -5,13 +5,12 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.analysis.sampling import count_interval
+from bertviz_core.figures.labels import LONGEST_LABEL, label
 from bertviz_core.figures.masked_word import (
-    LONGEST_LABEL,
     FigureWords,
     candidates_figure,
     distribution_figure,
     draws_figure,
-    label,
     percent,
 )
 

@@ -6,6 +6,7 @@ import pytest
 
 from bertviz_core.analysis.layer_norm import layer_norm_steps
 from bertviz_core.experiments.step_table import layer_operations
+from bertviz_core.figures.labels import label
 from bertviz_core.figures.layer_diagram import (
     Box,
     DiagramWords,
@@ -19,7 +20,6 @@ from bertviz_core.figures.layer_strip import (
     named_bars_figure,
     strip_figure,
 )
-from bertviz_core.figures.masked_word import label
 
 RNG = np.random.default_rng(3)
 WORDS = {"title": "value", "row_title": "head", "column_title": "dimension"}

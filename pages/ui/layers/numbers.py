@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from bertviz_core.analysis.sampling import rank_order
 from bertviz_core.experiments.step_results import LayerStep, PartNumbers
-from bertviz_core.figures.layer_strip import (
-    color_limit,
-    fold,
-    named_bars_figure,
-    strip_figure,
-)
+from bertviz_core.figures.layer_strip import color_limit, fold
+from bertviz_core.figures.number_pictures import NamedBars, NumberStrips
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model, vocabulary
-from pages.ui.export import show_figure
 from pages.ui.language import in_a_row, plain, t
 from pages.ui.layers.wording import column_name, operation_name, step_name
 
-_NAME = "layers_numbers"  # of the figure and its files
 _MOST_WORDS = 20
 
 
-def show_numbers(
+@dataclass(frozen=True, eq=False)
+class StepPicture:
+    """What is shown of a step's numbers.
+
+    Args:
+        drawing: the picture.
+        description: the same in words, as Markdown.
+        columns: gives all numbers, as a table.
+    """
+
+    drawing: NumberStrips | NamedBars
+    description: str
+    columns: Callable[[], Mapping[str, Sequence[Any]]]
+
+
+def picture_of(
     model: str,
     steps: tuple[LayerStep, ...],
     step: LayerStep,
     numbers: PartNumbers,
     tokenized: TokenizedText,
-) -> None:
-    """Draws what a step computed for the token that is followed.
+) -> StepPicture:
+    """What a step computed for the token that is followed, as a picture.
 
     Args:
         model: its id.
@@ -41,27 +54,31 @@ def show_numbers(
     values = numbers.of(step.name)
     if values is None:
         raise ValueError(f"The numbers of {step.name} are not those of its part.")
-    place = 0 if step.is_pooled else numbers.token
-    token = f"{place + 1} {tokenized.tokens[place]}"
+    token = token_name(step, numbers, tokenized)
     if step.axes[-1] == "V":
-        _show_words(step, values, vocabulary(model), token)
-    elif step.axes in (("C",), ("2",)):
-        _show_answers(step, values, _answers(model, step))
-    elif step.axes[-1] == "K":
-        _show_heads_by_token(step, values, tokenized, token)
-    elif values.ndim == 2:
-        _show_heads(step, values, token)
-    else:
-        _show_vector(steps, step, values, numbers, token)
+        return _words(step, values, vocabulary(model), token)
+    if step.axes in (("C",), ("2",)):
+        return _named_answers(step, values, _answers(model, step))
+    if step.axes[-1] == "K":
+        return _heads_by_token(step, values, tokenized, token)
+    if values.ndim == 2:
+        return _heads(step, values, token)
+    return _vector(steps, step, values, numbers, token)
 
 
-def _show_vector(
+def token_name(step: LayerStep, numbers: PartNumbers, tokenized: TokenizedText) -> str:
+    """Number and piece of the token that a step's numbers are of."""
+    place = 0 if step.is_pooled else numbers.token
+    return f"{place + 1} {tokenized.tokens[place]}"
+
+
+def _vector(
     steps: tuple[LayerStep, ...],
     step: LayerStep,
     values: np.ndarray,
     numbers: PartNumbers,
     token: str,
-) -> None:
+) -> StepPicture:
     """The vector, below what it was made of where that has the same size."""
     by_name = {other.name: other for other in steps}
     rows = {
@@ -79,69 +96,55 @@ def _show_vector(
         matrix, names, starts = np.stack(list(rows.values())), list(rows), None
     # Of the result alone: what it was made of may be of quite another size.
     limit = color_limit(values)
-    figure = strip_figure(
+    drawing = NumberStrips(
         matrix,
         names,
         title=plain("layers.value"),
-        row_title="",
         column_title=column_name(step),
-        is_signed=True,
         starts=starts,
         limit=limit,
     )
-    columns = {column_name(step): list(range(1, len(values) + 1))}
     firing = _firing(values) if step.operation == "neurons" else ""
-    show_figure(
-        figure,
-        name=_NAME,
-        description=in_a_row(
-            [_describe(step, values, token), _beyond(matrix, limit), firing]
-        ),
-        columns=columns | {name: row.tolist() for name, row in rows.items()},
+    said = [_describe(step, values, token), _beyond(matrix, limit), firing]
+    numbered = {column_name(step): range(1, len(values) + 1)}
+    return StepPicture(
+        drawing,
+        in_a_row(said),
+        lambda: numbered | {name: row.tolist() for name, row in rows.items()},
     )
 
 
-def _show_heads(step: LayerStep, values: np.ndarray, token: str) -> None:
-    names = _head_names(len(values))
-    figure = strip_figure(
+def _heads(step: LayerStep, values: np.ndarray, token: str) -> StepPicture:
+    drawing = NumberStrips(
         values,
-        names,
+        _head_names(len(values)),
         title=plain("layers.value"),
         row_title=plain("layers.head"),
         column_title=column_name(step),
-        is_signed=True,
     )
-    columns = {column_name(step): list(range(1, values.shape[1] + 1))}
-    columns |= dict(zip(_long_head_names(len(values)), values.tolist(), strict=True))
-    show_figure(
-        figure,
-        name=_NAME,
-        description=in_a_row(
-            [_describe(step, values, token), _beyond(values, color_limit(values))]
-        ),
-        columns=columns,
+    numbered = {column_name(step): range(1, values.shape[1] + 1)}
+    said = [_describe(step, values, token), _beyond(values, color_limit(values))]
+    return StepPicture(
+        drawing, in_a_row(said), lambda: numbered | _columns_of_heads(values)
     )
 
 
-def _show_heads_by_token(
+def _heads_by_token(
     step: LayerStep, values: np.ndarray, tokenized: TokenizedText, token: str
-) -> None:
+) -> StepPicture:
     is_share = step.operation == "attention_probs"
     seen = [f"{i + 1} {piece}" for i, piece in enumerate(tokenized.tokens)]
-    figure = strip_figure(
+    drawing = NumberStrips(
         values,
         _head_names(len(values)),
         seen,
         title=plain("layers.value"),
         row_title=plain("layers.head"),
-        column_title="",
         is_signed=not is_share,
     )
-    columns = {plain("layers.one_token"): seen}
-    columns |= dict(zip(_long_head_names(len(values)), values.tolist(), strict=True))
-    head, place = np.unravel_index(np.argmax(values), values.shape)
-    description = (
-        t(
+    if is_share:
+        head, place = np.unravel_index(np.argmax(values), values.shape)
+        description = t(
             "layers.described_shares",
             step=step_name(step),
             token=token,
@@ -149,54 +152,53 @@ def _show_heads_by_token(
             share=float(values[head, place]),
             seen=seen[place],
         )
-        if is_share
-        else in_a_row(
-            [_describe(step, values, token), _beyond(values, color_limit(values))]
-        )
-    )
-    show_figure(figure, name=_NAME, description=description, columns=columns)
+    else:
+        said = [_describe(step, values, token), _beyond(values, color_limit(values))]
+        description = in_a_row(said)
+    named = {plain("layers.one_token"): seen}
+    return StepPicture(drawing, description, lambda: named | _columns_of_heads(values))
 
 
-def _show_words(
+def _words(
     step: LayerStep, values: np.ndarray, words: tuple[str, ...], token: str
-) -> None:
+) -> StepPicture:
     order = rank_order(values)
     best = order[:_MOST_WORDS]
-    names = [_word(words, index) for index in order.tolist()]
-    show_figure(
-        named_bars_figure(
-            names[:_MOST_WORDS], values[best], title=plain("layers.value")
-        ),
-        name=_NAME,
-        description=t(
-            "layers.described_words",
-            step=step_name(step),
-            token=token,
-            shown=len(best),
-            count=len(values),
-            word=names[0],
-            value=float(values[best[0]]),
-        ),
-        columns={
-            plain("layers.word"): names,
+    names = [_word(words, index) for index in best.tolist()]
+    description = t(
+        "layers.described_words",
+        step=step_name(step),
+        token=token,
+        shown=len(best),
+        count=len(values),
+        word=names[0],
+        value=float(values[best[0]]),
+    )
+    return StepPicture(
+        NamedBars(names, values[best], plain("layers.value")),
+        description,
+        lambda: {
+            plain("layers.word"): [_word(words, index) for index in order.tolist()],
             plain("layers.value"): values[order].tolist(),
         },
     )
 
 
-def _show_answers(step: LayerStep, values: np.ndarray, names: list[str]) -> None:
+def _named_answers(
+    step: LayerStep, values: np.ndarray, names: list[str]
+) -> StepPicture:
     best = int(np.argmax(values))
-    show_figure(
-        named_bars_figure(names, values, title=plain("layers.value")),
-        name=_NAME,
-        description=t(
-            "layers.described_answers",
-            step=step_name(step),
-            count=len(values),
-            word=names[best],
-            value=float(values[best]),
-        ),
-        columns={
+    description = t(
+        "layers.described_answers",
+        step=step_name(step),
+        count=len(values),
+        word=names[best],
+        value=float(values[best]),
+    )
+    return StepPicture(
+        NamedBars(names, values, plain("layers.value")),
+        description,
+        lambda: {
             plain("layers.answer"): names,
             plain("layers.value"): values.tolist(),
         },
@@ -245,8 +247,11 @@ def _head_names(count: int) -> list[str]:
     return [str(index + 1) for index in range(count)]
 
 
-def _long_head_names(count: int) -> list[str]:
-    return [plain("layers.head_number", number=index + 1) for index in range(count)]
+def _columns_of_heads(values: np.ndarray) -> dict[str, list[float]]:
+    return {
+        plain("layers.head_number", number=index + 1): row.tolist()
+        for index, row in enumerate(values)
+    }
 
 
 def _word(words: tuple[str, ...], index: int) -> str:

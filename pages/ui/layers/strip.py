@@ -1,36 +1,28 @@
-"""The strip of all steps: shows where one is, a click goes elsewhere.
+"""The strip of all steps: shows where one is, and leads on, back and elsewhere.
 
-A component and no radio buttons, because those would keep the arrow keys to
-themselves, which go from step to step here.
+A component: it marks the chosen step at once, whatever the page still has to do, and
+no choice is lost when the arrow keys are faster than the page.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from bertviz_core.experiments.step_results import LayerStep
 from pages.ui.language import plain
+from pages.ui.layers.components import STRIP_KEY, draw_strip
 from pages.ui.layers.state import go_to
 from pages.ui.layers.wording import operation_name, part_name
 
-_FILES = Path(__file__).parents[3] / "assets" / "components" / "layers"
-_KEY = "layers_strip"
-_MOUNT = """
-export default function ({ data, parentElement, setTriggerValue }) {
-  showStrip(parentElement, data, (name) => setTriggerValue("step", name))
+_TURN = "layers_turn"  # number of the choice in the strip that was taken last
+_WORDS = {
+    "label": "layers.strip",
+    "previous": "layers.previous",
+    "next": "layers.next",
+    "progress": "layers.progress",
 }
-"""
-
-# Registered once: pages import this module, they do not run it again.
-_component = st.components.v2.component(
-    "bert_explorer_layers",
-    html='<nav\n class="walk-strip"></nav>',
-    css=(_FILES / "strip.css").read_text("utf-8"),
-    js=(_FILES / "strip.js").read_text("utf-8") + _MOUNT,
-)
 
 
 def step_strip(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
@@ -41,17 +33,20 @@ def step_strip(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
         step: where one is.
     """
     data = {
-        "label": plain("layers.strip"),
+        "words": {name: plain(key) for name, key in _WORDS.items()},
         "parts": _parts(steps),
         "current": step.name,
+        "turn": st.session_state.get(_TURN, 0),
     }
-    _component(data=data, key=_KEY, on_step_change=_take)
+    draw_strip(data, _take)
 
 
 def _take() -> None:
-    chosen = (st.session_state.get(_KEY) or {}).get("step")
-    if isinstance(chosen, str):
-        go_to(chosen)
+    sent = (st.session_state.get(STRIP_KEY) or {}).get("choice") or {}
+    name, turn = sent.get("step"), sent.get("turn")
+    if isinstance(name, str) and isinstance(turn, int):
+        st.session_state[_TURN] = turn
+        go_to(name)
 
 
 def _parts(steps: tuple[LayerStep, ...]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.language import in_a_row, t
 from pages.ui.layers.answers import layer_steps, part_numbers
-from pages.ui.layers.state import STEP, go_to
+from pages.ui.layers.state import STEP
 from pages.ui.layers.step import show_step
 from pages.ui.layers.strip import step_strip
 from pages.ui.text_pair import Texts
@@ -34,7 +34,7 @@ def walk(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> None
         with model_at_work():
             steps = layer_steps(model, texts)
         step = _current(steps)
-        _show_ways(steps, step)
+        step_strip(steps, step)
         _name_missing_heads(model)
         with model_at_work():
             numbers = part_numbers(model, texts, step.part, token)
@@ -55,31 +55,6 @@ def _current(steps: tuple[LayerStep, ...]) -> LayerStep:
     elif st.query_params.get(STEP) != name:
         st.query_params[STEP] = name
     return by_name[name]
-
-
-def _show_ways(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
-    index = steps.index(step)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        for way, icon, key, neighbour in (
-            ("previous", "arrow_back", "Left", index - 1),
-            ("next", "arrow_forward", "Right", index + 1),
-        ):
-            is_there = 0 <= neighbour < len(steps)
-            st.button(
-                t(f"layers.{way}"),
-                icon=f":material/{icon}:",
-                key=f"layers_{way}",
-                shortcut=key,
-                disabled=not is_there,
-                on_click=go_to,
-                args=(steps[neighbour].name if is_there else step.name,),
-            )
-        st.progress(
-            (index + 1) / len(steps),
-            t("layers.progress", number=index + 1, count=len(steps)),
-        )
-    step_strip(steps, step)
-    st.caption(t("layers.keys"))
 
 
 def _name_missing_heads(model: str) -> None:

@@ -1,0 +1,49 @@
+// Part 2: drawing with SVG, whose text stays text, also in a file.
+
+const SVG = 'http://www.w3.org/2000/svg'
+const FONT_SIZE = 12
+const MOST_OF_WIDTH = 0.4 // for the names of rows
+
+function shape(tag, attributes = {}, children = []) {
+  const made = document.createElementNS(SVG, tag)
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
+  made.append(...children)
+  return made
+}
+
+function text(content, x, y, attributes = {}) {
+  return shape('text', { x, y, dy: '0.35em', fill: 'currentColor', ...attributes }, [content])
+}
+
+/** Measures texts in the font of the page. */
+function ruler(host) {
+  const context = document.createElement('canvas').getContext('2d')
+  context.font = `${FONT_SIZE}px ${getComputedStyle(host).fontFamily}`
+  return (content) => context.measureText(content).width
+}
+
+/** A text that is no wider than its room; what is left out ends in "…". */
+function fitted(content, room, widthOf) {
+  if (widthOf(content) <= room) return content
+  const letters = [...content]
+  while (letters.length > 1 && widthOf(`${letters.join('')}…`) > room) letters.pop()
+  return `${letters.join('')}…`
+}
+
+/** Room for the names of rows, and these names cut to it. */
+function rowNames(names, width, widthOf) {
+  const most = MOST_OF_WIDTH * width
+  const shown = names.map((name) => fitted(name, most, widthOf))
+  return { shown, room: Math.ceil(Math.max(0, ...shown.map(widthOf))) + 10 }
+}
+
+/** A number as it is read: so many digits, no zeros behind them. */
+function numeral(value, digits) {
+  return String(Number(value.toPrecision(digits))).replace('-', '−')
+}
+
+/** A round number of at least so much: 1, 2 or 5 with zeros. */
+function roundStep(least) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)))
+  return [1, 2, 5, 10].find((factor) => factor * power >= least) * power
+}

@@ -1,0 +1,25 @@
+"""Tokens as labels of a figure, letter for letter."""
+
+from __future__ import annotations
+
+import html
+
+LONGEST_LABEL = 24  # characters
+_FIRST_STRONG_ISOLATE, _POP_ISOLATE = "\u2068", "\u2069"
+
+
+def label(token: str) -> str:
+    """A token as plotly shows it letter for letter, cut to `LONGEST_LABEL`."""
+    return escaped(plain_label(token))
+
+
+def plain_label(token: str) -> str:
+    """The same for what reads no HTML in its texts."""
+    short = token if len(token) <= LONGEST_LABEL else token[: LONGEST_LABEL - 1] + "…"
+    # Isolated, so that a right-to-left word does not turn the number before it.
+    return f"{_FIRST_STRONG_ISOLATE}{short}{_POP_ISOLATE}"
+
+
+def escaped(text: str) -> str:
+    """Plotly reads some HTML in labels; `%{` would begin a place to fill."""
+    return html.escape(text, quote=False).replace("%{", "%\u2060{")

@@ -1,0 +1,98 @@
+"""The picture of a step's numbers, and what stands below it.
+
+The component gets the pictures of all steps of a layer at once, and hears from the
+strip which one to draw: a step is drawn before the page has answered. Streamlit sends
+the same bytes to a browser once only.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from bertviz_core.experiments.step_results import LayerStep, PartNumbers
+from bertviz_core.figures.number_pictures import TitledPicture, pictures_payload
+from bertviz_core.figures.upright_titles import set_titles_upright
+from bertviz_core.trace import TokenizedText
+from pages.ui.export import show_below
+from pages.ui.language import current_language, plain
+from pages.ui.layers.components import draw_picture
+from pages.ui.layers.numbers import StepPicture, picture_of, token_name
+from pages.ui.layers.wording import step_name
+from pages.ui.markdown import spoken
+
+_NAME = "layers_numbers"  # of the files and the widgets
+_FILE = "layers_{}"  # saved from the picture
+
+
+def show_numbers(
+    model: str,
+    steps: tuple[LayerStep, ...],
+    step: LayerStep,
+    numbers: PartNumbers,
+    tokenized: TokenizedText,
+) -> None:
+    """Draws what a step computed for the token that is followed.
+
+    Args:
+        model: its id.
+        steps: all of them.
+        step: the one to draw.
+        numbers: of its part of the network.
+        tokenized: what the model reads.
+    """
+    picture = functools.partial(
+        picture_of, model, steps, numbers=numbers, tokenized=tokenized
+    )
+
+    def titled(one: LayerStep) -> TitledPicture:
+        made, token = picture(one), token_name(one, numbers, tokenized)
+        return TitledPicture(
+            made.drawing,
+            plain("layers.picture_title", step=step_name(one), token=token),
+            spoken(made.description),
+            _FILE.format(one.name.replace("/", "_")),
+        )
+
+    of_part = [other for other in steps if other.part == step.part]
+    payload = _payload(
+        *(model, tokenized.text, tokenized.pair, step.part, numbers.token),
+        current_language(),
+        lambda: {one.name: titled(one) for one in of_part},
+    )
+    draw_picture(payload)
+    shown = picture(step)
+    show_below(
+        name=_NAME,
+        description=shown.description,
+        columns=shown.columns,
+        figure=lambda: _figure(shown),
+    )
+
+
+# Twenty pictures take longer than the rest of a step; 0.3 MB in a BERT-base.
+@st.cache_data(max_entries=256, max_size="32MB", show_spinner=False)
+def _payload(
+    model: str,
+    text: str,
+    pair: str | None,
+    part: str,
+    token: int,
+    language: str,
+    _make: Callable[[], dict[str, TitledPicture]],
+) -> bytes:
+    """The pictures of a part; all but the last argument tell them apart."""
+    words = {
+        "save_svg": plain("point_map.save_svg"),
+        "save_png": plain("point_map.save_png"),
+    }
+    return pictures_payload(_make(), words)
+
+
+def _figure(picture: StepPicture) -> go.Figure:
+    figure = picture.drawing.figure()
+    set_titles_upright(figure)
+    return figure

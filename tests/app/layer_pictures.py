@@ -1,0 +1,41 @@
+"""What the layers page draws of a step, and how a test goes to one."""
+
+from __future__ import annotations
+
+import json
+
+from streamlit.testing.v1 import AppTest
+
+from tests.payloads import unpacked
+
+
+def sent_to(app: AppTest, name: str):
+    """What a component of the page has got; fails where it is not there once."""
+    (found,) = (
+        one.proto
+        for one in app.get("bidi_component")
+        if one.proto.component_name.rpartition(".")[2] == name
+    )
+    return found
+
+
+def strip_data(app: AppTest) -> dict:
+    """What the strip of steps has got."""
+    return json.loads(sent_to(app, "bert_explorer_layers").json)
+
+
+def step_picture(app: AppTest) -> dict:
+    """The picture of the chosen step; its `values` have a row for each of `rows`."""
+    pictures = unpacked(sent_to(app, "bert_explorer_step").bytes)
+    name = strip_data(app)["current"]
+    picture = pictures["pictures"][name]
+    values = pictures["arrays"][name].reshape(len(picture["rows"]), -1)
+    return {**picture, "values": values}
+
+
+def walk(app: AppTest, by: int) -> AppTest:
+    """Goes so many steps on, as a click into the strip does."""
+    data = strip_data(app)
+    names = [step["name"] for part in data["parts"] for step in part["steps"]]
+    app.session_state["layers_step"] = names[names.index(data["current"]) + by]
+    return app.run()
