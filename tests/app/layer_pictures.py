@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from tests.payloads import unpacked
@@ -24,13 +25,20 @@ def strip_data(app: AppTest) -> dict:
     return json.loads(sent_to(app, "bert_explorer_layers").json)
 
 
+def pictures_sent(app: AppTest) -> dict[str, np.ndarray]:
+    """The numbers of each step that the browser holds, `[rows, columns]`, in order."""
+    sent = unpacked(sent_to(app, "bert_explorer_step").bytes)
+    return {
+        name: sent["arrays"][name].reshape(len(picture["rows"]), -1)
+        for name, picture in sent["pictures"].items()
+    }
+
+
 def step_picture(app: AppTest) -> dict:
     """The picture of the chosen step; its `values` have a row for each of `rows`."""
-    pictures = unpacked(sent_to(app, "bert_explorer_step").bytes)
+    sent = unpacked(sent_to(app, "bert_explorer_step").bytes)
     name = strip_data(app)["current"]
-    picture = pictures["pictures"][name]
-    values = pictures["arrays"][name].reshape(len(picture["rows"]), -1)
-    return {**picture, "values": values}
+    return {**sent["pictures"][name], "values": pictures_sent(app)[name]}
 
 
 def walk(app: AppTest, by: int) -> AppTest:

@@ -27,7 +27,7 @@ from pages.ui.layers.panels import PANELS
 from pages.ui.layers.texts import EXAMPLES
 from pages.ui.markdown import spoken
 from pages.ui.terms import TERMS
-from tests.app.layer_pictures import step_picture, strip_data, walk
+from tests.app.layer_pictures import pictures_sent, step_picture, strip_data, walk
 from tests.app.waiting import run_to_the_end
 from tests.core.checkpoint_copies import HF, hf_copy, number_copy, weights_of_hf
 from tests.core.engine_waiting import ended
@@ -224,6 +224,19 @@ def test_next_and_back_walk_through_all_parts():
     assert ways == [step.name for step in steps]
 
 
+def test_the_ways_out_of_a_part_are_in_the_browser_before_they_are_taken():
+    app = open_page(layers_step="layer_2/query")
+    held = pictures_sent(app)
+    around = ("layer_1/output_norm", "layer_3/query")
+    first, *_, last = held
+    assert (first, last) == around
+    trace = client().trace(DEFAULT_MODEL, TEXT, cut=True, parts=("hidden_states",))
+    made = held[first][-1]
+    np.testing.assert_allclose(made, trace.hidden_states[2, MASK], rtol=0, atol=1e-5)
+    for end in ("word_embeddings", "mlm_probs"):
+        assert end in pictures_sent(open_page(layers_step=end))
+
+
 def test_an_input_is_a_way_to_the_step_that_made_it():
     app = open_page(layers_step="layer_2/attention_residual")
     app.button(key="layers_input_layer_1/output_norm").click().run()
@@ -255,7 +268,8 @@ def test_a_step_in_a_layer_that_was_seen_asks_the_engine_nothing(monkeypatch):
     for _ in range(10):
         walk(app, 1)
     assert step_now(app) == "layer_2/intermediate"
-    assert asked == []
+    # The page looks at the list of models again after some seconds.
+    assert set(asked) <= {"models", "earlier_uploads"}
 
 
 def test_the_first_mask_is_followed_and_another_text_starts_anew():

@@ -87,15 +87,17 @@ def test_no_step_is_lost_when_the_keys_are_faster_than_the_page(visit):
 
 
 def test_a_step_is_drawn_before_the_page_answers(visit):
-    page = open_page(visit, "?layers_step=layer_1/query&layers_panel=orders")
+    # Also the first step of the next layer.
+    page = open_page(visit, "?layers_step=layer_1/output_residual&layers_panel=orders")
     shown = page.locator(".step-picture .sheet")
-    expect(shown).to_have_attribute("data-step", "layer_1/query")
+    expect(shown).to_have_attribute("data-step", "layer_1/output_residual")
     was = page.locator("h3").first.inner_text()
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
     page.context.set_offline(True)
-    page.keyboard.press("ArrowRight")
-    expect(shown).to_have_attribute("data-step", "layer_1/key", timeout=2000)
+    for step in ("layer_1/output_norm", "layer_2/query"):
+        page.keyboard.press("ArrowRight")
+        expect(shown).to_have_attribute("data-step", step, timeout=2000)
     assert page.locator("h3").first.inner_text() == was
     page.context.set_offline(False)
 

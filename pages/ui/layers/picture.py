@@ -1,13 +1,12 @@
 """The picture of a step's numbers, and what stands below it.
 
-The component gets the pictures of all steps of a layer at once, and hears from the
-strip which one to draw: a step is drawn before the page has answered. Streamlit sends
-the same bytes to a browser once only.
+The component gets the pictures of all steps of a layer at once, with one more on
+either side, and hears from the strip which one to draw: a step is drawn before the page
+has answered. Streamlit sends the same bytes to a browser once only.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 import plotly.graph_objects as go
@@ -32,7 +31,7 @@ def show_numbers(
     model: str,
     steps: tuple[LayerStep, ...],
     step: LayerStep,
-    numbers: PartNumbers,
+    numbers_of: Callable[[str], PartNumbers],
     tokenized: TokenizedText,
 ) -> None:
     """Draws what a step computed for the token that is followed.
@@ -41,15 +40,15 @@ def show_numbers(
         model: its id.
         steps: all of them.
         step: the one to draw.
-        numbers: of its part of the network.
+        numbers_of: gives the numbers of a part of the network.
         tokenized: what the model reads.
     """
-    picture = functools.partial(
-        picture_of, model, steps, numbers=numbers, tokenized=tokenized
-    )
+
+    def picture(one: LayerStep) -> StepPicture:
+        return picture_of(model, steps, one, numbers_of(one.part), tokenized)
 
     def titled(one: LayerStep) -> TitledPicture:
-        made, token = picture(one), token_name(one, numbers, tokenized)
+        made, token = picture(one), token_name(one, numbers_of(one.part), tokenized)
         return TitledPicture(
             made.drawing,
             plain("layers.picture_title", step=step_name(one), token=token),
@@ -57,11 +56,11 @@ def show_numbers(
             _FILE.format(one.name.replace("/", "_")),
         )
 
-    of_part = [other for other in steps if other.part == step.part]
     payload = _payload(
-        *(model, tokenized.text, tokenized.pair, step.part, numbers.token),
+        *(model, tokenized.text, tokenized.pair, step.part),
+        numbers_of(step.part).token,
         current_language(),
-        lambda: {one.name: titled(one) for one in of_part},
+        lambda: {one.name: titled(one) for one in _near(steps, step.part)},
     )
     draw_picture(payload)
     shown = picture(step)
@@ -71,6 +70,12 @@ def show_numbers(
         columns=shown.columns,
         figure=lambda: _figure(shown),
     )
+
+
+def _near(steps: tuple[LayerStep, ...], part: str) -> tuple[LayerStep, ...]:
+    """The steps of a part, the one before and the one after: the ways out of it."""
+    places = [place for place, step in enumerate(steps) if step.part == part]
+    return steps[max(0, places[0] - 1) : places[-1] + 2]
 
 
 # Twenty pictures take longer than the rest of a step; 0.3 MB in a BERT-base.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from bertviz_core.experiments.step_results import LayerStep, PartNumbers
@@ -21,7 +23,7 @@ def show_step(
     model: str,
     steps: tuple[LayerStep, ...],
     step: LayerStep,
-    numbers: PartNumbers,
+    numbers_of: Callable[[str], PartNumbers],
     tokenized: TokenizedText,
 ) -> None:
     """Draws a step.
@@ -30,9 +32,10 @@ def show_step(
         model: its id.
         steps: all of them.
         step: the one to draw.
-        numbers: of its part of the network.
+        numbers_of: gives the numbers of a part of the network.
         tokenized: what the model reads.
     """
+    token = numbers_of(step.part).token
     st.subheader(step_name(step), anchor=False)
     words, formula = st.columns([1, 1], gap="medium")
     pre_norm = bool(describe_model(model).config.get("pre_norm"))
@@ -41,8 +44,8 @@ def show_step(
     with formula:
         st.latex(step.formula)
     _show_inputs(steps, step)
-    show_numbers(model, steps, step, numbers, tokenized)
-    offer_all_tokens(model, step, numbers.token, tokenized)
+    show_numbers(model, steps, step, numbers_of, tokenized)
+    offer_all_tokens(model, step, token, tokenized)
     _show_code(step)
     show_code(
         layers.STEP,
@@ -51,7 +54,7 @@ def show_step(
         text=tokenized.text,
         pair=tokenized.pair,
         part=step.part,
-        token=0 if step.is_pooled else numbers.token,
+        token=0 if step.is_pooled else token,
         step=step.name,
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import streamlit as st
 
 from bertviz_core.experiments.step_results import LayerStep
@@ -36,9 +38,12 @@ def walk(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> None
         step = _current(steps)
         step_strip(steps, step)
         _name_missing_heads(model)
+        # Streamlit's cache gives a copy each time; one serves this run.
+        kept = functools.partial(part_numbers, model, texts, token=token)
+        numbers_of = functools.cache(kept)
         with model_at_work():
-            numbers = part_numbers(model, texts, step.part, token)
-        show_step(model, steps, step, numbers, tokenized)
+            numbers_of(step.part)
+        show_step(model, steps, step, numbers_of, tokenized)
 
 
 def _current(steps: tuple[LayerStep, ...]) -> LayerStep:
