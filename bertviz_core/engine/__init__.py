@@ -1,7 +1,7 @@
 """Runs tasks on models somewhere else: this process, worker processes, a cluster.
 
-Importing this package loads neither Keras nor Dask; `connect` loads what the
-chosen engine needs.
+Importing this package loads next to nothing, as the worker processes do it on their
+way to Keras; `connect` loads what the chosen engine needs.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from bertviz_core.engine.engine import Engine
 from bertviz_core.engine.jobs import JobStatus
 from bertviz_core.errors import EngineError
 
 if TYPE_CHECKING:
     from bertviz_core.engine.client import Client
 
-__all__ = ["Engine", "JobStatus", "connect"]
+__all__ = ["JobStatus", "connect"]
 
 ENGINE_VARIABLE = "BERTVIZ_ENGINE"
 SCHEDULER_VARIABLE = "BERTVIZ_SCHEDULER"
