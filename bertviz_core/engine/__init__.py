@@ -14,6 +14,7 @@ from bertviz_core.errors import EngineError
 
 if TYPE_CHECKING:
     from bertviz_core.engine.client import Client
+    from bertviz_core.engine.engine import Engine
 
 __all__ = ["JobStatus", "connect"]
 
@@ -34,9 +35,17 @@ def connect() -> Client:
     Raises:
         EngineError: `BERTVIZ_ENGINE` or a limit has a value that cannot be.
     """
-    # Stores read their limits from the environment, and a sentence about a wrong
-    # one belongs on the page.
+    engine = _engine()
+    # All types of all answers: while the processes of the engine start.
     from bertviz_core.engine.client import Client
+
+    return Client(engine)
+
+
+def _engine() -> Engine:
+    # Stores read their limits from the environment, and a sentence about a wrong
+    # one belongs on the page: before there are processes that read it, too.
+    import bertviz_core.engine.memory  # noqa: F401
     from bertviz_core.finetune.table_limits import lease_seconds
 
     lease_seconds()  # a wrong one is said at the start, not while somebody trains
@@ -45,11 +54,11 @@ def connect() -> Client:
     if kind == "inline":
         from bertviz_core.engine.inline import InlineEngine
 
-        return Client(InlineEngine())
+        return InlineEngine()
     if kind == "cluster":
         from bertviz_core.engine.cluster import ClusterEngine
 
-        return Client(ClusterEngine(scheduler or None))
+        return ClusterEngine(scheduler or None)
     raise EngineError(
         "The environment variable BERTVIZ_ENGINE must be cluster or inline. "
         "Received: {received}. Correct it, or remove it, and start again.",

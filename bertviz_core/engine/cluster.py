@@ -15,6 +15,7 @@ from bertviz_core.engine import dispatch
 from bertviz_core.engine.dispatch import Outcome, Request, is_closed_error
 from bertviz_core.engine.engine import Engine, in_background
 from bertviz_core.engine.jobs import Job
+from bertviz_core.engine.local_cluster import LocalCluster
 from bertviz_core.errors import EngineError
 
 if TYPE_CHECKING:
@@ -108,15 +109,9 @@ class ClusterEngine(Engine):
         self, promise: Promise[Connection], dead: Promise[Connection] | None
     ) -> None:
         try:
-            # Dask takes a third of a second to import: not in the page's thread.
-            from bertviz_core.engine.connection import Connection
-
             if dead is not None:
                 _close(dead)
-            if self._scheduler is None:
-                connection = Connection.to_local_cluster()
-            else:
-                connection = Connection.to_scheduler(self._scheduler)
+            connection = _reach(self._scheduler)
             connection.subscribe(self._topic, self._on_report)
         except EngineError as error:
             promise.set_exception(error)
@@ -133,6 +128,18 @@ class ClusterEngine(Engine):
         with contextlib.suppress(EngineError):
             job = self._jobs.get(report["job_id"])
             job.report(report["fraction"], report["message"], report["so_far"])
+
+
+def _reach(scheduler: str | None) -> Connection:
+    # Dask takes a third of a second to import: not in the page's thread, and not
+    # before the processes have begun, which import it as well, and more.
+    if scheduler is None:
+        cluster = LocalCluster()
+    from bertviz_core.engine.connection import Connection
+
+    if scheduler is None:
+        return Connection.to_local_cluster(cluster)
+    return Connection.to_scheduler(scheduler)
 
 
 def _is_dead(connecting: Promise[Connection]) -> bool:

@@ -51,16 +51,18 @@ class Connection:
         self._trainers = Suspects(distributed.KilledWorker)
 
     @classmethod
-    def to_local_cluster(cls) -> Connection:
-        """Starts processes on this machine.
+    def to_local_cluster(cls, cluster: LocalCluster) -> Connection:
+        """Reaches processes that were started on this machine.
 
         Returns as soon as the scheduler listens. The worker needs some seconds
         more; tasks wait for it there.
 
+        Args:
+            cluster: belongs to the connection, which closes it.
+
         Raises:
             EngineError: the processes ended at once, or do not answer.
         """
-        cluster = LocalCluster()
         with contextlib.ExitStack() as on_error:
             on_error.callback(cluster.close)
             try:

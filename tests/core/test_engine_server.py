@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,25 @@ client.models()
 children = [p.pid for p in psutil.Process().children(recursive=True)]
 print(json.dumps({{"modules": sorted(sys.modules), "children": children}}), flush=True)
 sys.stdin.readline()
+"""
+
+# What the server's process had imported when it began another one.
+BEGUN = """
+import json, subprocess, sys
+
+class Noting(subprocess.Popen):
+    def __init__(self, command, **options):
+        begun.append([list(command), sorted(sys.modules)])
+        super().__init__(command, **options)
+
+begun, subprocess.Popen = [], Noting
+from bertviz_core.engine import connect
+from bertviz_core.errors import EngineError
+try:
+    connect()._engine._connection()
+except EngineError as error:
+    print(error, file=sys.stderr)
+print(json.dumps(begun))
 """
 
 
@@ -96,3 +116,28 @@ def test_a_server_that_is_killed_takes_its_processes_with_it(start_server):
     server.wait()
     _, alive = psutil.wait_procs(children, timeout=60)
     assert not alive
+
+
+def processes_begun(**variables):
+    """Commands with the modules that were loaded before, and what was complained of."""
+    done = subprocess.run(
+        [sys.executable, "-c", BEGUN],
+        cwd=ROOT,
+        env=os.environ | variables,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return json.loads(done.stdout), done.stderr
+
+
+def test_the_processes_begin_before_dask_is_imported_here():
+    (command, modules), *_ = processes_begun()[0]
+    assert "bertviz_core.engine.local_cluster" in command
+    assert not {"distributed", "dask"} & set(modules)
+
+
+def test_a_limit_that_cannot_be_is_said_before_there_are_processes():
+    begun, said = processes_begun(BERTVIZ_MAX_MODELS="many")
+    assert "BERTVIZ_MAX_MODELS must be a whole number" in said
+    assert begun == []
