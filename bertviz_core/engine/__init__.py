@@ -35,20 +35,24 @@ def connect() -> Client:
     Raises:
         EngineError: `BERTVIZ_ENGINE` or a limit has a value that cannot be.
     """
+    _require_limits()
     engine = _engine()
-    # All types of all answers: while the processes of the engine start.
     from bertviz_core.engine.client import Client
 
     return Client(engine)
 
 
-def _engine() -> Engine:
-    # Stores read their limits from the environment, and a sentence about a wrong
-    # one belongs on the page: before there are processes that read it, too.
-    import bertviz_core.engine.memory  # noqa: F401
+def _require_limits() -> None:
+    """Says that one cannot be on the first page, before processes stumble over it."""
+    from bertviz_core.engine.memory_limits import max_answer_bytes, max_models
+    from bertviz_core.engine.worker_specs import training_slots
     from bertviz_core.finetune.table_limits import lease_seconds
 
-    lease_seconds()  # a wrong one is said at the start, not while somebody trains
+    for limit in (max_models, max_answer_bytes, training_slots, lease_seconds):
+        limit()
+
+
+def _engine() -> Engine:
     scheduler = os.environ.get(SCHEDULER_VARIABLE, "").strip()
     kind = os.environ.get(ENGINE_VARIABLE, "").strip().lower() or "cluster"
     if kind == "inline":
@@ -56,9 +60,13 @@ def _engine() -> Engine:
 
         return InlineEngine()
     if kind == "cluster":
+        from bertviz_core.engine.local_cluster import LocalCluster
+
+        # Its processes import for seconds: they begin before this one imports the rest.
+        begun = None if scheduler else LocalCluster()
         from bertviz_core.engine.cluster import ClusterEngine
 
-        return ClusterEngine(scheduler or None)
+        return ClusterEngine(scheduler or None, begun=begun)
     raise EngineError(
         "The environment variable BERTVIZ_ENGINE must be cluster or inline. "
         "Received: {received}. Correct it, or remove it, and start again.",

@@ -43,6 +43,8 @@ class ClusterEngine(Engine):
             closed network.
         module: defines the tasks; workers must be able to import it.
         training_module: defines the training; so must this be.
+        begun: processes on this machine that have been started already, to be used
+            and closed; `None` starts them, where there is no scheduler.
     """
 
     def __init__(
@@ -50,13 +52,14 @@ class ClusterEngine(Engine):
         scheduler: str | None = None,
         module: str = dispatch.TASKS_MODULE,
         training_module: str = dispatch.TRAINING_MODULE,
+        begun: LocalCluster | None = None,
     ) -> None:
         super().__init__(module, training_module)
         self._scheduler = scheduler
         self._topic = f"bertviz-jobs-{uuid.uuid4().hex}"
         self._lock = threading.Lock()
         self._is_closed = False
-        self._connecting = self._connect()
+        self._connecting = self._connect(begun=begun)
         atexit.register(self.close)
 
     def close(self) -> None:
@@ -100,18 +103,25 @@ class ClusterEngine(Engine):
             connecting = self._connecting
         return connecting.result(CONNECT_SECONDS)
 
-    def _connect(self, dead: Promise[Connection] | None = None) -> Promise[Connection]:
+    def _connect(
+        self,
+        dead: Promise[Connection] | None = None,
+        begun: LocalCluster | None = None,
+    ) -> Promise[Connection]:
         promise: Promise[Connection] = Promise()
-        in_background("engine-connect", self._open, promise, dead)
+        in_background("engine-connect", self._open, promise, dead, begun)
         return promise
 
     def _open(
-        self, promise: Promise[Connection], dead: Promise[Connection] | None
+        self,
+        promise: Promise[Connection],
+        dead: Promise[Connection] | None,
+        begun: LocalCluster | None,
     ) -> None:
         try:
             if dead is not None:
                 _close(dead)
-            connection = _reach(self._scheduler)
+            connection = _reach(self._scheduler, begun)
             connection.subscribe(self._topic, self._on_report)
         except EngineError as error:
             promise.set_exception(error)
@@ -130,15 +140,12 @@ class ClusterEngine(Engine):
             job.report(report["fraction"], report["message"], report["so_far"])
 
 
-def _reach(scheduler: str | None) -> Connection:
-    # Dask takes a third of a second to import: not in the page's thread, and not
-    # before the processes have begun, which import it as well, and more.
-    if scheduler is None:
-        cluster = LocalCluster()
+def _reach(scheduler: str | None, begun: LocalCluster | None) -> Connection:
+    # Dask takes a third of a second to import: not in the page's thread.
     from bertviz_core.engine.connection import Connection
 
     if scheduler is None:
-        return Connection.to_local_cluster(cluster)
+        return Connection.to_local_cluster(begun or LocalCluster())
     return Connection.to_scheduler(scheduler)
 
 
