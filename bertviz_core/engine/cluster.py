@@ -141,11 +141,16 @@ class ClusterEngine(Engine):
 
 
 def _reach(scheduler: str | None, begun: LocalCluster | None) -> Connection:
-    # Dask takes a third of a second to import: not in the page's thread.
+    cluster = None
+    if scheduler is None:
+        cluster = begun or LocalCluster()
+        scheduler = cluster.address()
+    # Dask takes a third of a second to import: not in the page's thread, and not while
+    # the first page and the processes that have just begun need the cores.
     from bertviz_core.engine.connection import Connection
 
-    if scheduler is None:
-        return Connection.to_local_cluster(begun or LocalCluster())
+    if cluster is not None:
+        return Connection.to_local_cluster(cluster, scheduler)
     return Connection.to_scheduler(scheduler)
 
 
