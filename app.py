@@ -5,9 +5,6 @@ Run it with `streamlit run app.py`; `server.py` serves the same app to others.
 
 from pathlib import Path
 
-# Whole before the engine's threads begin: one of them imports it, too, and plotly takes
-# the module as it finds it, half imported or not.
-import pandas  # noqa: F401
 import streamlit as st
 
 from pages.ui.engine import warm_up

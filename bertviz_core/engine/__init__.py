@@ -1,7 +1,7 @@
 """Runs tasks on models somewhere else: this process, worker processes, a cluster.
 
-Importing this package loads neither Keras nor Dask; `connect` loads what the
-chosen engine needs.
+Importing this package loads next to nothing, as the worker processes do it on their
+way to Keras; `connect` loads what the chosen engine needs.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from bertviz_core.engine.engine import Engine
 from bertviz_core.engine.jobs import JobStatus
 from bertviz_core.errors import EngineError
 
 if TYPE_CHECKING:
     from bertviz_core.engine.client import Client
+    from bertviz_core.engine.engine import Engine
 
-__all__ = ["Engine", "JobStatus", "connect"]
+__all__ = ["JobStatus", "connect"]
 
 ENGINE_VARIABLE = "BERTVIZ_ENGINE"
 SCHEDULER_VARIABLE = "BERTVIZ_SCHEDULER"
@@ -35,22 +35,38 @@ def connect() -> Client:
     Raises:
         EngineError: `BERTVIZ_ENGINE` or a limit has a value that cannot be.
     """
-    # Stores read their limits from the environment, and a sentence about a wrong
-    # one belongs on the page.
+    _require_limits()
+    engine = _engine()
     from bertviz_core.engine.client import Client
+
+    return Client(engine)
+
+
+def _require_limits() -> None:
+    """Says that one cannot be on the first page, before processes stumble over it."""
+    from bertviz_core.engine.memory_limits import max_answer_bytes, max_models
+    from bertviz_core.engine.worker_specs import training_slots
     from bertviz_core.finetune.table_limits import lease_seconds
 
-    lease_seconds()  # a wrong one is said at the start, not while somebody trains
+    for limit in (max_models, max_answer_bytes, training_slots, lease_seconds):
+        limit()
+
+
+def _engine() -> Engine:
     scheduler = os.environ.get(SCHEDULER_VARIABLE, "").strip()
     kind = os.environ.get(ENGINE_VARIABLE, "").strip().lower() or "cluster"
     if kind == "inline":
         from bertviz_core.engine.inline import InlineEngine
 
-        return Client(InlineEngine())
+        return InlineEngine()
     if kind == "cluster":
+        from bertviz_core.engine.local_cluster import LocalCluster
+
+        # Its processes import for seconds: they begin before this one imports the rest.
+        begun = None if scheduler else LocalCluster()
         from bertviz_core.engine.cluster import ClusterEngine
 
-        return Client(ClusterEngine(scheduler or None))
+        return ClusterEngine(scheduler or None, begun=begun)
     raise EngineError(
         "The environment variable BERTVIZ_ENGINE must be cluster or inline. "
         "Received: {received}. Correct it, or remove it, and start again.",

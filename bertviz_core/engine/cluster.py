@@ -15,6 +15,7 @@ from bertviz_core.engine import dispatch
 from bertviz_core.engine.dispatch import Outcome, Request, is_closed_error
 from bertviz_core.engine.engine import Engine, in_background
 from bertviz_core.engine.jobs import Job
+from bertviz_core.engine.local_cluster import LocalCluster
 from bertviz_core.errors import EngineError
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class ClusterEngine(Engine):
             closed network.
         module: defines the tasks; workers must be able to import it.
         training_module: defines the training; so must this be.
+        begun: processes on this machine that have been started already, to be used
+            and closed; `None` starts them, where there is no scheduler.
     """
 
     def __init__(
@@ -49,13 +52,14 @@ class ClusterEngine(Engine):
         scheduler: str | None = None,
         module: str = dispatch.TASKS_MODULE,
         training_module: str = dispatch.TRAINING_MODULE,
+        begun: LocalCluster | None = None,
     ) -> None:
         super().__init__(module, training_module)
         self._scheduler = scheduler
         self._topic = f"bertviz-jobs-{uuid.uuid4().hex}"
         self._lock = threading.Lock()
         self._is_closed = False
-        self._connecting = self._connect()
+        self._connecting = self._connect(begun=begun)
         atexit.register(self.close)
 
     def close(self) -> None:
@@ -99,24 +103,25 @@ class ClusterEngine(Engine):
             connecting = self._connecting
         return connecting.result(CONNECT_SECONDS)
 
-    def _connect(self, dead: Promise[Connection] | None = None) -> Promise[Connection]:
+    def _connect(
+        self,
+        dead: Promise[Connection] | None = None,
+        begun: LocalCluster | None = None,
+    ) -> Promise[Connection]:
         promise: Promise[Connection] = Promise()
-        in_background("engine-connect", self._open, promise, dead)
+        in_background("engine-connect", self._open, promise, dead, begun)
         return promise
 
     def _open(
-        self, promise: Promise[Connection], dead: Promise[Connection] | None
+        self,
+        promise: Promise[Connection],
+        dead: Promise[Connection] | None,
+        begun: LocalCluster | None,
     ) -> None:
         try:
-            # Dask takes a third of a second to import: not in the page's thread.
-            from bertviz_core.engine.connection import Connection
-
             if dead is not None:
                 _close(dead)
-            if self._scheduler is None:
-                connection = Connection.to_local_cluster()
-            else:
-                connection = Connection.to_scheduler(self._scheduler)
+            connection = _reach(self._scheduler, begun)
             connection.subscribe(self._topic, self._on_report)
         except EngineError as error:
             promise.set_exception(error)
@@ -133,6 +138,20 @@ class ClusterEngine(Engine):
         with contextlib.suppress(EngineError):
             job = self._jobs.get(report["job_id"])
             job.report(report["fraction"], report["message"], report["so_far"])
+
+
+def _reach(scheduler: str | None, begun: LocalCluster | None) -> Connection:
+    cluster = None
+    if scheduler is None:
+        cluster = begun or LocalCluster()
+        scheduler = cluster.address()
+    # Dask takes a third of a second to import: not in the page's thread, and not while
+    # the first page and the processes that have just begun need the cores.
+    from bertviz_core.engine.connection import Connection
+
+    if cluster is not None:
+        return Connection.to_local_cluster(cluster, scheduler)
+    return Connection.to_scheduler(scheduler)
 
 
 def _is_dead(connecting: Promise[Connection]) -> bool:

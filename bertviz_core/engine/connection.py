@@ -51,22 +51,24 @@ class Connection:
         self._trainers = Suspects(distributed.KilledWorker)
 
     @classmethod
-    def to_local_cluster(cls) -> Connection:
-        """Starts processes on this machine.
+    def to_local_cluster(cls, cluster: LocalCluster, address: str) -> Connection:
+        """Reaches processes on this machine whose scheduler listens.
 
-        Returns as soon as the scheduler listens. The worker needs some seconds
-        more; tasks wait for it there.
+        The worker needs some seconds more; tasks wait for it there.
+
+        Args:
+            cluster: belongs to the connection, which closes it.
+            address: of its scheduler.
 
         Raises:
-            EngineError: the processes ended at once, or do not answer.
+            EngineError: the processes do not answer.
         """
-        cluster = LocalCluster()
         with contextlib.ExitStack() as on_error:
             on_error.callback(cluster.close)
             try:
                 # The worker is on this machine too: results need not pass
                 # through the scheduler.
-                client = _client(cluster.address(), direct_to_workers=True)
+                client = _client(address, direct_to_workers=True)
             except OSError as error:
                 raise EngineError(
                     "The processes that run the models started but do not answer. "

@@ -95,13 +95,14 @@ class LocalCluster:
         return self._process.poll() is None
 
     def address(self) -> str:
-        """Where the scheduler listens; waits for it.
+        """Where the scheduler listens; waits for it. Ask once.
 
         Raises:
             EngineError: the process ended instead.
         """
         line = self._process.stdout.readline()  # type: ignore[union-attr]
         if not line:
+            self.close()
             raise EngineError(
                 "The processes that run the models could not be started. "
                 "Received: exit status {status}. The log of the server says why.",

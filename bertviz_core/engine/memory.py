@@ -18,20 +18,12 @@ import numpy as np
 
 from bertviz_core.checkpoints.versions import version_of
 from bertviz_core.engine.cache import BoundedCache
-from bertviz_core.environment import whole_number
+from bertviz_core.engine.memory_limits import max_answer_bytes, max_models
 from bertviz_core.trace import Trace
 
 if TYPE_CHECKING:
     from bertviz_core.experiments.word_vectors import WordVectors
     from bertviz_core.explorer import Explorer
-
-# Models in memory: two, so that they can be compared. BERT-base takes 440 MB.
-MAX_MODELS = "BERTVIZ_MAX_MODELS"
-DEFAULT_MAX_MODELS = 2
-# Answers in memory. That of BERT-base on 512 tokens takes 171 MB and is kept alone,
-# that of the bundled model on its longest text 4 MB.
-MAX_TRACE_MEGABYTES = "BERTVIZ_MAX_TRACE_MB"
-DEFAULT_MAX_TRACE_MEGABYTES = 128
 
 
 def explorer(model: str) -> Explorer:
@@ -131,13 +123,9 @@ class _Answers(BoundedCache[tuple[Hashable, ...], Any]):
 RETIRED = _Retired()
 # Keys begin with the model, and `version_of` it.
 EXPLORERS: BoundedCache[tuple[str, str], Explorer] = BoundedCache(
-    max(1, whole_number(MAX_MODELS, DEFAULT_MAX_MODELS)), on_drop=RETIRED.add
+    max_models(), on_drop=RETIRED.add
 )
-ANSWERS = _Answers(
-    whole_number(MAX_TRACE_MEGABYTES, DEFAULT_MAX_TRACE_MEGABYTES) * 2**20,
-    num_bytes,
-    weight_of_key=num_bytes,
-)
+ANSWERS = _Answers(max_answer_bytes(), num_bytes, weight_of_key=num_bytes)
 # That of BERT-base takes 94 MB and is kept alone.
 WORDS: BoundedCache[tuple[str, str], WordVectors] = BoundedCache(
     2**27, lambda words: words.table.vectors.nbytes

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from bertviz_core.errors import DatasetError
+from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.column_profile import ColumnProfile, profile_columns
 from bertviz_core.finetune.label_kind import guess_kind
 from bertviz_core.finetune.notes import Note, note
@@ -20,27 +20,6 @@ from bertviz_core.finetune.table_layout import (
 
 # A label column of words: no more classes than this are guessed to be one.
 _MAX_GUESSED_CLASSES = 50
-
-
-@dataclass(frozen=True)
-class ColumnChoice:
-    """Which column is what.
-
-    Args:
-        text: name of the text column.
-        label: name of the label column.
-        pair: name of the column with second texts, or `None`.
-        is_regression: the label is a number to predict, not a class.
-        reasons: why these columns, where this is a guess; of the kind of label
-            `guess_kind` tells.
-    """
-
-    text: str
-    label: str
-    pair: str | None = None
-    is_regression: bool = False
-    # Not part of what is chosen: equal choices give equal rows.
-    reasons: tuple[Note, ...] = field(default=(), compare=False)
 
 
 def guess_columns(table: Table) -> ColumnChoice:

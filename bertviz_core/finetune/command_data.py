@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import DatasetError
+from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.column_profile import profile_columns
-from bertviz_core.finetune.columns import ColumnChoice, guess_columns
+from bertviz_core.finetune.columns import guess_columns
 from bertviz_core.finetune.dataset import Dataset, make_dataset
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.label_kind import kind_of_column

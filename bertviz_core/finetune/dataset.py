@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.errors import DatasetError
+from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.column_profile import is_absent
-from bertviz_core.finetune.columns import ColumnChoice
 from bertviz_core.finetune.examples import Examples
 from bertviz_core.finetune.label_values import LeftOut, read_classes, read_numbers
 from bertviz_core.finetune.notes import Note, excerpt, list_rows, note

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bertviz_core.pretrain.settings_json import build
 
 if TYPE_CHECKING:
-    from bertviz_core.finetune.columns import ColumnChoice
+    from bertviz_core.finetune.column_choice import ColumnChoice
     from bertviz_core.finetune.table import Table
 
 

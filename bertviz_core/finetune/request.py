@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.settings import FinetuneSettings
 
 # The tables that come with the project, by language.

@@ -8,8 +8,6 @@ import re
 import unicodedata
 from itertools import chain
 
-from charset_normalizer import from_bytes
-
 from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.mixed_encodings import refuse_mixed
 from bertviz_core.finetune.notes import Note, note
@@ -244,6 +242,9 @@ def _utf16_without_mark(data: bytes) -> str:
 
 def _guess(data: bytes) -> tuple[str, tuple[Note, ...]]:
     """The encoding of text that is not UTF-8."""
+    # Only such text needs it, and every process that may read a table imports this.
+    from charset_normalizer import from_bytes
+
     lines = _telling_lines(data)
     refuse_mixed(lines)
     # Whole lines only: half a character at the end would rule out the right one.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bertviz_core.errors import DatasetError
+from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.column_profile import ColumnProfile, profile_columns
-from bertviz_core.finetune.columns import ColumnChoice, guess_columns
+from bertviz_core.finetune.columns import guess_columns
 from bertviz_core.finetune.notes import Note
 from bertviz_core.finetune.table import Table
 

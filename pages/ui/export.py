@@ -7,6 +7,9 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+# For plotly, which takes the module as it finds it: the first table of another visitor
+# may be importing it just then. Every page that makes figures imports this one first.
+import pandas  # noqa: F401
 import streamlit as st
 
 from bertviz_core.figures.upright_titles import set_titles_upright

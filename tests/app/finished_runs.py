@@ -20,7 +20,7 @@ from bertviz_core.experiments.finetuned_results import (
 )
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.finetune.baselines import Baseline
-from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.data_check import DataRow
 from bertviz_core.finetune.evaluation import evaluate_classes, evaluate_numbers
 from bertviz_core.finetune.outcome import RunOutcome

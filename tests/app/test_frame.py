@@ -1,7 +1,6 @@
 """Language, navigation and errors, on whatever page."""
 
 import logging
-from pathlib import Path
 
 import pytest
 
@@ -78,10 +77,3 @@ def test_an_error_of_the_core_is_said_in_chinese(open_app):
 def test_an_error_shows_what_the_user_typed_as_text(open_app):
     app = open_app(model="**bold** <b>")
     assert r"\*\*bold\*\* \<b\>" in app.error[0].value
-
-
-def test_pandas_is_there_before_anything_that_starts_threads():
-    # Plotly trips over a pandas that another thread has imported half.
-    source = Path("app.py").read_text("utf-8")
-    assert "import pandas" in source
-    assert source.index("import pandas") < source.index("pages.ui.engine")

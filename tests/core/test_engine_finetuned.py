@@ -10,7 +10,7 @@ from bertviz_core.engine import finetuned_tasks as tasks
 from bertviz_core.engine import memory, run_store, table_store
 from bertviz_core.experiments.nearest_rows import row_vectors
 from bertviz_core.finetune import workplace
-from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.command_data import options_of, training_rows
 from bertviz_core.finetune.origin import DataOrigin
 from bertviz_core.finetune.request import (

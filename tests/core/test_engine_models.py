@@ -17,6 +17,7 @@ from bertviz_core.engine import connect
 from bertviz_core.engine.client import Client
 from bertviz_core.engine.cluster import ClusterEngine
 from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.engine.memory_limits import DEFAULT_MAX_MODELS
 from bertviz_core.errors import CheckpointError, EngineError, TextError
 from tests.core.checkpoint_copies import HF, edit_config, hf_copy, weights_of_hf
 from tests.core.engine_waiting import ended
@@ -222,7 +223,7 @@ def test_dropped_models_stay_in_the_count(tmp_path):
         client.predict_masks(str(tmp_path / name), TEXT)
     from bertviz_core.engine import memory
 
-    assert len(memory.EXPLORERS.values()) == memory.DEFAULT_MAX_MODELS
+    assert len(memory.EXPLORERS.values()) == DEFAULT_MAX_MODELS
     assert client.forward_count() == before + 3
     client.close()
 

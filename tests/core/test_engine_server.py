@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bertviz_core.engine import local_cluster
+from bertviz_core.engine.cluster import ClusterEngine
+from bertviz_core.errors import EngineError
 from tests.core.checkpoint_copies import HF
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +48,32 @@ client.models()
 children = [p.pid for p in psutil.Process().children(recursive=True)]
 print(json.dumps({{"modules": sorted(sys.modules), "children": children}}), flush=True)
 sys.stdin.readline()
+"""
+
+# What the server's process had imported when it began others, and when these listened.
+BEGUN = """
+import json, subprocess, sys
+
+class Noting(subprocess.Popen):
+    def __init__(self, command, **options):
+        begun.append([list(command), sorted(sys.modules)])
+        super().__init__(command, **options)
+
+def note_address(cluster):
+    address = address_of(cluster)
+    begun.append(["listens", sorted(sys.modules)])
+    return address
+
+begun, subprocess.Popen = [], Noting
+from bertviz_core.engine import connect
+from bertviz_core.engine.local_cluster import LocalCluster
+address_of, LocalCluster.address = LocalCluster.address, note_address
+from bertviz_core.errors import EngineError
+try:
+    connect()._engine._connection()
+except EngineError as error:
+    print(error, file=sys.stderr)
+print(json.dumps(begun))
 """
 
 
@@ -96,3 +126,56 @@ def test_a_server_that_is_killed_takes_its_processes_with_it(start_server):
     server.wait()
     _, alive = psutil.wait_procs(children, timeout=60)
     assert not alive
+
+
+def processes_begun(**variables):
+    """Commands with the modules that were loaded before, and what was complained of.
+
+    "listens" stands among the commands.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", BEGUN],
+        cwd=ROOT,
+        env=os.environ | variables,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return json.loads(done.stdout), done.stderr
+
+
+def test_the_processes_begin_before_much_is_imported_here():
+    (command, modules), *others = processes_begun()[0]
+    assert "bertviz_core.engine.local_cluster" in command
+    assert not {"numpy", "dask", "bertviz_core.engine.client"} & set(modules)
+    assert not any("bertviz_core.engine.local_cluster" in other for other, _ in others)
+    (modules,) = (modules for what, modules in others if what == "listens")
+    assert not {"dask", "distributed"} & set(modules)
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "BERTVIZ_MAX_MODELS",
+        "BERTVIZ_MAX_TRACE_MB",
+        "BERTVIZ_TRAINING_SLOTS",
+        "BERTVIZ_LEASE_MINUTES",
+    ],
+)
+def test_a_limit_that_cannot_be_is_said_before_there_are_processes(limit):
+    begun, said = processes_begun(**{limit: "many"})
+    assert f"{limit} must be a whole number" in said
+    assert begun == []
+
+
+def test_processes_that_end_as_they_begin_are_a_sentence(monkeypatch):
+    nowhere = {"PYTHONHOME": "/nowhere"}  # Python finds nothing to import there
+    monkeypatch.setattr(local_cluster, "_child_environment", lambda: nowhere)
+    begun = local_cluster.LocalCluster()
+    engine = ClusterEngine(begun=begun)
+    with pytest.raises(EngineError, match="could not be started") as caught:
+        engine.call("models")
+    engine.close()
+    assert caught.value.details["status"] != 0
+    assert begun._process.stdin.closed
+    assert begun._process.stdout.closed

@@ -12,7 +12,7 @@ from bertviz_core.engine.worker_specs import (
     worker_specs,
 )
 from bertviz_core.finetune import workplace
-from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from tests.core import engine_fake_tasks, engine_fake_trainings
 from tests.core.engine_waiting import wait_until

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import DatasetError
+from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.column_profile import profile_columns
-from bertviz_core.finetune.columns import ColumnChoice, guess_columns
+from bertviz_core.finetune.columns import guess_columns
 from bertviz_core.finetune.dataset import make_dataset
 from bertviz_core.finetune.notes import in_english
 from bertviz_core.finetune.numbers import number_text, parse_number

@@ -8,7 +8,7 @@ import pytest
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import TrainingError
 from bertviz_core.finetune import data_check, remedies
-from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.data_check import LengthCounts, rows_of
 from bertviz_core.finetune.dataset import make_dataset
 from bertviz_core.finetune.lengths import Lengths

@@ -11,7 +11,7 @@ from bertviz_core.engine import lease_keeper, training_desk
 from bertviz_core.engine.training_desk import TrainingDesk
 from bertviz_core.errors import DatasetError, EngineError, TrainingError
 from bertviz_core.finetune import run_files, workplace
-from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.finetune.run_history import RunHistory
 from tests.core.engine_waiting import wait_until

@@ -21,7 +21,7 @@ from bertviz_core.finetune import (
     training_run,
     workplace,
 )
-from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.notes import in_english
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.finetune.run import finetune, weights_hash

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.label_kind import kind_of_column
 from bertviz_core.finetune.table_view import TableView
 from pages.ui.fine_tune.fields import choose_field

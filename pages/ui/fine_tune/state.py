@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.errors import BertVizError
-from bertviz_core.finetune.columns import ColumnChoice
+from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.finetune.settings import FinetuneSettings
