@@ -189,6 +189,26 @@ def test_a_point_under_the_pointer_says_its_sentence(visit):
     assert any("." in text and "·" in text for text in said), said
 
 
+def test_numbers_are_read_out_as_they_are(visit):
+    """In a sentence of 13 tokens and a vocabulary of 16,384, no shade of 256 would do."""
+    line = "the lamp stands by the window and gives light at night"
+    query = f"{SENTENCES}&embeddings_points_reading=token&embeddings_topics="
+    _, points = open_map(visit, query + quote(line))
+    points.get_by_role("combobox", name="Colour by").select_option("position")
+    points.get_by_text("The points in numbers").click()
+    told = points.locator("td:nth-child(2)")
+    # [CLS] and [SEP], the first and the last, are no points.
+    expect(told).to_have_text([f"position {number}" for number in range(2, 13)])
+    page, points = open_map(visit, VOCABULARY)
+    points.get_by_role("combobox", name="Colour by").select_option("id in the vocabulary")
+    points.get_by_role("searchbox").fill("window")
+    points.get_by_role("button", name="window", exact=True).click()
+    expect(page).to_have_url(re.compile("embeddings_map_selected="))
+    number = re.search(r"embeddings_map_selected=(\d+)", page.url)[1]
+    status = points.get_by_role("status")
+    expect(status).to_have_text(f"window · id in the vocabulary {number}")
+
+
 def test_pictures_and_tables_are_saved(visit, tmp_path):
     page, points = open_map(visit, SENTENCES)
     for name, start in (("Save as SVG", b"<svg"), ("Save as PNG", b"\x89PNG")):
