@@ -19,7 +19,12 @@ from tests.app.test_layers import (
     step_now,
     strip,
 )
-from tests.core.checkpoint_copies import hf_copy, pre_norm_copy, weights_of_hf
+from tests.core.checkpoint_copies import (
+    hf_copy,
+    number_copy,
+    pre_norm_copy,
+    weights_of_hf,
+)
 
 TEXT = "ab cab [MASK]"
 CHINESE_TEXT = "我喜欢吃[MASK]果"
@@ -175,3 +180,26 @@ def test_a_model_with_fewer_heads_is_walked_to_its_end(tmp_path, lost, last):
         assert specs(app)
     assert app.button(key="layers_next").disabled
     assert any(f"Step {len(steps)} of {len(steps)}" in p.text for p in app.progress)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_model_that_says_a_number_is_walked_to_that_number(tmp_path, language):
+    model = str(number_copy(tmp_path))
+    app = open_page(
+        language,
+        model=model,
+        layers_text="ab cab",
+        layers_step="pooled_output",
+        layers_panel="orders",
+    )
+    app.button(key="layers_next").click().run()
+    assert step_now(app) == "class_logits"
+    assert app.button(key="layers_next").disabled
+    about = said_in("layer_steps.about_class_logits_number", language)
+    assert about in said(app)
+    assert said_in("layer_steps.about_class_logits", language) not in said(app)
+    number = client().trace(model, "ab cab", parts=("class_logits",)).class_logits
+    bars = specs(app)[0]["data"][0]
+    np.testing.assert_allclose(numbers(bars["x"]), number, rtol=1e-5)
+    size = {"en": "1 number =", "zh": "1 个数 ="}[language]
+    assert size in said(app)
