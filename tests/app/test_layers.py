@@ -616,8 +616,11 @@ def test_a_model_without_a_word_head_has_all_its_views(without_word_head, panel)
     assert steps[-1].operation == "nsp_probs"
     assert any(f"of {len(steps)}" in bar.text for bar in app.progress)
     if panel == "neurons":
-        assert "no head that gives an answer" in said(app)
-        assert not app.metric
+        assert "no head that gives an answer" not in said(app)
+        assert app.get_by_key("layers_next_sentence").options == [
+            "follows",
+            "does not follow",
+        ]
     app.session_state["layers_step"] = "nsp_probs"
     app.run()
     assert not app.exception

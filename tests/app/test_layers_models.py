@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bertviz_core.experiments.cause_results import Switches, Target
 from bertviz_core.experiments.step_results import LayerStep
+from bertviz_core.figures.masked_word import percent
 from pages.ui.engine import client
 from pages.ui.language import text as said_in
 from tests.app.chinese_model import write_chinese_model
@@ -203,3 +205,46 @@ def test_a_model_that_says_a_number_is_walked_to_that_number(tmp_path, language)
     np.testing.assert_allclose(numbers(bars["x"]), number, rtol=1e-5)
     size = {"en": "1 number =", "zh": "1 个数 ="}[language]
     assert size in said(app)
+
+
+@pytest.mark.parametrize(
+    ("language", "answer", "name"),
+    [("en", 0, "follows"), ("zh", 1, "不是下一句")],
+)
+def test_a_model_with_a_next_sentence_head_alone_has_its_answers_watched(
+    tmp_path, language, answer, name
+):
+    kept = {
+        key: array
+        for key, array in weights_of_hf().items()
+        if not key.startswith("cls.predictions")
+    }
+    model, text, pair = str(hf_copy(tmp_path, kept)), "ab cab", "ba cab"
+    link = {"layers_text": text, "layers_panel": "neurons"}
+    link["layers_next_sentence"] = str(answer + 1)
+    app = open_page(language, model=model, layers_pair=pair, **link)
+    target = Target("nsp", answer)
+    layer = int(app.get_by_key("layers_neuron_layer").value) - 1
+    neuron = int(app.get_by_key("layers_neuron").value) - 1
+    switches = Switches(neurons=((layer, neuron),))
+    found = client().switch_off(model, text, target, switches, pair)
+    before, after, change = (metric.value for metric in app.metric[:3])
+    assert before == percent(found.before.probability)
+    assert after == percent(found.after.probability)
+    assert f"{100 * found.delta_probability:+z.3f}" in change
+    assert f"**{name}**" in said(app)
+    alone = said_in("layers.off_next_alone", language)
+    assert alone not in said(app)
+    assert alone in said(open_page(language, model=model, **link))
+
+
+def test_a_model_without_any_head_has_no_answer_to_watch(tmp_path):
+    kept = {
+        key: array
+        for key, array in weights_of_hf().items()
+        if not key.startswith(("cls.", "bert.pooler"))
+    }
+    model = str(hf_copy(tmp_path, kept))
+    app = open_page(model=model, layers_text="ab cab", layers_panel="neurons")
+    assert "no head that gives an answer" in said(app)
+    assert not app.metric

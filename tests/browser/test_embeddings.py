@@ -190,7 +190,7 @@ def test_a_point_under_the_pointer_says_its_sentence(visit):
 
 
 def test_numbers_are_read_out_as_they_are(visit):
-    """In a sentence of 13 tokens and a vocabulary of 16,384, no shade of 256 would do."""
+    """Neither 13 positions nor 16,384 ids fall on one of 256 shades each."""
     line = "the lamp stands by the window and gives light at night"
     query = f"{SENTENCES}&embeddings_points_reading=token&embeddings_topics="
     _, points = open_map(visit, query + quote(line))
@@ -200,7 +200,9 @@ def test_numbers_are_read_out_as_they_are(visit):
     # [CLS] and [SEP], the first and the last, are no points.
     expect(told).to_have_text([f"position {number}" for number in range(2, 13)])
     page, points = open_map(visit, VOCABULARY)
-    points.get_by_role("combobox", name="Colour by").select_option("id in the vocabulary")
+    points.get_by_role("combobox", name="Colour by").select_option(
+        "id in the vocabulary"
+    )
     points.get_by_role("searchbox").fill("window")
     points.get_by_role("button", name="window", exact=True).click()
     expect(page).to_have_url(re.compile("embeddings_map_selected="))
