@@ -149,10 +149,14 @@ EPSILON = 1e-4  # of `hf_tiny`
 
 
 def weights_of(model: str) -> dict[str, np.ndarray]:
+    found = all_weights_of(model)
+    return {part: found[f"bert.final_norm.{part}"] for part in ("weight", "bias")}
+
+
+def all_weights_of(model: str) -> dict[str, np.ndarray]:
     from safetensors.numpy import load_file
 
-    found = load_file(f"{model}/model.safetensors")
-    return {part: found[f"bert.final_norm.{part}"] for part in ("weight", "bias")}
+    return load_file(f"{model}/model.safetensors")
 
 
 @pytest.mark.parametrize(
@@ -248,3 +252,21 @@ def test_a_model_without_any_head_has_no_answer_to_watch(tmp_path):
     app = open_page(model=model, layers_text="ab cab", layers_panel="neurons")
     assert "no head that gives an answer" in said(app)
     assert not app.metric
+
+
+@pytest.mark.parametrize(
+    ("language", "maybe"), [("en", "it can grow"), ("zh", "可能一层比一层长")]
+)
+def test_a_stream_that_keeps_its_length_is_not_said_to_grow(
+    tmp_path, pre_norm, language, maybe
+):
+    """Layers that add nothing, as those of a model that has learned nothing may."""
+    weights = {
+        name: array * (".output.dense." not in name)
+        for name, array in all_weights_of(pre_norm).items()
+    }
+    model = str(hf_copy(tmp_path, weights, {"pre_norm": True}))
+    app = open_page(language, model=model, layers_text=TEXT, layers_panel="residual")
+    enters = client().residual_stream(model, TEXT).residual_norms
+    np.testing.assert_allclose(enters - enters[0], 0, atol=1e-6)
+    assert maybe in said(app)
