@@ -75,11 +75,6 @@ class LayerStep:
         """Made of the first token alone, `[CLS]`, whichever token is followed."""
         return self.axes == ("H",)
 
-    @property
-    def is_number(self) -> bool:
-        """What a model answers that says a number and no classes."""
-        return self.operation == "class_logits" and self.shape == (1,)
-
 
 @dataclass(frozen=True)
 class StepNumbers(FrozenArrays):

@@ -311,17 +311,10 @@ def test_a_model_that_says_a_number_has_no_softmax_over_classes(tmp_path):
     """Over a single number it would be 1 whatever the text."""
     explorer = Explorer.open(str(number_copy(tmp_path)))
     trace = explorer.trace("ab cab")
-    *_, last = steps = list_steps(explorer, trace)
+    *_, last = list_steps(explorer, trace)
     assert (last.name, last.shape) == ("class_logits", (1,))
-    assert [step.name for step in steps if step.is_number] == ["class_logits"]
     close(step_values(explorer, trace, last.name), trace.class_logits)
     assert abs(trace.class_logits[0]) > 1e-3
-
-
-def test_classes_are_no_number(case):
-    steps = list_steps(case.explorer, case.trace)
-    assert "class_probs" in {step.name for step in steps}
-    assert not any(step.is_number for step in steps)
 
 
 def test_without_an_asked_position_no_word_is_predicted(explorer):

@@ -50,11 +50,15 @@ def shape_text(step: LayerStep) -> str:
 
 def _kind(step: LayerStep) -> str:
     """The operation; with its own texts where a model says a number."""
-    return f"{step.operation}_number" if step.is_number else step.operation
+    return f"{step.operation}_number" if _is_number(step) else step.operation
+
+
+def _is_number(step: LayerStep) -> bool:
+    return step.operation == "class_logits" and step.shape == (1,)
 
 
 def _axis_name(step: LayerStep, letter: str) -> str:
-    if step.is_number:
+    if _is_number(step):
         return plain("layers.axis_one_number")
     if step.is_pooled:
         return plain("layers.axis_whole_h")
