@@ -208,8 +208,7 @@ def vocabulary_map(
 
     vectors = words_of(model).table.vectors
     if method == "tsne":
-        digest = stored_maps.digest_of(vectors)
-        return stored_maps.find_map(model, digest, num_axes, len(vectors))
+        return stored_maps.find_map(model, _digest(model), num_axes, len(vectors))
     # The widest axes take most of the time, and serve both maps.
     pca = ANSWERS.get(
         ("vocabulary_pca", model),
@@ -235,11 +234,22 @@ def draw_vocabulary_map(
     progress(0.0, "drawing the map")
     found = vocabulary_maps.map_by_tsne(vectors, num_axes, seed, progress, perplexity)
     if (seed, perplexity) == (0, 30.0):
-        digest = stored_maps.digest_of(vectors)
         # The map is shown all the same where nothing can be written.
         with contextlib.suppress(OSError):
-            stored_maps.store_map(found, model, digest, beside=False)
+            stored_maps.store_map(found, model, _digest(model), beside=False)
     return found
+
+
+def _digest(model: str) -> str:
+    """Of the word vectors; made once, it takes 0.2 s for those of BERT-base."""
+    from bertviz_core.experiments.stored_maps import digest_of
+
+    return str(
+        ANSWERS.get(
+            ("vocabulary_digest", model),
+            lambda: digest_of(words_of(model).table.vectors),
+        )
+    )
 
 
 JOB_TASKS = (draw_vocabulary_map,)

@@ -47,7 +47,8 @@ def list_steps(explorer: Explorer, trace: Trace) -> tuple[LayerStep, ...]:
     """All operations for a text, in the order in which the model does them.
 
     Heads that the model lacks are left out, and so are the steps of the masked-word
-    head when the trace asked for no position.
+    head when the trace asked for no position, and the softmax over classes where the
+    model says a number.
 
     Args:
         explorer: the model of the trace.
@@ -214,7 +215,10 @@ def _head_operations(explorer: Explorer, trace: Trace) -> list[tuple[str, ...]]:
     if "nsp" in heads:
         pooled += ("nsp_logits", "nsp_probs")
     if "classifier" in heads:
-        pooled += ("class_logits", "class_probs")
+        pooled += ("class_logits",)
+        # A single output is no class but a number: its softmax would always be 1.
+        if explorer.loaded.model.num_labels > 1:
+            pooled += ("class_probs",)
     has_words = "mlm" in heads and _axis_sizes(explorer, trace)["P"]
     return [pooled, _WORD_OPERATIONS if has_words else ()]
 

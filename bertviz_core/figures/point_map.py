@@ -1,7 +1,9 @@
 """What the map of points is sent: where points lie, small enough for 30,000 of them.
 
 S states (layers, or a single one), M points, k axes. Coordinates travel as whole
-numbers of 16 bits: 30,522 points on 2 axes take 122 kB, on 3 axes 183 kB.
+numbers of 16 bits: 30,522 points on 2 axes take 122 kB, on 3 axes 183 kB. Numbers that
+points are coloured by are read out, too, and travel as they are: a whole number in two
+bytes, any other in four.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ from bertviz_core.figures.payload import pack
 from bertviz_core.trace import FrozenArrays
 
 _STEPS = 65_535  # of a coordinate
-_SHADES = 255  # of a colour
 _MOST_CATEGORIES = 256
 
 
@@ -29,6 +30,8 @@ class Colour(FrozenArrays):
         title: what the colour stands for.
         values: int `[M]`, an index into `names`; or float `[M]`, or `[S, M]` where
             each state has its own, shown on a scale from the lowest to the highest.
+            A point is told its number: exact where it is whole and below 2^24, else
+            with the digits of float32.
         names: of categories; none for numbers.
 
     Raises:
@@ -158,9 +161,9 @@ def point_payload(points: PointMap) -> bytes:
     parts = {"coordinates": steps}
     colours: list[dict[str, Any]] = []
     for index, colour in enumerate(points.colours):
-        header, shades = _shades(colour)
+        header, values = _values(colour)
         colours.append(header)
-        parts[f"color{index}"] = shades
+        parts[f"color{index}"] = values
     if points.context_of is not None:
         parts["contextOf"] = points.context_of.astype(np.uint16)
     labels = labels_id(points)
@@ -231,7 +234,7 @@ def _frame(coordinates: np.ndarray) -> tuple[np.ndarray, float]:
     return lowest, (span or 1.0) / _STEPS
 
 
-def _shades(colour: Colour) -> tuple[dict[str, Any], np.ndarray]:
+def _values(colour: Colour) -> tuple[dict[str, Any], np.ndarray]:
     header: dict[str, Any] = {
         "title": colour.title,
         "names": list(colour.names) or None,
@@ -239,6 +242,10 @@ def _shades(colour: Colour) -> tuple[dict[str, Any], np.ndarray]:
     }
     if colour.names:
         return header, colour.values.astype(np.uint8)
-    low, high = float(colour.values.min()), float(colour.values.max())
-    scaled = (colour.values - low) / ((high - low) or 1.0) * _SHADES
-    return header | {"low": low, "high": high}, np.rint(scaled).astype(np.uint8)
+    sent = _as_told(colour.values)
+    return header | {"low": float(sent.min()), "high": float(sent.max())}, sent
+
+
+def _as_told(values: np.ndarray) -> np.ndarray:
+    is_short = values.dtype.kind in "iu" and values.min() >= 0 and values.max() < 2**16
+    return values.astype(np.uint16 if is_short else np.float32)

@@ -71,7 +71,8 @@ class LayerNorm(keras.layers.Layer):
     """Moves each vector to mean 0 and variance 1, then scales and shifts it.
 
     Computed in float32 also when the model runs in half precision: the
-    variance of 768 small numbers does not survive bfloat16.
+    variance of 768 small numbers does not survive bfloat16. A model in float64
+    keeps its precision.
 
     Args:
         config: reads `hidden_size` and `layer_norm_eps`.
@@ -90,13 +91,14 @@ class LayerNorm(keras.layers.Layer):
         super().__init__(**kwargs)
         self.size = config.hidden_size
         self.epsilon = config.layer_norm_eps
+        self.wide = keras.backend.result_type(self.compute_dtype, "float32")
 
     def build(self, *_: Any) -> None:
         self.gamma = self._vector("gamma", "ones")
         self.beta = self._vector("beta", "zeros")
 
     def call(self, x: Tensor) -> Tensor:
-        wide = ops.cast(x, "float32")
+        wide = ops.cast(x, self.wide)
         mean = ops.mean(wide, axis=-1, keepdims=True)
         centred = wide - mean
         variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
@@ -109,7 +111,7 @@ class LayerNorm(keras.layers.Layer):
             shape=(self.size,),
             initializer=start,
             name=name,
-            dtype="float32",
+            dtype=self.wide,
             autocast=False,
         )
 

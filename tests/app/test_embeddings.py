@@ -19,9 +19,10 @@ from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.labelled_lines import bundled_lines, read_lines
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.sentence_maps import MOST_CHECKED
-from pages.ui.embeddings import input_sum
+from pages.ui.embeddings import input_sum, senses
 from pages.ui.embeddings.panels import PANELS
 from pages.ui.engine import client
+from pages.ui.export import show_figure
 from tests.app.waiting import let_jobs_end
 
 ROOT = Path(__file__).parents[2]
@@ -632,6 +633,28 @@ def test_senses_are_scored_and_mapped_at_the_last_layer():
     assert header["title"].endswith(" · bank")
     assert "always naming the commonest sense would score 50%" in said(app)
     assert len(specs(app)) == 2
+
+
+def test_the_file_of_cosines_between_senses_has_more_than_the_picture(monkeypatch):
+    tables = {}
+
+    def keep(figure, *, name, columns, **others):
+        tables[name] = columns
+        show_figure(figure, name=name, columns=columns, **others)
+
+    monkeypatch.setattr(senses, "show_figure", keep)
+    lines = "\n".join(f"{'ab'[i % 2]} | bank number {i}" for i in range(50))
+    app = open_page(embeddings_panel="senses", embeddings_senses=lines)
+    assert heat(app).shape == (40, 40)
+    assert "between 40 of 50 occurrences" in said(app)
+    assert "Occurrences in the table to download: 50" in said(app)
+    names, *columns = tables["embeddings_sense_cosines"].values()
+    assert names[:2] == ["a 1", "a 3"]
+    assert names[-1] == "b 50"
+    cosines = np.array(columns)
+    assert cosines.shape == (50, 50)
+    np.testing.assert_allclose(np.diag(cosines), 1, atol=1e-6)
+    np.testing.assert_allclose(cosines[:40, :40], heat(app), atol=1e-6)
 
 
 @pytest.mark.parametrize("panel", ["sentences", "senses", "geometry"])

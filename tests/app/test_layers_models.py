@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bertviz_core.experiments.cause_results import Switches, Target
 from bertviz_core.experiments.step_results import LayerStep
+from bertviz_core.figures.masked_word import percent
 from pages.ui.engine import client
 from pages.ui.language import text as said_in
 from tests.app.chinese_model import write_chinese_model
@@ -19,7 +21,12 @@ from tests.app.test_layers import (
     step_now,
     strip,
 )
-from tests.core.checkpoint_copies import hf_copy, pre_norm_copy, weights_of_hf
+from tests.core.checkpoint_copies import (
+    hf_copy,
+    number_copy,
+    pre_norm_copy,
+    weights_of_hf,
+)
 
 TEXT = "ab cab [MASK]"
 CHINESE_TEXT = "我喜欢吃[MASK]果"
@@ -143,10 +150,14 @@ EPSILON = 1e-4  # of `hf_tiny`
 
 
 def weights_of(model: str) -> dict[str, np.ndarray]:
+    found = all_weights_of(model)
+    return {part: found[f"bert.final_norm.{part}"] for part in ("weight", "bias")}
+
+
+def all_weights_of(model: str) -> dict[str, np.ndarray]:
     from safetensors.numpy import load_file
 
-    found = load_file(f"{model}/model.safetensors")
-    return {part: found[f"bert.final_norm.{part}"] for part in ("weight", "bias")}
+    return load_file(f"{model}/model.safetensors")
 
 
 @pytest.mark.parametrize(
@@ -175,3 +186,86 @@ def test_a_model_with_fewer_heads_is_walked_to_its_end(tmp_path, lost, last):
         assert step_now(app) == step.name
         assert step_picture(app)["values"].size
     assert strip_data(app)["parts"][-1]["steps"][-1]["name"] == last
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_model_that_says_a_number_is_walked_to_that_number(tmp_path, language):
+    model = str(number_copy(tmp_path))
+    app = open_page(
+        language,
+        model=model,
+        layers_text="ab cab",
+        layers_step="pooled_output",
+        layers_panel="orders",
+    )
+    walk(app, 1)
+    assert step_now(app) == "class_logits"
+    assert strip_data(app)["parts"][-1]["steps"][-1]["name"] == "class_logits"
+    about = said_in("layer_steps.about_class_logits_number", language)
+    assert about in said(app)
+    assert said_in("layer_steps.about_class_logits", language) not in said(app)
+    number = client().trace(model, "ab cab", parts=("class_logits",)).class_logits
+    np.testing.assert_allclose(strip(app).ravel(), number, rtol=1e-5)
+    size = {"en": "1 number =", "zh": "1 个数 ="}[language]
+    assert size in said(app)
+
+
+@pytest.mark.parametrize(
+    ("language", "answer", "name"),
+    [("en", 0, "follows"), ("zh", 1, "不是下一句")],
+)
+def test_a_model_with_a_next_sentence_head_alone_has_its_answers_watched(
+    tmp_path, language, answer, name
+):
+    kept = {
+        key: array
+        for key, array in weights_of_hf().items()
+        if not key.startswith("cls.predictions")
+    }
+    model, text, pair = str(hf_copy(tmp_path, kept)), "ab cab", "ba cab"
+    link = {"layers_text": text, "layers_panel": "neurons"}
+    link["layers_next_sentence"] = str(answer + 1)
+    app = open_page(language, model=model, layers_pair=pair, **link)
+    target = Target("nsp", answer)
+    layer = int(app.get_by_key("layers_neuron_layer").value) - 1
+    neuron = int(app.get_by_key("layers_neuron").value) - 1
+    switches = Switches(neurons=((layer, neuron),))
+    found = client().switch_off(model, text, target, switches, pair)
+    before, after, change = (metric.value for metric in app.metric[:3])
+    assert before == percent(found.before.probability)
+    assert after == percent(found.after.probability)
+    assert f"{100 * found.delta_probability:+z.3f}" in change
+    assert f"**{name}**" in said(app)
+    alone = said_in("layers.off_next_alone", language)
+    assert alone not in said(app)
+    assert alone in said(open_page(language, model=model, **link))
+
+
+def test_a_model_without_any_head_has_no_answer_to_watch(tmp_path):
+    kept = {
+        key: array
+        for key, array in weights_of_hf().items()
+        if not key.startswith(("cls.", "bert.pooler"))
+    }
+    model = str(hf_copy(tmp_path, kept))
+    app = open_page(model=model, layers_text="ab cab", layers_panel="neurons")
+    assert "no head that gives an answer" in said(app)
+    assert not app.metric
+
+
+@pytest.mark.parametrize(
+    ("language", "maybe"), [("en", "it can grow"), ("zh", "可能一层比一层长")]
+)
+def test_a_stream_that_keeps_its_length_is_not_said_to_grow(
+    tmp_path, pre_norm, language, maybe
+):
+    """Layers that add nothing, as those of a model that has learned nothing may."""
+    weights = {
+        name: array * (".output.dense." not in name)
+        for name, array in all_weights_of(pre_norm).items()
+    }
+    model = str(hf_copy(tmp_path, weights, {"pre_norm": True}))
+    app = open_page(language, model=model, layers_text=TEXT, layers_panel="residual")
+    enters = client().residual_stream(model, TEXT).residual_norms
+    np.testing.assert_allclose(enters - enters[0], 0, atol=1e-6)
+    assert maybe in said(app)

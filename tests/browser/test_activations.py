@@ -2,9 +2,11 @@
 
 import re
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from bertviz_core.analysis.activations import activate, differentiate
 from tests.browser.conftest import ANSWER_SECONDS, overflow, settle
 
 PARTS = ["vanishing", "centre", "dead", "collapse"]
@@ -65,6 +67,40 @@ def test_clicks_draw_functions_and_a_reload_keeps_them(visit):
     expect(curves_drawn(page, "activations_curves")).to_have_count(8)
     expect(slider).to_have_value("1.01")
     expect(page.get_by_text("1 of 6 neurons")).to_be_visible()
+
+
+def read_at_pointer(page, drawn, share):
+    """What stands beside the pointer: the x, and a number for each name."""
+    area = drawn.locator(".nsewdrag").first.bounding_box()
+    page.mouse.move(
+        area["x"] + share * area["width"], area["y"] + 0.5 * area["height"], steps=4
+    )
+    told = drawn.locator(".hoverlayer .legend")
+    title = told.locator(".legendtitletext").text_content()
+    rows = told.locator(".legendtext").all_text_contents()
+    named = dict(row.replace("\u2212", "-").rsplit(" : ", 1) for row in rows)
+    x = float(title.replace("\u2212", "-"))
+    return x, {name: float(number) for name, number in named.items()}
+
+
+@pytest.mark.parametrize("share", [0.12, 0.44, 0.81])
+def test_the_pointer_reads_out_functions_and_slopes_where_it_is(visit, share):
+    page = visit("/activations?act_x=-4.9")
+    drawn = figure(page, "activations_curves")
+    drawn.scroll_into_view_if_needed()
+    settle(page)
+    x, told = read_at_pointer(page, drawn, share)
+    assert abs(x - (-5 + 10 * share)) < 0.5  # of an axis a little wider
+    expected = {}
+    for name, label in (
+        ("sigmoid", "sigmoid"),
+        ("relu", "ReLU"),
+        ("gelu", "GELU (erf)"),
+    ):
+        expected[label] = float(activate(name, np.array(x)))
+        expected[f"slope of {label}"] = float(differentiate(name, np.array(x)))
+    # Four digits of each, and of x.
+    assert told == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
 
 def test_a_link_means_the_same_to_a_reader_of_the_other_language(visit):

@@ -146,49 +146,6 @@ def test_the_layer_moves_the_points_and_its_worth_is_always_said(visit):
     expect(page).to_have_url(re.compile("embeddings_points_state=1"))
 
 
-def drawn(page: Page, canvas: Locator) -> str:
-    """What is on a canvas, once it has come to rest."""
-    now = canvas.evaluate("(canvas) => canvas.toDataURL()")
-    for _ in range(50):
-        page.wait_for_timeout(150)
-        before, now = now, canvas.evaluate("(canvas) => canvas.toDataURL()")
-        if now == before:
-            return now
-    raise AssertionError("The map does not come to rest.")
-
-
-def test_the_keyboard_turns_and_nears_a_map_in_space(visit):
-    page, points = open_map(visit, f"{SENTENCES}&embeddings_points_axes=3")
-    canvas = points.locator("canvas")
-    # Below the map as well: what is still loading may change its width.
-    page.get_by_text("What the maps are worth, layer by layer").wait_for()
-    before = drawn(page, canvas)
-    seen = {before}
-    for key in ("ArrowRight", "ArrowDown", "+"):
-        canvas.press(key)
-        seen.add(drawn(page, canvas))
-    assert len(seen) == 4
-    points.get_by_role("button", name="Whole map").click()
-    assert drawn(page, canvas) == before
-
-
-def test_a_point_under_the_pointer_says_its_sentence(visit):
-    page, points = open_map(visit, SENTENCES)
-    canvas = points.locator("canvas")
-    canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
-    status = points.get_by_role("status")
-    said = set()
-    for step in range(60):
-        page.mouse.move(
-            box["x"] + box["width"] * (0.3 + 0.4 * (step % 10) / 10),
-            box["y"] + box["height"] * (0.2 + 0.6 * (step // 10) / 6),
-        )
-        page.wait_for_timeout(40)
-        said.add(status.inner_text())
-    assert any("." in text and "·" in text for text in said), said
-
-
 def test_pictures_and_tables_are_saved(visit, tmp_path):
     page, points = open_map(visit, SENTENCES)
     for name, start in (("Save as SVG", b"<svg"), ("Save as PNG", b"\x89PNG")):

@@ -1,9 +1,13 @@
-"""Single steps, for tests that ask for one and not for all."""
+"""Single steps, for tests that ask for one, and what the model itself computes."""
+
+import dataclasses
 
 import numpy as np
 from keras import ops
 
 from bertviz_core.experiments.layer_steps import StepReader
+from bertviz_core.explorer import Explorer
+from bertviz_core.model.bert import Bert
 
 
 def step_values(explorer, trace, name):
@@ -11,11 +15,21 @@ def step_values(explorer, trace, name):
     return StepReader(explorer, trace).values(name)
 
 
+def in_double_precision(explorer):
+    """The same model with the same weights, whose parts compute in float64."""
+    model = explorer.loaded.model
+    wide = Bert(model.config, model.heads, model.num_labels, dtype="float64")
+    for weight, own in zip(wide.weights, model.weights, strict=True):
+        assert weight.path == own.path
+        weight.assign(own.numpy())
+    return Explorer(dataclasses.replace(explorer.loaded, model=wide))
+
+
 def model_values(explorer, trace, layer):
-    """What the parts of the model itself compute, float32, one after another."""
+    """What the parts of the model itself compute, one after another, as it computes."""
     model, pre_norm = explorer.loaded.model, explorer.config.pre_norm
     block = model.blocks[layer]
-    x = ops.convert_to_tensor(trace.hidden_states[layer][None])
+    x = ops.cast(trace.hidden_states[layer][None], block.compute_dtype)
     source = block.attention_norm(x) if pre_norm else x
     pattern = model._with_pattern(ops.zeros(x.shape[:2]), None)
     attention = block.attention(source, pattern)
@@ -47,6 +61,8 @@ def model_values(explorer, trace, layer):
 
 def close(actual, expected, read=None, share=1e-6):
     """To 1e-6 of the largest number, which is as near as float32 comes to float64.
+
+    For what only a model in float32 says; see `in_double_precision` for the rest.
 
     Args:
         actual: in float64.

@@ -1,5 +1,7 @@
 """What the engine says about embeddings is what the experiments say."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -14,11 +16,12 @@ from bertviz_core.experiments import (
     embedding_tables,
     sentence_maps,
     sentence_states,
+    stored_maps,
     word_axis,
     word_vectors,
 )
 from bertviz_core.explorer import Explorer
-from tests.core.checkpoint_copies import HF
+from tests.core.checkpoint_copies import HF, hf_copy
 from tests.core.engine_waiting import ended
 
 MODEL = str(HF)
@@ -126,6 +129,23 @@ def test_the_pca_map_is_there_at_once_and_the_other_when_it_was_drawn(client):
     assert stored.is_stored
     step = np.ptp(drawn.coordinates, axis=0).max() / 65_535
     np.testing.assert_allclose(stored.coordinates, drawn.coordinates, atol=step + 1e-5)
+
+
+def test_vectors_are_read_through_once_for_the_maps_of_a_model(
+    client, tmp_path, monkeypatch
+):
+    model, read = hf_copy(tmp_path), []
+    digest_of = stored_maps.digest_of
+    monkeypatch.setattr(
+        stored_maps, "digest_of", lambda vectors: read.append(1) or digest_of(vectors)
+    )
+    for num_axes in (2, 3, 2):
+        assert client.vocabulary_map(str(model), num_axes, "tsne") is None
+    assert len(read) == 1
+    # Other weights in the same place have a map of their own.
+    os.utime(model / "model.safetensors", ns=(1, 1))
+    assert client.vocabulary_map(str(model), 2, "tsne") is None
+    assert len(read) == 2
 
 
 def test_sentences_are_mapped_as_the_experiment_maps_them(client, explorer):

@@ -16,7 +16,9 @@ from bertviz_core.experiments.layer_steps import (
     norm_input,
 )
 from bertviz_core.experiments.step_table import layer_operations
+from bertviz_core.explorer import Explorer
 from tests.core import oracle
+from tests.core.checkpoint_copies import number_copy
 from tests.core.random_models import (
     CONFIG,
     LABELS,
@@ -24,7 +26,12 @@ from tests.core.random_models import (
     explorer_of,
     random_model,
 )
-from tests.core.step_reading import close, model_values, step_values
+from tests.core.step_reading import (
+    close,
+    in_double_precision,
+    model_values,
+    step_values,
+)
 
 TEXT, PAIR = "the [MASK] sat on [MASK] [MASK]", "a mat"
 CASES = {
@@ -139,11 +146,11 @@ def test_a_layer_equals_the_oracle_in_the_order_of_its_norms(case, values, layer
 
 @pytest.mark.parametrize("layer", range(LAYERS))
 def test_a_layer_equals_the_models_own_intermediate_values(case, values, layer):
-    own = model_values(case.explorer, case.trace, layer)
+    own = model_values(in_double_precision(case.explorer), case.trace, layer)
     # Scores alone the model never holds when there is a pattern: it adds at once.
     assert set(layer_operations(False)) - set(own) == {"attention_scores"}
     for name, expected in own.items():
-        close(values[f"layer_{layer}/{name}"], expected)
+        same(values[f"layer_{layer}/{name}"], expected)
 
 
 def test_the_steps_end_at_what_the_forward_pass_exposed(case, values):
@@ -298,6 +305,16 @@ def test_heads_that_are_missing_have_no_steps():
     assert list_steps(explorer, trace)[-1].name == f"layer_{LAYERS - 1}/output_norm"
     with pytest.raises(ValueError, match="step_name"):
         step_values(explorer, trace, "pooler_dense")
+
+
+def test_a_model_that_says_a_number_has_no_softmax_over_classes(tmp_path):
+    """Over a single number it would be 1 whatever the text."""
+    explorer = Explorer.open(str(number_copy(tmp_path)))
+    trace = explorer.trace("ab cab")
+    *_, last = list_steps(explorer, trace)
+    assert (last.name, last.shape) == ("class_logits", (1,))
+    close(step_values(explorer, trace, last.name), trace.class_logits)
+    assert abs(trace.class_logits[0]) > 1e-3
 
 
 def test_without_an_asked_position_no_word_is_predicted(explorer):

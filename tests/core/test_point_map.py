@@ -100,16 +100,32 @@ def test_as_many_names_as_fit_all_keep_their_own():
     assert [colour.names[value] for value in colour.values] == names
 
 
-def test_numbers_are_shades_between_the_lowest_and_the_highest():
+def test_numbers_that_are_read_out_come_back_as_they_were():
     points = example()
     header, arrays = read(point_payload(points))
-    low, high = header["colors"][1]["low"], header["colors"][1]["high"]
-    values = points.colours[1].values
-    assert (low, high) == (values.min(), values.max())
-    back = low + arrays["color1"] / 255 * (high - low)
-    np.testing.assert_allclose(back, values, atol=(high - low) / 510 + 1e-9)
+    for index in (1, 2):
+        values = points.colours[index].values
+        np.testing.assert_allclose(arrays[f"color{index}"], values.ravel(), rtol=1e-7)
+        ends = (header["colors"][index]["low"], header["colors"][index]["high"])
+        assert ends == pytest.approx((values.min(), values.max()), rel=1e-7)
     assert header["colors"][2]["byState"]
     assert arrays["color2"].size == STATES * POINTS
+
+
+@pytest.mark.parametrize(
+    ("values", "num_bytes"),
+    [
+        (np.arange(1, POINTS + 1), 2),
+        (np.arange(POINTS) * 2730 + 3, 2),  # ids of a vocabulary
+        (np.arange(POINTS) + 65_530, 4),
+        (np.arange(POINTS) - 3, 4),
+        (2**24 - np.arange(POINTS), 4),
+    ],
+)
+def test_whole_numbers_come_back_whole(values, num_bytes):
+    _, arrays = read(point_payload(example(colours=(Colour("id", values),))))
+    np.testing.assert_array_equal(arrays["color0"], values)
+    assert arrays["color0"].itemsize == num_bytes
 
 
 def test_the_same_points_have_the_same_id_whatever_is_chosen():
@@ -148,7 +164,7 @@ def test_points_on_one_place_and_one_value_are_drawn():
     header, arrays = read(point_payload(points))
     assert (arrays["coordinates"] == 0).all()
     assert header["unit"] > 0
-    assert (arrays["color0"] == 0).all()
+    assert (arrays["color0"] == 2.5).all()
 
 
 @pytest.mark.parametrize(
@@ -184,7 +200,11 @@ def test_a_vocabulary_of_bert_fits_into_a_megabyte():
     points = example(
         labels=tuple(f"word{i}" for i in range(count)),
         coordinates=rng.normal(size=(1, count, 3)),
-        colours=tuple(Colour(str(i), rng.random(count)) for i in range(3)),
+        colours=(
+            Colour("kind", rng.integers(3, size=count), ("a", "b", "c")),
+            Colour("length", rng.random(count)),
+            Colour("id", np.arange(count)),
+        ),
         state_names=("",), notes=("",), contexts=(), context_of=None,
     )  # fmt: skip
     assert len(point_payload(points)) < 1_000_000

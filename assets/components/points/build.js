@@ -139,10 +139,9 @@ function writeLegend(app) {
     cell.style.background = step
     return cell
   })
-  const number = (value) => String(Number(value.toPrecision(3)))
   parts.legend.replaceChildren(
-    element('span', { textContent: `${color.title}: ${number(color.low)}` }), ...strip,
-    element('span', { textContent: number(color.high) })
+    element('span', { textContent: `${color.title}: ${numberInWords(color.low)}` }), ...strip,
+    element('span', { textContent: numberInWords(color.high) })
   )
 }
 
@@ -194,7 +193,7 @@ function writeTable(app) {
     const places = axes.map((axis) => {
       const raw = data.arrays.coordinates[
         (state.layer * data.numPoints + point) * data.numAxes + axis]
-      return (data.origin[axis] + raw * data.unit).toPrecision(4)
+      return coordinateInWords(data, axis, raw)
     })
     rows.push([data.labels[point], valueInWords(data, state.color, point), ...places])
   }

@@ -31,9 +31,9 @@ function legendPieces(app) {
   const color = data.colors[state.color]
   const title = { text: `${color.title}:`, gap: NAME_GAP }
   if (!color.names) {
-    const number = (value) => String(Number(value.toPrecision(3)))
     const steps = theme.steps.map((fill) => ({ text: '', sign: { fill, shape: 1 } }))
-    return [title, { text: number(color.low), gap: 4 }, ...steps, { text: number(color.high) }]
+    const [low, high] = [color.low, color.high].map(numberInWords)
+    return [title, { text: low, gap: 4 }, ...steps, { text: high }]
   }
   const shown = color.names
     .map((name, group) => ({

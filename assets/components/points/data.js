@@ -70,8 +70,18 @@ function valueInWords(data, colorIndex, point) {
   const color = data.colors[colorIndex]
   const raw = data.arrays[`color${colorIndex}`][point + offsetOf(data, color)]
   if (color.names) return color.names[raw]
-  const value = color.low + (raw / 255) * (color.high - color.low)
-  return `${color.title} ${Number(value.toPrecision(3))}`
+  return `${color.title} ${numberInWords(raw)}`
+}
+
+/** Four digits of a number, or all before the point: an entry 12345 is not 12340. */
+function numberInWords(value) {
+  return String(Math.abs(value) < 1000 ? Number(value.toPrecision(4)) : Math.round(value))
+}
+
+/** A coordinate with the digits that are known of it: those above one step. */
+function coordinateInWords(data, axis, raw) {
+  const digits = Math.min(20, Math.max(0, Math.floor(-Math.log10(data.unit))))
+  return (data.origin[axis] + raw * data.unit).toFixed(digits)
 }
 
 /** Where the colours of the shown state begin; a column may have one row a state. */

@@ -68,11 +68,15 @@ function groupsOf(app) {
   const members = Array.from({ length: number }, () => [])
   for (let point = 0; point < data.numPoints; point++) {
     const value = raw[point + offset]
-    const group = color.names ? value : Math.round((value / 255) * (NUM_STEPS - 1))
-    members[group].push(point)
+    members[color.names ? value : stepOf(color, value)].push(point)
   }
   app.groups = { key, members, isNamed: Boolean(color.names) }
   return app.groups
+}
+
+/** Which step of the scale a number has. */
+function stepOf({ low, high }, value) {
+  return Math.round(((value - low) / (high - low || 1)) * (NUM_STEPS - 1))
 }
 
 /** Index of a category's shape: with its colour, 36 looks before one comes again. */

@@ -29,6 +29,7 @@ from pages.ui.embeddings.points import (
 )
 from pages.ui.embeddings.quality import quality_columns, quality_sentence
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
+from pages.ui.embeddings.similarity import MOST_IN_FILE, MOST_SHOWN
 from pages.ui.embeddings.word_boxes import type_word
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
@@ -39,7 +40,6 @@ from pages.ui.models import language_of
 KEY = "embeddings_senses_map"
 _WORD = {"en": "bank", "zh": "苹果"}
 _FEWEST_ON_MAP = 3
-_MOST_IN_MATRIX = 40
 _MOST_NEIGHBOURS = 10
 
 
@@ -236,18 +236,19 @@ def _quality(vectors: np.ndarray, places: np.ndarray) -> MapQuality | None:
 
 def _show_cosines(found: WordSenses, state: int) -> None:
     order = np.argsort(np.array(found.senses, object).astype(str), kind="stable")
-    order = order[:_MOST_IN_MATRIX]
+    order = order[:MOST_IN_FILE]
     cosines = found.cosines[state][np.ix_(order, order)]
     names = [
         f"{found.senses[i]} {int(found.sentence_index[i]) + 1}".strip() for i in order
     ]
+    count = min(len(order), MOST_SHOWN)
     title = plain("embeddings.sense_cosines", layer=layer_name(state))
     occurrence = plain("embeddings.occurrence")
     show_figure(
         value_map_figure(
-            cosines,
-            names,
-            names,
+            cosines[:count, :count],
+            names[:count],
+            names[:count],
             title=title,
             row_title=occurrence,
             column_title=occurrence,
@@ -259,8 +260,9 @@ def _show_cosines(found: WordSenses, state: int) -> None:
         description=t(
             "embeddings.sense_cosines_described",
             layer=layer_name(state),
-            count=len(names),
+            count=count,
             all=len(found.senses),
+            file=len(names),
         ),
         columns={
             occurrence: names,

@@ -17,8 +17,8 @@ from pages.ui.embeddings.points import Choice
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 
-_MOST_SHOWN = 40
-_MOST_IN_FILE = 500
+MOST_SHOWN = 40
+MOST_IN_FILE = 500
 _POINTS = "embeddings_similarity_points"
 _ALL, _FOUND, _NEAREST, _GROUP = "all", "found", "nearest", "group:"
 
@@ -46,7 +46,7 @@ def show_similarity(
     rows = _choose_points(model, lines, found, chosen)
     vectors = sentence_vectors(model, lines.sentences, found.reading, chosen.state)
     if len(rows) > 1:
-        _draw(vectors[rows[:_MOST_IN_FILE]], rows, found.labels, layer)
+        _draw(vectors[rows[:MOST_IN_FILE]], rows, found.labels, layer)
     else:
         st.info(t("embeddings.too_few_to_compare"), icon=":material/info:")
 
@@ -104,7 +104,7 @@ def _matching(
 def _draw(
     vectors: np.ndarray, rows: Sequence[int], labels: Sequence[str], layer: str
 ) -> None:
-    count = min(len(rows), _MOST_SHOWN)
+    count = min(len(rows), MOST_SHOWN)
     cosines = cosine_matrix(vectors)
     names = [f"{i + 1} {labels[i]}" for i in rows[: len(vectors)]]
     numbers = [str(i + 1) for i in rows[: len(vectors)]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from bertviz_core.analysis.sampling import rank_order
@@ -13,7 +15,7 @@ from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model, vocabulary
 from pages.ui.code import show_code
 from pages.ui.head import model_at_work
-from pages.ui.language import t
+from pages.ui.language import plain, t
 from pages.ui.layers.answers import part_numbers, switch_neurons_off
 from pages.ui.markdown import Markdown
 from pages.ui.pieces import choose_piece
@@ -22,6 +24,7 @@ from pages.ui.watched import Watched, show_numbers
 
 _WORD = "layers_word"
 _CLASS = "layers_class"
+_NEXT = "layers_next_sentence"
 _NUM_OFFERED = 50  # likeliest words in the list; any other may be typed
 _SMALL_POINTS = 1.0  # percentage points
 
@@ -48,7 +51,9 @@ def switch_off_here(
     st.subheader(t("layers.off_title"), anchor=False)
     name = f"{token + 1} {tokenized.tokens[token]}"
     layer, number = neuron[0] + 1, neuron[1] + 1
-    st.markdown(t("layers.off_intro", layer=layer, number=number, token=name))
+    is_of_token = "mlm" in describe_model(model).heads
+    intro = "layers.off_intro" if is_of_token else "layers.off_intro_whole"
+    st.markdown(t(intro, layer=layer, number=number, token=name))
     watched = _choose_answer(model, texts, token)
     if watched is None:
         st.info(t("layers.off_no_head", model=model), icon=":material/block:")
@@ -108,19 +113,33 @@ def _choose_answer(model: str, texts: Texts, token: int) -> Watched | None:
     info = describe_model(model)
     if "mlm" in info.heads:
         return _choose_word(model, texts, token)
-    if "classifier" not in info.heads or not info.labels:
-        return None
-    if len(info.labels) == 1:
-        return Watched(Target("classifier", 0), info.labels[0], is_number=True)
+    if "classifier" in info.heads and info.labels:
+        if len(info.labels) == 1:
+            return Watched(Target("classifier", 0), info.labels[0], is_number=True)
+        index = _choose_one(t("layers.off_class"), info.labels, _CLASS)
+        return Watched(Target("classifier", index), info.labels[index])
+    if "nsp" in info.heads:
+        return _choose_next_sentence(texts)
+    return None
+
+
+def _choose_next_sentence(texts: Texts) -> Watched:
+    answers = (plain("layers.is_next"), plain("layers.is_random"))
+    index = _choose_one(t("layers.off_next"), answers, _NEXT)
+    if not texts.pair:
+        st.caption(t("layers.off_next_alone"))
+    return Watched(Target("nsp", index), answers[index])
+
+
+def _choose_one(label: str, names: Sequence[str], key: str) -> int:
     number = choose_linked(
         st.selectbox,
-        t("layers.off_class"),
-        [str(index + 1) for index in range(len(info.labels))],
-        key=_CLASS,
-        format_func=lambda shown: info.labels[int(shown) - 1],
+        label,
+        [str(index + 1) for index in range(len(names))],
+        key=key,
+        format_func=lambda shown: names[int(shown) - 1],
     )
-    index = int(number) - 1
-    return Watched(Target("classifier", index), info.labels[index])
+    return int(number) - 1
 
 
 def _choose_word(model: str, texts: Texts, token: int) -> Watched:

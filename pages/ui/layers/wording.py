@@ -11,7 +11,7 @@ _OTHER_BEFORE = ("attention_norm", "attention_residual", "output_norm")
 
 def operation_name(step: LayerStep) -> str:
     """What a step does, in a word or two."""
-    return plain(f"layer_steps.name_{step.operation}")
+    return plain(f"layer_steps.name_{_kind(step)}")
 
 
 def part_name(part: str) -> str:
@@ -31,7 +31,7 @@ def about_step(step: LayerStep, pre_norm: bool) -> str:
     """What a step does, in a sentence or three."""
     if pre_norm and step.operation in _OTHER_BEFORE:
         return t(f"layer_steps.about_{step.operation}_first")
-    return t(f"layer_steps.about_{step.operation}")
+    return t(f"layer_steps.about_{_kind(step)}")
 
 
 def column_name(step: LayerStep) -> str:
@@ -48,7 +48,18 @@ def shape_text(step: LayerStep) -> str:
     )
 
 
+def _kind(step: LayerStep) -> str:
+    """The operation; with its own texts where a model says a number."""
+    return f"{step.operation}_number" if _is_number(step) else step.operation
+
+
+def _is_number(step: LayerStep) -> bool:
+    return step.operation == "class_logits" and step.shape == (1,)
+
+
 def _axis_name(step: LayerStep, letter: str) -> str:
+    if _is_number(step):
+        return plain("layers.axis_one_number")
     if step.is_pooled:
         return plain("layers.axis_whole_h")
     return plain(f"layers.axis_{letter.lower()}")
