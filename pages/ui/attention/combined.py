@@ -16,6 +16,7 @@ from pages.ui.answers import describe_model
 from pages.ui.attention.agreement import said_correlation
 from pages.ui.attention.answers import shown_attention
 from pages.ui.attention.controls import View
+from pages.ui.attention.measure import measure_of
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
@@ -51,16 +52,22 @@ def explore_combinations(
     if not all(len(shown.places) for shown in found.values()):
         st.info(t("attention.nothing_to_show"), icon=":material/visibility_off:")
         return
+    measures = [
+        measure_of(replace(view, method=way), shown.values)
+        for way, shown in found.items()
+    ]
+    unit, top = measures[0].unit, max(measure.top for measure in measures)
     for box, (way, shown) in zip(st.columns(len(WAYS)), found.items(), strict=False):
         with box:
-            _show(way, shown)
+            _show(way, shown, unit, top)
+    st.caption(t("attention.combine_scale", unit=unit, top=top))
     if tokenized.num_tokens > _MOST_DRAWN:
         st.caption(t("attention.combine_cut", count=_MOST_DRAWN))
     _show_agreement(found)
 
 
-def _show(way: str, shown: ShownAttention) -> None:
-    """A map, and the token that is looked at most."""
+def _show(way: str, shown: ShownAttention, unit: str, top: float) -> None:
+    """A map on the scale that all have, and the token that is looked at most."""
     title = plain(f"attention.combine_{way}")
     labels = shown.places.labels
     received = shown.values.mean(axis=0)
@@ -76,6 +83,8 @@ def _show(way: str, shown: ShownAttention) -> None:
             column_title=plain("attention.to_token"),
             is_signed=False,
             marks=[[""] * len(drawn)] * len(drawn),  # a third of a page is narrow
+            top=top,
+            unit=unit,
         ),
         name=f"attention_combine_{way}",
         description=t(
