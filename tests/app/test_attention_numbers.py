@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import csv
 import dataclasses
+import re
+from typing import Any
 
+import numpy as np
 import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from pages.ui.attention import arithmetic
+from pages.ui.attention import arithmetic, difference, downloads
 from pages.ui.engine import client
 from tests.app.test_attention import TEXT, said
 from tests.app.test_attention_questions import ask
+from tests.core.test_attention_view import unpacked
 
 
 @pytest.mark.parametrize("apart", [5e-7, 5e-6])
@@ -23,3 +29,54 @@ def test_a_weight_that_rounding_has_moved_says_so(monkeypatch, apart):
     text = said(ask("arithmetic", attention_from="2", attention_to="4"))
     assert ("Without any rounding in this row" in text) == (apart > 1e-6)
     assert (f"{moved.rounding:+.0e}" in text) == (apart > 1e-6)
+
+
+def files_of(monkeypatch, text: str, other: str) -> dict[str, bytes]:
+    """What a comparison offers, each file made as a click makes it."""
+    offered: dict[str, Any] = {}
+    monkeypatch.setattr(
+        downloads, "_offer", lambda files, name: offered.update({name: files})
+    )
+    monkeypatch.setattr(difference, "attention_canvas", lambda *_: None)
+    box = {"attention_difference_downloads": True}
+    ask("compare", box, attention_text=text, attention_compared_text=other)
+    return {name: make() for name, (make, _) in offered["attention_difference"].items()}
+
+
+def differences(text: str, other: str) -> np.ndarray:
+    traces = [
+        client().trace(DEFAULT_MODEL, one, cut=True, parts=("attention_probs",))
+        for one in (text, other)
+    ]
+    return traces[1].attention_probs - traces[0].attention_probs
+
+
+def test_every_view_of_a_difference_can_be_taken_away(monkeypatch):
+    other = TEXT.replace("dog", "horse")
+    files = files_of(monkeypatch, TEXT, other)
+    assert {"heatmap_svg", "lines_svg", "grid_svg"} < set(files)
+    values = differences(TEXT, other)
+    layers, heads, rows, _ = values.shape
+    assert files["grid_svg"].count(b"<image") == layers * heads
+    (_, *table) = csv.reader(files["grid_csv"].decode("utf-8-sig").splitlines())
+    assert len(table) == layers * heads * rows
+    largest = np.abs(values).max(axis=-1).ravel()
+    found = np.abs([float(row[-1]) for row in table])
+    np.testing.assert_allclose(found, largest, atol=1e-6)
+    text = re.search(rb'id="payload">([^<]+)<', files["html"]).group(1)
+    header, arrays = unpacked(base64.b64decode(text))
+    assert header["isDifference"]
+    np.testing.assert_allclose(
+        arrays["everyHead"].reshape(values.shape), values, atol=1e-6
+    )
+
+
+def test_a_long_difference_takes_the_shown_head_along(monkeypatch):
+    long = "the cat sat on a mat and " * 22
+    files = files_of(monkeypatch, f"{long}the dog ran", f"{long}the cow ran")
+    text = re.search(rb'id="payload">([^<]+)<', files["html"]).group(1)
+    _, arrays = unpacked(base64.b64decode(text))
+    assert "everyHead" not in arrays
+    num_tokens = client().tokenize(DEFAULT_MODEL, f"{long}the dog ran").num_tokens
+    assert len(arrays["matrix"]) == num_tokens**2 > 128**2
+    assert files["grid_csv"].count(b"\n") == 1 + 6 * 8 * num_tokens
