@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import dataclasses
+import json
 import re
 from typing import Any
 
@@ -12,10 +13,12 @@ import numpy as np
 import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.experiments.cause_results import SparsePattern, Switches, Target
 from pages.ui.attention import arithmetic, difference, downloads
 from pages.ui.engine import client
 from tests.app.test_attention import TEXT, said
 from tests.app.test_attention_questions import ask
+from tests.app.test_embeddings import numbers
 from tests.core.test_attention_view import unpacked
 
 
@@ -80,3 +83,26 @@ def test_a_long_difference_takes_the_shown_head_along(monkeypatch):
     num_tokens = client().tokenize(DEFAULT_MODEL, f"{long}the dog ran").num_tokens
     assert len(arrays["matrix"]) == num_tokens**2 > 128**2
     assert files["grid_csv"].count(b"\n") == 1 + 6 * 8 * num_tokens
+
+
+def likeliest() -> Target:
+    """What the page watches in `TEXT` at first."""
+    trace = client().trace(DEFAULT_MODEL, TEXT, parts=("mlm_logits",))
+    position = int(trace.mlm_positions[0])
+    return Target("mlm", int(trace.mlm_logits[0].argmax()), position)
+
+
+@pytest.mark.parametrize("panel", ["switch", "sparse"])
+def test_what_a_change_does_is_drawn_with_the_answers_of_both_sides(panel):
+    app = ask(panel)
+    if panel == "switch":
+        switches = Switches(heads=((0, 0),))
+        found = client().switch_off(DEFAULT_MODEL, TEXT, likeliest(), switches)
+    else:
+        pattern = SparsePattern(window=2, num_global=1)
+        found = client().predict_sparsely(DEFAULT_MODEL, TEXT, likeliest(), pattern)
+    bars, marks = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
+    np.testing.assert_allclose(numbers(bars["x"]), found.answers.values[1], rtol=1e-6)
+    np.testing.assert_allclose(numbers(marks["x"]), found.answers.values[0], rtol=1e-6)
+    assert (bars["name"], marks["name"]) == ("after", "before")
+    assert not np.array_equal(*found.answers.values)
