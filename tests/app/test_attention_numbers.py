@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.cause_results import SparsePattern, Switches, Target
-from pages.ui.attention import arithmetic, difference, downloads
+from pages.ui.attention import arithmetic, difference, downloads, maps
 from pages.ui.engine import client
 from tests.app.test_attention import TEXT, said
 from tests.app.test_attention_questions import ask
 from tests.app.test_embeddings import numbers
+from tests.core.engine_waiting import ended
 from tests.core.test_attention_view import unpacked
 
 
@@ -106,3 +108,40 @@ def test_what_a_change_does_is_drawn_with_the_answers_of_both_sides(panel):
     np.testing.assert_allclose(numbers(marks["x"]), found.answers.values[0], rtol=1e-6)
     assert (bars["name"], marks["name"]) == ("after", "before")
     assert not np.array_equal(*found.answers.values)
+
+
+def test_the_exact_map_and_its_agreement_are_those_of_each_head_switched_off(
+    monkeypatch,
+):
+    drawn = {}
+    monkeypatch.setattr(maps, "_SHORT_WORK", 1e20)
+    monkeypatch.setattr(
+        maps, "clickable_map", lambda shown, key, _: drawn.update({key: shown.values})
+    )
+    app, target = ask("maps"), likeliest()
+    job = client().start("ablate_heads", model=DEFAULT_MODEL, text=TEXT, target=target)
+    exact = ended(client(), job).result
+    found = drawn["attention_map_exact"]
+    np.testing.assert_array_equal(found, exact.deltas)
+    for layer, head in ((0, 3), (4, 1)):
+        off = Switches(heads=((layer, head),))
+        alone = client().switch_off(DEFAULT_MODEL, TEXT, target, off)
+        change = alone.after.probability - alone.before.probability
+        assert found[layer, head] == pytest.approx(change, abs=1e-6)
+    mass = client().attention_mass(DEFAULT_MODEL, TEXT, target.position)
+    np.testing.assert_array_equal(drawn["attention_map_mass"], mass)
+    estimate = client().estimate_heads(DEFAULT_MODEL, TEXT, target).estimated_deltas
+    shown = [float(metric.value) for metric in app.metric[:2]]
+    right = rank_correlation(np.abs(found), mass), rank_correlation(found, estimate)
+    assert shown == pytest.approx(right, abs=0.006)
+    # What would be shown if one of the maps were another.
+    for wrong in (
+        rank_correlation(np.abs(found), estimate),
+        rank_correlation(np.abs(exact.delta_logits), mass),
+        rank_correlation(found, mass),
+    ):
+        assert abs(shown[0] - wrong) > 0.006
+
+
+def rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
+    return float(spearmanr(first.ravel(), second.ravel()).statistic)
