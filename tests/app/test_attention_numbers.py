@@ -145,3 +145,17 @@ def test_the_exact_map_and_its_agreement_are_those_of_each_head_switched_off(
 
 def rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
     return float(spearmanr(first.ravel(), second.ravel()).statistic)
+
+
+def test_a_whole_layer_is_its_attention_and_its_feed_forward_block():
+    app = ask("switch", attention_off_whole=["2"], attention_off_layers=["4"])
+    switches = Switches(heads=((0, 0),), attention=(1, 3), feed_forward=(1,))
+    expected = client().switch_off(DEFAULT_MODEL, TEXT, likeliest(), switches)
+    drawn = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]
+    np.testing.assert_allclose(
+        numbers(drawn["x"]), expected.answers.values[1], rtol=1e-6
+    )
+    half = dataclasses.replace(switches, feed_forward=())
+    other = client().switch_off(DEFAULT_MODEL, TEXT, likeliest(), half)
+    assert abs(other.after.probability - expected.after.probability) > 1e-3
+    assert "the biases of its output projections" in said(app)

@@ -23,8 +23,12 @@ from pages.ui.text_pair import Texts
 from pages.ui.watched import Watched
 
 _HEADS = "attention_off_heads"
-_ATTENTION = "attention_off_layers"
-_FEED_FORWARD = "attention_off_feed_forward"
+# What of a layer is switched off, and the key of its row of buttons.
+_LAYERS = {
+    "off_whole": "attention_off_whole",
+    "off_attention": "attention_off_layers",
+    "off_feed_forward": "attention_off_feed_forward",
+}
 _CUT = "attention_cut_edge"
 _PLACES = ("everywhere", "layer", "head")
 
@@ -79,26 +83,25 @@ def _choose_switches(
     config = describe_model(model).config
     num_layers = int(str(config["num_hidden_layers"]))
     heads = choose_heads(config, _HEADS, ((layer, head),))
-    first, second = st.columns(2)
     layers = list(range(1, num_layers + 1))
-    attention = first.pills(
-        t("attention.off_attention"),
-        layers,
-        selection_mode="multi",
-        key=_ATTENTION,
-        bind="query-params",
+    whole, attention, feed_forward = (
+        {
+            number - 1
+            for number in box.pills(
+                t(f"attention.{name}"),
+                layers,
+                selection_mode="multi",
+                key=key,
+                bind="query-params",
+            )
+        }
+        for box, (name, key) in zip(st.columns(3), _LAYERS.items(), strict=True)
     )
-    feed_forward = second.pills(
-        t("attention.off_feed_forward"),
-        layers,
-        selection_mode="multi",
-        key=_FEED_FORWARD,
-        bind="query-params",
-    )
+    st.caption(t("attention.off_left"))
     return Switches(
         heads=heads,
-        attention=tuple(number - 1 for number in attention),
-        feed_forward=tuple(number - 1 for number in feed_forward),
+        attention=tuple(sorted(whole | attention)),
+        feed_forward=tuple(sorted(whole | feed_forward)),
         edges=_choose_edges(tokenized, layer, head),
     )
 
