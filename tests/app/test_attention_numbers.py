@@ -15,9 +15,11 @@ from scipy.stats import spearmanr
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.cause_results import SparsePattern, Switches, Target
-from pages.ui.attention import arithmetic, difference, downloads, maps
+from pages.ui.attention import arithmetic, combined, difference, downloads, maps, sparse
+from pages.ui.attention.pair_columns import PairColumns
 from pages.ui.engine import client
 from tests.app.test_attention import TEXT, said
+from tests.app.test_attention import maps as drawn_maps
 from tests.app.test_attention_questions import ask
 from tests.app.test_embeddings import numbers
 from tests.core.engine_waiting import ended
@@ -159,3 +161,35 @@ def test_a_whole_layer_is_its_attention_and_its_feed_forward_block():
     other = client().switch_off(DEFAULT_MODEL, TEXT, likeliest(), half)
     assert abs(other.after.probability - expected.after.probability) > 1e-3
     assert "the biases of its output projections" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("panel", "name", "tables"),
+    [("combine", "attention_combine_mean", 3), ("sparse", "attention_sparse_edges", 1)],
+)
+def test_the_table_of_all_pairs_is_made_when_it_is_opened(
+    monkeypatch, panel, name, tables
+):
+    titles, read = [], []
+
+    class Watched(PairColumns):
+        def __init__(self, labels, values, title):
+            titles.append(title)
+            super().__init__(labels, values, title)
+
+        def __getitem__(self, name):
+            read.append(name)
+            return super().__getitem__(name)
+
+    for module in (combined, sparse):
+        monkeypatch.setattr(module, "PairColumns", Watched)
+    ask(panel)
+    assert (len(titles), read) == (tables, [])
+    app = ask(panel, {f"{name}_table": True})
+    assert read
+    shown = app.dataframe[0].value
+    tokens = client().tokenize(DEFAULT_MODEL, TEXT).tokens
+    assert shown["from"].tolist() == [one for one in tokens for _ in tokens]
+    assert shown["to"].tolist() == [*tokens] * len(tokens)
+    values = np.array(shown[titles[0]], float).reshape(len(tokens), -1)
+    np.testing.assert_allclose(values, drawn_maps(app)[0], atol=1e-6)

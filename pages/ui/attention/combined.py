@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 
-import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.correlation import spearman
-from bertviz_core.analysis.shown_attention import Places, ShownAttention
+from bertviz_core.analysis.shown_attention import ShownAttention
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model
@@ -17,6 +16,7 @@ from pages.ui.attention.agreement import said_correlation
 from pages.ui.attention.answers import shown_attention
 from pages.ui.attention.controls import View
 from pages.ui.attention.measure import measure_of
+from pages.ui.attention.pair_columns import PairColumns
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
@@ -92,19 +92,8 @@ def _show(way: str, shown: ShownAttention, unit: str, top: float) -> None:
             token=labels[most],
             share=float(received[most]),
         ),
-        columns=_columns(shown.values, shown.places, title),
+        columns=PairColumns(labels, shown.values, title),
     )
-
-
-def _columns(
-    values: np.ndarray, places: Places, title: str
-) -> dict[str, list[str] | list[float]]:
-    labels = places.labels
-    return {
-        plain("attention.from_token"): [a for a in labels for _ in labels],
-        plain("attention.to_token"): [b for _ in labels for b in labels],
-        title: values.ravel().tolist(),
-    }
 
 
 def _show_agreement(found: dict[str, ShownAttention]) -> None:
