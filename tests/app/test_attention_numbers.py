@@ -15,7 +15,15 @@ from scipy.stats import spearmanr
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.cause_results import SparsePattern, Switches, Target
-from pages.ui.attention import arithmetic, combined, difference, downloads, maps, sparse
+from pages.ui.attention import (
+    arithmetic,
+    combined,
+    difference,
+    downloads,
+    maps,
+    profile,
+    sparse,
+)
 from pages.ui.attention.pair_columns import PairColumns
 from pages.ui.engine import client
 from tests.app.test_attention import TEXT, said
@@ -193,3 +201,20 @@ def test_the_table_of_all_pairs_is_made_when_it_is_opened(
     assert shown["to"].tolist() == [*tokens] * len(tokens)
     values = np.array(shown[titles[0]], float).reshape(len(tokens), -1)
     np.testing.assert_allclose(values, drawn_maps(app)[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("num_heads", [1, 2])
+def test_a_head_alone_is_like_no_other(monkeypatch, num_heads):
+    found = client().profile_heads(DEFAULT_MODEL, TEXT, cut=True)
+    kept = found.profile.values[:, :1, :num_heads]
+    few = dataclasses.replace(
+        found,
+        profile=dataclasses.replace(found.profile, values=kept),
+        distances=found.distances[:1, :num_heads, :1, :num_heads],
+    )
+    monkeypatch.setattr(profile, "profile_heads", lambda *_: few)
+    app = ask("profile")
+    titles = [one.value for one in app.subheader]
+    assert ("Heads that look like 1·1" in titles) == (num_heads > 1)
+    boxes = [one.label for one in app.expander]
+    assert ("Groups of heads that look alike" in boxes) == (num_heads > 1)
