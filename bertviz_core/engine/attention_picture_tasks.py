@@ -106,7 +106,7 @@ def difference_heads(
     cut: bool = False,
     options: AttentionOptions | None = None,
 ) -> np.ndarray:
-    """Every head's difference, for a file: 9 MB of BERT-base and 128 tokens.
+    """Every head's difference, for a file: 9 MB for BERT-base and 128 tokens.
 
     Args:
         first: one side, as all that follow see `difference_thumbnails`.

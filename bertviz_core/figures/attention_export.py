@@ -59,7 +59,7 @@ def attention_html(
         title: of the page, the sentence for instance.
         language: of the words, for screen readers.
         attention_probs: float `[L, N, T, T]`, so that every head can be chosen in the
-            file (9 MB for BERT-base and 128 tokens). Without it the shown head stays.
+            file (13 MB for BERT-base and 128 tokens). Without it the shown head stays.
         description: what is shown, below the title; plain text.
     """
     payload = base64.b64encode(

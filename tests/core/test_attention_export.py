@@ -394,6 +394,15 @@ def test_the_table_of_the_grid_has_where_each_token_looks_most():
     assert set(columns["filters"]) == {"[CLS] hidden; shared out"}
 
 
+def test_the_largest_page_that_is_saved_has_the_size_that_is_told():
+    """13 MB for BERT-base and as many tokens as a file of all heads may have."""
+    tokens = tuple(f"token{index}" for index in range(128))
+    layer = random_probs(1, 12, 128)
+    shown = view_of(tokens, layer.repeat(2, axis=0))
+    every = layer.repeat(12, axis=0)
+    assert len(attention_html(shown, "", "en", every)) == pytest.approx(13e6, rel=0.03)
+
+
 def test_the_saved_page_asks_nobody_and_lets_no_text_out_of_its_place():
     view = view_of(NASTY, random_probs(1, 2, 5))
     page = attention_html(view, "</title><script>alert(1)</script>").decode()

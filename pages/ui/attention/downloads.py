@@ -32,7 +32,7 @@ from pages.ui.language import current_language, plain, t, text
 from pages.ui.markdown import spoken
 from pages.ui.text_pair import Texts
 
-_MOST_SAVED = 128  # tokens; all heads of BERT-base are 9 MB then
+_MOST_SAVED = 128  # tokens; all heads of BERT-base make a file of 13 MB then
 
 
 def offer_downloads(
