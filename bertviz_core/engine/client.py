@@ -50,6 +50,8 @@ class Client(FinetuneClient):
     attention_matrix = Asks(attention_tasks.attention_matrix)
     all_heads = Asks(attention_picture_tasks.all_heads)
     difference_thumbnails = Asks(attention_picture_tasks.difference_thumbnails)
+    difference_links = Asks(attention_picture_tasks.difference_links)
+    difference_heads = Asks(attention_picture_tasks.difference_heads)
     attention_links = Asks(attention_picture_tasks.attention_links)
     attention_mass = Asks(attention_tasks.attention_mass)
     compare_heads = Asks(attention_tasks.compare_heads)

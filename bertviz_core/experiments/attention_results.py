@@ -5,6 +5,7 @@ N heads, D head size, H hidden size, Q = K = T tokens.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +16,28 @@ from bertviz_core.trace import FrozenArrays
 
 
 @dataclass(frozen=True)
+class Reading:
+    """One side of a comparison: a model, and what it reads.
+
+    Args:
+        model: its id.
+        text: the first text.
+        pair: the second text.
+        word_ids: T, words of one's own to merge; `None` for the tokenizer's.
+    """
+
+    model: str
+    text: str
+    pair: str | None = None
+    word_ids: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
 class PairArithmetic(FrozenArrays):
     """From two vectors to one attention probability, and what it lets through.
 
-    All in float64; query, key and scores are what the forward pass computed.
+    All in float64; query, key and scores are what the forward pass computed, in
+    float32, so that a score differs from the running sum by a rounding.
 
     Args:
         layer, head: from 0.
@@ -27,10 +46,12 @@ class PairArithmetic(FrozenArrays):
         key: float64 `[D]`, k of the key token.
         products: float64 `[D]`, q times k, element by element.
         running_sums: float64 `[D]`; the last is q . k.
-        scores: float64 `[K]`, q . k / sqrt(D) for every key, before masking.
+        scores: float64 `[K]`, q . k / sqrt(D) for every key, before masking, as the
+            forward pass rounded it.
         mask_terms: float64 `[K]`, what is added to a score: 0, or -10000 where a
             sparse pattern does not let the query token look.
         probs: float64 `[K]`, softmax of scores plus mask terms.
+        unrounded_probs: float64 `[K]`, the same of scores that no one rounded.
         exposed_prob: what the forward pass computed for this pair.
         value: float64 `[D]`, v of the key token.
         output: float64 `[D]`, the head's output for the query token: the sum of
@@ -50,6 +71,7 @@ class PairArithmetic(FrozenArrays):
     scores: np.ndarray
     mask_terms: np.ndarray
     probs: np.ndarray
+    unrounded_probs: np.ndarray
     exposed_prob: float
     value: np.ndarray
     output: np.ndarray
@@ -74,6 +96,16 @@ class PairArithmetic(FrozenArrays):
     def prob(self) -> float:
         """The pair's probability, as computed here."""
         return float(self.probs[self.key_token])
+
+    @property
+    def rounding(self) -> float:
+        """What the pass, in float32, made of q . k / sqrt(D), less what it is."""
+        return self.score - float(self.running_sums[-1]) / math.sqrt(len(self.query))
+
+    @property
+    def unrounded_prob(self) -> float:
+        """The pair's probability without that rounding, of its score or of others."""
+        return float(self.unrounded_probs[self.key_token])
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bertviz_core.experiments.answer_results import Answers
 from bertviz_core.trace import FrozenArrays, TokenizedText
 
 TARGET_HEADS = ("mlm", "nsp", "classifier")
@@ -139,12 +140,14 @@ class SwitchedPrediction(_BeforeAndAfter):
         tokenized: the text.
         before: from the model as it is.
         after: with the switches off.
+        answers: the likeliest of both.
     """
 
     target: Target
     tokenized: TokenizedText
     before: Prediction
     after: Prediction
+    answers: Answers
 
 
 @dataclass(frozen=True)
@@ -279,6 +282,7 @@ class SparsePrediction(_BeforeAndAfter, FrozenArrays):
         pattern: what was laid on.
         before: from the model as it is.
         after: under the pattern, in all layers and heads.
+        answers: the likeliest of both.
         edges: bool `[Q, K]`; true where a row may still look.
         kept_share: of the model's own edges, in (0, 1].
         cut_mass: float `[L, N]`, in [0, 1]: attention that lay on the cut edges
@@ -290,6 +294,7 @@ class SparsePrediction(_BeforeAndAfter, FrozenArrays):
     pattern: SparsePattern
     before: Prediction
     after: Prediction
+    answers: Answers
     edges: np.ndarray
     kept_share: float
     cut_mass: np.ndarray

@@ -5,6 +5,7 @@ N heads, D head size, H hidden size (H = N * D), Q = K = T.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from bertviz_core.experiments.attention_parts import (
     require_index,
 )
 from bertviz_core.experiments.attention_results import PairArithmetic
+from bertviz_core.experiments.compiled_step import compiled_step
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Trace
 
@@ -30,9 +32,11 @@ def pair_arithmetic(
 ) -> PairArithmetic:
     """Shows how one attention probability comes about, and what it lets through.
 
-    Query, keys and scores are those of the forward pass, in float32; from there on the
-    steps are in float64. Computed in float64 from the layer's input the probability
-    would differ from the exposed one by more than 1e-6 where scores are large.
+    Queries, keys and scores are those of the forward pass, in float32; the other steps
+    are in float64. Of these scores the softmax is within 1e-6 of the exposed
+    probability, however large they are. The running sum is not: float32 has steps of
+    8e-6 at a score of 100, and the pass rounds at each of D products. So the result
+    says what that rounding is, and which probability there would be without it.
 
     Args:
         explorer: the model of the trace.
@@ -55,10 +59,11 @@ def pair_arithmetic(
         require_index("token", token, len(attended.x))
     if trace.attention_probs is None:
         raise ValueError("The trace must hold `attention_probs`.")
-    queries, keys, all_scores = _as_passed(explorer, trace, layer)
+    queries, keys, all_scores = as_passed(explorer, trace, layer)
     query, key = queries[head, query_token], keys[head, key_token]
     products = query * key
     scores = all_scores[head, query_token]
+    sums = keys[head] @ query / math.sqrt(len(query))  # [K]
     mask_terms = attended.mask_terms[query_token]
     probs, values = softmax(scores + mask_terms), attended.value[head]
     part = probs[key_token] * head_parts(attended)[head, key_token]  # [H]
@@ -74,6 +79,7 @@ def pair_arithmetic(
         scores=scores,
         mask_terms=mask_terms,
         probs=probs,
+        unrounded_probs=softmax(sums + mask_terms),
         exposed_prob=float(trace.attention_probs[layer, head, query_token, key_token]),
         value=values[key_token],
         output=probs @ values,
@@ -81,26 +87,56 @@ def pair_arithmetic(
     )
 
 
-def _as_passed(
+def as_passed(
     explorer: Explorer, trace: Trace, layer: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Queries and keys `[N, T, D]` and scores before masking `[N, Q, K]`.
+    """A layer's queries, keys and scores, as the forward pass has rounded them.
 
-    Float64 that hold what the model's own layers give in float32.
+    The layer runs once more, compiled as it was in the trace and from the same hidden
+    state: outside of a compiled pass sums are added up in another order, and a score of
+    100 comes out several steps of float32 away.
+
+    Args:
+        explorer: the model of the trace.
+        trace: with hidden states.
+        layer: from 0.
+
+    Returns:
+        Queries and keys `[N, T, D]` and scores before masking `[N, Q, K]`: float64
+        arrays of numbers that the model has in float32.
+
+    Raises:
+        ValueError: the trace has no hidden states, or there is no such layer.
     """
-    from keras import ops
-
-    block = explorer.loaded.model.blocks[layer]
     if trace.hidden_states is None:
         raise ValueError("The trace must hold `hidden_states`.")
-    x = ops.convert_to_tensor(trace.hidden_states[layer][None], dtype="float32")
-    if explorer.config.pre_norm:
-        x = block.attention_norm(x)
-    attention, num_heads = block.attention, explorer.config.num_attention_heads
+    require_index("layer", layer, explorer.config.num_hidden_layers)
+    signature = {"states": ("float32", 3)}
+    step = compiled_step(explorer, "pair_arithmetic", signature, _scores_of, layer)
+    found = step({"states": trace.hidden_states[layer][None]})
+    wide = {name: array[0].astype(np.float64) for name, array in found.items()}
+    num_heads = explorer.config.num_attention_heads
+    queries, keys = (  # [T, H] to [N, T, D]
+        wide[name].reshape(len(wide[name]), num_heads, -1).transpose(1, 0, 2)
+        for name in ("queries", "keys")
+    )
+    return queries, keys, wide["scores"]
 
-    def of_heads(projected: Any) -> np.ndarray:
-        rows = ops.convert_to_numpy(projected)[0].astype(np.float64)  # [T, H]
-        return rows.reshape(len(rows), num_heads, -1).transpose(1, 0, 2)
 
-    scores = ops.convert_to_numpy(attention(x).scores)[0].astype(np.float64)
-    return of_heads(attention.query(x)), of_heads(attention.key(x)), scores
+def _scores_of(model: Any) -> Any:
+    from keras import ops
+
+    block, dtype = model.blocks[0], model.compute_dtype
+
+    def body(inputs: Any) -> dict[str, Any]:
+        x = ops.cast(inputs["states"], dtype)
+        if block.pre_norm:
+            x = block.attention_norm(x)
+        attention = block.attention
+        return {
+            "queries": attention.query(x),
+            "keys": attention.key(x),
+            "scores": attention(x).scores,
+        }
+
+    return body

@@ -13,7 +13,7 @@ from bertviz_core.experiments.cause_results import (
     SparsePrediction,
     Target,
 )
-from bertviz_core.experiments.targets import ask
+from bertviz_core.experiments.targets import ask, compare_answers
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
 
@@ -54,7 +54,7 @@ def predict_sparsely(
     imposed = edges_of(pattern, explorer.config, num_tokens)
     before, found = question.run(also=("attention_probs",))
     mask = imposed.astype("int32")[None, None]  # [1, 1, Q, K]
-    after, _ = question.run(Interventions(edge_mask=mask))
+    after, changed = question.run(Interventions(edge_mask=mask))
     cut_mass = (found["attention_probs"] * ~imposed).sum(axis=-1).mean(axis=-1)
     return SparsePrediction(
         target=target,
@@ -62,6 +62,7 @@ def predict_sparsely(
         pattern=pattern,
         before=before,
         after=after,
+        answers=compare_answers(found, changed, target),
         edges=own & imposed,
         kept_share=float((own & imposed).sum() / own.sum()),
         cut_mass=cut_mass,

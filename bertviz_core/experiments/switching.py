@@ -15,7 +15,7 @@ from bertviz_core.experiments.cause_results import (
     Switches,
     Target,
 )
-from bertviz_core.experiments.targets import ask
+from bertviz_core.experiments.targets import ask, compare_answers
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
 from bertviz_core.trace import TokenizedText
@@ -58,9 +58,10 @@ def switch_off(
     """
     question = ask(explorer, text, target, pair, cut)
     interventions = interventions_of(switches, explorer.config, question.tokenized)
-    before, _ = question.run()
-    after, _ = question.run(interventions)
-    return SwitchedPrediction(target, question.tokenized, before, after)
+    before, found = question.run()
+    after, changed = question.run(interventions)
+    answers = compare_answers(found, changed, target)
+    return SwitchedPrediction(target, question.tokenized, before, after, answers)
 
 
 def interventions_of(

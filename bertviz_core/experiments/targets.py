@@ -9,6 +9,7 @@ import numpy as np
 from bertviz_core.analysis.sampling import rank_order, softmax
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import TextError
+from bertviz_core.experiments.answer_results import Answers
 from bertviz_core.experiments.cause_results import Prediction, Target
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
@@ -122,6 +123,27 @@ def read_prediction(
         rank=int(np.flatnonzero(order == target.index)[0]) + 1,
         top_ids=order[:num_top].copy(),
         top_probabilities=probabilities[order[:num_top]],
+    )
+
+
+def compare_answers(before: Arrays, after: Arrays, target: Target) -> Answers:
+    """The likeliest answers of two passes, whichever of them they come from.
+
+    Args:
+        before: what `Question.run` gives of one pass.
+        after: the same of another.
+        target: its answer is among them.
+    """
+    both = [found[LOGITS[target.head]] for found in (before, after)]
+    orders = [rank_order(logits) for logits in both]
+    best = {target.index, *(int(i) for order in orders for i in order[:NUM_TOP])}
+    ids = orders[0][np.isin(orders[0], list(best))]
+    is_number = len(both[0]) == 1
+    values = [logits if is_number else softmax(logits) for logits in both]
+    return Answers(
+        ids=ids,
+        values=np.stack([side[ids] for side in values]).astype(np.float64),
+        ranks=np.stack([np.argsort(order)[ids] + 1 for order in orders]),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bertviz_core.figures.attention_view import AttentionView
+from bertviz_core.figures.color_scales import SHARES
 from bertviz_core.figures.svg import svg_text
 
 # Hues and dashes as on the screen (colors.js), and the maps of its light theme.
@@ -15,7 +16,6 @@ HUES = (
 DASHES = ("", "7 3", "2 3")
 # Of each hue: two that look alike to a colour-blind reader never share their dashes.
 DASH_OF_HUE = (0, 0, 0, 1, 1, 2, 0, 2, 2, 1, 1, 0)
-_SEQUENTIAL = ("#F1F6FC", "#B5D0EC", "#689ED2", "#2B69AD", "#082A55")
 DIVERGING = ("#9A4A00", "#DA9550", "#FFFFFF", "#74A6D6", "#1A5591")
 _LOG_FLOOR = 1e-4  # one part in ten thousand is the last digit shown
 _STEPS = 48  # colours in the strip of a legend
@@ -46,7 +46,7 @@ def on_scale(values: np.ndarray, scale: str, top: float | np.ndarray) -> np.ndar
 
 def color_rgb(place: float, is_difference: bool = False) -> tuple[int, int, int]:
     """Red, green, blue of a place on the scale, see `on_scale`."""
-    colors = DIVERGING if is_difference else _SEQUENTIAL
+    colors = DIVERGING if is_difference else SHARES
     share = (place + 1) / 2 if is_difference else place
     stops = np.array([[int(name[i : i + 2], 16) for i in (1, 3, 5)] for name in colors])
     places = np.linspace(0, 1, len(colors))

@@ -59,7 +59,7 @@ def attention_html(
         title: of the page, the sentence for instance.
         language: of the words, for screen readers.
         attention_probs: float `[L, N, T, T]`, so that every head can be chosen in the
-            file (9 MB for BERT-base and 128 tokens). Without it the shown head stays.
+            file (13 MB for BERT-base and 128 tokens). Without it the shown head stays.
         description: what is shown, below the title; plain text.
     """
     payload = base64.b64encode(
@@ -114,7 +114,8 @@ def attention_columns(view: AttentionView) -> Columns:
 def grid_columns(view: AttentionView, links: Sequence[StrongestLinks]) -> Columns:
     """Where each token looks most in every head, a row for each token of each head.
 
-    Tokens are numbered as in `attention_columns`.
+    Of a difference, where it is largest, whatever its sign. Tokens are numbered as in
+    `attention_columns`.
 
     Args:
         view: its tokens and filters.
@@ -124,9 +125,14 @@ def grid_columns(view: AttentionView, links: Sequence[StrongestLinks]) -> Column
     weights = np.stack([layer.weights[..., 0] for layer in links])
     numbers = np.array(view.token_numbers) + 1
     layers, heads, rows = (axis.ravel() for axis in np.indices(targets.shape))
+    measured, words = view.measured, view.words
     table: Columns = {}
-    if view.measured.filters:
-        table["filters"] = ["; ".join(view.measured.filters)] * targets.size
+    if view.is_difference:
+        unit = words["unit_difference"].format(unit=words["unit_weight"])
+        table = {"shown": [measured.difference] * targets.size}
+        table["unit"] = [unit] * targets.size
+    if measured.filters:
+        table["filters"] = ["; ".join(measured.filters)] * targets.size
     return {
         **table,
         "layer": (layers + 1).tolist(),
@@ -135,5 +141,5 @@ def grid_columns(view: AttentionView, links: Sequence[StrongestLinks]) -> Column
         "from": [view.tokens[row] for row in rows],
         "to_number": numbers[targets.ravel()].tolist(),
         "to": [view.tokens[column] for column in targets.ravel()],
-        "weight": weights.ravel().tolist(),
+        "value" if view.is_difference else "weight": weights.ravel().tolist(),
     }

@@ -32,21 +32,25 @@ _LEAST_SIGNED = 0.1  # of the largest magnitude; a paler cell has no sign
 def grid_svg(view: AttentionView) -> str:
     """Draws all heads, rows layers and columns heads, on the scale of the view.
 
-    By row, a thumbnail is scaled to its own largest weight. The shown head is framed
-    where the view shows one.
+    By row, a thumbnail is scaled to its own largest weight. Differences have the scale
+    of the largest one among all heads. The shown head is framed where the view shows
+    one.
 
     Args:
-        view: its thumbnails are no differences.
+        view: its thumbnails are differences where it is one.
     """
     num_layers, num_heads = view.thumbnails.shape[:2]
-    values = thumbnail_values(view.thumbnails)
+    signed, words = view.is_difference, view.words
+    values = thumbnail_values(view.thumbnails, signed)
+    # Two digits: the bytes of thumbnails know no more.
+    top = (float(f"{np.abs(values).max():.2g}") or 1.0) if signed else 1.0
     side = _CELL - _GAP
     parts = _numbers(num_layers, num_heads)
     for layer in range(num_layers):
         for head in range(num_heads):
             x, y = _corner(layer, head)
-            name = view.words["head_name"].format(layer=layer + 1, head=head + 1)
-            picture = _thumbnail_png(values[layer, head], view.scale)
+            name = words["head_name"].format(layer=layer + 1, head=head + 1)
+            picture = _thumbnail_png(values[layer, head], view.scale, top, signed)
             parts.append(
                 f'<image x="{x}" y="{y}" width="{side}" height="{side}" '
                 'preserveAspectRatio="none" style="image-rendering:pixelated" '
@@ -59,8 +63,11 @@ def grid_svg(view: AttentionView) -> str:
             )
             parts.append(_frame(x, y, side, is_chosen))
     bottom = _LABEL + num_layers * _CELL + 18
-    parts.append(svg_legend(view, bottom, view.words["unit_weight"], 1.0))
-    said = [view.words["grid_title"], *view.measured.filters]
+    unit = words["unit_weight"]
+    if signed:
+        unit = words["unit_difference"].format(unit=unit)
+    parts.append(svg_legend(view, bottom, unit, top))
+    said = [words["grid_title"], view.measured.difference, *view.measured.filters]
     return _document(num_heads, bottom, said, parts)
 
 
@@ -127,7 +134,8 @@ def _numbers(num_layers: int, num_heads: int) -> list[str]:
 
 
 def _document(num_heads: int, bottom: float, said: list[str], parts: list[str]) -> str:
-    """The first of what is said is the title."""
+    """The first of what is said is the title; what is empty is not said."""
+    said = list(filter(None, said))
     width = max(_LABEL + num_heads * _CELL + 4, LEAST_WIDTH)
     lines, height = caption(said, bottom + 44, width)
     return svg_document(width, height, said[0], [*parts, *lines])
@@ -143,13 +151,25 @@ def _frame(x: float, y: float, side: float, is_chosen: bool) -> str:
     return f'<rect x="{x}" y="{y}" width="{side}" height="{side}" fill="none" {style}/>'
 
 
-def _thumbnail_png(values: np.ndarray, scale: str) -> str:
-    top = (float(values.max()) or 1.0) if scale == "row" else 1.0
-    levels = np.rint(on_scale(values, scale, top) * (_LEVELS - 1)).astype(np.uint8)
-    return base64.b64encode(_png(levels)).decode("ascii")
+def _thumbnail_png(
+    values: np.ndarray, scale: str, top: float, is_difference: bool
+) -> str:
+    if scale == "row":
+        top = float(np.abs(values).max()) or 1.0
+    places = on_scale(values, scale, top)
+    if is_difference:
+        places = (places + 1) / 2
+    last = _num_levels(is_difference) - 1
+    levels = np.rint(places * last).astype(np.uint8)
+    return base64.b64encode(_png(levels, is_difference)).decode("ascii")
 
 
-def _png(levels: np.ndarray) -> bytes:
+def _num_levels(is_difference: bool) -> int:
+    """Of differences one more, so that zero has a colour of its own in the middle."""
+    return _LEVELS + is_difference
+
+
+def _png(levels: np.ndarray, is_difference: bool) -> bytes:
     """Writes uint8 `[h, w]` as a picture in the colours of the scale.
 
     Source:
@@ -159,7 +179,7 @@ def _png(levels: np.ndarray) -> bytes:
     rows = b"".join(b"\0" + row.tobytes() for row in levels)  # 0: no row filter
     chunks = (
         (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
-        (b"PLTE", _palette()),
+        (b"PLTE", _palette(is_difference)),
         (b"IDAT", zlib.compress(rows, 9)),
         (b"IEND", b""),
     )
@@ -170,6 +190,7 @@ def _png(levels: np.ndarray) -> bytes:
 
 
 @functools.cache
-def _palette() -> bytes:
-    places = np.linspace(0, 1, _LEVELS).tolist()
-    return bytes(part for place in places for part in color_rgb(place))
+def _palette(is_difference: bool) -> bytes:
+    low = -1 if is_difference else 0
+    places = np.linspace(low, 1, _num_levels(is_difference)).tolist()
+    return bytes(part for place in places for part in color_rgb(place, is_difference))

@@ -31,6 +31,7 @@ class Measure:
         top: the value at the end of the scale, above 0.
         has_layer, has_head: whether the layer, and the head, of the view is what is
             shown; false where several were put together.
+        difference: what is taken from what; "" where nothing is.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Measure:
     top: float = 1.0
     has_layer: bool = True
     has_head: bool = True
+    difference: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 # Signed numbers, 0 in the middle. From ColorBrewer's PuOr, whose ends differ in
 # lightness and in hue. Source: Harrower and Brewer 2003.
 DIVERGING = [[0.0, "#b35806"], [0.5, "#f7f7f7"], [1.0, "#542788"]]
+# Shares of attention, from 0 to 1: the blue of the page's theme in the light, as the
+# heatmap of a head has it.
+SHARES = ("#F1F6FC", "#B5D0EC", "#689ED2", "#2B69AD", "#082A55")
 # From viridis, lightness rising all the way. Source: Smith and van der Walt 2015.
 SEQUENTIAL = [
     [0.0, "#440154"],

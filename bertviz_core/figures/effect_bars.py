@@ -1,4 +1,4 @@
-"""What was measured beside what was estimated, as bars with marks.
+"""What was measured beside what was estimated, or was before: bars with marks.
 
 F is the number of names.
 """
@@ -22,12 +22,12 @@ def effect_bars_figure(
     measured_name: str,
     estimated_name: str,
 ) -> go.Figure:
-    """Draws a bar for what was measured, and a diamond for what was estimated.
+    """Draws a bar for what was measured, and a diamond for what it is held against.
 
     Args:
         names: F names, at least one, the first one on top.
         measured: float `[F]`.
-        estimated: float `[F]`, in the same unit.
+        estimated: float `[F]`, in the same unit: an estimate, or what was before.
         title: what the numbers are.
         measured_name: of the bars, in the legend.
         estimated_name: of the diamonds.

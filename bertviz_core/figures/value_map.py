@@ -15,7 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.analysis.wordlists import is_cjk
-from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL
+from bertviz_core.figures.color_scales import DIVERGING, SEQUENTIAL, SHARES
 from bertviz_core.figures.labels import LONGEST_LABEL, label
 
 _ROW_HEIGHT = 26  # pixels
@@ -40,6 +40,8 @@ def value_map_figure(
     digits: int = 4,
     is_paired: bool = False,
     marks: Sequence[Sequence[str]] | None = None,
+    top: float | None = None,
+    unit: str = "",
 ) -> go.Figure:
     """Draws a map.
 
@@ -56,6 +58,10 @@ def value_map_figure(
             stand twice. Up to `_MOST_PAIRED` of them, every cell says its number;
             beyond, the strongest pairs do, once, and no thing with itself.
         marks: R times C signs to stand in the cells in place of numbers.
+        top: where the scale ends, for maps of shares that stand beside each other:
+            equal numbers have equal colours, those of attention. `None`: the scale
+            ends at the largest number.
+        unit: what stands on the scale.
 
     Raises:
         ValueError: labels and values do not fit each other.
@@ -77,10 +83,10 @@ def value_map_figure(
         "texttemplate": "%{text}",
         "xgap": 1,
         "ygap": 1,
-        "colorbar": {"thickness": 12},
+        "colorbar": _scale(unit),
         "customdata": [[f"{r} · {c}" for c in column_labels] for r in row_labels],
         "hovertemplate": f"%{{customdata}}<br>%{{z:.{digits}f}}<extra></extra>",
-        **_colours(values, is_signed),
+        **_colours(values, is_signed, top),
     }
     layout = _layout(row_labels, row_title)
     layout["xaxis"] |= {"title": {"text": column_title}} | _column_ticks(columns)
@@ -89,7 +95,18 @@ def value_map_figure(
     return go.Figure([trace], layout, _validate=False)
 
 
-def _colours(values: np.ndarray, is_signed: bool) -> dict[str, Any]:
+def _scale(unit: str) -> dict[str, Any]:
+    name = {"title": {"text": unit, "side": "right"}} if unit else {}
+    return {"thickness": 12, **name}
+
+
+def _colours(
+    values: np.ndarray, is_signed: bool, end: float | None = None
+) -> dict[str, Any]:
+    if end is not None:
+        places = np.linspace(0, 1, len(SHARES)).tolist()
+        blue = [list(pair) for pair in zip(places, SHARES, strict=True)]
+        return {"colorscale": blue, "zmin": 0.0, "zmax": end}
     known = values[~np.isnan(values)]
     top = float(np.abs(known).max(initial=0.0)) or 1.0
     if is_signed:

@@ -154,9 +154,9 @@ class RunClient(FakeClient):
         shift = 1 if model == MODEL else 0
         return np.roll(np.eye(size, dtype="float32"), shift, axis=1)
 
-    def difference_thumbnails(self, model, text, other_model, *_, **__):
-        self._asked("difference_thumbnails", model, text, other_model)
-        size = self.tokenize(model, text).num_tokens
+    def difference_thumbnails(self, first, second, **__):
+        self._asked("difference_thumbnails", first.model, first.text, second.model)
+        size = self.tokenize(first.model, first.text).num_tokens
         return np.full((2, 3, size, size), 128, "uint8")
 
     def keep_table(self, file):

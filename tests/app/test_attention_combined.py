@@ -1,10 +1,15 @@
 """All heads put together in several ways, beside each other."""
 
+import dataclasses
+import json
+
 import numpy as np
 import pytest
 
 from bertviz_core.analysis.correlation import spearman
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.figures.color_scales import SHARES
+from pages.ui.attention import combined
 from pages.ui.attention.combined import WAYS
 from pages.ui.engine import client
 from tests.app.test_attention import maps, open_page, said
@@ -39,6 +44,34 @@ def test_three_ways_stand_beside_each_other_with_their_agreement():
     assert agreements == [
         pytest.approx(spearman(wanted[a], wanted[b]), abs=0.006) for a, b in pairs
     ]
+
+
+def colours(app):
+    specs = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+    return [spec["data"][0] for spec in specs]
+
+
+@pytest.mark.parametrize("is_beyond", [False, True])
+def test_equal_colours_are_equal_numbers_in_all_three(monkeypatch, is_beyond):
+    """To 1; words that are put together may bring a maximum beyond it."""
+    if is_beyond:
+        drawn = combined.shown_attention
+
+        def doubled(place, *asked):
+            shown = drawn(place, *asked)
+            if place != "combine_max":
+                return shown
+            scaled = 2 * shown.values / shown.values.max()
+            return dataclasses.replace(shown, values=scaled)
+
+        monkeypatch.setattr(combined, "shown_attention", doubled)
+    app = open_combined()
+    traces, top = colours(app), 2 if is_beyond else 1
+    assert [(one["zmin"], one["zmax"]) for one in traces] == [(0, top)] * 3
+    assert {one["colorbar"]["title"]["text"] for one in traces} == {"weight"}
+    for trace in traces:
+        assert [color for _, color in trace["colorscale"]] == list(SHARES)
+    assert f"weight from 0 to {top}." in said(app)
 
 
 def test_filters_count_and_nothing_left_is_a_sentence():

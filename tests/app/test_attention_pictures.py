@@ -419,7 +419,7 @@ def test_a_map_is_saved_with_what_it_says(saved, monkeypatch):
     ],
 )
 def test_what_a_question_answers_has_a_file(saved, panel, name, header, rows):
-    opened(panel)
+    opened(panel, {f"{name}_downloads": True})
     first, *lines = saved[f"{name}.csv"]().decode("utf-8-sig").splitlines()
     assert first.lower().startswith(header)
     if rows is None:

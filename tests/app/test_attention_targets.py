@@ -62,7 +62,7 @@ def test_a_second_text_that_follows_is_watched():
     found = client().switch_off(TINY, "ab cab", Target("nsp", 0), HEADS_OFF, "b a")
     assert app.metric[0].value == percent(found.before.probability)
     assert app.metric[1].value == percent(found.after.probability)
-    assert "does not follow" in "".join(bar.text for bar in app.get("progress"))
+    assert "does not follow" in app.get("plotly_chart")[-1].proto.spec
 
 
 def test_a_class_is_watched(class_model):

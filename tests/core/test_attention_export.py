@@ -1,6 +1,7 @@
 """Saved pictures, tables and pages of attention hold what the screen shows."""
 
 import base64
+import dataclasses
 import struct
 import xml.etree.ElementTree as ET
 import zlib
@@ -17,7 +18,7 @@ from bertviz_core.figures.attention_grid_svg import grid_svg, head_map_svg
 from bertviz_core.figures.attention_lines_svg import lines_svg
 from bertviz_core.figures.attention_payload import map_payload, view_payload
 from bertviz_core.figures.attention_svg import heatmap_svg
-from bertviz_core.figures.attention_thumbnails import strongest_links
+from bertviz_core.figures.attention_thumbnails import grid_thumbnails, strongest_links
 from bertviz_core.figures.attention_view import HeadMap, Measure
 from tests.core.test_attention_view import (
     NASTY,
@@ -268,6 +269,58 @@ def png_of(address):
     return width, height, rows.reshape(height, width + 1)[:, 1:].astype(int)
 
 
+@pytest.mark.parametrize(("scale", "ends"), [("linear", 0.5), ("row", 0.125)])
+def test_the_saved_grid_of_a_difference_has_both_signs_around_zero(scale, ends):
+    """Linear: up to the largest of all heads; by row: each head up to its own."""
+    values = np.zeros((2, 3, 4, 4), np.float32)
+    values[0, 0, 1, 1] = 0.5
+    values[1, 2, 3, 0], values[1, 2, 0, 3] = 0.125, -0.125
+    drawn = grid_svg(difference_of(values, scale=scale))
+    *_, last = ET.fromstring(drawn).iter(f"{SVG}image")
+    _, _, levels = png_of(last.get("href"))
+    step = round(32 * 0.125 / ends)
+    assert (levels[3, 0], levels[0, 3]) == (32 + step, 32 - step)
+    assert (np.delete(levels.ravel(), [3, 12]) == 32).all()
+    assert palette_of(last.get("href"))[32] == (255, 255, 255)
+    texts = texts_of(drawn)
+    assert "second minus first" in texts
+    legend = WORDS["unit_difference"].format(unit=WORDS["unit_weight"])
+    assert any(legend in text for text in texts)
+    assert ("−0.5" in texts) == (scale == "linear")
+
+
+def difference_of(values, **rest):
+    return dataclasses.replace(
+        view_of(tuple("abcd"), np.abs(values), **rest),
+        matrix=values[0, 0],
+        thumbnails=grid_thumbnails(values, is_difference=True),
+        is_difference=True,
+        measure=Measure("", "", difference="second minus first"),
+    )
+
+
+def palette_of(address):
+    data = base64.b64decode(address.removeprefix("data:image/png;base64,"))
+    start = data.index(b"PLTE")
+    (length,) = struct.unpack(">I", data[start - 4 : start])
+    colors = data[start + 4 : start + 4 + length]
+    return list(zip(*[iter(colors)] * 3, strict=True))
+
+
+def test_the_table_of_a_difference_has_the_largest_of_each_row_with_its_sign():
+    values = np.zeros((2, 3, 4, 4), np.float32)
+    values[1, 2, 3] = (0.1, -0.6, 0.2, 0)
+    links = [strongest_links(layer, 1) for layer in values]
+    columns = grid_columns(difference_of(values), links)
+    assert {len(column) for column in columns.values()} == {2 * 3 * 4}
+    assert columns["value"][-1] == np.float32(-0.6)
+    assert (columns["layer"][-1], columns["head"][-1]) == (2, 3)
+    assert (columns["from"][-1], columns["to"][-1]) == ("d", "b")
+    assert set(columns["shown"]) == {"second minus first"}
+    unit = WORDS["unit_difference"].format(unit=WORDS["unit_weight"])
+    assert set(columns["unit"]) == {unit}
+
+
 def test_the_saved_grid_of_bert_base_is_small():
     probs = random_probs(1, 12, 40).repeat(12, axis=0)
     tokens = tuple(f"token{index}" for index in range(40))
@@ -339,6 +392,15 @@ def test_the_table_of_the_grid_has_where_each_token_looks_most():
     assert columns["to_number"][at] == best + 1
     assert columns["weight"][at] == probs[1, 2, 4, best]
     assert set(columns["filters"]) == {"[CLS] hidden; shared out"}
+
+
+def test_the_largest_page_that_is_saved_has_the_size_that_is_told():
+    """13 MB for BERT-base and as many tokens as a file of all heads may have."""
+    tokens = tuple(f"token{index}" for index in range(128))
+    layer = random_probs(1, 12, 128)
+    shown = view_of(tokens, layer.repeat(2, axis=0))
+    every = layer.repeat(12, axis=0)
+    assert len(attention_html(shown, "", "en", every)) == pytest.approx(13e6, rel=0.03)
 
 
 def test_the_saved_page_asks_nobody_and_lets_no_text_out_of_its_place():

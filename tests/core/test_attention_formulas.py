@@ -27,6 +27,7 @@ def arithmetic(mask_terms):
         scores=scores,
         mask_terms=mask_terms,
         probs=probs,
+        unrounded_probs=probs,
         exposed_prob=float(probs[3]),
         value=value,
         output=2 * value,

@@ -11,7 +11,7 @@ from keras import ops
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.embedding_tables import take_input_apart
 from bertviz_core.experiments.layer_steps import StepReader
-from bertviz_core.experiments.pair_arithmetic import pair_arithmetic
+from bertviz_core.experiments.pair_arithmetic import as_passed, pair_arithmetic
 from bertviz_core.explorer import Explorer
 from tests.core.step_reading import close, in_double_precision, model_values
 
@@ -34,6 +34,12 @@ LOST = {DEFAULT_MODEL: 1e-6, "bert-mini-zh": 2e-6}
 
 @pytest.fixture(scope="module", params=TEXTS)
 def explorer(request):
+    return Explorer.open(request.param)
+
+
+@pytest.fixture(params=TEXTS)
+def own_explorer(request):
+    """One whose weights a test may change."""
     return Explorer.open(request.param)
 
 
@@ -136,11 +142,67 @@ def test_every_step_is_what_the_model_computes_in_float32_but_for_its_rounding(
         close(reader.values(name), own[name], size, LOST[explorer.model_id])
 
 
-def test_every_row_of_attention_is_the_arithmetic_that_is_shown(explorer):
-    """To 1e-6, as the page of attention promises it: all heads, all pairs."""
-    for text, pair in TEXTS[explorer.model_id][:2]:
-        trace = explorer.trace(text, pair)
-        for layer, head, query in np.ndindex(trace.attention_probs.shape[:3]):
-            steps = pair_arithmetic(explorer, trace, layer, head, query, 1)
-            exposed = trace.attention_probs[layer, head, query]
-            np.testing.assert_allclose(steps.probs, exposed, rtol=0, atol=1e-6)
+def softmax(scores):
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_every_row_of_attention_is_the_arithmetic_that_is_shown(own_explorer, times):
+    """To 1e-6, as the page of attention promises it: all heads, all pairs.
+
+    The softmax of the pass's own scores, however large those are; the running sum to
+    what float32 leaves of sums of that size.
+    """
+    with_larger_scores(own_explorer, times)
+    largest = 0.0
+    for text, pair in TEXTS[own_explorer.model_id]:
+        trace = own_explorer.trace(text, pair, cut=True)
+        for layer, exposed in enumerate(trace.attention_probs):
+            queries, keys, scores = as_passed(own_explorer, trace, layer)
+            differences = np.abs(softmax(scores) - exposed)
+            assert differences.max() < 1e-6
+            largest = max(largest, np.abs(scores).max())
+            worst = np.unravel_index(differences.argmax(), differences.shape)
+            head, query, _ = map(int, worst)
+            found = pair_arithmetic(own_explorer, trace, layer, *map(int, worst))
+            assert abs(found.prob - found.exposed_prob) < 1e-6
+            np.testing.assert_array_equal(found.query, queries[head, query])
+            np.testing.assert_array_equal(found.key, keys[head, worst[2]])
+            np.testing.assert_array_equal(found.scores, scores[head, query])
+    assert 20 * times < largest
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_a_running_sum_is_the_score_to_the_rounding_that_is_told(own_explorer, times):
+    with_larger_scores(own_explorer, times)
+    text, _ = TEXTS[own_explorer.model_id][-1]
+    trace = own_explorer.trace(text, None, cut=True)
+    rounded = []
+    for layer, exposed in enumerate(trace.attention_probs):
+        queries, keys, scores = as_passed(own_explorer, trace, layer)
+        row = np.unravel_index(np.abs(scores).argmax(), scores.shape)
+        head, query, key = map(int, row)
+        found = pair_arithmetic(own_explorer, trace, layer, head, query, key)
+        root = np.sqrt(len(found.query))
+        told = found.running_sums[-1] / root + found.rounding
+        assert told == pytest.approx(found.score, abs=1e-12)
+        assert abs(found.rounding) <= most_rounded(found.products) / root
+        every = most_rounded(queries[head, query] * keys[head]).max() / root
+        # A softmax passes on half of what its scores are off, at most.
+        apart = np.abs(found.unrounded_probs - exposed[head, query]).max()
+        assert apart <= every / 2 + 1e-6
+        rounded.append(abs(found.rounding))
+    assert max(rounded) > 1e-7 * times
+
+
+def most_rounded(products):
+    """What float32 loses at most when it multiplies and adds: Higham 2002, (3.5)."""
+    half_step = np.finfo(np.float32).eps / 2
+    return (products.shape[-1] + 1) * half_step * np.abs(products).sum(axis=-1)
+
+
+def with_larger_scores(explorer, times):
+    for block in explorer.loaded.model.blocks:
+        for weight in (block.attention.query.kernel, block.attention.query.bias):
+            weight.assign(times * weight.numpy())

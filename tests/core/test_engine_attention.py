@@ -8,6 +8,7 @@ from bertviz_core.analysis.comparison import align_tokens, attention_difference
 from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.engine.client import Client
 from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.experiments.attention_results import Reading
 from bertviz_core.experiments.cause_results import SparsePattern, Switches, Target
 from bertviz_core.figures.attention_thumbnails import grid_thumbnails, strongest_links
 from tests.core.checkpoint_copies import HF
@@ -57,7 +58,10 @@ def test_a_matrix_is_what_its_name_says(client, attention, method):
 def test_pictures_of_differences_are_of_the_tokens_that_both_have(client, hides):
     other = "ab cab [MASK] ab ab ba"
     options = AttentionOptions(hide_special=hides, renormalise=hides)
-    found = client.difference_thumbnails(MODEL, TEXT, MODEL, other, options=options)
+    sides = Reading(MODEL, TEXT), Reading(MODEL, other)
+    found = client.difference_thumbnails(*sides, options=options)
+    exact = client.difference_heads(*sides, options=options)
+    links = client.difference_links(*sides, options=options)
     traces = [
         client.trace(MODEL, text, parts=("attention_probs",)) for text in (TEXT, other)
     ]
@@ -71,7 +75,10 @@ def test_pictures_of_differences_are_of_the_tokens_that_both_have(client, hides)
         values = attention_difference(first.values, second.values, alignment).values
         expected = grid_thumbnails(values[None, None], is_difference=True)
         np.testing.assert_array_equal(found[layer, head], expected[0, 0])
-    assert (client.difference_thumbnails(MODEL, TEXT, MODEL, TEXT) == 128).all()
+        np.testing.assert_array_equal(exact[layer, head], values.astype("float32"))
+        largest = np.abs(values).argmax(axis=-1)
+        np.testing.assert_array_equal(links[layer].targets[head, :, 0], largest)
+    assert (client.difference_thumbnails(sides[0], sides[0]) == 128).all()
 
 
 def test_heads_are_compared_with_those_of_another_text(client, attention):

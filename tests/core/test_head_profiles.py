@@ -1,6 +1,8 @@
 import dataclasses
 import itertools
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from bertviz_core.analysis.head_distances import (
 from bertviz_core.analysis.head_profiles import (
     LEAST_ROWS,
     MEASURES,
+    SHARE_THRESHOLD,
     HeadProfile,
     name_heads,
     profile_sums,
@@ -212,6 +215,16 @@ def test_a_name_needs_a_score_above_threshold_and_baseline_and_enough_rows(
         assert dataclasses.astuple(head) == (
             *(1, 2, "previous token", score, threshold, baseline, num_rows),
         )
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "at least {share:.0%} of its attention"), ("zh", "至少有 {share:.0%} 的")],
+)
+def test_the_page_says_that_a_share_at_the_threshold_is_enough(language, said):
+    assert name_heads(profile_with(SHARE_THRESHOLD, 0.1, 9))
+    path = Path(__file__).parents[2] / "assets/locales" / language / "attention.json"
+    assert said in json.loads(path.read_text("utf-8"))["profile_intro"]
 
 
 def test_a_broad_head_has_nine_tenths_of_the_bits_of_even_attention():

@@ -6,7 +6,7 @@ import pytest
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.experiments.cause_results import Edge, Switches, Target
 from bertviz_core.experiments.switching import interventions_of, switch_off
-from bertviz_core.experiments.targets import read_prediction
+from bertviz_core.experiments.targets import compare_answers, read_prediction
 from bertviz_core.interventions import Interventions
 from tests.core.cause_models import (
     HEADS,
@@ -153,6 +153,23 @@ def test_a_text_of_one_token_and_a_model_of_one_head_can_be_switched(text):
     mask = np.array([[1], [0], [1]], "float32")
     after = answer(explorer, target, Interventions(head_mask=mask), text)
     agree([found.after.logit, found.after.probability], after)
+
+
+def test_the_best_of_both_sides_are_named_with_what_the_other_says_of_them():
+    before = np.log(np.array([0.3, 0.25, 0.2, 0.1, 0.06, 0.05, 0.03, 0.01]))
+    after = before[[5, 1, 2, 3, 4, 0, 6, 7]]  # the first and the sixth change places
+    target = Target("mlm", 7, 3)
+    found = compare_answers({"mlm_logits": before}, {"mlm_logits": after}, target)
+    assert found.ids.tolist() == [0, 1, 2, 3, 4, 5, 7]
+    agree(found.values[0], [0.3, 0.25, 0.2, 0.1, 0.06, 0.05, 0.01], 1e-7)
+    agree(found.values[1], [0.05, 0.25, 0.2, 0.1, 0.06, 0.3, 0.01], 1e-7)
+    assert found.ranks.tolist() == [[1, 2, 3, 4, 5, 6, 8], [6, 2, 3, 4, 5, 1, 8]]
+
+
+def test_a_number_is_compared_as_it_is():
+    sides = ({"class_logits": np.array([value], "float32")} for value in (2.5, -1.5))
+    found = compare_answers(*sides, Target("classifier", 0))
+    assert found.values.tolist() == [[2.5], [-1.5]]
 
 
 def test_a_prediction_says_what_the_logits_say():

@@ -19,6 +19,9 @@ from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.text_pair import Texts
 
+# Of a weight: what single precision may make of it without a word on the page.
+_MOST_APART = 1e-6
+
 
 @st.fragment
 def explore_arithmetic(
@@ -114,6 +117,16 @@ def _show_formula(found: PairArithmetic) -> None:
             difference=Markdown(f"{difference:.0e}"),
         )
     )
+    apart = abs(found.unrounded_prob - found.exposed_prob)
+    if apart > _MOST_APART:
+        st.caption(
+            t(
+                "attention.sum_rounded",
+                rounding=Markdown(f"{found.rounding:+.0e}"),
+                prob=found.unrounded_prob,
+                difference=Markdown(f"{apart:.0e}"),
+            )
+        )
 
 
 def _show_softmax(found: PairArithmetic, tokenized: TokenizedText) -> None:

@@ -47,7 +47,7 @@ _WORDS = (
     *("scale", "scale_linear", "scale_log", "scale_row", "row_top"),
     *("legend_weight", "legend_difference", "legend_map", "threshold"),
     *("lay_down", "stand_up", "nothing_in_focus", "none_in_map", "only_this_is_saved"),
-    *("shown_head", "shown_heads", "head_name", "unit_weight"),
+    *("shown_head", "shown_heads", "head_name", "unit_weight", "unit_difference"),
     *("token_in_focus", "cell_in_focus", "difference_in_focus", "map_cell"),
     *("every_token", "locked", "table_of_differences"),
     *("head", "from", "to", "share", "rank", "table_of_head", "table_of_token"),

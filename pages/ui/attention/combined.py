@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 
-import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.correlation import spearman
-from bertviz_core.analysis.shown_attention import Places, ShownAttention
+from bertviz_core.analysis.shown_attention import ShownAttention
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import describe_model
 from pages.ui.attention.agreement import said_correlation
 from pages.ui.attention.answers import shown_attention
 from pages.ui.attention.controls import View
+from pages.ui.attention.measure import measure_of
+from pages.ui.attention.pair_columns import PairColumns
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
@@ -51,16 +52,22 @@ def explore_combinations(
     if not all(len(shown.places) for shown in found.values()):
         st.info(t("attention.nothing_to_show"), icon=":material/visibility_off:")
         return
+    measures = [
+        measure_of(replace(view, method=way), shown.values)
+        for way, shown in found.items()
+    ]
+    unit, top = measures[0].unit, max(measure.top for measure in measures)
     for box, (way, shown) in zip(st.columns(len(WAYS)), found.items(), strict=False):
         with box:
-            _show(way, shown)
+            _show(way, shown, unit, top)
+    st.caption(t("attention.combine_scale", unit=unit, top=top))
     if tokenized.num_tokens > _MOST_DRAWN:
         st.caption(t("attention.combine_cut", count=_MOST_DRAWN))
     _show_agreement(found)
 
 
-def _show(way: str, shown: ShownAttention) -> None:
-    """A map, and the token that is looked at most."""
+def _show(way: str, shown: ShownAttention, unit: str, top: float) -> None:
+    """A map on the scale that all have, and the token that is looked at most."""
     title = plain(f"attention.combine_{way}")
     labels = shown.places.labels
     received = shown.values.mean(axis=0)
@@ -76,6 +83,8 @@ def _show(way: str, shown: ShownAttention) -> None:
             column_title=plain("attention.to_token"),
             is_signed=False,
             marks=[[""] * len(drawn)] * len(drawn),  # a third of a page is narrow
+            top=top,
+            unit=unit,
         ),
         name=f"attention_combine_{way}",
         description=t(
@@ -83,19 +92,8 @@ def _show(way: str, shown: ShownAttention) -> None:
             token=labels[most],
             share=float(received[most]),
         ),
-        columns=_columns(shown.values, shown.places, title),
+        columns=PairColumns(labels, shown.values, title),
     )
-
-
-def _columns(
-    values: np.ndarray, places: Places, title: str
-) -> dict[str, list[str] | list[float]]:
-    labels = places.labels
-    return {
-        plain("attention.from_token"): [a for a in labels for _ in labels],
-        plain("attention.to_token"): [b for _ in labels for b in labels],
-        title: values.ravel().tolist(),
-    }
 
 
 def _show_agreement(found: dict[str, ShownAttention]) -> None:

@@ -13,7 +13,12 @@ from bertviz_core.analysis.comparison import (
     align_tokens,
     attention_difference,
 )
-from bertviz_core.analysis.shown_attention import Places, ShownAttention
+from bertviz_core.analysis.shown_attention import (
+    AttentionOptions,
+    Places,
+    ShownAttention,
+)
+from bertviz_core.experiments.attention_results import Reading
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
@@ -157,12 +162,15 @@ def _show_matrix(first: _Side, second: _Side, view: View) -> None:
         st.info(t("attention.nothing_in_common"), icon=":material/difference:")
         return
     found = attention_difference(here.values, there.values, alignment)
-    measure = measure_of(view, found.values)
+    measure, options = measure_of(view, found.values), view.options
+    sides = _reading(first, options), _reading(second, options)
     show_difference(
         Difference(
             found.values,
             _places(here.places, labels[1], alignment),
-            _thumbnails(first, second, view),
+            difference_thumbnails(*sides, options),
+            sides,
+            options,
             difference_measure(measure, plain("attention.second_less_first")),
             view.layer,
             view.head,
@@ -203,19 +211,9 @@ def _shown(place: str, side: _Side, view: View) -> ShownAttention | None:
     return shown_attention(place, side.model, side.texts, side.tokenized, view)
 
 
-def _thumbnails(first: _Side, second: _Side, view: View) -> np.ndarray:
-    words, other_words = (
-        words_to_merge(side.tokenized, view.options) for side in (first, second)
-    )
-    return difference_thumbnails(
-        first.model,
-        first.texts,
-        second.model,
-        second.texts,
-        view.options,
-        words,
-        other_words,
-    )
+def _reading(side: _Side, options: AttentionOptions) -> Reading:
+    words = words_to_merge(side.tokenized, options)
+    return Reading(side.model, side.texts.text, side.texts.pair, words)
 
 
 def _places(first: Places, second: tuple[str, ...], alignment: Alignment) -> Places:

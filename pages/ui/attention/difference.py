@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.shown_attention import AttentionOptions, Places
+from bertviz_core.experiments.attention_results import Reading
 from bertviz_core.figures.attention_view import AttentionView, Measure
 from bertviz_core.trace import FrozenArrays
 from pages.ui.attention.canvas import (
@@ -23,7 +24,6 @@ from pages.ui.attention.downloads import offer_difference
 from pages.ui.attention.pictures import kinds_of
 from pages.ui.engine import client
 from pages.ui.language import plain
-from pages.ui.text_pair import Texts
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Difference(FrozenArrays):
         values: float `[P, P]`, rows look.
         places: what each row, and each column, stands for.
         thumbnails: uint8 `[L, N, h, w]`, of the differences of all heads.
+        sides: the one that is taken away, and the one that it is taken from.
+        options: filters of both.
         measure: what a value is.
         layer, head: the shown head, from 0.
     """
@@ -41,6 +43,8 @@ class Difference(FrozenArrays):
     values: np.ndarray
     places: Places
     thumbnails: np.ndarray
+    sides: tuple[Reading, Reading]
+    options: AttentionOptions
     measure: Measure
     layer: int
     head: int
@@ -48,27 +52,10 @@ class Difference(FrozenArrays):
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def difference_thumbnails(
-    model: str,
-    texts: Texts,
-    other_model: str,
-    other_texts: Texts,
-    options: AttentionOptions | None = None,
-    word_ids: tuple[int, ...] | None = None,
-    other_word_ids: tuple[int, ...] | None = None,
+    first: Reading, second: Reading, options: AttentionOptions | None = None
 ) -> np.ndarray:
     """A small picture of every head's difference, uint8 `[L, N, h, w]`."""
-    return client().difference_thumbnails(
-        model,
-        texts.text,
-        other_model,
-        other_texts.text,
-        texts.pair,
-        other_texts.pair,
-        cut=True,
-        options=options,
-        word_ids=word_ids,
-        other_word_ids=other_word_ids,
-    )
+    return client().difference_thumbnails(first, second, cut=True, options=options)
 
 
 def show_difference(
@@ -104,7 +91,7 @@ def show_difference(
     )
     labels = found.places.labels
     st.caption(describe(labels[row], labels[column], float(found.values[row, column])))
-    offer_difference(picture, name)
+    offer_difference(picture, name, found.sides, found.options)
 
 
 def difference_measure(measure: Measure, title: str) -> Measure:
@@ -117,6 +104,7 @@ def difference_measure(measure: Measure, title: str) -> Measure:
     return replace(
         measure,
         name=f"{title} · {measure.name}",
+        difference=title,
         unit=plain("attention_view.unit_difference", unit=measure.unit),
     )
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.shown_attention import show_heads
+from bertviz_core.analysis.shown_attention import AttentionOptions, show_heads
+from bertviz_core.experiments.attention_results import Reading
 from bertviz_core.figures.attention_export import (
     attention_columns,
     attention_html,
@@ -25,12 +26,13 @@ from pages.ui.attention.answers import (
     words_to_merge,
 )
 from pages.ui.attention.controls import View
+from pages.ui.engine import client
 from pages.ui.export import Columns, download_box, download_csv, table_csv
 from pages.ui.language import current_language, plain, t, text
 from pages.ui.markdown import spoken
 from pages.ui.text_pair import Texts
 
-_MOST_SAVED = 128  # tokens; all heads of BERT-base are 9 MB then
+_MOST_SAVED = 128  # tokens; all heads of BERT-base make a file of 13 MB then
 
 
 def offer_downloads(
@@ -65,42 +67,61 @@ def offer_downloads(
     downloads = download_box("attention")
     if not downloads.open:
         return
-    files = {
-        "heatmap_svg": (lambda: heatmap_svg(picture).encode(), "image/svg+xml"),
-        "lines_svg": (lambda: lines_svg(picture).encode(), "image/svg+xml"),
-        "grid_svg": (lambda: grid_svg(picture).encode(), "image/svg+xml"),
-        "csv": (lambda: _csv(attention_columns(picture), language), "text/csv"),
-        "grid_csv": (strongest, "text/csv"),
-        "html": (all_views, "text/html"),
-    }
     with downloads:
-        _offer(files, "attention")
+        _offer(_files(picture, language, strongest, all_views), "attention")
         _say_about_files(_may_hold_all(picture, tokenized))
 
 
-def offer_difference(picture: AttentionView, name: str) -> None:
+def offer_difference(
+    picture: AttentionView,
+    name: str,
+    sides: tuple[Reading, Reading],
+    options: AttentionOptions,
+) -> None:
     """Draws the files of a difference.
 
     Args:
         picture: what is on the screen.
         name: of the files, and of the widgets; unique on the page.
+        sides: what is taken away, and what it is taken from.
+        options: filters of both.
     """
+    has_all = picture.measured.has_head and len(picture.tokens) <= _MOST_SAVED
+
+    def all_views() -> bytes:
+        heads = None
+        if has_all:
+            heads = client().difference_heads(*sides, cut=True, options=options)
+        title = picture.measured.difference if has_all else picture.name
+        return attention_html(picture, title, language, heads)
+
+    def largest() -> bytes:
+        links = client().difference_links(*sides, cut=True, options=options)
+        return _csv(grid_columns(picture, links), language)
+
     language = current_language()
     downloads = download_box(name)
     if not downloads.open:
         return
-    files = {
+    with downloads:
+        _offer(_files(picture, language, largest, all_views), name)
+        _say_about_files(has_all)
+
+
+def _files(
+    picture: AttentionView,
+    language: str,
+    grid_table: Callable[[], bytes],
+    all_views: Callable[[], bytes],
+) -> dict[str, tuple[Callable[[], bytes], str]]:
+    return {
         "heatmap_svg": (lambda: heatmap_svg(picture).encode(), "image/svg+xml"),
         "lines_svg": (lambda: lines_svg(picture).encode(), "image/svg+xml"),
+        "grid_svg": (lambda: grid_svg(picture).encode(), "image/svg+xml"),
         "csv": (lambda: _csv(attention_columns(picture), language), "text/csv"),
-        "html": (
-            lambda: attention_html(picture, picture.name, language),
-            "text/html",
-        ),
+        "grid_csv": (grid_table, "text/csv"),
+        "html": (all_views, "text/html"),
     }
-    with downloads:
-        _offer(files, name)
-        _say_about_files(has_every_head=False)
 
 
 def _offer(files: Mapping[str, tuple[Callable[[], bytes], str]], name: str) -> None:

@@ -80,8 +80,10 @@ def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
             return
         measure = _show_measure(found.profile)
         _show_names(found, where)
-        _show_near(found, layer, head)
-        _show_likeness(found)
+        num_layers, num_heads = found.distances.shape[:2]
+        if num_layers * num_heads > 1:  # else there is nothing to be like
+            _show_near(found, layer, head)
+            _show_likeness(found)
         template, source = programs.PROFILE, {"text": texts.text, "pair": texts.pair}
         if where == "corpus":
             template, source = programs.CORPUS_PROFILE, {"language": language}
@@ -171,9 +173,6 @@ def _show_near(found: CorpusProfile, layer: int, head: int) -> None:
 
 def _show_likeness(found: CorpusProfile) -> None:
     """Every head against every other, so that groups of like heads can be seen."""
-    num_layers, num_heads = found.distances.shape[:2]
-    if num_layers * num_heads < 2:  # nothing to be like
-        return
     # Made when it is opened: of 144 heads it is as large as the rest of the panel.
     box = st.expander(
         t("attention.likeness_title"),
@@ -183,10 +182,11 @@ def _show_likeness(found: CorpusProfile) -> None:
     )
     if box.open:
         with box:
-            _draw_likeness(found, num_heads)
+            _draw_likeness(found)
 
 
-def _draw_likeness(found: CorpusProfile, num_heads: int) -> None:
+def _draw_likeness(found: CorpusProfile) -> None:
+    num_heads = found.distances.shape[1]
     order = order_by_likeness(found.distances)
     names = [f"{place // num_heads + 1}·{place % num_heads + 1}" for place in order]
     distances = found.distances.reshape(len(order), -1)[np.ix_(order, order)]

@@ -9,8 +9,9 @@ from bertviz_core.experiments.cause_results import SparsePattern, SparsePredicti
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.answers import predict_sparsely
+from pages.ui.attention.before_after import show_before_and_after
 from pages.ui.attention.maps import head_columns, head_map
-from pages.ui.attention.switching import answer_names, show_before_and_after
+from pages.ui.attention.pair_columns import PairColumns
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
@@ -39,13 +40,7 @@ def explore_patterns(
         pattern = _choose_pattern()
         with model_at_work():
             result = predict_sparsely(model, texts, watched.target, pattern)
-        show_before_and_after(
-            result.before,
-            result.after,
-            watched.name,
-            answer_names(model, watched),
-            "attention_sparse_answer",
-        )
+        show_before_and_after(result, model, watched, "attention_sparse_answer")
         first, second = st.columns(2)
         with first:
             _show_edges(result, tokenized)
@@ -100,11 +95,7 @@ def _show_edges(result: SparsePrediction, tokenized: TokenizedText) -> None:
         ),
         name="attention_sparse_edges",
         description=t("attention.edges_described", share=result.kept_share),
-        columns={
-            plain("attention.from_token"): [a for a in names for _ in names],
-            plain("attention.to_token"): [b for _ in names for b in names],
-            plain("attention.may_look"): result.edges.astype(int).ravel().tolist(),
-        },
+        columns=PairColumns(names, result.edges, plain("attention.may_look")),
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
+from bertviz_core.experiments.attention_results import Reading
 from bertviz_core.experiments.finetuned_results import HeadChange
 from bertviz_core.figures.attention_view import Measure
 from bertviz_core.figures.value_map import value_map_figure
@@ -60,7 +61,11 @@ def _show_one(base: str, trained: str, texts: Texts, layer: int, head: int) -> N
         plain("attention_view.shown_head"), plain("attention_view.unit_weight")
     )
     title = plain("fine_tune_results.after_less_before")
-    thumbnails = difference_thumbnails(base, texts, trained, texts)
+    sides = (
+        Reading(base, texts.text, texts.pair),
+        Reading(trained, texts.text, texts.pair),
+    )
+    thumbnails = difference_thumbnails(*sides)
 
     def choose(layer: int, head: int) -> None:
         for key, index in zip(_head_keys(thumbnails), (layer, head), strict=True):
@@ -71,6 +76,8 @@ def _show_one(base: str, trained: str, texts: Texts, layer: int, head: int) -> N
             second - first,
             shown.places,
             thumbnails,
+            sides,
+            AttentionOptions(),
             difference_measure(measure, title),
             layer,
             head,
