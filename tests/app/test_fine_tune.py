@@ -1143,6 +1143,22 @@ def test_the_curves_of_a_broken_run_can_be_taken_away(open_step, tuner, tmp_path
     assert ("training_log", RUN) in tuner.calls
 
 
+def test_a_log_that_cannot_be_packed_takes_nothing_else_away(
+    open_step, tuner, monkeypatch
+):
+    def refuse(_):
+        raise TrainingError("No room for the log.")
+
+    monkeypatch.setattr(tuner, "training_log", refuse)
+    tuner.statuses[RUN] = status_of(finished_request(), "failed", has_log=True)
+    app = open_step("train", ft_run_id=RUN)
+    assert app.button(key="ft_resume")
+    assert "No room for the log" in app.error[-1].value
+    assert app.metric
+    assert traces_of(app, "fine_tune_loss")
+    assert "The training begins" in said_in(app.markdown)
+
+
 @pytest.mark.parametrize("state", ["failed", "interrupted"])
 @pytest.mark.parametrize("page", ["home", "activations"])
 def test_a_run_is_kept_from_every_page(open_step, tuner, state, page):

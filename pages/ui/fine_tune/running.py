@@ -151,8 +151,6 @@ def _show_ending(status: TrainingStatus) -> None:
     else:
         st.error(t("fine_tune.ended_failed"), icon=":material/error:")
     _explain(status.error)
-    if status.has_log:
-        _offer_log(status)
     if status.state in _RESUMABLE and st.button(
         t("fine_tune.resume" if status.has_epoch else "fine_tune.resume_anew"),
         key="ft_resume",
@@ -161,6 +159,10 @@ def _show_ending(status: TrainingStatus) -> None:
         with shown_to_user(stop=False):
             client().resume_training(status.run_id)
             st.rerun()
+    if status.has_log:
+        # The disk that ended the run may have no room for the packed log, either.
+        with shown_to_user(stop=False):
+            _offer_log(status)
 
 
 def _offer_log(status: TrainingStatus) -> None:

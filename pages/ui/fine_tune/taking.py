@@ -89,20 +89,25 @@ def _offer_files(status: TrainingStatus, path: Path) -> None:
             help=t("fine_tune_results.download_rows_help"),
         )
         if status.has_log:
-            log = Path(client().training_log(status.run_id))
-            st.download_button(
-                t("fine_tune_results.download_log"),
-                log.read_bytes,
-                file_name=plain("fine_tune_results.log_file", name=name),
-                mime="application/zip",
-                key="ft_take_log",
-                icon=":material/monitoring:",
-                on_click="ignore",
-                help=t("fine_tune_results.download_log_help"),
-            )
+            with shown_to_user(stop=False):
+                _offer_log(status, name)
     # A stranger has no way to the disk of a server, and no business with its names.
     if may_bring_any_model():
         st.caption(t("fine_tune_results.where_it_lies", path=str(path), time=lease()))
+
+
+def _offer_log(status: TrainingStatus, name: str) -> None:
+    log = Path(client().training_log(status.run_id))
+    st.download_button(
+        t("fine_tune_results.download_log"),
+        log.read_bytes,
+        file_name=plain("fine_tune_results.log_file", name=name),
+        mime="application/zip",
+        key="ft_take_log",
+        icon=":material/monitoring:",
+        on_click="ignore",
+        help=t("fine_tune_results.download_log_help"),
+    )
 
 
 def _show_contents(path: Path) -> None:
