@@ -141,6 +141,7 @@ def test_rows_out_of_shape_are_left_out_and_named():
     [
         ("text,label", True),
         ("评论,标签", True),
+        ("大家说的话,好不好", True),
         ("it rained all day and then it rained,bad", False),
         ("17,a text", False),
         ("fine,good", False),
@@ -156,6 +157,40 @@ def test_a_header_is_told_from_data_by_a_reason(first, has_header):
     assert table.has_header is has_header
     assert table.num_rows == 10 - has_header
     assert any("first row" in in_english(each) for each in table.notes)
+
+
+SHORT_WORDS = ["好听", "难看", "喜欢", "一般般", "真差", "很棒", "哈哈", "无聊", "笑死"]
+SHORT_TEXTS = ["well done", "never again", "I like it", "so so", "what is this"]
+
+
+@pytest.mark.parametrize(
+    ("first", "texts", "labels", "has_header"),
+    [
+        ("单词,极性", SHORT_WORDS, ("正", "负"), True),
+        ("弹幕,倾向性", SHORT_WORDS, ("正面", "负面", "中性"), True),
+        ("utterance,act", SHORT_TEXTS, ("statement", "question"), True),
+        ("te xt,is it", SHORT_TEXTS, ("good", "bad"), True),
+        ("Customer words,Ist gut", SHORT_TEXTS, ("ja", "nein"), True),
+        # The first class of a file without a header, which no other row has.
+        ("好看吗？,疑问", SHORT_WORDS, ("正面", "负面"), False),
+        ("我昨天在网上看到的那部新电影,中性", SHORT_WORDS, ("正面", "负面"), False),
+        ("What is this?,doubt", SHORT_TEXTS, ("praise", "blame"), False),
+        # Twelve classes, half of which have one row.
+        ("好吃,美食", SHORT_WORDS, tuple("音乐体育财经科技游戏汽车"), False),
+        # Too few rows to tell.
+        ("好听,好", SHORT_WORDS[:4], ("正面", "负面"), False),
+    ],
+)
+def test_a_header_over_short_texts_is_told_by_the_classes_below(
+    first, texts, labels, has_header
+):
+    rest = [
+        f"{texts[i % len(texts)]}{i // len(texts) or ''},{labels[i % len(labels)]}"
+        for i in range(18 if len(texts) > 4 else 4)
+    ]
+    table = read_table("\n".join([first, *rest]).encode())
+    assert table.has_header is has_header
+    assert table.num_rows == len(rest) + 1 - has_header
 
 
 @pytest.mark.parametrize(
