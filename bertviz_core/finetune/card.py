@@ -192,7 +192,7 @@ def _with_range(value: float, interval: np.ndarray) -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    found: dict[str, str] = {}
     for name in _PACKAGES:
         for build in (name, _OTHER_BUILDS.get(name, name)):
             with contextlib.suppress(PackageNotFoundError):

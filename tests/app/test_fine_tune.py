@@ -1139,7 +1139,7 @@ def test_the_curves_of_a_broken_run_can_be_taken_away(open_step, tuner, tmp_path
     request = finished_request()
     tuner.statuses[RUN] = status_of(request, "failed", has_log=True)
     app = open_step("train", ft_run_id=RUN)
-    assert "ft_run_log" in {button.key for button in app.get("download_button")}
+    assert "ft_run_log" in {link.key for link in app.get("link_button")}
     assert ("training_log", RUN) in tuner.calls
 
 

@@ -2,7 +2,9 @@
 
 import json
 import re
+import zipfile
 
+import psutil
 import pytest
 from playwright.sync_api import expect
 
@@ -58,16 +60,33 @@ def test_a_file_is_predicted_and_taken_away_without_formulas(visit, run):
         file
     )
     page.locator(".st-key-job_ft_try_table_start button").click()
-    button = page.locator(".st-key-ft_try_table_download button").first
-    button.wait_for()
+    link = page.locator(".st-key-ft_try_table_download a").first
+    link.wait_for()
     with page.expect_download() as download:
-        button.click()
+        link.click()
     assert download.value.suggested_filename == "new-predictions.csv"
     lines = download.value.path().read_text("utf-8-sig").splitlines()
     assert lines[0].startswith("id,message,predicted,p(events)")
     assert len(lines) == 4
     assert lines[2].startswith("2,'=1+1 books,")
     assert lines[3] == "3,,,,,,"
+
+
+def test_the_zip_is_taken_away_without_a_copy_in_memory(visit, server, run):
+    page = visit(f"/fine_tune?ft_run_id={run}&ft_step=take")
+    link = page.locator(".st-key-ft_take_zip a")
+    link.wait_for()
+    process = psutil.Process(server.process.pid)
+    before = process.memory_info().rss
+    with page.expect_download() as download:
+        link.click()
+    path = download.value.path()
+    assert path.stat().st_size > 3e7
+    assert process.memory_info().rss - before < 1e7
+    with zipfile.ZipFile(path) as packed:
+        assert packed.testzip() is None
+    assert download.value.suggested_filename.endswith(".zip")
+    assert page.get_by_test_id("stAlertContentError").count() == 0
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.training_status import TrainingStatus
 from pages.ui.engine import client
 from pages.ui.errors import sentence, shown_to_user
+from pages.ui.file_download import file_link
 from pages.ui.fine_tune.progress import (
     latest_rate,
     metric_name,
@@ -167,14 +168,12 @@ def _show_ending(status: TrainingStatus) -> None:
 
 def _offer_log(status: TrainingStatus) -> None:
     """Draws the way to the curves of a run that has left no model."""
-    st.download_button(
+    file_link(
         t("fine_tune.download_log"),
-        Path(client().training_log(status.run_id)).read_bytes,
-        file_name=plain("fine_tune.log_file"),
-        mime="application/zip",
+        Path(client().training_log(status.run_id)),
+        name=plain("fine_tune.log_file"),
         key="ft_run_log",
         icon=":material/monitoring:",
-        on_click="ignore",
     )
 
 
