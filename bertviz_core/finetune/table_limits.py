@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bertviz_core.environment import whole_number
+from bertviz_core.errors import DatasetError
 
 LEASE_VARIABLE = "BERTVIZ_LEASE_MINUTES"
 DEFAULT_LEASE_MINUTES = 60
@@ -34,6 +35,15 @@ class Limits:
     def rows_of(self, width: int) -> int:
         """How many rows of so many cells are read."""
         return max(1, min(self.max_rows, self.max_cells // width))
+
+    def long_line(self, line: int) -> DatasetError:
+        """The error for a line of the file that is too long, counted from 1."""
+        return DatasetError(
+            "A line of the file is too long. Received: more than {limit} "
+            "characters in line {line}. Look there for a missing line break.",
+            limit=self.max_line_chars,
+            line=line,
+        )
 
 
 DEFAULT_LIMITS = Limits()

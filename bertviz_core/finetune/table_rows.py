@@ -120,12 +120,7 @@ def bounded_lines(
             num_cells = line.count(separator) + 1
             if '"' not in line and num_cells > limits.max_columns:
                 raise _too_many_columns(num_cells, limits)
-            raise DatasetError(
-                "A line of the file is too long. Received: more than {limit} "
-                "characters in line {line}. Look there for a missing line break.",
-                limit=limits.max_line_chars,
-                line=number,
-            )
+            raise limits.long_line(number)
         if "\x00" in line:
             raise nul_character(number)
         yield line

@@ -498,6 +498,25 @@ def test_a_long_line_below_the_size_limit_is_not_read_to_its_end():
     tracemalloc.stop()
 
 
+@pytest.mark.parametrize("num_letters", [1_900_000, 25_000_000])
+@pytest.mark.parametrize("start", [b"text,label\n", b"text,label\r"])
+def test_a_long_line_in_an_unknown_encoding_is_not_looked_through(num_letters, start):
+    data = start + "x\xe9".encode("latin-1") * num_letters
+    tracemalloc.start()
+    with pytest.raises(DatasetError, match="1000000 characters in line 2"):
+        read_table(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 25_000_000
+
+
+def test_a_file_of_the_old_mac_in_an_old_encoding_has_no_long_line():
+    rows = [(f"Le café est très bon, n° {i}", "ab"[i % 2]) for i in range(150_000)]
+    data = written(rows, end="\r").encode("cp1252")
+    assert len(data) > 4_000_000
+    assert read_table(data, limits=Limits(max_rows=100)).encoding == "cp1252"
+
+
 def test_a_file_that_is_not_there_is_a_sentence(tmp_path):
     with pytest.raises(DatasetError, match=r"absent\.csv cannot be read"):
         read_table(tmp_path / "absent.csv")
