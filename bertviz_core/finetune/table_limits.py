@@ -18,6 +18,8 @@ class Limits:
     Args:
         max_bytes: of the file; a larger one is refused before it is read.
         max_rows: of data; rows after that are left out, and the table says so.
+        max_empty_rows: rows after that are left out, too. A spreadsheet has no more
+            rows, and may save those below its table.
         max_columns: more are refused.
         max_cells: of all rows together; a wide table may have fewer rows.
         max_line_chars: a longer line is refused when that much of it is read.
@@ -27,6 +29,7 @@ class Limits:
 
     max_bytes: int = 100_000_000
     max_rows: int = 200_000
+    max_empty_rows: int = 1_048_576
     max_columns: int = 500
     max_cells: int = 10_000_000
     max_line_chars: int = 1_000_000

@@ -498,6 +498,27 @@ def test_a_long_line_below_the_size_limit_is_not_read_to_its_end():
     tracemalloc.stop()
 
 
+@pytest.mark.parametrize(("line", "quote"), [("", ""), (",", ""), ("\t", '"')])
+def test_empty_rows_without_end_are_not_read_to_their_end(line, quote):
+    separator = line or ","
+    rows = [f"text {i}{quote}{separator}{'ab'[i % 2]}" for i in range(9)]
+    data = "\n".join([*rows, *[line] * 60, f"late{separator}a", ""]).encode()
+    table = read_table(data, limits=Limits(max_empty_rows=59), separator=separator)
+    assert table.num_rows == 9
+    (said,) = [each for each in map(in_english, table.warnings) if "empty" in each]
+    assert "more than 59 empty rows; what comes after row 9 is" in said
+    whole = read_table(data, limits=Limits(max_empty_rows=60), separator=separator)
+    assert whole.cells[-1][0] == "late"
+    assert not [each for each in map(in_english, whole.warnings) if "empty" in each]
+
+
+def test_a_file_of_line_ends_takes_no_time():
+    data = b"text,label\na,b\n" + b"\n" * 30_000_000
+    started = time.process_time()
+    assert read_table(data).num_rows == 1
+    assert time.process_time() - started < 5
+
+
 @pytest.mark.parametrize("num_letters", [1_900_000, 25_000_000])
 @pytest.mark.parametrize("start", [b"text,label\n", b"text,label\r"])
 def test_a_long_line_in_an_unknown_encoding_is_not_looked_through(num_letters, start):
