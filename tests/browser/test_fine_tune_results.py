@@ -90,16 +90,23 @@ def test_the_zip_is_taken_away_without_a_copy_in_memory(visit, server, run):
 
 
 @pytest.mark.parametrize(
-    ("name", "sign"), [("Attention", "canvas"), ("Layers", ".walk-strip")]
+    ("name", "sign"),
+    [
+        ("attention", "canvas"),
+        ("layers", ".walk-strip"),
+        ("embeddings", ".js-plotly-plot, .point-map"),
+        ("masked_word", ".js-plotly-plot"),
+    ],
 )
 def test_the_trained_model_opens_on_another_page(visit, run, name, sign):
     page = visit(f"/fine_tune?ft_run_id={run}&ft_step=take")
     settle(page)
-    link = page.get_by_test_id("stMain").get_by_role("link", name=name)
+    title = words("app")[f"page_{name}"]
+    link = page.get_by_test_id("stMain").get_by_role("link", name=title)
     link.click()
     # On a busy machine Streamlit's front end may forget to write the choice into the
     # address of the new page, so what counts is the choice itself.
-    page.wait_for_url(re.compile(f"/{name.lower()}"))
+    page.wait_for_url(re.compile(f"/{name}"))
     expect(page.get_by_role("combobox", name="Model")).to_have_value(f"run:{run}")
     settle(page)
     page.locator(sign).first.wait_for()
