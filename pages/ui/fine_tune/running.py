@@ -19,7 +19,7 @@ from pages.ui.fine_tune.progress import (
 )
 from pages.ui.fine_tune.state import FineTuneState, go_to, remember
 from pages.ui.fine_tune.steps import offer_step, peek_step
-from pages.ui.fine_tune.wording import duration, lease, say
+from pages.ui.fine_tune.wording import choice_name, duration, lease, say
 from pages.ui.language import in_a_row, plain, t
 from pages.ui.markdown import table
 
@@ -243,7 +243,7 @@ def _show_settings(status: TrainingStatus) -> None:
         level = plain(f"fine_tune.level_{request.settings.level}")
         rows = [[plain("fine_tune.column_level"), level]]
         rows += [
-            [plain(f"fine_tune.option_{name}"), _value(value)]
+            [plain(f"fine_tune.option_{name}"), _value(name, value)]
             for name, value in request.settings.to_dict().items()
             if name not in _NOT_SHOWN
         ]
@@ -251,7 +251,9 @@ def _show_settings(status: TrainingStatus) -> None:
         st.markdown(table(header, rows))
 
 
-def _value(value: object) -> str:
+def _value(name: str, value: object) -> str:
+    if isinstance(value, str):
+        return choice_name(name, value)
     if isinstance(value, bool):
         return plain(f"fine_tune.{'yes' if value else 'no'}")
     return f"{value:g}" if isinstance(value, float) else str(value)
