@@ -447,6 +447,8 @@ MALFORMED = [
     ("no text anywhere", b"text,label\n" + b",a\n,b\n" * 6, "two columns"),
     ("300 classes",
      labelled(*[f"class {i % 300}" for i in range(900)]), "300"),
+    ("a class of 20,000 letters", labelled(*["no", "x" * 20_000] * 6),
+     "20000 characters; rows with such labels: 3, 5, 7, 9, 11, …, 6 in all"),
     ("one number everywhere", labelled(*["2.3"] * 9), "same number"),
     ("a text and a comma number", b"text;score\n" + b"a;1,3\n" * 9, "same number"),
     ("numbers in a cell of a class", labelled(*["3"] * 9), "all 9 rows"),
