@@ -10,7 +10,7 @@ import streamlit as st
 from pages.ui.engine import warm_up
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.keeping import keep_fine_tuning
-from pages.ui.hosting import MIDDLEWARE, lifespan, show_uncaught
+from pages.ui.hosting import MIDDLEWARE, ROUTES, lifespan, show_uncaught
 from pages.ui.job_leases import keep_jobs
 from pages.ui.language import choose_language, plain, t
 from pages.ui.navigation import FIRST, ICONS
@@ -58,6 +58,7 @@ else:
     app = st.App(
         __file__,
         lifespan=lifespan,
+        routes=ROUTES,
         middleware=MIDDLEWARE,
         on_script_error=show_uncaught,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui.hosting import MIDDLEWARE, lifespan, show_uncaught
+from pages.ui.hosting import MIDDLEWARE, ROUTES, lifespan, show_uncaught
 
 # Engine and pages obey it; set it to another value for visitors whom you trust.
 os.environ.setdefault("BERTVIZ_MODELS", "listed")
@@ -17,6 +17,7 @@ os.environ.setdefault("BERTVIZ_MODELS", "listed")
 app = st.App(
     Path(__file__).parent / "app.py",
     lifespan=lifespan,
+    routes=ROUTES,
     middleware=MIDDLEWARE,
     on_script_error=show_uncaught,
 )

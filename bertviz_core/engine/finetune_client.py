@@ -183,9 +183,17 @@ class FinetuneClient:
             run_id: of a run that was asked for one and has ended, however it did.
 
         Raises:
-            TrainingError: no such training, or it has no such log.
+            TrainingError: no such training, it has no such log, or no room on the
+                disk.
         """
-        run_files.pack_log_of(workplace.run_folder(run_id))
+        try:
+            run_files.pack_log_of(workplace.run_folder(run_id))
+        except OSError as error:
+            raise TrainingError(
+                "The log for TensorBoard cannot be packed on the disk of the server. "
+                "Received: {reason}. Make room there, then open this page again.",
+                reason=error.strerror or type(error).__name__,
+            ) from error
         return self._file(run_id, run_files.LOG_BUNDLE)
 
     def _file(self, run_id: str, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,6 +23,8 @@ _PRIVATE = ("run:", "upload:")
 UNNAMED = "@sha256:"
 _HASH_DIGITS = 12
 _PACKAGES = ("keras", "tensorflow", "numpy", "tokenizers", "scikit-learn")
+# By what other name a package may have been installed; see `requirements.txt`.
+_OTHER_BUILDS = {"tensorflow": "tensorflow-cpu"}
 
 SCRIPT = '''"""Predicts: python predict.py "a text" ["its second text"]."""
 import sys
@@ -189,12 +192,11 @@ def _with_range(value: float, interval: np.ndarray) -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    found: dict[str, str] = {}
     for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # another build, such as tensorflow-cpu
-            continue
+        for build in (name, _OTHER_BUILDS.get(name, name)):
+            with contextlib.suppress(PackageNotFoundError):
+                found.setdefault(name, version(build))
     return found
 
 

@@ -19,6 +19,8 @@ from bertviz_core.finetune.numbers import (
 )
 
 MAX_CLASSES = 200
+# Of the name of a class, which stands in tables, figures, links and files.
+MAX_NAME_CHARS = 200
 # Two on each side of a split is the least that shows anything.
 MIN_ROWS = 8
 # Larger numbers, or their squares, are infinite in the arithmetic of a training.
@@ -106,7 +108,8 @@ def read_classes(
         int32 `[R]`, and the names of the classes by index.
 
     Raises:
-        DatasetError: one class, too many, or one that training does not know.
+        DatasetError: one class, too many, one that training does not know, or a
+            name that is too long.
     """
     names = class_names(labels) if known is None else known_names(labels, known)
     if known is None:
@@ -114,6 +117,7 @@ def read_classes(
         if num_classes > MAX_CLASSES or num_classes == len(names) > 2:
             _refuse_grouped(labels, row_numbers)
         _require_classes(names, left, column)
+        _require_short(names, row_numbers)
     order = tuple(sorted(set(names), key=by_value)) if known is None else tuple(known)
     ids = {name: index for index, name in enumerate(order)}
     wrong = [index for index, name in enumerate(names) if name not in ids]
@@ -235,6 +239,21 @@ def _require_classes(names: Sequence[str], left: LeftOut, column: str) -> None:
             limit=MAX_CLASSES,
         )
     _require_rows(num_rows, left)
+
+
+def _require_short(names: Sequence[str], row_numbers: np.ndarray) -> None:
+    long = [i for i, name in enumerate(names) if len(name) > MAX_NAME_CHARS]
+    if long:
+        raise DatasetError(
+            "A label is too long for the name of a class. Received: “{value}”, {size} "
+            "characters; rows with such labels: {rows}, {count} in all; the limit is "
+            "{limit} characters. Choose another label column, or shorten these labels.",
+            value=excerpt(names[long[0]]),
+            size=len(names[long[0]]),
+            rows=list_rows(row_numbers[long]),
+            count=len(long),
+            limit=MAX_NAME_CHARS,
+        )
 
 
 def _require_rows(num_rows: int, left: LeftOut) -> None:

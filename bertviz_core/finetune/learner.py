@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -99,10 +99,19 @@ class Learner:
         logs = self.network.train_on_batch(inputs, targets, return_dict=True)
         return float(logs["loss"])
 
-    def outputs(self, rows: RowInputs) -> np.ndarray:
-        """Float32 `[R, C]` of all rows, without dropout."""
+    def outputs(
+        self, rows: RowInputs, should_stop: Callable[[], bool] = lambda: False
+    ) -> np.ndarray | None:
+        """Float32 `[R, C]` of all rows, without dropout.
+
+        Args:
+            rows: R of them.
+            should_stop: asked before each batch; true ends it with `None`.
+        """
         found = np.empty((len(rows.targets), self.bert.num_labels), "float32")
         for chosen in by_length(rows.lengths, 2 * self.settings.batch_size):
+            if should_stop():
+                return None
             found[chosen] = self.network.predict_on_batch(rows.batch(chosen))
         return found
 

@@ -238,15 +238,21 @@ def pack_log_of(folder: Path) -> None:
     """Packs the log for TensorBoard of a run, as far as it was written.
 
     The files stay, as a run that goes on adds to them.
+
+    Raises:
+        OSError: the disk does not take it; a log that was packed before stays.
     """
     if not (folder / LOG_FOLDER).is_dir():
         return
     # Two visitors of one link may ask at the same time.
     scratch = folder / f"{LOG_BUNDLE}.{uuid.uuid4().hex}"
-    with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as packed:
-        for file in sorted((folder / LOG_FOLDER).iterdir()):
-            packed.write(file, f"log/{file.name}")
-    scratch.replace(folder / LOG_BUNDLE)
+    try:
+        with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as packed:
+            for file in sorted((folder / LOG_FOLDER).iterdir()):
+                packed.write(file, f"log/{file.name}")
+        scratch.replace(folder / LOG_BUNDLE)
+    finally:  # pages ask again and again, and a full disk has no room for leftovers
+        scratch.unlink(missing_ok=True)
 
 
 def _has_log(folder: Path, state: str) -> bool:

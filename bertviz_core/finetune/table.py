@@ -128,7 +128,7 @@ def read_table(
             f"`separator` must be in {SEPARATORS}. Received: {separator!r}."
         )
     data = _bytes_of(source, limits)
-    codec, notes = find_encoding(data, encoding)
+    codec, notes = find_encoding(data, encoding, limits)
     sample = _decoded(data, codec).read(_SAMPLE_CHARS)
     refuse_control_characters(sample)
     declared = sample[4] if sample[:4].lower() == "sep=" and len(sample) > 4 else None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import codecs
-import io
 import re
 import unicodedata
+from collections.abc import Iterable
 from itertools import chain
 
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.mixed_encodings import refuse_mixed
+from bertviz_core.finetune.mixed_encodings import refuse_mixed, telling_lines
 from bertviz_core.finetune.notes import Note, note
+from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, Limits
 
 # What a user may choose, by Python's names.
 ENCODINGS = (
@@ -66,12 +67,15 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _MAX_CONTROL_SHARE = 0.01
 
 
-def find_encoding(data: bytes, chosen: str | None) -> tuple[str, tuple[Note, ...]]:
+def find_encoding(
+    data: bytes, chosen: str | None, limits: Limits = DEFAULT_LIMITS
+) -> tuple[str, tuple[Note, ...]]:
     """Says how to decode a file, and what the answer rests on.
 
     Args:
         data: the whole file.
         chosen: one of `ENCODINGS`, taken as it is; `None` guesses.
+        limits: see there; of a guess, no longer line is looked at.
 
     Returns:
         A name for Python's decoder ("utf-8-sig" passes over a mark), and the
@@ -110,7 +114,7 @@ def find_encoding(data: bytes, chosen: str | None) -> tuple[str, tuple[Note, ...
             ),
         )
     if _first_undecodable(data, "utf-8") is not None:
-        return _guess(data)
+        return _guess(data, limits)
     return "utf-8-sig", ()
 
 
@@ -240,16 +244,13 @@ def _utf16_without_mark(data: bytes) -> str:
     raise nul_character(_line_of(data, data.index(b"\x00")))
 
 
-def _guess(data: bytes) -> tuple[str, tuple[Note, ...]]:
+def _guess(data: bytes, limits: Limits) -> tuple[str, tuple[Note, ...]]:
     """The encoding of text that is not UTF-8."""
     # Only such text needs it, and every process that may read a table imports this.
     from charset_normalizer import from_bytes
 
-    lines = _telling_lines(data)
-    refuse_mixed(lines)
-    # Whole lines only: half a character at the end would rule out the right one.
-    sample = b"\n".join(line for _, line in lines)[:_SAMPLE_BYTES]
-    sample = sample[: sample.rfind(b"\n") + 1] or sample
+    refuse_mixed(telling_lines(data, limits))
+    sample = _sample_of(telling_lines(data, limits))
     best = from_bytes(sample, cp_isolation=_GUESSED).best()
     guesses = [best.encoding] if best else []
     for name in chain(guesses, _GUESSED):
@@ -266,15 +267,16 @@ def _guess(data: bytes) -> tuple[str, tuple[Note, ...]]:
     raise _not_text("binary")
 
 
-def _telling_lines(data: bytes) -> list[tuple[int, bytes]]:
-    """(line number, bytes) of lines beyond ASCII, the first 20,000 of them."""
-    found: list[tuple[int, bytes]] = []
-    for number, line in enumerate(io.BytesIO(data), start=1):
-        if not line.isascii():
-            found.append((number, line.rstrip(b"\r\n")))
-            if len(found) == 20_000:
-                break
-    return found
+def _sample_of(lines: Iterable[tuple[int, bytes]]) -> bytes:
+    """Whole lines only: half a character at the end would rule out the right one."""
+    size, chosen = 0, []
+    for _, line in lines:
+        chosen.append(line)
+        size += len(line) + 1
+        if size > _SAMPLE_BYTES:
+            break
+    sample = b"\n".join(chosen)[:_SAMPLE_BYTES]
+    return sample[: sample.rfind(b"\n") + 1] or sample
 
 
 def _decodes(data: bytes, name: str) -> bool:

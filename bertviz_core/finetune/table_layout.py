@@ -15,6 +15,12 @@ SEPARATORS = (",", ";", "\t")
 # Sample for both guesses.
 MAX_SAMPLE_ROWS = 200
 
+# In UTF-8, in which a Chinese character has three, and says as much as a short word.
+_MAX_NAME_BYTES = 40
+_ENDS_OF_SENTENCES = ".!?…。！？"
+# How likely a first row of data may be that looks like a header.
+_MAX_CHANCE = 1 / 8
+
 # How columns of such tables are called, in both languages; all in lower case.
 TEXT_NAMES = (
     "text", "texts", "sentence", "sentences", "review", "reviews", "content",
@@ -119,6 +125,13 @@ def guess_header(rows: Sequence[Sequence[str]]) -> tuple[bool, Note]:
                 "The first row is taken as a header: below “{name}” all is numbers.",
                 name=excerpt(name),
             )
+    odd_one = _name_that_stands_alone(first, columns)
+    if odd_one is not None:
+        return True, note(
+            "The first row is taken as a header: “{name}” does not come again below "
+            "it, where nearly every value comes more than once.",
+            name=excerpt(odd_one),
+        )
     return _header_by_length(first, columns)
 
 
@@ -139,6 +152,30 @@ def _name_of_a_column(
         if all(row[index].strip().lower() != name for row in rest):
             return first[index]
     return None
+
+
+def _name_that_stands_alone(
+    first: Sequence[str], columns: Sequence[Sequence[str]]
+) -> str | None:
+    """A first cell like no other of its column, which holds classes; `None` without.
+
+    A shuffled file without a header may begin with a class that has one row only, but
+    seldom does: of as many rows as it has, so many begin such a class.
+    """
+    names = [cell for cell in first if cell]
+    if not all(map(_may_be_a_name, names)) or len(set(names)) < len(names):
+        return None
+    for name, column in zip(first, columns, strict=True):
+        counts = Counter(filter(None, column))
+        num_alone = 1 + list(counts.values()).count(1)
+        is_rare = num_alone <= _MAX_CHANCE * counts.total()
+        if name and name not in counts and is_rare:
+            return name
+    return None
+
+
+def _may_be_a_name(cell: str) -> bool:
+    return len(cell.encode()) <= _MAX_NAME_BYTES and cell[-1] not in _ENDS_OF_SENTENCES
 
 
 def _header_by_length(

@@ -30,6 +30,7 @@ class Reading:
         broken: number and cells of the rows with line breaks within quotes.
         most: rows of data that are read; one more, as the first may be a header.
         is_cut: there are more rows than that.
+        most_empty: there are more empty rows than this; 0 where all were read.
         notes: what should be told.
     """
 
@@ -41,6 +42,7 @@ class Reading:
     broken: list[tuple[int, list[str]]] = field(default_factory=list)
     most: int = 0
     is_cut: bool = False
+    most_empty: int = 0
     notes: tuple[Note, ...] = ()
 
     @property
@@ -120,12 +122,7 @@ def bounded_lines(
             num_cells = line.count(separator) + 1
             if '"' not in line and num_cells > limits.max_columns:
                 raise _too_many_columns(num_cells, limits)
-            raise DatasetError(
-                "A line of the file is too long. Received: more than {limit} "
-                "characters in line {line}. Look there for a missing line break.",
-                limit=limits.max_line_chars,
-                line=number,
-            )
+            raise limits.long_line(number)
         if "\x00" in line:
             raise nul_character(number)
         yield line
@@ -172,9 +169,15 @@ def _rows_with_quotes(
 def _collect(
     rows: Iterator[tuple[int, list[str]]], skips_first: bool, limits: Limits
 ) -> Reading:
-    reading = Reading()
+    reading, num_empty = Reading(), 0
     for number, row in rows:
-        if (skips_first and number == 1) or not any(map(str.strip, row)):
+        if skips_first and number == 1:
+            continue
+        if not any(map(str.strip, row)):
+            num_empty += 1
+            if num_empty > limits.max_empty_rows:
+                reading.most_empty = limits.max_empty_rows
+                break
             continue
         if len(reading.rows) + reading.num_misshapen > reading.most:
             reading.is_cut = True
@@ -256,6 +259,7 @@ def _report(reading: Reading) -> None:
 
 def _left_out(reading: Reading) -> tuple[Note, ...]:
     notes: tuple[Note, ...] = ()
+    last = max(reading.numbers + reading.longer + reading.shorter)
     if reading.longer:
         notes += (
             note(
@@ -281,7 +285,16 @@ def _left_out(reading: Reading) -> tuple[Note, ...]:
                 "after row {row} is left out. If it is sorted by label, shuffle it "
                 "first.",
                 limit=reading.most,
-                row=max(reading.numbers + reading.longer + reading.shorter),
+                row=last,
+            ),
+        )
+    if reading.most_empty:
+        notes += (
+            note(
+                "The table has more than {limit} empty rows; what comes after row "
+                "{row} is left out. Remove the empty rows.",
+                limit=reading.most_empty,
+                row=last,
             ),
         )
     return notes

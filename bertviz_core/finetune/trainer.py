@@ -67,7 +67,8 @@ class Trainer:
         data: rows.
         settings: of the run.
         tell: told each event; may raise to cancel.
-        should_stop: asked after each step; true ends the run with its best.
+        should_stop: asked after each step and, where there is an epoch to keep, while
+            an epoch is judged; true ends the run with its best.
         work_folder: where every epoch is kept, and looked for; `None` keeps none.
         fingerprint: names model, rows and settings; only a run of the same goes on.
 
@@ -141,8 +142,12 @@ class Trainer:
             # A stop keeps the best epoch; where none has ended, what there is.
             if was_stopped and self.best is not None:
                 return "asked"
-            if not self._judge(losses, validation, began_at):
+            outputs = self._look_at(validation)
+            if outputs is None:
+                return "asked"
+            if not np.isfinite(outputs).all():
                 return self._after_no_number()
+            self._judge(losses, outputs, validation.targets, began_at)
             if was_stopped:
                 return "asked"
             self._save()
@@ -188,19 +193,21 @@ class Trainer:
             )
         )
 
-    def _judge(
-        self, losses: list[float], validation: RowInputs, began_at: float
-    ) -> bool:
-        """Looks at the validation rows; keeps the weights where they are better.
+    def _look_at(self, validation: RowInputs) -> np.ndarray | None:
+        """What is said of the rows; `None` where a stop leaves an earlier epoch."""
+        if self.best is None:
+            return self.learner.outputs(validation)
+        return self.learner.outputs(validation, self.should_stop)
 
-        Returns:
-            Whether the network still answers with numbers.
-        """
-        outputs = self.learner.outputs(validation)
-        if not np.isfinite(outputs).all():
-            return False
-        loss = self.learner.mean_loss(outputs, validation.targets)
-        targets = validation.targets
+    def _judge(
+        self,
+        losses: list[float],
+        outputs: np.ndarray,
+        targets: np.ndarray,
+        began_at: float,
+    ) -> None:
+        """Keeps the weights where they are better than before."""
+        loss = self.learner.mean_loss(outputs, targets)
         score = EpochScore(metric_of(self.metric, outputs, targets), loss)
         seconds = time.monotonic() - began_at
         mean = float(np.mean(losses))
@@ -221,7 +228,6 @@ class Trainer:
                 seconds_left=seconds * (self.settings.epochs - len(self.points)),
             )
         )
-        return True
 
     def _after_no_number(self) -> str:
         if self.best is not None:

@@ -14,6 +14,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from streamlit.runtime.pages_manager import PagesManager
 
+from pages.ui import file_download
 from pages.ui.engine import close, warm_up
 from pages.ui.errors import shown_to_user
 from pages.ui.security import SecurityHeaders
@@ -24,6 +25,7 @@ from pages.ui.security import SecurityHeaders
 _TURN_SECONDS = 0.05
 
 MIDDLEWARE = [Middleware(SecurityHeaders)]
+ROUTES = file_download.ROUTES
 
 
 @asynccontextmanager

@@ -1139,8 +1139,44 @@ def test_the_curves_of_a_broken_run_can_be_taken_away(open_step, tuner, tmp_path
     request = finished_request()
     tuner.statuses[RUN] = status_of(request, "failed", has_log=True)
     app = open_step("train", ft_run_id=RUN)
-    assert "ft_run_log" in {button.key for button in app.get("download_button")}
+    assert "ft_run_log" in {link.key for link in app.get("link_button")}
     assert ("training_log", RUN) in tuner.calls
+
+
+@pytest.mark.parametrize(
+    ("language", "settings", "said"),
+    [
+        ("zh", {"decay": "linear", "precision": "auto"}, ("线性", "自动识别")),
+        ("zh", {"decay": "exponential", "precision": "float32"}, ("指数", "float32")),
+        ("en", {"decay": "linear", "precision": "auto"}, ("linear, to 0", "detect")),
+    ],
+)
+def test_the_settings_of_a_run_are_said_in_the_readers_language(
+    open_step, tuner, language, settings, said
+):
+    tuner.statuses[RUN] = status_of(finished_request(**settings), "failed")
+    app = open_step("train", language, ft_run_id=RUN)
+    shown = said_in(app.expander[-1].markdown)
+    for words in said:
+        assert f"| {words}" in shown
+    assert "| auto |" not in shown
+    assert not re.search(r"\| (linear|exponential) \|", shown)
+
+
+def test_a_log_that_cannot_be_packed_takes_nothing_else_away(
+    open_step, tuner, monkeypatch
+):
+    def refuse(_):
+        raise TrainingError("No room for the log.")
+
+    monkeypatch.setattr(tuner, "training_log", refuse)
+    tuner.statuses[RUN] = status_of(finished_request(), "failed", has_log=True)
+    app = open_step("train", ft_run_id=RUN)
+    assert app.button(key="ft_resume")
+    assert "No room for the log" in app.error[-1].value
+    assert app.metric
+    assert traces_of(app, "fine_tune_loss")
+    assert "The training begins" in said_in(app.markdown)
 
 
 @pytest.mark.parametrize("state", ["failed", "interrupted"])

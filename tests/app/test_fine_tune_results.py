@@ -9,7 +9,7 @@ import pytest
 import streamlit as st
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from bertviz_core.errors import EngineError
+from bertviz_core.errors import EngineError, TrainingError
 from bertviz_core.finetune.baselines import Baseline
 from bertviz_core.finetune.data_check import DataRow
 from bertviz_core.finetune.evaluation import evaluate_classes
@@ -70,6 +70,11 @@ def numbers(values):
         raw = base64.b64decode(values["bdata"])
         return np.frombuffer(raw, values["dtype"])
     return np.array(values)
+
+
+def offered_files(app):
+    kinds = ("link_button", "download_button")
+    return {element.key for kind in kinds for element in app.get(kind)}
 
 
 def tables(app):
@@ -653,12 +658,22 @@ def test_points_before_and_after_share_their_axes(open_step):
 def test_all_that_can_be_taken_away_is_offered(open_step, language, shown):
     app = open_step("take", language)
     assert not app.error
-    keys = [button.key for button in app.get("download_button")]
-    assert keys == ["ft_take_zip", "ft_take_rows", "ft_take_log"]
+    assert offered_files(app) == {"ft_take_zip", "ft_take_rows", "ft_take_log"}
     codes = [code.value for code in app.code]
     card = {"en": "# my card", "zh": "# 我的模型卡"}[language]
     assert codes == ["print('predicted')", card]
     assert "model\\.zip" in shown(app)
+
+
+def test_a_log_that_cannot_be_packed_leaves_the_rest(open_step, client, monkeypatch):
+    def refuse(_):
+        raise TrainingError("No room for the log.")
+
+    monkeypatch.setattr(client, "training_log", refuse)
+    app = open_step("take")
+    assert offered_files(app) == {"ft_take_zip", "ft_take_rows"}
+    assert "No room for the log" in app.error[0].value
+    assert app.button(key="ft_take_keep")
 
 
 def test_a_server_for_strangers_does_not_say_where_its_files_lie(

@@ -264,6 +264,35 @@ def test_a_running_training_is_stopped_and_keeps_the_best(visit):
     page.locator(".st-key-ft_go_train button").wait_for()
 
 
+def epochs_done(page):
+    """Of "7 / 500" in the first box of a run's numbers."""
+    return int(page.get_by_test_id("stMetricValue").first.inner_text().split("/")[0])
+
+
+def test_a_training_goes_on_while_its_tab_is_closed(visit):
+    address = "/fine_tune?ft_step=train&ft_table=sample%3Alibrary_en&ft_level=head"
+    page = visit(address + "&ft_options=epochs%3A900&ft_options=patience%3A0")
+    page.locator(".st-key-ft_start button").click()
+    name = words("en")["stop"]  # what it says when there is an epoch to keep
+    page.get_by_role("button", name=name).wait_for(timeout=TRAINING_SECONDS * 1000)
+    before = epochs_done(page)
+    link = page.url[page.url.index("/fine_tune") :]
+    assert "ft_run_id=" in link
+    page.context.close()
+
+    page = visit(link)
+    stop = page.get_by_role("button", name=name)
+    stop.wait_for(timeout=TRAINING_SECONDS * 1000)
+    assert epochs_done(page) >= before
+    # No accident, no second beginning.
+    restarted = words("en")["restarted"].split("{")[0]
+    assert page.get_by_test_id("stMain").get_by_text(restarted).count() == 0
+    stop.click()
+    page.wait_for_url("**ft_step=evaluate*", timeout=TRAINING_SECONDS * 1000)
+    settle(page)
+    assert page.get_by_test_id("stAlertContentError").count() == 0
+
+
 def test_the_page_of_a_phone_does_not_scroll_sideways(visit):
     page = visit("/fine_tune?ft_table=sample:library_en", width=390)
     page.get_by_test_id("stHeading").nth(1).wait_for()

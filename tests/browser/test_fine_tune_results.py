@@ -2,7 +2,9 @@
 
 import json
 import re
+import zipfile
 
+import psutil
 import pytest
 from playwright.sync_api import expect
 
@@ -58,10 +60,10 @@ def test_a_file_is_predicted_and_taken_away_without_formulas(visit, run):
         file
     )
     page.locator(".st-key-job_ft_try_table_start button").click()
-    button = page.locator(".st-key-ft_try_table_download button").first
-    button.wait_for()
+    link = page.locator(".st-key-ft_try_table_download a").first
+    link.wait_for()
     with page.expect_download() as download:
-        button.click()
+        link.click()
     assert download.value.suggested_filename == "new-predictions.csv"
     lines = download.value.path().read_text("utf-8-sig").splitlines()
     assert lines[0].startswith("id,message,predicted,p(events)")
@@ -70,17 +72,41 @@ def test_a_file_is_predicted_and_taken_away_without_formulas(visit, run):
     assert lines[3] == "3,,,,,,"
 
 
+def test_the_zip_is_taken_away_without_a_copy_in_memory(visit, server, run):
+    page = visit(f"/fine_tune?ft_run_id={run}&ft_step=take")
+    link = page.locator(".st-key-ft_take_zip a")
+    link.wait_for()
+    process = psutil.Process(server.process.pid)
+    before = process.memory_info().rss
+    with page.expect_download() as download:
+        link.click()
+    path = download.value.path()
+    assert path.stat().st_size > 3e7
+    assert process.memory_info().rss - before < 1e7
+    with zipfile.ZipFile(path) as packed:
+        assert packed.testzip() is None
+    assert download.value.suggested_filename.endswith(".zip")
+    assert page.get_by_test_id("stAlertContentError").count() == 0
+
+
 @pytest.mark.parametrize(
-    ("name", "sign"), [("Attention", "canvas"), ("Layers", ".walk-strip")]
+    ("name", "sign"),
+    [
+        ("attention", "canvas"),
+        ("layers", ".walk-strip"),
+        ("embeddings", ".js-plotly-plot, .point-map"),
+        ("masked_word", ".js-plotly-plot"),
+    ],
 )
 def test_the_trained_model_opens_on_another_page(visit, run, name, sign):
     page = visit(f"/fine_tune?ft_run_id={run}&ft_step=take")
     settle(page)
-    link = page.get_by_test_id("stMain").get_by_role("link", name=name)
+    title = words("app")[f"page_{name}"]
+    link = page.get_by_test_id("stMain").get_by_role("link", name=title)
     link.click()
     # On a busy machine Streamlit's front end may forget to write the choice into the
     # address of the new page, so what counts is the choice itself.
-    page.wait_for_url(re.compile(f"/{name.lower()}"))
+    page.wait_for_url(re.compile(f"/{name}"))
     expect(page.get_by_role("combobox", name="Model")).to_have_value(f"run:{run}")
     settle(page)
     page.locator(sign).first.wait_for()

@@ -1,5 +1,6 @@
 """The whole way of a training through the engine, in this process and in others."""
 
+import errno
 import os
 import signal
 import zipfile
@@ -198,6 +199,23 @@ def test_the_log_for_tensorboard_can_be_taken_away(inline, done):
     assert other.state == "done"
     with pytest.raises(TrainingError, match="no such file"):
         inline.training_log(other.run_id)
+
+
+def test_a_full_disk_is_told_of_a_log_and_gets_no_fuller(inline, monkeypatch):
+    folder = workplace.new_run_folder()
+    (folder / run_files.LOG_FOLDER).mkdir()
+    (folder / run_files.LOG_FOLDER / "events").write_bytes(b"curves")
+
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile.ZipFile, "write", refuse)
+        with pytest.raises(TrainingError, match="TensorBoard") as told:
+            inline.training_log(folder.name)
+    assert told.value.details == {"reason": os.strerror(errno.ENOSPC)}
+    assert {path.name for path in folder.iterdir()} == {"lease", run_files.LOG_FOLDER}
+    assert zipfile.ZipFile(inline.training_log(folder.name)).namelist()
 
 
 def test_a_page_that_is_open_keeps_its_table(inline):

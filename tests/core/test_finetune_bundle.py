@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow
 from click.testing import CliRunner
 
 from bertviz_core import __version__
@@ -151,7 +152,12 @@ def test_the_recipe_says_what_is_needed_to_do_it_again(bundle, base, result):
     assert FinetuneSettings.from_dict(recipe["settings"]) == SETTINGS
     assert recipe["data_sha256"] == random_data(pairs=True).fingerprint()
     assert recipe["base_weights_sha256"] == weights_hash(base)
-    assert recipe["versions"]["keras"]
+    versions = recipe["versions"]
+    assert set(versions) == {
+        "bertviz_core", "python", "keras", "tensorflow", "numpy", "tokenizers",
+        "scikit-learn",
+    }  # fmt: skip
+    assert versions["tensorflow"] == tensorflow.__version__
     assert recipe["labels"] == list(NAMES)
     assert recipe["epochs_run"] == len(result.points) == SETTINGS.epochs
     assert recipe["best_epoch"] == result.best_epoch

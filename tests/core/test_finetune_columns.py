@@ -102,6 +102,7 @@ def test_a_profile_counts_what_is_there():
         ),
         (["1.0", "2.0", "x"] * 4, ("1.0", "2.0", "x"), [0, 1, 2] * 4),
         (["-1", "1", "x"] * 4, ("-1", "1", "x"), [0, 1, 2] * 4),
+        (["好" * 200, "b"] * 4, ("b", "好" * 200), [1, 0] * 4),
     ],
 )
 def test_labels_of_any_kind_become_classes(labels, names, ids):
@@ -252,6 +253,11 @@ def test_a_validation_file_of_numbers_may_be_short():
         (["1", "2", "3"], {"is_regression": True}, "too few rows"),
         (["a", "b", "a"], {}, "too few rows"),
         (["a"] * 9, {}, "“a” in all 9 rows"),
+        (
+            ["a", "好" * 201] * 4,
+            {},
+            "201 characters; rows with such labels: 3, 5",
+        ),
         ([f"{i / 7:.3f}" for i in range(40)], {}, "predict the number"),
     ],
 )

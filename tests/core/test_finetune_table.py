@@ -141,6 +141,7 @@ def test_rows_out_of_shape_are_left_out_and_named():
     [
         ("text,label", True),
         ("评论,标签", True),
+        ("大家说的话,好不好", True),
         ("it rained all day and then it rained,bad", False),
         ("17,a text", False),
         ("fine,good", False),
@@ -156,6 +157,40 @@ def test_a_header_is_told_from_data_by_a_reason(first, has_header):
     assert table.has_header is has_header
     assert table.num_rows == 10 - has_header
     assert any("first row" in in_english(each) for each in table.notes)
+
+
+SHORT_WORDS = ["好听", "难看", "喜欢", "一般般", "真差", "很棒", "哈哈", "无聊", "笑死"]
+SHORT_TEXTS = ["well done", "never again", "I like it", "so so", "what is this"]
+
+
+@pytest.mark.parametrize(
+    ("first", "texts", "labels", "has_header"),
+    [
+        ("单词,极性", SHORT_WORDS, ("正", "负"), True),
+        ("弹幕,倾向性", SHORT_WORDS, ("正面", "负面", "中性"), True),
+        ("utterance,act", SHORT_TEXTS, ("statement", "question"), True),
+        ("te xt,is it", SHORT_TEXTS, ("good", "bad"), True),
+        ("Customer words,Ist gut", SHORT_TEXTS, ("ja", "nein"), True),
+        # The first class of a file without a header, which no other row has.
+        ("好看吗？,疑问", SHORT_WORDS, ("正面", "负面"), False),
+        ("我昨天在网上看到的那部新电影,中性", SHORT_WORDS, ("正面", "负面"), False),
+        ("What is this?,doubt", SHORT_TEXTS, ("praise", "blame"), False),
+        # Twelve classes, half of which have one row.
+        ("好吃,美食", SHORT_WORDS, tuple("音乐体育财经科技游戏汽车"), False),
+        # Too few rows to tell.
+        ("好听,好", SHORT_WORDS[:4], ("正面", "负面"), False),
+    ],
+)
+def test_a_header_over_short_texts_is_told_by_the_classes_below(
+    first, texts, labels, has_header
+):
+    rest = [
+        f"{texts[i % len(texts)]}{i // len(texts) or ''},{labels[i % len(labels)]}"
+        for i in range(18 if len(texts) > 4 else 4)
+    ]
+    table = read_table("\n".join([first, *rest]).encode())
+    assert table.has_header is has_header
+    assert table.num_rows == len(rest) + 1 - has_header
 
 
 @pytest.mark.parametrize(
@@ -412,6 +447,8 @@ MALFORMED = [
     ("no text anywhere", b"text,label\n" + b",a\n,b\n" * 6, "two columns"),
     ("300 classes",
      labelled(*[f"class {i % 300}" for i in range(900)]), "300"),
+    ("a class of 20,000 letters", labelled(*["no", "x" * 20_000] * 6),
+     "20000 characters; rows with such labels: 3, 5, 7, 9, 11, …, 6 in all"),
     ("one number everywhere", labelled(*["2.3"] * 9), "same number"),
     ("a text and a comma number", b"text;score\n" + b"a;1,3\n" * 9, "same number"),
     ("numbers in a cell of a class", labelled(*["3"] * 9), "all 9 rows"),
@@ -461,6 +498,46 @@ def test_a_long_line_below_the_size_limit_is_not_read_to_its_end():
         read_table(data, separator=",", encoding="utf-8")
     assert tracemalloc.get_traced_memory()[1] < 120_000_000
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("line", "quote"), [("", ""), (",", ""), ("\t", '"')])
+def test_empty_rows_without_end_are_not_read_to_their_end(line, quote):
+    separator = line or ","
+    rows = [f"text {i}{quote}{separator}{'ab'[i % 2]}" for i in range(9)]
+    data = "\n".join([*rows, *[line] * 60, f"late{separator}a", ""]).encode()
+    table = read_table(data, limits=Limits(max_empty_rows=59), separator=separator)
+    assert table.num_rows == 9
+    (said,) = [each for each in map(in_english, table.warnings) if "empty" in each]
+    assert "more than 59 empty rows; what comes after row 9 is" in said
+    whole = read_table(data, limits=Limits(max_empty_rows=60), separator=separator)
+    assert whole.cells[-1][0] == "late"
+    assert not [each for each in map(in_english, whole.warnings) if "empty" in each]
+
+
+def test_a_file_of_line_ends_takes_no_time():
+    data = b"text,label\na,b\n" + b"\n" * 30_000_000
+    started = time.process_time()
+    assert read_table(data).num_rows == 1
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("num_letters", [1_900_000, 25_000_000])
+@pytest.mark.parametrize("start", [b"text,label\n", b"text,label\r"])
+def test_a_long_line_in_an_unknown_encoding_is_not_looked_through(num_letters, start):
+    data = start + "x\xe9".encode("latin-1") * num_letters
+    tracemalloc.start()
+    with pytest.raises(DatasetError, match="1000000 characters in line 2"):
+        read_table(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 25_000_000
+
+
+def test_a_file_of_the_old_mac_in_an_old_encoding_has_no_long_line():
+    rows = [(f"Le café est très bon, n° {i}", "ab"[i % 2]) for i in range(150_000)]
+    data = written(rows, end="\r").encode("cp1252")
+    assert len(data) > 4_000_000
+    assert read_table(data, limits=Limits(max_rows=100)).encoding == "cp1252"
 
 
 def test_a_file_that_is_not_there_is_a_sentence(tmp_path):

@@ -273,6 +273,26 @@ def test_a_stop_keeps_the_best_epoch():
     assert np.array_equal(answers_of(result), answers_of(one_epoch.run()))
 
 
+@pytest.mark.parametrize("step", [5, 10])
+def test_a_stop_is_heard_while_an_epoch_is_judged(monkeypatch, step):
+    """After the first of its two batches; the first epoch is judged to its end."""
+    read, steps = [], []
+    trainer = trained(SETTINGS, tell=lambda event: steps.append(event.step))
+    network = trainer.learner.network
+    predict = network.predict_on_batch
+
+    def noted(batch):
+        read.append(steps[-1])
+        return predict(batch)
+
+    monkeypatch.setattr(network, "predict_on_batch", noted)
+    trainer.should_stop = lambda: step in read
+    result = trainer.run()
+    assert (result.ending, result.best_epoch, len(result.points)) == ("asked", 1, 1)
+    assert read.count(5) == 2
+    assert read.count(10) == (step == 10)
+
+
 def test_a_stop_in_the_first_epoch_keeps_what_there_is():
     steps = []
     result = trained(

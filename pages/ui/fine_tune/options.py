@@ -15,7 +15,8 @@ from pages.ui.answers import describe_model
 from pages.ui.fine_tune.asking import settings_of
 from pages.ui.fine_tune.link import MAX_SEED
 from pages.ui.fine_tune.state import FineTuneState, remember
-from pages.ui.language import plain, t
+from pages.ui.fine_tune.wording import choice_name
+from pages.ui.language import t
 
 _BOUNDS: dict[str, dict[str, float]] = {
     "epochs": {"min_value": 1, "max_value": 500, "step": 1},
@@ -126,7 +127,7 @@ class _Boxes:
         """Draws a choice."""
         key = _key(name)
         st.session_state[key] = getattr(self.settings, name)
-        names = {option: _named(name, option) for option in options}
+        names = {option: choice_name(name, option) for option in options}
         box.selectbox(
             t(f"fine_tune.option_{name}"),
             options,
@@ -136,13 +137,6 @@ class _Boxes:
             on_change=_take,
             args=(name, self.settings.level, self.usual[name]),
         )
-
-
-def _named(name: str, option: str) -> str:
-    # The other precisions are names of number formats, in any language.
-    if name == "precision" and option != "auto":
-        return option
-    return plain(f"fine_tune.option_{name}_{option}")
 
 
 def _key(name: str) -> str:

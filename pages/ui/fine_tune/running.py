@@ -10,6 +10,7 @@ from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.training_status import TrainingStatus
 from pages.ui.engine import client
 from pages.ui.errors import sentence, shown_to_user
+from pages.ui.file_download import file_link
 from pages.ui.fine_tune.progress import (
     latest_rate,
     metric_name,
@@ -18,7 +19,7 @@ from pages.ui.fine_tune.progress import (
 )
 from pages.ui.fine_tune.state import FineTuneState, go_to, remember
 from pages.ui.fine_tune.steps import offer_step, peek_step
-from pages.ui.fine_tune.wording import duration, lease, say
+from pages.ui.fine_tune.wording import choice_name, duration, lease, say
 from pages.ui.language import in_a_row, plain, t
 from pages.ui.markdown import table
 
@@ -151,8 +152,6 @@ def _show_ending(status: TrainingStatus) -> None:
     else:
         st.error(t("fine_tune.ended_failed"), icon=":material/error:")
     _explain(status.error)
-    if status.has_log:
-        _offer_log(status)
     if status.state in _RESUMABLE and st.button(
         t("fine_tune.resume" if status.has_epoch else "fine_tune.resume_anew"),
         key="ft_resume",
@@ -161,18 +160,20 @@ def _show_ending(status: TrainingStatus) -> None:
         with shown_to_user(stop=False):
             client().resume_training(status.run_id)
             st.rerun()
+    if status.has_log:
+        # The disk that ended the run may have no room for the packed log, either.
+        with shown_to_user(stop=False):
+            _offer_log(status)
 
 
 def _offer_log(status: TrainingStatus) -> None:
     """Draws the way to the curves of a run that has left no model."""
-    st.download_button(
+    file_link(
         t("fine_tune.download_log"),
-        Path(client().training_log(status.run_id)).read_bytes,
-        file_name=plain("fine_tune.log_file"),
-        mime="application/zip",
+        Path(client().training_log(status.run_id)),
+        name=plain("fine_tune.log_file"),
         key="ft_run_log",
         icon=":material/monitoring:",
-        on_click="ignore",
     )
 
 
@@ -242,7 +243,7 @@ def _show_settings(status: TrainingStatus) -> None:
         level = plain(f"fine_tune.level_{request.settings.level}")
         rows = [[plain("fine_tune.column_level"), level]]
         rows += [
-            [plain(f"fine_tune.option_{name}"), _value(value)]
+            [plain(f"fine_tune.option_{name}"), _value(name, value)]
             for name, value in request.settings.to_dict().items()
             if name not in _NOT_SHOWN
         ]
@@ -250,7 +251,9 @@ def _show_settings(status: TrainingStatus) -> None:
         st.markdown(table(header, rows))
 
 
-def _value(value: object) -> str:
+def _value(name: str, value: object) -> str:
+    if isinstance(value, str):
+        return choice_name(name, value)
     if isinstance(value, bool):
         return plain(f"fine_tune.{'yes' if value else 'no'}")
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -16,6 +16,7 @@ from bertviz_core.trace import ModelEntry
 from pages.ui.answers import forget_lists
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
+from pages.ui.file_download import file_link
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.wording import lease
 from pages.ui.head import model_at_work
@@ -67,16 +68,12 @@ def _offer_files(status: TrainingStatus, path: Path) -> None:
     name = _file_stem(status)
     size = path.stat().st_size / 1e6
     with st.container(horizontal=True):
-        # Read at the click. Streamlit holds what it sends in memory, an open file
-        # too: one copy for all who take the same model, until their pages run again.
-        st.download_button(
+        file_link(
             t("fine_tune_results.download_zip", size=size),
-            path.read_bytes,
-            file_name=plain("fine_tune_results.zip_file", name=name),
-            mime="application/zip",
+            path,
+            name=plain("fine_tune_results.zip_file", name=name),
             key="ft_take_zip",
             icon=":material/folder_zip:",
-            on_click="ignore",
         )
         st.download_button(
             t("fine_tune_results.download_rows"),
@@ -89,20 +86,22 @@ def _offer_files(status: TrainingStatus, path: Path) -> None:
             help=t("fine_tune_results.download_rows_help"),
         )
         if status.has_log:
-            log = Path(client().training_log(status.run_id))
-            st.download_button(
-                t("fine_tune_results.download_log"),
-                log.read_bytes,
-                file_name=plain("fine_tune_results.log_file", name=name),
-                mime="application/zip",
-                key="ft_take_log",
-                icon=":material/monitoring:",
-                on_click="ignore",
-                help=t("fine_tune_results.download_log_help"),
-            )
+            with shown_to_user(stop=False):
+                _offer_log(status, name)
     # A stranger has no way to the disk of a server, and no business with its names.
     if may_bring_any_model():
         st.caption(t("fine_tune_results.where_it_lies", path=str(path), time=lease()))
+
+
+def _offer_log(status: TrainingStatus, name: str) -> None:
+    file_link(
+        t("fine_tune_results.download_log"),
+        Path(client().training_log(status.run_id)),
+        name=plain("fine_tune_results.log_file", name=name),
+        key="ft_take_log",
+        icon=":material/monitoring:",
+        help=t("fine_tune_results.download_log_help"),
+    )
 
 
 def _show_contents(path: Path) -> None:

@@ -11,6 +11,7 @@ from bertviz_core.experiments.finetuned_results import TablePredictions
 from bertviz_core.finetune.request import TableSource
 from bertviz_core.finetune.table_view import TableView
 from pages.ui.errors import shown_to_user
+from pages.ui.file_download import file_link
 from pages.ui.fine_tune.answers import read_table
 from pages.ui.fine_tune.classifier import Classifier
 from pages.ui.fine_tune.keeping import TRY_TABLE
@@ -121,14 +122,12 @@ def _show_predictions(found: TablePredictions, name: str) -> None:
         icon=":material/check_circle:",
     )
     stem = Path(name).stem[:60] or "table"
-    st.download_button(
+    file_link(
         t("fine_tune_results.download_predictions"),
-        Path(found.path).read_bytes,
-        file_name=plain("fine_tune_results.predictions_file", name=stem),
-        mime="text/csv",
+        Path(found.path),
+        name=plain("fine_tune_results.predictions_file", name=stem),
         key=f"{TRY_TABLE}_download",
         icon=":material/download:",
-        on_click="ignore",
         help=t("fine_tune_results.safe_cells"),
     )
     if not found.is_regression:

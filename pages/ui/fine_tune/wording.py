@@ -9,7 +9,7 @@ import streamlit as st
 from bertviz_core.finetune.notes import Note
 from bertviz_core.finetune.table_limits import lease_seconds
 from pages.ui.errors import sentence
-from pages.ui.language import t
+from pages.ui.language import plain, t
 
 
 def say(note: Note) -> str:
@@ -41,6 +41,19 @@ def show_warnings(notes: Sequence[Note]) -> None:
     if notes:
         said = "\n".join(f"- {say(note)}" for note in notes)
         st.warning(said, icon=":material/warning:")
+
+
+def choice_name(setting: str, choice: str) -> str:
+    """What one of the choices of a setting is called, as plain text.
+
+    Args:
+        setting: "decay" or "precision" of `FinetuneSettings`.
+        choice: its value.
+    """
+    # The other precisions are names of number formats, in any language.
+    if setting == "precision" and choice != "auto":
+        return choice
+    return plain(f"fine_tune.option_{setting}_{choice}")
 
 
 def duration(seconds: float) -> str:
