@@ -122,3 +122,6 @@ def test_numbers_are_read_out_as_they_are(visit):
     number = re.search(r"embeddings_map_selected=(\d+)", page.url)[1]
     status = points.get_by_role("status")
     expect(status).to_have_text(f"window · id in the vocabulary {number}")
+    last = int(points.get_attribute("data-shown")) - 1
+    assert last > 10_000
+    expect(points.locator(".legend > span").last).to_have_text(str(last))
