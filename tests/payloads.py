@@ -8,12 +8,13 @@ import struct
 import numpy as np
 
 
-def unpacked(payload: bytes) -> dict:
-    """The header of a payload, see `figures.payload.pack`, with its `arrays`."""
+def unpacked(payload: bytes) -> tuple[dict, dict[str, np.ndarray]]:
+    """The header and the arrays of a payload, see `figures.payload.pack`."""
     (length,) = struct.unpack("<I", payload[:4])
     header = json.loads(payload[4 : 4 + length])
     arrays = {
         name: np.frombuffer(payload, part["dtype"], part["length"], part["offset"])
         for name, part in header["parts"].items()
     }
-    return {**header, "arrays": arrays}
+    assert all(part["offset"] % 4 == 0 for part in header["parts"].values())
+    return header, arrays

@@ -27,18 +27,18 @@ def strip_data(app: AppTest) -> dict:
 
 def pictures_sent(app: AppTest) -> dict[str, np.ndarray]:
     """The numbers of each step that the browser holds, `[rows, columns]`, in order."""
-    sent = unpacked(sent_to(app, "bert_explorer_step").bytes)
+    header, arrays = unpacked(sent_to(app, "bert_explorer_step").bytes)
     return {
-        name: sent["arrays"][name].reshape(len(picture["rows"]), -1)
-        for name, picture in sent["pictures"].items()
+        name: arrays[name].reshape(len(picture["rows"]), -1)
+        for name, picture in header["pictures"].items()
     }
 
 
 def step_picture(app: AppTest) -> dict:
     """The picture of the chosen step; its `values` have a row for each of `rows`."""
-    sent = unpacked(sent_to(app, "bert_explorer_step").bytes)
+    header, _ = unpacked(sent_to(app, "bert_explorer_step").bytes)
     name = strip_data(app)["current"]
-    return {**sent["pictures"][name], "values": pictures_sent(app)[name]}
+    return {**header["pictures"][name], "values": pictures_sent(app)[name]}
 
 
 def walk(app: AppTest, by: int) -> AppTest:

@@ -31,7 +31,7 @@ from tests.app.test_attention import maps as drawn_maps
 from tests.app.test_attention_questions import ask
 from tests.app.test_embeddings import numbers
 from tests.core.engine_waiting import ended
-from tests.core.test_attention_view import unpacked
+from tests.payloads import unpacked
 
 
 @pytest.mark.parametrize("apart", [5e-7, 5e-6])

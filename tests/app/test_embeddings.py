@@ -24,6 +24,7 @@ from pages.ui.embeddings.panels import PANELS
 from pages.ui.engine import client
 from pages.ui.export import show_figure
 from tests.app.waiting import let_jobs_end
+from tests.payloads import unpacked
 
 ROOT = Path(__file__).parents[2]
 TITLES = {"en": "Embeddings", "zh": "嵌入向量"}
@@ -86,9 +87,8 @@ def numbers(values: list | dict) -> np.ndarray:
 
 def sent(app: AppTest) -> dict:
     """The header of what the map of points is sent."""
-    payload = app.get("bidi_component")[0].proto.bytes
-    length = int.from_bytes(payload[:4], "little")
-    return json.loads(payload[4 : 4 + length])
+    header, _ = unpacked(app.get("bidi_component")[0].proto.bytes)
+    return header
 
 
 def marks(app: AppTest) -> dict:

@@ -24,9 +24,9 @@ from tests.core.test_attention_view import (
     NASTY,
     WORDS,
     random_probs,
-    unpacked,
     view_of,
 )
+from tests.payloads import unpacked
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -3,7 +3,8 @@ import pytest
 
 from bertviz_core.figures.attention_held import MOST_EXACT_BYTES, hold_heads
 from bertviz_core.figures.attention_payload import view_payload
-from tests.core.test_attention_view import NASTY, random_probs, unpacked, view_of
+from tests.core.test_attention_view import NASTY, random_probs, view_of
+from tests.payloads import unpacked
 
 
 def test_heads_of_a_short_text_are_held_exactly():

@@ -1,6 +1,3 @@
-import json
-import struct
-
 import numpy as np
 import pytest
 
@@ -10,6 +7,7 @@ from bertviz_core.figures.attention_thumbnails import grid_thumbnails, strongest
 from bertviz_core.figures.attention_view import AttentionView, HeadMap, token_kinds
 from bertviz_core.figures.component_files import component_script, component_style
 from tests.attention_words import component_words
+from tests.payloads import unpacked
 
 WORDS = component_words("zh")
 NASTY = ("[CLS]", '<b>"&', "</script>", "猫\x01", "[MASK]")
@@ -34,18 +32,6 @@ def view_of(tokens, probs, layer=0, head=0, **rest):
         strongest_links(probs[layer]),
         **rest,
     )
-
-
-def unpacked(payload):
-    """Reads a payload as the component does, written again from its description."""
-    (length,) = struct.unpack("<I", payload[:4])
-    header = json.loads(payload[4 : 4 + length])
-    arrays = {
-        name: np.frombuffer(payload, part["dtype"], part["length"], part["offset"])
-        for name, part in header["parts"].items()
-    }
-    assert all(part["offset"] % 4 == 0 for part in header["parts"].values())
-    return header, arrays
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ def sent(**drawings):
         name: TitledPicture(drawing, f"title of {name}", f"{name} in words", name)
         for name, drawing in drawings.items()
     }
-    return unpacked(pictures_payload(titled, WORDS))
+    header, arrays = unpacked(pictures_payload(titled, WORDS))
+    return {**header, "arrays": arrays}
 
 
 def strips(rng, is_signed, **rest):

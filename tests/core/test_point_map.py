@@ -1,8 +1,5 @@
 """What a map of points is sent is small, exact to a step, and says what it is worth."""
 
-import json
-import struct
-
 import numpy as np
 import pytest
 
@@ -18,6 +15,7 @@ from bertviz_core.figures.point_map import (
     category_colour,
     point_payload,
 )
+from tests.payloads import unpacked
 
 STATES, POINTS, AXES = 4, 7, 3
 
@@ -43,20 +41,9 @@ def example(**changes):
     return PointMap(**(fields | changes))
 
 
-def read(payload):
-    """The component's own reading, in Python."""
-    (length,) = struct.unpack("<I", payload[:4])
-    header = json.loads(payload[4 : 4 + length])
-    arrays = {
-        name: np.frombuffer(payload, part["dtype"], part["length"], part["offset"])
-        for name, part in header["parts"].items()
-    }
-    return header, arrays
-
-
 def test_coordinates_come_back_to_half_a_step():
     points = example()
-    header, arrays = read(point_payload(points))
+    header, arrays = unpacked(point_payload(points))
     steps = arrays["coordinates"].reshape(STATES, POINTS, AXES)
     back = np.array(header["origin"]) + header["unit"] * steps
     np.testing.assert_allclose(back, points.coordinates, atol=header["unit"] / 2 + 1e-9)
@@ -67,7 +54,7 @@ def test_coordinates_come_back_to_half_a_step():
 
 def test_labels_and_notes_travel_as_they_are():
     points = example()
-    header, arrays = read(point_payload(points))
+    header, arrays = unpacked(point_payload(points))
     assert tuple(header["labels"]) == points.labels
     assert tuple(header["notes"]) == points.notes
     assert tuple(header["stateNames"]) == points.state_names
@@ -78,7 +65,7 @@ def test_labels_and_notes_travel_as_they_are():
 
 
 def test_categories_come_commonest_first():
-    header, arrays = read(point_payload(example()))
+    header, arrays = unpacked(point_payload(example()))
     assert header["colors"][0]["names"] == ["b", "a", "c"]
     np.testing.assert_array_equal(arrays["color0"], [0, 1, 0, 2, 0, 1, 0])
 
@@ -102,7 +89,7 @@ def test_as_many_names_as_fit_all_keep_their_own():
 
 def test_numbers_that_are_read_out_come_back_as_they_were():
     points = example()
-    header, arrays = read(point_payload(points))
+    header, arrays = unpacked(point_payload(points))
     for index in (1, 2):
         values = points.colours[index].values
         np.testing.assert_allclose(arrays[f"color{index}"], values.ravel(), rtol=1e-7)
@@ -123,18 +110,18 @@ def test_numbers_that_are_read_out_come_back_as_they_were():
     ],
 )
 def test_whole_numbers_come_back_whole(values, num_bytes):
-    _, arrays = read(point_payload(example(colours=(Colour("id", values),))))
+    _, arrays = unpacked(point_payload(example(colours=(Colour("id", values),))))
     np.testing.assert_array_equal(arrays["color0"], values)
     assert arrays["color0"].itemsize == num_bytes
 
 
 def test_the_same_points_have_the_same_id_whatever_is_chosen():
-    first, _ = read(point_payload(example()))
+    first, _ = unpacked(point_payload(example()))
     chosen = FirstChoice(
         state=2, colour=1, search="x", only=True, near=True, selected=3
     )
-    other, _ = read(point_payload(example(first=chosen)))
-    moved, _ = read(point_payload(example(coordinates=example().coordinates ** 3)))
+    other, _ = unpacked(point_payload(example(first=chosen)))
+    moved, _ = unpacked(point_payload(example(coordinates=example().coordinates ** 3)))
     assert first["id"] == other["id"] != moved["id"]
     assert other["first"] == {
         "state": 2, "color": 1, "search": "x", "only": True, "near": True,
@@ -152,7 +139,7 @@ def test_the_same_points_have_the_same_id_whatever_is_chosen():
     ],
 )
 def test_a_choice_of_another_map_is_moved_inside(asked, sent):
-    header, _ = read(point_payload(example(first=asked)))
+    header, _ = unpacked(point_payload(example(first=asked)))
     assert header["first"][sent[0]] == sent[1]
 
 
@@ -161,7 +148,7 @@ def test_points_on_one_place_and_one_value_are_drawn():
         coordinates=np.ones((STATES, POINTS, 2)),
         colours=(Colour("n", np.full(POINTS, 2.5)),),
     )
-    header, arrays = read(point_payload(points))
+    header, arrays = unpacked(point_payload(points))
     assert (arrays["coordinates"] == 0).all()
     assert header["unit"] > 0
     assert (arrays["color0"] == 2.5).all()
