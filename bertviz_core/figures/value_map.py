@@ -25,6 +25,8 @@ _MOST_PAIRED = 12  # of the same things on both sides: so many have room for all
 _WIDEST = 24  # columns; in narrower cells no number fits
 _LINE = 70  # letters that fit side by side below a map; more are turned
 _WIDE, _GAP = 2, 2  # letters that a Chinese character takes, and a gap
+_SCALE_HEIGHT = 72  # pixels; of a scale above the map, with its numbers and its name
+_EDGE = 10  # pixels; plotly hides a name that the right edge would cut
 _SIGN_HEIGHT = 16  # pixels; of characters one below the other
 
 
@@ -59,9 +61,10 @@ def value_map_figure(
             beyond, the strongest pairs do, once, and no thing with itself.
         marks: R times C signs to stand in the cells in place of numbers.
         top: where the scale ends, for maps of shares that stand beside each other:
-            equal numbers have equal colours, those of attention. `None`: the scale
-            ends at the largest number.
-        unit: what stands on the scale.
+            equal numbers have equal colours, those of attention. They follow the
+            square root of the number, or a mean of many heads would be as pale as
+            nothing. `None`: the scale ends at the largest number.
+        unit: what a number is; stands on the scale of such maps, behind the title.
 
     Raises:
         ValueError: labels and values do not fit each other.
@@ -83,7 +86,7 @@ def value_map_figure(
         "texttemplate": "%{text}",
         "xgap": 1,
         "ygap": 1,
-        "colorbar": _scale(unit),
+        "colorbar": {"thickness": 12} if top is None else _scale_above(title, unit),
         "customdata": [[f"{r} · {c}" for c in column_labels] for r in row_labels],
         "hovertemplate": f"%{{customdata}}<br>%{{z:.{digits}f}}<extra></extra>",
         **_colours(values, is_signed, top),
@@ -91,20 +94,30 @@ def value_map_figure(
     layout = _layout(row_labels, row_title)
     layout["xaxis"] |= {"title": {"text": column_title}} | _column_ticks(columns)
     layout["height"] += _SIGN_HEIGHT * (_most_lines(layout["xaxis"]["ticktext"]) - 1)
-    layout["title"] = {"text": title, "font": {"size": 14}, "x": 0}
+    if top is None:
+        layout["title"] = {"text": title, "font": {"size": 14}, "x": 0}
+    else:
+        layout["margin"] |= {"t": _SCALE_HEIGHT, "r": _EDGE}
+        layout["height"] += _SCALE_HEIGHT
     return go.Figure([trace], layout, _validate=False)
 
 
-def _scale(unit: str) -> dict[str, Any]:
-    name = {"title": {"text": unit, "side": "right"}} if unit else {}
-    return {"thickness": 12, **name}
+def _scale_above(title: str, unit: str) -> dict[str, Any]:
+    """Lying above the map: beside others it has no width to lose."""
+    return {
+        "title": {"text": f"<b>{title}</b> · {unit}", "side": "top"},
+        "orientation": "h",
+        "thickness": 10,
+        "y": 1,
+        "yanchor": "bottom",
+    }
 
 
 def _colours(
     values: np.ndarray, is_signed: bool, end: float | None = None
 ) -> dict[str, Any]:
     if end is not None:
-        places = np.linspace(0, 1, len(SHARES)).tolist()
+        places = (np.linspace(0, 1, len(SHARES)) ** 2).tolist()
         blue = [list(pair) for pair in zip(places, SHARES, strict=True)]
         return {"colorscale": blue, "zmin": 0.0, "zmax": end}
     known = values[~np.isnan(values)]

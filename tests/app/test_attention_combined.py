@@ -68,10 +68,14 @@ def test_equal_colours_are_equal_numbers_in_all_three(monkeypatch, is_beyond):
     app = open_combined()
     traces, top = colours(app), 2 if is_beyond else 1
     assert [(one["zmin"], one["zmax"]) for one in traces] == [(0, top)] * 3
-    assert {one["colorbar"]["title"]["text"] for one in traces} == {"weight"}
+    names = [one["colorbar"]["title"]["text"] for one in traces]
+    ways = ("mean", "maximum", "rollout")
+    assert names == [f"<b>{way}</b> · weight" for way in ways]
     for trace in traces:
-        assert [color for _, color in trace["colorscale"]] == list(SHARES)
-    assert f"weight from 0 to {top}." in said(app)
+        places, colors = zip(*trace["colorscale"], strict=True)
+        assert colors == SHARES
+        assert np.sqrt(places) == pytest.approx(np.linspace(0, 1, len(SHARES)))
+    assert f"weight from 0 to {top}, by its square root" in said(app)
 
 
 def test_filters_count_and_nothing_left_is_a_sentence():

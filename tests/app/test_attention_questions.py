@@ -128,7 +128,7 @@ def test_every_name_is_in_the_table_and_the_rules_are_stated(monkeypatch):
     monkeypatch.setattr(CorpusProfile, "names", lambda self: (one,) * 250)
     app = ask("profile")
     assert len(app.dataframe[0].value) == 250
-    assert "more than 50% of its attention" in said(app)
+    assert "at least 50% of its attention" in said(app)
     assert "at least 90% of the entropy" in said(app)
 
 

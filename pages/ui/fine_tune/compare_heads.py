@@ -61,11 +61,8 @@ def _show_one(base: str, trained: str, texts: Texts, layer: int, head: int) -> N
         plain("attention_view.shown_head"), plain("attention_view.unit_weight")
     )
     title = plain("fine_tune_results.after_less_before")
-    sides = (
-        Reading(base, texts.text, texts.pair),
-        Reading(trained, texts.text, texts.pair),
-    )
-    thumbnails = difference_thumbnails(*sides)
+    before, after = (Reading(one, texts.text, texts.pair) for one in (base, trained))
+    thumbnails = difference_thumbnails(before, after)
 
     def choose(layer: int, head: int) -> None:
         for key, index in zip(_head_keys(thumbnails), (layer, head), strict=True):
@@ -76,7 +73,7 @@ def _show_one(base: str, trained: str, texts: Texts, layer: int, head: int) -> N
             second - first,
             shown.places,
             thumbnails,
-            sides,
+            (before, after),
             AttentionOptions(),
             difference_measure(measure, title),
             layer,
