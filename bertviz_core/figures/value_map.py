@@ -24,6 +24,8 @@ _MOST_WRITTEN = 5  # cells that carry their number
 _MOST_PAIRED = 12  # of the same things on both sides: so many have room for all numbers
 _WIDEST = 24  # columns; in narrower cells no number fits
 _LINE = 70  # letters that fit side by side below a map; more are turned
+_THIRD = 22  # letters, where maps stand beside each other
+_TITLE_HEIGHT = 22  # pixels; of a Chinese title of the rows, which lies above the map
 _WIDE, _GAP = 2, 2  # letters that a Chinese character takes, and a gap
 _SCALE_HEIGHT = 72  # pixels; of a scale above the map, with its numbers and its name
 _EDGE = 10  # pixels; plotly hides a name that the right edge would cut
@@ -86,29 +88,37 @@ def value_map_figure(
         "texttemplate": "%{text}",
         "xgap": 1,
         "ygap": 1,
-        "colorbar": {"thickness": 12} if top is None else _scale_above(title, unit),
+        "colorbar": {"thickness": 12}
+        if top is None
+        else _scale_above(title, unit, row_title, len(rows)),
         "customdata": [[f"{r} · {c}" for c in column_labels] for r in row_labels],
         "hovertemplate": f"%{{customdata}}<br>%{{z:.{digits}f}}<extra></extra>",
         **_colours(values, is_signed, top),
     }
     layout = _layout(row_labels, row_title)
-    layout["xaxis"] |= {"title": {"text": column_title}} | _column_ticks(columns)
+    ticks = _column_ticks(columns, _LINE if top is None else _THIRD)
+    layout["xaxis"] |= {"title": {"text": column_title}} | ticks
     layout["height"] += _SIGN_HEIGHT * (_most_lines(layout["xaxis"]["ticktext"]) - 1)
     if top is None:
         layout["title"] = {"text": title, "font": {"size": 14}, "x": 0}
     else:
+        trace["colorbar"] |= _scale_above(title, unit, row_title, len(rows))
         layout["margin"] |= {"t": _SCALE_HEIGHT, "r": _EDGE}
         layout["height"] += _SCALE_HEIGHT
     return go.Figure([trace], layout, _validate=False)
 
 
-def _scale_above(title: str, unit: str) -> dict[str, Any]:
+def _scale_above(
+    title: str, unit: str, row_title: str, num_rows: int
+) -> dict[str, Any]:
     """Lying above the map: beside others it has no width to lose."""
+    # Where `upright_titles` lays the title of the rows, there is no room for it.
+    gap = _TITLE_HEIGHT / (_ROW_HEIGHT * num_rows) if is_cjk(row_title) else 0
     return {
         "title": {"text": f"<b>{title}</b> · {unit}", "side": "top"},
         "orientation": "h",
         "thickness": 10,
-        "y": 1,
+        "y": 1 + gap,
         "yanchor": "bottom",
     }
 
@@ -144,12 +154,12 @@ def _written(values: np.ndarray, digits: int, is_paired: bool) -> list[list[str]
     return texts.tolist()
 
 
-def _column_ticks(columns: Sequence[str]) -> dict[str, Any]:
+def _column_ticks(columns: Sequence[str], line: int) -> dict[str, Any]:
     """Labels side by side; where there is no room turned, but Chinese upright."""
     texts = [label(name) for name in columns]
     places: dict[str, Any] = {"tickvals": list(range(len(columns)))}
     width = sum(map(_width, columns))
-    if width <= _LINE:
+    if width <= line:
         return places | {"ticktext": texts, "tickangle": 0}
     if not any(is_cjk(name) for name in columns):
         return places | {"ticktext": texts, "tickangle": -90}

@@ -107,17 +107,21 @@ def test_labels_that_do_not_fit_are_refused(values):
         drawn(values[:, :4])
 
 
-def columns_of(names):
-    figure = value_map_figure(
+def one_row(names, row_title="layer", **rest):
+    return value_map_figure(
         np.ones((1, len(names))),
         ["one"],
         names,
         title="change",
-        row_title="layer",
+        row_title=row_title,
         column_title="token",
         is_signed=False,
+        **rest,
     )
-    return json.loads(figure.to_json())["layout"]
+
+
+def columns_of(names, **rest):
+    return json.loads(one_row(names, **rest).to_json())["layout"]
 
 
 def shown(text):
@@ -143,3 +147,20 @@ def test_labels_lie_side_by_side_where_they_fit(names, angle):
     axis = columns_of(names)["xaxis"]
     assert axis["tickangle"] == angle
     assert [shown(text) for text in axis["ticktext"]] == names
+
+
+def test_beside_others_a_map_has_a_third_of_the_room_for_its_names():
+    names = ["[CLS]", *"今天天气很好", "[SEP]"]
+    wide, narrow = columns_of(names), columns_of(names, top=1.0)
+    assert [shown(text) for text in wide["xaxis"]["ticktext"]] == names
+    assert shown(narrow["xaxis"]["ticktext"][0]) == "[<br>C<br>L<br>S<br>]"
+    assert columns_of(["word"] * 4, top=1.0)["xaxis"]["tickangle"] == -90
+
+
+def test_the_scale_above_a_map_leaves_room_for_a_chinese_title_of_the_rows():
+    places = {
+        title: one_row(["a"], row_title=title, top=1.0).data[0].colorbar.y
+        for title in ("from", "从")
+    }
+    assert places["from"] == 1
+    assert places["从"] > 1
