@@ -56,7 +56,7 @@ def measure() -> Table:
             "pyarrow. A training leaves the process of the pages as it was, 5 % at "
             "most. A table that came is on the disk, and no longer in memory, when its "
             "preview is shown; its rows are kept by a model worker. A model that is "
-            "taken away stays in it until the page runs again.",
+            "taken away is sent from the disk in pieces.",
             *notes,
         ),
     )
@@ -78,7 +78,7 @@ def _with_files(server: AppServer, query: str, target: float) -> list[tuple[str,
         taken = Path(scratch) / "model.zip"
         _take(page, taken)
         size = taken.stat().st_size / 1e6
-        rows += _weigh(f"taking a model of {size:.0f} MB", server.processes())
+        rows += _weigh(f"taking a model of {size:.0f} MB", server.processes(), target)
         browser.close()
     return rows
 
@@ -101,7 +101,7 @@ def _upload(page: Page, url: str, table: Path) -> None:
 def _take(page: Page, path: Path) -> None:
     page.wait_for_url("**ft_run_id=*")
     with page.expect_download() as download:
-        page.locator(".st-key-ft_take_zip button").click()
+        page.locator(".st-key-ft_take_zip a").click()
     download.value.save_as(path)
 
 
