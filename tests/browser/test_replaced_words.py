@@ -57,7 +57,8 @@ def test_the_menu_speaks_the_readers_language(visit, language, dark, printing):
     [("en", {"Zoom in", "Fullscreen"}), ("zh", {"放大", "全屏"})],
 )
 def test_the_buttons_of_a_figure_speak_the_readers_language(visit, language, titles):
-    page = visit("/layers", locale=LOCALES[language])
+    table = "/layers?layers_step=layer_0/neurons&layers_all_tokens=true"
+    page = visit(table, locale=LOCALES[language])
     buttons = page.locator(".js-plotly-plot .modebar-btn")
     buttons.first.wait_for(state="attached")
     # Those of every figure, and no other: what is not translated stays English.
