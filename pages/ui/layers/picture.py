@@ -37,7 +37,11 @@ def show_numbers(
     """Draws what a step computed for the token that is followed.
 
     Args:
-        model, steps, step, numbers_of, tokenized: see `step.show_step`.
+        model: its id.
+        steps: all of them.
+        step: the one to draw.
+        numbers_of: gives the numbers of a part of the network.
+        tokenized: what the model reads.
     """
 
     def picture(one: LayerStep) -> StepPicture:
