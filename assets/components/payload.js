@@ -1,4 +1,7 @@
-// What all canvas components begin with: reading what arrives, words, elements.
+// What all canvas components begin with: reading what arrives, words, elements, files.
+
+// Wide characters, fullwidth signs and rare characters included.
+const CJK = /[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]/u
 
 /**
  * Reads a payload: length of the header, header (JSON), then arrays, each starting at
@@ -32,4 +35,19 @@ function element(tag, properties = {}, children = []) {
   }
   made.append(...children)
   return made
+}
+
+/** Cuts a text to a width; what is left out ends in "…". */
+function fitted(text, width, widthOf) {
+  if (widthOf(text) <= width) return text
+  const letters = [...text]
+  while (letters.length > 1 && widthOf(`${letters.join('')}…`) > width) letters.pop()
+  return `${letters.join('')}…`
+}
+
+/** Has the browser save a file. */
+function saveBlob(blob, name) {
+  const href = URL.createObjectURL(blob)
+  element('a', { download: name, href }).click()
+  setTimeout(() => URL.revokeObjectURL(href), 60_000)
 }

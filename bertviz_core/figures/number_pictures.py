@@ -49,17 +49,7 @@ class NumberStrips:
 
     def figure(self) -> go.Figure:
         """The same as plotly draws it."""
-        return strip_figure(
-            self.values,
-            self.rows,
-            self.columns,
-            title=self.title,
-            row_title=self.row_title,
-            column_title=self.column_title,
-            is_signed=self.is_signed,
-            starts=self.starts,
-            limit=self.limit,
-        )
+        return strip_figure(**vars(self))
 
     def _header(self) -> dict[str, Any]:
         low, high = color_range(self.values, self.is_signed, self.limit)
@@ -92,7 +82,7 @@ class NamedBars:
 
     def figure(self) -> go.Figure:
         """The same as plotly draws it."""
-        return named_bars_figure(self.names, self.values, title=self.title)
+        return named_bars_figure(**vars(self))
 
     def _header(self) -> dict[str, Any]:
         names = [plain_label(name) for name in self.names]

@@ -1,7 +1,5 @@
 // Part 3: canvases, sharp on every screen, and text on them.
 
-// Wide characters, fullwidth signs and rare characters included.
-const CJK = /[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]/u
 const FONT_SIZE = 12
 
 /** Sizes a canvas in CSS pixels and gives its context, scaled to the screen. */
@@ -20,12 +18,9 @@ function setFont(app, context, isBold = false) {
   context.textBaseline = 'middle'
 }
 
-/** Cuts a text to a width; what is left out ends in "…". */
-function fitted(context, text, width) {
-  if (context.measureText(text).width <= width) return text
-  let end = text.length
-  while (end > 1 && context.measureText(text.slice(0, end) + '…').width > width) end -= 1
-  return text.slice(0, end) + '…'
+/** Cuts a text to a width in the font of a canvas. */
+function fittedOn(context, text, width) {
+  return fitted(text, width, (part) => context.measureText(part).width)
 }
 
 /** Writes a text upright: one character below the other. */
@@ -49,7 +44,7 @@ function writeColumnName(context, text, x, bottom, height) {
   context.translate(x, bottom)
   context.rotate(-Math.PI / 2)
   context.textAlign = 'left'
-  context.fillText(fitted(context, text, height), 0, 0)
+  context.fillText(fittedOn(context, text, height), 0, 0)
   context.restore()
 }
 

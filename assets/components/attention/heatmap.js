@@ -122,7 +122,7 @@ function writeRowNames(app, context, view, range) {
     setFont(app, context, from === focus.from)
     context.textAlign = 'right'
     context.fillStyle = app.theme.text
-    const name = fitted(context, app.data.labels[from], HEAT.left - 12)
+    const name = fittedOn(context, app.data.labels[from], HEAT.left - 12)
     context.fillText(name, HEAT.left - 8, y)
   }
   for (const [start, size] of app.data.spans) {

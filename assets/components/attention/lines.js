@@ -183,7 +183,7 @@ function markWord(context, { step, near, far }, [start, size], isStanding) {
 function writeStanding(context, text, { step, name, near, far }, index, side) {
   context.textAlign = side === 'from' ? 'right' : 'left'
   const x = side === 'from' ? near - 6 : far + 6
-  context.fillText(fitted(context, text, name - 10), x, (index + 0.5) * step)
+  context.fillText(fittedOn(context, text, name - 10), x, (index + 0.5) * step)
 }
 
 function writeLying(context, text, { step, name, near, far }, index, side) {

@@ -46,9 +46,7 @@ function savePainted(app, paint, ratio) {
     if (!blob && ratio / 2 >= LEAST_RATIO) return savePainted(app, paint, ratio / 2)
     noteSize(app, blob ? ratio : 0)
     if (!blob) return
-    const href = URL.createObjectURL(blob)
-    element('a', { download: say(app.data, 'png_file'), href }).click()
-    setTimeout(() => URL.revokeObjectURL(href), 60_000)
+    saveBlob(blob, say(app.data, 'png_file'))
   })
 }
 

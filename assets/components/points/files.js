@@ -2,10 +2,6 @@
 
 const PIXELS_IN_FILE = 2 // of a PNG, for each one on the page
 
-function download(name, href) {
-  element('a', { download: name, href }).click()
-}
-
 /** The name of the map and the number of its state, with an ending. */
 function fileName({ data, state }, ending) {
   const number = data.numStates > 1 ? `_${state.layer}` : ''
@@ -23,7 +19,7 @@ function savePng(app) {
   context.fillRect(0, 0, app.width, height)
   context.drawImage(canvas, 0, 0, app.width, app.height)
   drawCaption(app, context, app.height)
-  download(fileName(app, 'png'), whole.toDataURL())
+  whole.toBlob((blob) => saveBlob(blob, fileName(app, 'png')))
 }
 
 /** The same as drawn shapes: the drawing code runs on a context that writes SVG. */
@@ -33,10 +29,7 @@ function saveSvg(app) {
   drawLabels(app, writer)
   drawRings(app, writer)
   drawCaption(app, writer, app.height)
-  const blob = new Blob([writer.finish()], { type: 'image/svg+xml' })
-  const address = URL.createObjectURL(blob)
-  download(fileName(app, 'svg'), address)
-  setTimeout(() => URL.revokeObjectURL(address), 10_000)
+  saveBlob(new Blob([writer.finish()], { type: 'image/svg+xml' }), fileName(app, 'svg'))
 }
 
 /** As much of a canvas' context as drawing needs. */

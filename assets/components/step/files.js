@@ -30,7 +30,7 @@ function cellsImage({ cells, box }) {
 
 function saveSvg(app) {
   const { written } = svgFile(app)
-  saveBlob(app, new Blob([written], { type: 'image/svg+xml' }), 'svg')
+  saveBlob(new Blob([written], { type: 'image/svg+xml' }), fileName(app, 'svg'))
 }
 
 function savePng(app) {
@@ -39,13 +39,11 @@ function savePng(app) {
   image.onload = () => {
     const canvas = element('canvas', { width: width * FILE.ratio, height: height * FILE.ratio })
     canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height)
-    canvas.toBlob((blob) => saveBlob(app, blob, 'png'))
+    canvas.toBlob((blob) => saveBlob(blob, fileName(app, 'png')))
   }
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(written)}`
 }
 
-function saveBlob({ picture }, blob, ending) {
-  const href = URL.createObjectURL(blob)
-  element('a', { download: `${picture.file}.${ending}`, href }).click()
-  setTimeout(() => URL.revokeObjectURL(href), 60_000)
+function fileName({ picture }, ending) {
+  return `${picture.file}.${ending}`
 }

@@ -5,8 +5,6 @@ const TOP = 6
 const TITLE_LINE = 18
 const TICK_GAP = 14 // between names that stand
 const SCALE = { width: 160, height: 10, room: 48 }
-// Chinese, Japanese and Korean stay upright: their names are thinned out instead.
-const CJK = /[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff01-\uff60]/
 
 /** Where everything of a picture stands, in CSS pixels. */
 function stripsLayout(app, picture) {
@@ -30,7 +28,10 @@ function numberedTicks(count, width) {
   return { marks: places.map((place) => ({ column: place - 1, name: String(place) })), height: 22 }
 }
 
-/** As many names as can be read; the pointer tells the rest. */
+/**
+ * As many names as can be read; the pointer tells the rest. Chinese, Japanese and Korean
+ * stay upright: their names are thinned out instead.
+ */
 function namedTicks(names, cell, widthOf) {
   const widths = names.map((name) => widthOf(name) + 8)
   const widest = Math.max(...widths)

@@ -22,14 +22,6 @@ function ruler(host) {
   return (content) => context.measureText(content).width
 }
 
-/** A text that is no wider than its room; what is left out ends in "…". */
-function fitted(content, room, widthOf) {
-  if (widthOf(content) <= room) return content
-  const letters = [...content]
-  while (letters.length > 1 && widthOf(`${letters.join('')}…`) > room) letters.pop()
-  return `${letters.join('')}…`
-}
-
 /** Room for the names of rows, and these names cut to it. */
 function rowNames(names, width, widthOf) {
   const most = MOST_OF_WIDTH * width
