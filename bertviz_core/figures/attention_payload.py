@@ -21,6 +21,7 @@ def view_payload(
     turn: int = 0,
     attention_probs: np.ndarray | None = None,
     holds: str | None = None,
+    asked: int = 0,
 ) -> bytes:
     """Writes what the component reads.
 
@@ -32,6 +33,7 @@ def view_payload(
             nobody answers.
         holds: key of what the browser says that it holds of all heads. Where it is
             that of the view, only the shown head travels.
+        asked: another number than before asks to be told when the view is shown.
     """
     links = view.links
     measured = view.measured
@@ -57,6 +59,7 @@ def view_payload(
         "threshold": view.threshold,
         "scale": view.scale,
         "isLying": view.is_lying,
+        "asked": asked,
         **_common(view, view.thumbnails.shape[:2], turn),
     }
     return pack(header, _parts(view, attention_probs, holds))

@@ -3,12 +3,10 @@
 import streamlit as st
 
 from pages.ui.answers import describe_model, tokenize
-from pages.ui.attention.controls import choose_view
+from pages.ui.attention.ahead import choose_and_show
 from pages.ui.attention.pair import follow_lock
 from pages.ui.attention.panels import ask_further
-from pages.ui.attention.pictures import show_pictures
 from pages.ui.attention.texts import edit_texts
-from pages.ui.attention.view_code import show_view_code
 from pages.ui.attention.words import own_words
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work, page_head
@@ -41,11 +39,7 @@ if tokenized.was_cut:
     )
 
 st.header(t("attention.pictures_title"), anchor=False)
-with shown_to_user(), model_at_work():
-    view = choose_view(model, has_pair=texts.pair is not None)
-    shown = show_pictures(model, texts, tokenized, view)
-if shown is not None:
-    show_view_code(model, texts, view)
+view = choose_and_show(model, texts, tokenized)
 follow_lock(tokenized)
 
 st.header(t("attention.questions_title"), anchor=False)

@@ -37,7 +37,7 @@ def drawn(monkeypatch):
     seen = []
     for module in (pictures, difference):
         monkeypatch.setattr(
-            module, "attention_canvas", lambda view, *_: seen.append(view)
+            module, "attention_canvas", lambda view, *_, **__: seen.append(view)
         )
     return seen
 

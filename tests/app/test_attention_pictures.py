@@ -19,9 +19,9 @@ from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.figures.svg import escaped
 from bertviz_core.trace import ModelEntry
 from pages.ui.attention import pictures
-from pages.ui.attention.canvas import Look
 from pages.ui.attention.controls import CANVAS, METHODS, View
 from pages.ui.attention.downloads import every_head
+from pages.ui.attention.selection import Look
 from pages.ui.engine import client
 from pages.ui.markdown import spoken
 from pages.ui.text_pair import Texts
@@ -57,7 +57,7 @@ def drawn(monkeypatch):
     """In place of the canvas, which needs a browser."""
     seen = Drawn()
     monkeypatch.setattr(
-        pictures, "attention_canvas", lambda view, key: seen.views.append(view)
+        pictures, "attention_canvas", lambda view, *_, **__: seen.views.append(view)
     )
     return seen
 

@@ -13,10 +13,11 @@ function focusOf(state) {
  * @param {HTMLElement|ShadowRoot} parent
  * @param {Uint8Array} bytes see `readPayload`.
  * @param {function(object): void} send takes the selection when it has changed.
+ * @param {function(number): void} sayShown takes what the page has asked, see `answerAsked`.
  * @returns {function(): void} ends it. From the arrival of the bytes until the first frame
  *     that shows them is `data-arrival-ms` of the root.
  */
-function showAttention(parent, bytes, send) {
+function showAttention(parent, bytes, send, sayShown) {
   const began = performance.now()
   const data = readPayload(bytes)
   if (!takeHeld(data)) {
@@ -24,9 +25,10 @@ function showAttention(parent, bytes, send) {
     return () => {}
   }
   const end = showData(parent, data, send)
-  const { root } = apps.get(parent)
+  const app = apps.get(parent)
   requestAnimationFrame(() => {
-    root.dataset.arrivalMs = (performance.now() - began).toFixed(1)
+    app.root.dataset.arrivalMs = (performance.now() - began).toFixed(1)
+    answerAsked(app, data, sayShown)
   })
   return end
 }

@@ -133,3 +133,18 @@ function noteSwitchTime(app) {
   root.dataset.exactMs = since()
   app.askedAt = undefined
 }
+
+// What a page has asked last: it outlives a component that is made anew.
+let answered = 0
+
+/**
+ * Says, once, that what the page has asked for is shown. Not where the visitor has gone
+ * on since: the answer to that will ask again.
+ */
+function answerAsked(app, sent, sayShown) {
+  const hasGoneOn = app.sent !== sent || (sent.turn !== 0 && sent.turn < app.turn)
+  if (!sent.asked || sent.asked === answered || hasGoneOn) return
+  answered = sent.asked
+  // After the frame, which this function runs before.
+  setTimeout(() => sayShown(answered))
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -9,7 +10,12 @@ import streamlit as st
 from bertviz_core.analysis.shown_attention import AttentionOptions
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
-from pages.ui.attention.canvas import current_selection, head_was_chosen, select
+from pages.ui.attention.selection import (
+    current_selection,
+    head_was_chosen,
+    is_speaking,
+    select,
+)
 from pages.ui.language import plain, t
 
 CANVAS = "attention_canvas"
@@ -71,8 +77,7 @@ def choose_view(model: str, has_pair: bool) -> View:
         has_pair: whether there are two texts to filter by.
     """
     config = describe_model(model).config
-    num_layers = int(str(config["num_hidden_layers"]))
-    num_heads = int(str(config["num_attention_heads"]))
+    num_layers, num_heads = _grid(model)
     _follow_pictures(num_layers, num_heads)
     boxes = st.columns([2, 1, 1])
     method = choose_linked(
@@ -109,6 +114,26 @@ def choose_view(model: str, has_pair: bool) -> View:
         _choose_options(has_pair, method),
         heads or (((layer or 1) - 1, (head or 1) - 1),),
     )
+
+
+def view_clicked(model: str, view: View) -> View | None:
+    """The view with the head that was chosen in the pictures since it was drawn.
+
+    Args:
+        model: its id.
+        view: what `choose_view` gave.
+
+    Returns:
+        `None` where a click left what was put together of many heads: other choices
+        are drawn for a single one.
+    """
+    if not _is_click_new():
+        return view
+    if view.method != "head":
+        return None
+    now = current_selection(CANVAS, *_grid(model))
+    heads = ((now.layer, now.head),)
+    return replace(view, layer=now.layer, head=now.head, heads=heads)
 
 
 def choose_heads(
@@ -157,6 +182,11 @@ def select_head(layer: int, head: int) -> None:
 
 def _lead_pictures() -> None:
     """The widgets changed: the pictures follow, and keep their locked token."""
+    if is_speaking(CANVAS):
+        # A second click, before the widgets in the browser had heard of the first.
+        now = current_selection(CANVAS, sys.maxsize, sys.maxsize)
+        st.session_state[LAYER], st.session_state[HEAD] = now.layer + 1, now.head + 1
+        return
     layer, head = st.session_state[LAYER] - 1, st.session_state[HEAD] - 1
     before = current_selection(CANVAS, 1, 1, MOST_TOKENS)
     select(CANVAS, replace(before, layer=layer, head=head))
@@ -167,15 +197,26 @@ def _follow_pictures(num_layers: int, num_heads: int) -> None:
     for key, size in ((LAYER, num_layers), (HEAD, num_heads)):
         if st.session_state.get(key, 1) > size:  # of a larger model
             st.session_state[key] = 1
-    # A lock or a new scale comes with the head in the frame, which nobody chose.
-    chosen_at = head_was_chosen(CANVAS)
-    if not chosen_at or chosen_at == st.session_state.get(_SEEN_CHOICE):
+    if not _is_click_new():
         return
     now = current_selection(CANVAS, num_layers, num_heads)
     st.session_state[LAYER] = now.layer + 1
     st.session_state[HEAD] = now.head + 1
     st.session_state[_METHOD] = "head"
-    st.session_state[_SEEN_CHOICE] = chosen_at
+    st.session_state[_SEEN_CHOICE] = head_was_chosen(CANVAS)
+
+
+def _is_click_new() -> bool:
+    # A lock or a new scale comes with the head in the frame, which nobody chose.
+    chosen_at = head_was_chosen(CANVAS)
+    return chosen_at not in (0, st.session_state.get(_SEEN_CHOICE))
+
+
+def _grid(model: str) -> tuple[int, int]:
+    """Layers of a model, and heads of each."""
+    config = describe_model(model).config
+    num_layers, num_heads = config["num_hidden_layers"], config["num_attention_heads"]
+    return int(str(num_layers)), int(str(num_heads))
 
 
 def _choose_options(has_pair: bool, method: str) -> AttentionOptions:

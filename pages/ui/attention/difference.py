@@ -12,16 +12,15 @@ from bertviz_core.analysis.shown_attention import AttentionOptions, Places
 from bertviz_core.experiments.attention_results import Reading
 from bertviz_core.figures.attention_view import AttentionView, Measure
 from bertviz_core.trace import FrozenArrays
-from pages.ui.attention.canvas import (
-    attention_canvas,
-    canvas_words,
+from pages.ui.attention.canvas import attention_canvas, canvas_words
+from pages.ui.attention.downloads import offer_difference
+from pages.ui.attention.pictures import kinds_of
+from pages.ui.attention.selection import (
     current_look,
     current_selection,
     head_was_chosen,
     key_of_tokens,
 )
-from pages.ui.attention.downloads import offer_difference
-from pages.ui.attention.pictures import kinds_of
 from pages.ui.engine import client
 from pages.ui.language import plain
 

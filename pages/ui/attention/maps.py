@@ -20,10 +20,11 @@ from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
 from pages.ui.attention.agreement import agreement_sentence, show_agreement
 from pages.ui.attention.answers import attention_mass, estimate_heads
-from pages.ui.attention.canvas import canvas_words, current_selection
+from pages.ui.attention.canvas import canvas_words
 from pages.ui.attention.canvas import head_map as clickable_map
 from pages.ui.attention.controls import HEAD, LAYER, select_head
 from pages.ui.attention.downloads import offer_map
+from pages.ui.attention.selection import current_selection
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure

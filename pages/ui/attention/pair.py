@@ -10,9 +10,9 @@ import streamlit as st
 
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
-from pages.ui.attention.canvas import Selection, current_selection
 from pages.ui.attention.controls import CANVAS
 from pages.ui.attention.pictures import key_of
+from pages.ui.attention.selection import Selection, current_selection
 from pages.ui.language import t
 
 FROM, TO = "attention_from", "attention_to"

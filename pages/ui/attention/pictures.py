@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from bertviz_core.analysis.shown_attention import (
@@ -18,17 +20,16 @@ from pages.ui.attention.answers import (
     shown_attention,
     words_to_merge,
 )
-from pages.ui.attention.canvas import (
+from pages.ui.attention.canvas import attention_canvas, canvas_words
+from pages.ui.attention.controls import CANVAS, View
+from pages.ui.attention.downloads import offer_downloads
+from pages.ui.attention.measure import measure_of
+from pages.ui.attention.selection import (
     Look,
-    attention_canvas,
-    canvas_words,
     current_look,
     current_selection,
     key_of_tokens,
 )
-from pages.ui.attention.controls import CANVAS, View
-from pages.ui.attention.downloads import offer_downloads
-from pages.ui.attention.measure import measure_of
 from pages.ui.language import t
 from pages.ui.linked import follow_default, write_linked
 from pages.ui.text_pair import Texts
@@ -38,7 +39,12 @@ _KINDS = {MASK: "mask", SPECIAL: "special"}
 
 
 def show_pictures(
-    model: str, texts: Texts, tokenized: TokenizedText, view: View
+    model: str,
+    texts: Texts,
+    tokenized: TokenizedText,
+    view: View,
+    asked: int,
+    on_shown: Callable[[], None],
 ) -> ShownAttention | None:
     """Draws the grid of heads, the heatmap and the lines.
 
@@ -47,6 +53,8 @@ def show_pictures(
         texts: what it reads.
         tokenized: the same, in tokens.
         view: what the reader asked for.
+        asked: see `attention_canvas`.
+        on_shown: see `attention_canvas`.
 
     Returns:
         What is shown; `None`, with a sentence on the page, if nothing is left, or while
@@ -59,7 +67,7 @@ def show_pictures(
         st.info(t("attention.nothing_to_show"), icon=":material/visibility_off:")
         return None
     picture = _picture(model, texts, tokenized, view, shown)
-    attention_canvas(picture, CANVAS)
+    attention_canvas(picture, CANVAS, asked=asked, on_shown=on_shown)
     offer_downloads(picture, model, texts, tokenized, view)
     if shown.left_out > 0:
         st.caption(t("attention.left_out", share=shown.left_out))

@@ -11,14 +11,12 @@ from bertviz_core.figures.attention_view import (
     Measure,
     token_kinds,
 )
-from pages.ui.attention.canvas import (
+from pages.ui.attention.canvas import attention_canvas, canvas_words, head_map
+from pages.ui.attention.selection import (
     Look,
     Selection,
-    attention_canvas,
-    canvas_words,
     current_look,
     current_selection,
-    head_map,
     select,
 )
 from pages.ui.language import choose_language

@@ -1,0 +1,100 @@
+"""The choices and the pictures, which answer ahead of the rest of the page.
+
+The pictures are a fragment in a fragment: a click in them draws them alone, another
+choice the choices and them. Once the browser shows the new head it says so, and the
+rest of the page follows. To run the page at the end of the fragment instead would take
+back what is still on its way to the browser: Streamlit empties its queue at the start
+of a run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from bertviz_core.trace import TokenizedText
+from pages.ui.attention.controls import CANVAS, View, choose_view, view_clicked
+from pages.ui.attention.pictures import key_of, show_pictures
+from pages.ui.attention.selection import current_selection, hear
+from pages.ui.attention.view_code import show_view_code
+from pages.ui.errors import shown_to_user
+from pages.ui.head import model_at_work
+from pages.ui.text_pair import Texts
+
+# How often the rest has fallen behind; and whether the browser shows the last of it.
+_ASKED, _IS_SHOWN = "attention_rest_asked", "attention_is_shown"
+
+# What the rest of the page is about: the view, and the locked tokens.
+_Chosen = tuple[View, int | None, int | None]
+
+
+@dataclass
+class _PageRun:
+    """One run of the whole page; runs of a fragment alone find their last one."""
+
+    chosen: _Chosen | None = None
+
+
+def choose_and_show(model: str, texts: Texts, tokenized: TokenizedText) -> View:
+    """Draws the choices, the grid of heads, the heatmap, the lines and their program.
+
+    Args:
+        model: its id.
+        texts: what it reads.
+        tokenized: the same, in tokens.
+
+    Returns:
+        What the reader asked for.
+    """
+    page_run = _PageRun()
+    _choose_and_show(model, texts, tokenized, page_run)
+    if page_run.chosen is None:
+        st.stop()  # the fragment has said why
+    return page_run.chosen[0]
+
+
+@st.fragment
+def _choose_and_show(
+    model: str, texts: Texts, tokenized: TokenizedText, page_run: _PageRun
+) -> None:
+    with shown_to_user(), model_at_work(at_start_only=page_run.chosen is not None):
+        view = choose_view(model, has_pair=texts.pair is not None)
+        _show(model, texts, tokenized, view, page_run)
+
+
+@st.fragment
+def _show(
+    model: str,
+    texts: Texts,
+    tokenized: TokenizedText,
+    view: View,
+    page_run: _PageRun,
+) -> None:
+    hear(CANVAS)
+    if page_run.chosen is None:
+        page_run.chosen = _chosen(view, tokenized)
+    elif st.session_state.pop(_IS_SHOWN, False):
+        st.rerun()
+    with shown_to_user():
+        clicked = view_clicked(model, view)
+        if clicked is None:
+            st.rerun()
+        is_rest_behind = _chosen(clicked, tokenized) != page_run.chosen
+        if is_rest_behind:
+            st.session_state[_ASKED] = st.session_state.get(_ASKED, 0) + 1
+        asked = st.session_state.get(_ASKED, 0)
+        shown = show_pictures(model, texts, tokenized, clicked, asked, _remember)
+        if shown is not None:
+            show_view_code(model, texts, clicked)
+        elif is_rest_behind:
+            st.rerun()  # no picture is there that could say when it is shown
+
+
+def _chosen(view: View, tokenized: TokenizedText) -> _Chosen:
+    locked = current_selection(CANVAS, 1, 1, tokenized.num_tokens, key_of(tokenized))
+    return view, locked.from_token, locked.to_token
+
+
+def _remember() -> None:
+    st.session_state[_IS_SHOWN] = True
