@@ -3,9 +3,9 @@
 One visitor, a text of 128 tokens in the bundled model. First a WebSocket session, see
 `session`: time runs from the visitor's message to the last message of the answer, which
 holds choices and pictures; the questions below follow when the browser says that it
-shows them. Then Chromium, where it is installed: from a click in the grid of heads until
-a frame shows the new head, and until its exact numbers have come, by the component's
-own clock.
+shows them. Then Chromium, where it is installed: from a click in the grid of heads
+until a frame shows the new head, and until its exact numbers have come, by the
+component's own clock.
 """
 
 from __future__ import annotations
