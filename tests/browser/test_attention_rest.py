@@ -8,7 +8,12 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settle
-from tests.browser.test_attention import NUM_HEADS, chosen, open_page
+from tests.browser.test_attention import (
+    FIRST_ANSWER,
+    NUM_HEADS,
+    chosen,
+    open_page,
+)
 from tests.browser.test_attention_canvas import cell_position, click_head
 
 pytestmark = pytest.mark.browser
@@ -58,8 +63,12 @@ def listened(new_page, server_url):
 
     said: list[Said] = []
 
-    def open_listened(query):
-        page, view = open_page(visit, query)
+    def open_listened(query, with_pictures=True):
+        if with_pictures:
+            page, view = open_page(visit, query)
+        else:
+            page = visit(f"/attention{query}")
+            view = page.locator(".attention").first
         settle(page)
         return page, view, said[-1]
 
@@ -131,3 +140,15 @@ def test_a_lock_and_a_head_in_one_breath_both_count(listened):
     expect(page.get_by_text(arithmetic_title("3·6"))).to_be_visible()
     expect(chosen(page, "from")).to_have_value("3 cat")
     expect(chosen(page, "to")).to_have_value("2 a")
+
+
+def test_work_that_takes_longer_ends_in_its_picture(listened):
+    long = "+".join(["the+cat+and+the+dog+sat+on+a+mat+."] * 22)
+    query = f"?attention_method=value_zeroing&attention_text={long}"
+    page, _, _ = listened(query, with_pictures=False)
+    page.get_by_role("button", name=re.compile("Take away the values")).click()
+    title = page.locator(".attention h4").nth(1)
+    expect(title).to_have_text(
+        "Heatmap: value zeroing in layer 1", timeout=FIRST_ANSWER
+    )
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
