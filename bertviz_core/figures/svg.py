@@ -1,8 +1,8 @@
 """What all SVG pictures are written with: text, lines, the document around them.
 
-Lengths are in pixels. Text is text here, without elements inside: the browser that saves
-a picture draws the lines with Chinese letters as shapes, see `outlined` in
-assets/components/outline.js. How wide its fonts, or a reader's, are nobody knows here:
+Lengths are in pixels. Text is text here, without elements inside: the browser that
+saves a picture draws the lines with Chinese letters as shapes, see `outlined` in
+assets/components/outline.js. How wide letters are in its fonts nobody knows here:
 widths are estimates, rather too large, so that no letter leaves the paper.
 """
 

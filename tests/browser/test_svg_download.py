@@ -9,7 +9,9 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_attention import open_page
+from bertviz_core.figures.component_files import component_script
+from tests.browser.test_attention import NUM_HEADS, chosen, open_page
+from tests.browser.test_attention_canvas import click_head
 
 pytestmark = pytest.mark.browser
 
@@ -75,7 +77,7 @@ def test_a_saved_picture_shows_chinese_without_a_font_for_it(visit, new_page, la
 
 
 def test_a_picture_is_saved_again_by_a_click_and_by_nothing_else(visit):
-    page, _ = open_page(
+    page, view = open_page(
         visit, f"?attention_text={TEXT}&model=bert-mini-zh", locale="zh-CN"
     )
     saved: list[str] = []
@@ -84,9 +86,8 @@ def test_a_picture_is_saved_again_by_a_click_and_by_nothing_else(visit):
     first = save(page).read_text("utf-8")
     # Closing, choosing a head and opening run the page again.
     page.keyboard.press("Escape")
-    page.locator(".st-key-attention_layer").get_by_role("combobox").click()
-    page.get_by_role("option", name="2", exact=True).click()
-    expect(page.locator(".attention").first).to_have_attribute("data-layer", "2")
+    click_head(view, 2, 1, NUM_HEADS)
+    expect(chosen(page, "layer")).to_have_value("2")
     open_downloads(page)
     button = page.get_by_role("button", name=HEATMAP["zh"][0])
     expect(button).to_be_visible()
@@ -122,3 +123,59 @@ def test_the_button_waits_by_keyboard_and_says_what_is_lacking(visit):
     expect(button).to_be_focused()
     texts = texts_of(download.value.path())
     assert {text.get("fill-opacity") for text in texts} == {None}
+
+
+# The component without a page around it: what it asks for, and what it is given.
+ALONE = """() => {
+  document.body.innerHTML = '<div class="svg-save"></div>'
+  const words = { making: '…', saved: '{name}', saved_as_text: '?', failed: 'no' }
+  window.asked = []
+  window.give = (made) => {
+    const data = { words: { label: 'Save', ...words }, file: 'a.svg', made }
+    showSave(document.body, data, (number) => asked.push(number))
+  }
+  give()
+}"""
+
+
+def test_what_was_not_asked_for_or_comes_again_is_not_saved(new_page):
+    page = new_page(base="about:")
+    page.add_script_tag(content=component_script("svg_save"))
+    page.evaluate(ALONE)
+    saved: list[str] = []
+    page.on("download", lambda download: saved.append(download.suggested_filename))
+    button, told = page.get_by_role("button"), page.get_by_role("status")
+    give = "made => give({ ...made, number: made.number ?? asked.at(-1) })"
+    page.evaluate(give, {"number": 1, "svg": "<svg/>"})
+    button.dblclick()
+    assert page.evaluate("asked.length") == 1, "it waits for the first"
+    page.evaluate(give, {"number": 1, "svg": "<svg/>"})
+    expect(button).to_have_attribute("aria-busy", "true")
+    assert not saved
+    with page.expect_download():
+        page.evaluate(give, {"svg": "<svg/>"})
+    expect(told).to_have_text("a.svg")
+    page.evaluate(give, {"svg": "<svg/>"})
+    page.wait_for_timeout(500)
+    assert len(saved) == 1
+    button.click()
+    page.evaluate(give, {"svg": None})
+    expect(told).to_have_text("no")
+    expect(button).to_have_attribute("aria-busy", "false")
+    assert len(saved) == 1
+
+
+def test_an_answer_that_never_came_can_be_asked_for_again(new_page):
+    page = new_page(base="about:")
+    page.clock.install()
+    page.add_script_tag(content=component_script("svg_save"))
+    page.evaluate(ALONE)
+    button = page.get_by_role("button")
+    button.click()
+    page.clock.fast_forward(59_000)
+    expect(button).to_have_attribute("aria-disabled", "true")
+    page.clock.fast_forward(2_000)
+    expect(page.get_by_role("status")).to_have_text("no")
+    button.click()
+    assert page.evaluate("asked.length") == 2
+    assert page.evaluate("asked[1] > asked[0]")

@@ -1,7 +1,7 @@
 // The button that saves a picture as SVG: the page makes it when asked, the browser
 // outlines its Chinese letters.
 
-const LONGEST_WAIT = 10_000 // milliseconds; an answer may be lost with the connection
+const LONGEST_WAIT = 60_000 // milliseconds; an answer may be lost with the connection
 const saveApps = new WeakMap()
 
 /**
@@ -31,10 +31,12 @@ function startSave(host) {
 }
 
 function askForPicture(app) {
-  if (app.asked !== null && Date.now() - app.asked < LONGEST_WAIT) return
-  app.asked = Date.now()
+  if (app.asked !== null) return
+  const number = Date.now()
+  app.asked = number
   showState(app, 'making')
-  app.ask(app.asked)
+  app.ask(number)
+  setTimeout(() => app.asked === number && finishSave(app, { svg: null }), LONGEST_WAIT)
 }
 
 function finishSave(app, { svg }) {
