@@ -23,13 +23,14 @@ const STANDS_ALONE = /^[\P{L}\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}
 function outlined(svgText) {
   if (!CJK.test(svgText)) return svgText
   const file = new DOMParser().parseFromString(svgText, 'image/svg+xml')
+  if (file.querySelector('parsererror')) throw new Error('This is no SVG.')
   const texts = [...file.querySelectorAll('text')].filter((text) => CJK.test(text.textContent))
   if (!texts.length) return svgText
   const sheet = layOut(texts)
   try {
     const letters = letterShapes(sheet.canvas, nameOf(svgText))
     texts.forEach((text, index) => drawText(text, sheet.texts[index], letters))
-    define(file.documentElement, letters.shapes)
+    placeShapes(file.documentElement, letters.shapes)
   } finally {
     sheet.host.remove()
   }
@@ -95,7 +96,8 @@ function drawText(text, measured, letters) {
   const content = measured.textContent
   if (measured.getNumberOfChars() !== content.length) throw new Error('Letters were left out.')
   const { fontStyle, fontWeight, fontSize, fontFamily } = getComputedStyle(measured)
-  const font = { size: parseFloat(fontSize), name: `${fontStyle} ${fontWeight} ${fontSize} ${fontFamily}` }
+  const name = [fontStyle, fontWeight, fontSize, fontFamily].join(' ')
+  const font = { name, size: parseFloat(fontSize) }
   const drawn = piecesOf(content).map(({ piece, start }) => {
     const first = measured.getStartPositionOfChar(start)
     // The left end, which is the last one of what is read from the right.
@@ -128,7 +130,7 @@ function letterShapes(canvas, name) {
   const ids = new Map()
   const shapes = []
   const context = canvas.getContext('2d', { willReadFrequently: true })
-  const define = (piece, font) => {
+  const traced = (piece, font) => {
     const path = IN_COLOR.test(piece) ? null : tracedLetter(canvas, context, piece, font)
     if (!path) return path
     const id = `${name}-${shapes.length + 1}`
@@ -139,7 +141,7 @@ function letterShapes(canvas, name) {
   /** Of the shape; '' for one without ink, null where the letter has colours of its own. */
   const idOf = (piece, font) => {
     const key = `${font.name} ${piece}`
-    if (!ids.has(key)) ids.set(key, define(piece, font))
+    if (!ids.has(key)) ids.set(key, traced(piece, font))
     return ids.get(key)
   }
   return { idOf, shapes }
@@ -172,7 +174,7 @@ function tracedLetter(canvas, context, letter, { name, size }) {
 }
 
 /** Puts the shapes before all that is drawn with them. */
-function define(root, shapes) {
+function placeShapes(root, shapes) {
   const told = [...root.querySelectorAll(':scope > title, :scope > desc')].at(-1)
   const defs = shape('defs', {}, shapes)
   if (told) told.after(defs)
