@@ -37,6 +37,16 @@ function element(tag, properties = {}, children = []) {
   return made
 }
 
+const SVG = 'http://www.w3.org/2000/svg'
+
+/** Makes an element of an SVG picture with attributes and children. */
+function shape(tag, attributes = {}, children = []) {
+  const made = document.createElementNS(SVG, tag)
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
+  made.append(...children)
+  return made
+}
+
 /** Cuts a text to a width; what is left out ends in "…". */
 function fitted(text, width, widthOf) {
   if (widthOf(text) <= width) return text

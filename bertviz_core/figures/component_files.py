@@ -1,7 +1,8 @@
 """The scripts and styles of the canvas components, as text.
 
 Plain files without a build step: the parts of a script share one scope and are joined
-in the order of `PARTS`; a part of another component comes with its folder.
+in the order of `PARTS`; a part of another component comes with its folder, "." for one
+of several.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ PARTS = {
     ),
     "layers": ("told", "strip", "keys"),
     "step": (
-        "layers/told", "svg", "strips", "bars", "pointer", "files", "picture",
+        "layers/told", "./contours", "./outline",
+        "svg", "strips", "bars", "pointer", "files", "picture",
     ),
+    "svg_save": ("./contours", "./outline", "svg_save"),
     "points": ("data", "theme", "draw", "build", "caption", "files", "points"),
 }  # fmt: skip
 
@@ -30,7 +33,8 @@ def component_script(name: str) -> str:
 
     Args:
         name: one of `PARTS`; "attention" defines `showAttention`, "points"
-            `showPoints`, "layers" `showStrip`, "step" `showPicture`.
+            `showPoints`, "layers" `showStrip`, "step" `showPicture`,
+            "svg_save" `showSave`.
     """
     own = (part if "/" in part else f"{name}/{part}" for part in PARTS[name])
     files = [_FOLDER / f"{part}.js" for part in (_SHARED, *own)]

@@ -1,8 +1,9 @@
 """What all SVG pictures are written with: text, lines, the document around them.
 
-Lengths are in pixels. Text stays text, so that it can be searched and set in the
-reader's own fonts. How wide those draw it nobody knows here: widths are estimates,
-rather too large, so that no letter leaves the paper.
+Lengths are in pixels. Text is text here, without elements inside: the browser that
+saves a picture draws the lines with Chinese letters as shapes, see `outlined` in
+assets/components/outline.js. How wide letters are in its fonts nobody knows here:
+widths are estimates, rather too large, so that no letter leaves the paper.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from collections.abc import Sequence
 
 FONT_SIZE = 12
 _CUT = "…"
+# From the middle of letters to the line that they stand on; few programs other than
+# browsers know `dominant-baseline`, and none tells where it has put the letters.
+_TO_BASELINE = "0.35em"
 INK, PAPER = "#0F1620", "#FFFFFF"
 # The Chinese ones of Windows, macOS and Linux: a program without `system-ui` finds one.
 _FONTS = (
@@ -180,5 +184,5 @@ def _named(drawn: str, shown: str, text: str) -> str:
 def _text_at(safe: str, x: float, y: float, anchor: str, extra: str = "") -> str:
     return (
         f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" '
-        f'dominant-baseline="central"{extra}>{safe}</text>'
+        f'dy="{_TO_BASELINE}"{extra}>{safe}</text>'
     )

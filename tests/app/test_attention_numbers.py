@@ -7,6 +7,7 @@ import csv
 import dataclasses
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -46,16 +47,19 @@ def test_a_weight_that_rounding_has_moved_says_so(monkeypatch, apart):
     assert (f"{moved.rounding:+.0e}" in text) == (apart > 1e-6)
 
 
-def files_of(monkeypatch, text: str, other: str) -> dict[str, bytes]:
+def files_of(monkeypatch, text: str, other: str) -> dict[str, Any]:
     """What a comparison offers, each file made as a click makes it."""
-    offered: dict[str, Any] = {}
-    monkeypatch.setattr(
-        downloads, "_offer", lambda files, name: offered.update({name: files})
-    )
+    made: dict[str, Callable[[], Any]] = {}
+
+    def keep(label: str, make: Callable[[], Any], *, key: str, **rest: Any) -> None:
+        made[key.removeprefix("attention_difference_save_")] = make
+
+    monkeypatch.setattr(downloads, "download_svg", keep)
+    monkeypatch.setattr("streamlit.download_button", keep)
     monkeypatch.setattr(difference, "attention_canvas", lambda *_: None)
     box = {"attention_difference_downloads": True}
     ask("compare", box, attention_text=text, attention_compared_text=other)
-    return {name: make() for name, (make, _) in offered["attention_difference"].items()}
+    return {name: make() for name, make in made.items()}
 
 
 def differences(text: str, other: str) -> np.ndarray:
@@ -72,7 +76,7 @@ def test_every_view_of_a_difference_can_be_taken_away(monkeypatch):
     assert {"heatmap_svg", "lines_svg", "grid_svg"} < set(files)
     values = differences(TEXT, other)
     layers, heads, rows, _ = values.shape
-    assert files["grid_svg"].count(b"<image") == layers * heads
+    assert files["grid_svg"].count("<image") == layers * heads
     (_, *table) = csv.reader(files["grid_csv"].decode("utf-8-sig").splitlines())
     assert len(table) == layers * heads * rows
     largest = np.abs(values).max(axis=-1).ravel()

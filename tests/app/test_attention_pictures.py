@@ -367,6 +367,7 @@ def saved(monkeypatch):
         files[file_name] = data
 
     monkeypatch.setattr("streamlit.download_button", keep)
+    monkeypatch.setattr("pages.ui.attention.downloads.download_svg", keep)
     return files
 
 
@@ -401,7 +402,7 @@ def test_a_map_is_saved_with_what_it_says(saved, monkeypatch):
     name = "attention_map_estimate"
     assert saved.keys() == {f"{name}.{kind}" for kind in ("csv", "svg", "html")}
     title = "What each head causes: a quick estimate"
-    assert f"<title>{title}</title>" in saved[f"{name}.svg"]().decode()
+    assert f"<title>{title}</title>" in saved[f"{name}.svg"]()
     assert f"<title>{title}</title>" in saved[f"{name}.html"]().decode()
     (told,) = [one.value for one in app.caption if "one backward pass" in one.value]
     assert html.escape(spoken(told)) in saved[f"{name}.html"]().decode()

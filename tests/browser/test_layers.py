@@ -125,6 +125,23 @@ def test_the_picture_is_saved_as_it_is_drawn(visit, ending, tmp_path):
     assert b"http" not in content.replace(b"http://www.w3.org/2000/svg", b"")
 
 
+def test_chinese_letters_are_saved_as_shapes(visit):
+    page = open_page(visit, "?layers_step=layer_1/attention_probs", locale="zh-CN")
+    picture = page.locator(".step-picture")
+    expect(picture.locator("svg")).to_be_visible()
+    with page.expect_download() as started:
+        picture.get_by_role("button", name="SVG").click()
+    drawn = ElementTree.parse(started.value.path())
+    texts = [one for one in drawn.iter() if one.tag.endswith("}text")]
+    hidden = [one for one in texts if re.search("[\u4e00-\u9fff]", one.text)]
+    assert any("第 2 层" in one.text for one in hidden)
+    assert {one.get("fill-opacity") for one in hidden} == {"0"}
+    ids = {one.get("id") for one in drawn.iter()}
+    used = [one.get("href")[1:] for one in drawn.iter() if one.tag.endswith("}use")]
+    assert set(used) < ids
+    assert len(used) > sum(len(one.text) for one in hidden) / 2
+
+
 def test_the_arrow_keys_walk_after_a_click_into_the_strip_too(visit):
     page = open_page(visit)
     strip(page).get_by_role("button", name="Layer 3").click()

@@ -1,4 +1,4 @@
-// Part 6: the picture as a file: SVG as drawn, PNG with twice the pixels.
+// Part 6: the picture as a file: SVG with Chinese letters as shapes, PNG with twice the pixels.
 
 const FILE = { margin: 12, title: 28, ratio: 2 }
 
@@ -30,7 +30,7 @@ function cellsImage({ cells, box }) {
 
 function saveSvg(app) {
   const { written } = svgFile(app)
-  saveBlob(new Blob([written], { type: 'image/svg+xml' }), fileName(app, 'svg'))
+  saveOutlined(written, fileName(app, 'svg'))
 }
 
 function savePng(app) {

@@ -1,15 +1,7 @@
-// Part 2: drawing with SVG, whose text stays text, also in a file.
+// Part 2: drawing with SVG, whose text stays text on the page.
 
-const SVG = 'http://www.w3.org/2000/svg'
 const FONT_SIZE = 12
 const MOST_OF_WIDTH = 0.4 // for the names of rows
-
-function shape(tag, attributes = {}, children = []) {
-  const made = document.createElementNS(SVG, tag)
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
-  made.append(...children)
-  return made
-}
 
 function text(content, x, y, attributes = {}) {
   return shape('text', { x, y, dy: '0.35em', fill: 'currentColor', ...attributes }, [content])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -30,8 +31,10 @@ from pages.ui.engine import client
 from pages.ui.export import Columns, download_box, download_csv, table_csv
 from pages.ui.language import current_language, plain, t, text
 from pages.ui.markdown import spoken
+from pages.ui.svg_download import download_svg
 from pages.ui.text_pair import Texts
 
+_PICTURES = {"heatmap_svg": heatmap_svg, "lines_svg": lines_svg, "grid_svg": grid_svg}
 _MOST_SAVED = 128  # tokens; all heads of BERT-base make a file of 13 MB then
 
 
@@ -68,7 +71,7 @@ def offer_downloads(
     if not downloads.open:
         return
     with downloads:
-        _offer(_files(picture, language, strongest, all_views), "attention")
+        _offer(picture, _files(picture, language, strongest, all_views), "attention")
         _say_about_files(_may_hold_all(picture, tokenized))
 
 
@@ -104,7 +107,7 @@ def offer_difference(
     if not downloads.open:
         return
     with downloads:
-        _offer(_files(picture, language, largest, all_views), name)
+        _offer(picture, _files(picture, language, largest, all_views), name)
         _say_about_files(has_all)
 
 
@@ -115,17 +118,25 @@ def _files(
     all_views: Callable[[], bytes],
 ) -> dict[str, tuple[Callable[[], bytes], str]]:
     return {
-        "heatmap_svg": (lambda: heatmap_svg(picture).encode(), "image/svg+xml"),
-        "lines_svg": (lambda: lines_svg(picture).encode(), "image/svg+xml"),
-        "grid_svg": (lambda: grid_svg(picture).encode(), "image/svg+xml"),
         "csv": (lambda: _csv(attention_columns(picture), language), "text/csv"),
         "grid_csv": (grid_table, "text/csv"),
         "html": (all_views, "text/html"),
     }
 
 
-def _offer(files: Mapping[str, tuple[Callable[[], bytes], str]], name: str) -> None:
-    """A button for each file, made when it is clicked."""
+def _offer(
+    picture: AttentionView,
+    files: Mapping[str, tuple[Callable[[], bytes], str]],
+    name: str,
+) -> None:
+    """A button for each picture and for each file, made when it is clicked."""
+    for kind, draw in _PICTURES.items():
+        download_svg(
+            plain(f"attention.save_{kind}"),
+            functools.partial(draw, picture),
+            file_name=plain(f"attention.file_{kind}"),
+            key=f"{name}_save_{kind}",
+        )
     for kind, (make, mime) in files.items():
         st.download_button(
             t(f"attention.save_{kind}"),
@@ -141,7 +152,6 @@ def _say_about_files(has_every_head: bool) -> None:
     """What a file lacks, beside its button and not only in the file."""
     if not has_every_head:
         st.caption(t("attention.html_holds_one"))
-    st.caption(t("attention.svg_fonts"))
 
 
 def _csv(columns: Columns, language: str) -> bytes:
@@ -171,15 +181,12 @@ def offer_map(
     if not downloads.open:
         return
     with downloads:
-        st.download_button(
-            t("attention.save_map_svg"),
-            lambda: head_map_svg(named).encode(),
+        download_svg(
+            plain("attention.save_map_svg"),
+            lambda: head_map_svg(named),
             file_name=plain("attention.file_map_svg", name=name),
-            mime="image/svg+xml",
             key=f"{name}_svg",
-            on_click="ignore",
         )
-        st.caption(t("attention.svg_fonts"))
         download_csv(columns, name)
         st.download_button(
             t("app.download_html"),

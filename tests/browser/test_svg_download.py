@@ -1,0 +1,181 @@
+"""The button that saves a picture as SVG, in a real browser: once for each click."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from bertviz_core.figures.component_files import component_script
+from tests.browser.test_attention import NUM_HEADS, chosen, open_page
+from tests.browser.test_attention_canvas import click_head
+
+pytestmark = pytest.mark.browser
+
+SVG = "{http://www.w3.org/2000/svg}"
+CHINESE = re.compile("[\u2e80-\u9fff\uff01-\uff60]")
+TEXT = "今天天气很好。"
+# Of the language of the page: the button, what it says, the name of the file.
+HEATMAP = {
+    "en": ("Heatmap (SVG)", "Saved as {}", "attention_heatmap.svg"),
+    "zh": ("热图（SVG）", "已保存为 {}", "注意力_热图.svg"),
+}
+
+
+def open_downloads(page: Page) -> None:
+    page.locator(".st-key-attention_downloads").get_by_role("button").first.click()
+
+
+def save(page: Page, language: str = "zh") -> Path:
+    """The heatmap as it is saved; waits until the button says so."""
+    button, said, name = HEATMAP[language]
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button).click()
+    assert download.value.suggested_filename == name
+    told = page.locator(".st-key-attention_save_heatmap_svg").get_by_role("status")
+    expect(told).to_have_text(said.format(name))
+    return download.value.path()
+
+
+def texts_of(path: Path) -> list[ElementTree.Element]:
+    return list(ElementTree.parse(path).iter(f"{SVG}text"))
+
+
+# How many pixels of a picture are dark.
+INK = """async (svg) => {
+  const image = new Image()
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`
+  await image.decode()
+  const { width, height } = image
+  const context = new OffscreenCanvas(width, height).getContext('2d')
+  context.drawImage(image, 0, 0)
+  const { data } = context.getImageData(0, 0, width, height)
+  return data.filter((one, at) => at % 4 === 0 && one < 128).length
+}"""
+
+
+@pytest.mark.parametrize("language", HEATMAP)
+def test_a_saved_picture_shows_chinese_without_a_font_for_it(visit, new_page, language):
+    locale = {"en": "en-US", "zh": "zh-CN"}[language]
+    page, _ = open_page(
+        visit, f"?attention_text={TEXT}&model=bert-mini-zh", locale=locale
+    )
+    open_downloads(page)
+    saved = save(page, language)
+    chinese = [text for text in texts_of(saved) if CHINESE.search(text.text)]
+    assert set(TEXT) <= {text.text for text in chinese}
+    assert {text.get("fill-opacity") for text in chinese} == {"0"}
+    alone = new_page(base="about:")
+    alone.context.set_offline(True)
+    bare = re.sub("<text.*?</text>", "", saved.read_text("utf-8"))
+    empty = re.sub("<use[^>]*>", "", bare)
+    # Of six letters, each at its row and its column.
+    assert alone.evaluate(INK, bare) - alone.evaluate(INK, empty) > 12 * 15
+
+
+def test_a_picture_is_saved_again_by_a_click_and_by_nothing_else(visit):
+    page, view = open_page(
+        visit, f"?attention_text={TEXT}&model=bert-mini-zh", locale="zh-CN"
+    )
+    saved: list[str] = []
+    page.on("download", lambda download: saved.append(download.suggested_filename))
+    open_downloads(page)
+    first = save(page).read_text("utf-8")
+    # Closing, choosing a head and opening run the page again.
+    page.keyboard.press("Escape")
+    click_head(view, 2, 1, NUM_HEADS)
+    expect(chosen(page, "layer")).to_have_value("2")
+    open_downloads(page)
+    button = page.get_by_role("button", name=HEATMAP["zh"][0])
+    expect(button).to_be_visible()
+    page.wait_for_timeout(2000)
+    assert len(saved) == 1
+    second = save(page).read_text("utf-8")
+    assert ["第 2 层" in one for one in (first, second)] == [False, True]
+    third = save(page).read_text("utf-8")
+    assert third == second
+    assert len(saved) == 3
+
+
+def test_the_button_waits_by_keyboard_and_says_what_is_lacking(visit):
+    page, _ = open_page(
+        visit, f"?attention_text={TEXT}&model=bert-mini-zh", locale="zh-CN"
+    )
+    page.evaluate("() => delete Intl.Segmenter")
+    open_downloads(page)
+    box = page.locator(".st-key-attention_save_lines_svg")
+    button = box.get_by_role("button", name="连线（SVG）")
+    button.evaluate(
+        """button => {
+          window.states = []
+          const note = () => window.states.push(button.getAttribute('aria-busy'))
+          new MutationObserver(note).observe(button, { attributeFilter: ['aria-busy'] })
+        }"""
+    )
+    button.focus()
+    with page.expect_download() as download:
+        page.keyboard.press("Enter")
+    expect(box.get_by_role("status")).to_contain_text("打开文件的电脑上要有中文字体")
+    assert page.evaluate("window.states") == ["true", "false"]
+    expect(button).to_be_focused()
+    texts = texts_of(download.value.path())
+    assert {text.get("fill-opacity") for text in texts} == {None}
+
+
+# The component without a page around it: what it asks for, and what it is given.
+ALONE = """() => {
+  document.body.innerHTML = '<div class="svg-save"></div>'
+  const words = { making: '…', saved: '{name}', saved_as_text: '?', failed: 'no' }
+  window.asked = []
+  window.give = (made) => {
+    const data = { words: { label: 'Save', ...words }, file: 'a.svg', made }
+    showSave(document.body, data, (number) => asked.push(number))
+  }
+  give()
+}"""
+
+
+def test_what_was_not_asked_for_or_comes_again_is_not_saved(new_page):
+    page = new_page(base="about:")
+    page.add_script_tag(content=component_script("svg_save"))
+    page.evaluate(ALONE)
+    saved: list[str] = []
+    page.on("download", lambda download: saved.append(download.suggested_filename))
+    button, told = page.get_by_role("button"), page.get_by_role("status")
+    give = "made => give({ ...made, number: made.number ?? asked.at(-1) })"
+    page.evaluate(give, {"number": 1, "svg": "<svg/>"})
+    button.dblclick()
+    assert page.evaluate("asked.length") == 1, "it waits for the first"
+    page.evaluate(give, {"number": 1, "svg": "<svg/>"})
+    expect(button).to_have_attribute("aria-busy", "true")
+    assert not saved
+    with page.expect_download():
+        page.evaluate(give, {"svg": "<svg/>"})
+    expect(told).to_have_text("a.svg")
+    page.evaluate(give, {"svg": "<svg/>"})
+    page.wait_for_timeout(500)
+    assert len(saved) == 1
+    button.click()
+    page.evaluate(give, {"svg": None})
+    expect(told).to_have_text("no")
+    expect(button).to_have_attribute("aria-busy", "false")
+    assert len(saved) == 1
+
+
+def test_an_answer_that_never_came_can_be_asked_for_again(new_page):
+    page = new_page(base="about:")
+    page.clock.install()
+    page.add_script_tag(content=component_script("svg_save"))
+    page.evaluate(ALONE)
+    button = page.get_by_role("button")
+    button.click()
+    page.clock.fast_forward(59_000)
+    expect(button).to_have_attribute("aria-disabled", "true")
+    page.clock.fast_forward(2_000)
+    expect(page.get_by_role("status")).to_have_text("no")
+    button.click()
+    assert page.evaluate("asked.length") == 2
+    assert page.evaluate("asked[1] > asked[0]")
