@@ -12,6 +12,7 @@ from bertviz_core.finetune.balance import class_weights
 from bertviz_core.finetune.batches import Arrays, by_length
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.network import FrozenPart, Network, copy_to_train
+from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.model.precision import chosen_precision
 from bertviz_core.model.training_state import (
@@ -158,6 +159,19 @@ class Learner:
         if not self.network.is_regression:
             return targets.astype("int32")
         return ((targets - self.mean) / self.spread).astype("float32")
+
+    def answers(self, outputs: np.ndarray) -> np.ndarray:
+        """What outputs say: probabilities, or numbers in the unit of the targets.
+
+        Args:
+            outputs: float32 `[R, C]`, from `outputs`.
+
+        Returns:
+            float `[R, C]`.
+        """
+        if not self.network.is_regression:
+            return probabilities_of(outputs)
+        return outputs.astype("float64") * self.spread + self.mean
 
     def restore_unit(self) -> None:
         """Lets the head answer in the unit of the targets from now on."""
