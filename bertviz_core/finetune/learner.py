@@ -67,6 +67,7 @@ class Learner:
         if data.is_regression:
             wide = targets.astype("float64")  # squares of large numbers
             self.mean, self.spread = float(wide.mean()), float(wide.std()) or 1.0
+        self._frozen_parts: dict[bool, FrozenPart] = {}
         self.optimizer = self._compile()
 
     def _compile(self) -> AdamW:
@@ -120,8 +121,12 @@ class Learner:
         self, batches: Iterable[Arrays], reads_pooled: bool
     ) -> Iterable[np.ndarray]:
         """What the frozen layers make of batches of tokens, see `FrozenPart`."""
-        part = FrozenPart(self.network, reads_pooled, dtype=self.network.dtype_policy)
-        part.compile(jit_compile=self._jit)
+        part = self._frozen_parts.get(reads_pooled)
+        if part is None:  # once: a second one would be compiled again
+            policy = self.network.dtype_policy
+            part = FrozenPart(self.network, reads_pooled, dtype=policy)
+            part.compile(jit_compile=self._jit)
+            self._frozen_parts[reads_pooled] = part
         for batch in batches:
             yield part.predict_on_batch(batch)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune import inputs
+from bertviz_core.finetune import inputs, learner
 from bertviz_core.finetune.balance import class_weights
 from bertviz_core.finetune.batches import in_batches, tokenize
 from bertviz_core.finetune.learner import Learner
@@ -379,6 +379,19 @@ def test_an_epoch_whose_answers_are_no_numbers_is_never_the_best(monkeypatch):
     monkeypatch.setattr(trainer.learner, "outputs", lambda _: np.full((13, 3), np.nan))
     with pytest.raises(TrainingError, match="no longer a number"):
         trainer.run()
+
+
+def test_frozen_layers_are_compiled_once_for_all_rows(monkeypatch):
+    made = []
+
+    class Counted(learner.FrozenPart):
+        def __init__(self, *arguments, **options):
+            made.append(arguments)
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(learner, "FrozenPart", Counted)
+    trained(dataclasses.replace(HEAD, epochs=1)).run()
+    assert len(made) == 1
 
 
 def test_half_precision_learns_with_whole_weights():
