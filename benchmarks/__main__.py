@@ -18,6 +18,7 @@ NAMES = (
     "pretrain",
     "finetune",
     "finetune_head",
+    "finetune_estimate",
     "finetune_accuracy",
     "ablation",
     "gibbs",

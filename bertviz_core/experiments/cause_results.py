@@ -85,7 +85,7 @@ class Switches:
 
 
 @dataclass(frozen=True)
-class Prediction(FrozenArrays):
+class Prediction:
     """What the model says about a target.
 
     Args:
@@ -93,20 +93,13 @@ class Prediction(FrozenArrays):
         probability: of the target. Always 1 for a head with one output, a
             regression: read the logit there.
         rank: of the target among all answers, 1 = likeliest.
-        top_ids: int `[k]`, the likeliest answers, best first.
-        top_probabilities: float64 `[k]`, theirs.
+        is_number: whether the head has one output: it says a number, not a class.
     """
 
     logit: float
     probability: float
     rank: int
-    top_ids: np.ndarray
-    top_probabilities: np.ndarray
-
-    @property
-    def is_number(self) -> bool:
-        """Whether the head has one output: it says a number, not a class."""
-        return len(self.top_ids) == 1
+    is_number: bool
 
     @property
     def value(self) -> float:

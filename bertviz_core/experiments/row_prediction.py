@@ -112,13 +112,13 @@ def predict_rows(
     # A million rows of many classes would not fit in double precision.
     shape = (len(texts), explorer.loaded.model.num_labels)
     outputs = np.empty(shape, np.float32)
-    done = 0
+    done, total = 0, int(rows.lengths.sum())
     for chosen in by_tokens(rows.lengths):
         logits = explorer.forward(rows.batch(chosen), (_LOGITS,))[_LOGITS]
         outputs[chosen] = _outputs(logits)
-        done += len(chosen)
+        done += int(rows.lengths[chosen].sum())  # the longest rows come last
         if progress is not None:
-            share = _TOKENIZING + (1 - _TOKENIZING) * (done / len(texts))
+            share = _TOKENIZING + (1 - _TOKENIZING) * (done / total)
             progress(share, "predict")
     limit = _limit(explorer, max_tokens)
     return RowPredictions(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.analysis.sampling import rank_order, softmax
+from bertviz_core.analysis.sampling import rank_of, rank_order, softmax
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.answer_results import Answers
@@ -106,23 +106,18 @@ def ask(
     return Question(explorer, target, tokenized, inputs)
 
 
-def read_prediction(
-    logits: np.ndarray, target: Target, num_top: int = NUM_TOP
-) -> Prediction:
+def read_prediction(logits: np.ndarray, target: Target) -> Prediction:
     """What a head's logits say about a target.
 
     Args:
         logits: float `[C]`, all outputs of the head.
         target: `index` is read.
-        num_top: how many of the likeliest answers to name.
     """
-    probabilities, order = softmax(logits), rank_order(logits)
     return Prediction(
         logit=float(logits[target.index]),
-        probability=float(probabilities[target.index]),
-        rank=int(np.flatnonzero(order == target.index)[0]) + 1,
-        top_ids=order[:num_top].copy(),
-        top_probabilities=probabilities[order[:num_top]],
+        probability=float(softmax(logits)[target.index]),
+        rank=rank_of(logits, target.index),
+        is_number=len(logits) == 1,
     )
 
 
@@ -143,8 +138,15 @@ def compare_answers(before: Arrays, after: Arrays, target: Target) -> Answers:
     return Answers(
         ids=ids,
         values=np.stack([side[ids] for side in values]).astype(np.float64),
-        ranks=np.stack([np.argsort(order)[ids] + 1 for order in orders]),
+        ranks=np.stack([_ranks(order)[ids] for order in orders]),
     )
+
+
+def _ranks(order: np.ndarray) -> np.ndarray:
+    """From the ids in their order to the rank of each id, from 1."""
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(1, len(order) + 1)
+    return ranks
 
 
 def _nothing_off(config: BertConfig, num_tokens: int) -> Arrays:

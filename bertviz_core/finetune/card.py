@@ -68,6 +68,7 @@ def metrics(result: FinetuneResult) -> dict[str, Any]:
         "baselines": {b.name: b.report.to_dict() for b in result.baselines},
         "best_epoch": result.best_epoch,
         "compared_by": result.metric,
+        "read_again": result.is_read_again,
         "ending": result.ending,
         "epochs": [
             {
@@ -90,6 +91,7 @@ def recipe(result: FinetuneResult) -> dict[str, Any]:
         "settings": result.settings.to_dict(),
         "compared_by": result.metric,
         "precision": result.precision,
+        "read_again": result.is_read_again,
         "epochs_run": len(result.points),
         "best_epoch": result.best_epoch,
         "data": None if origin is None else origin.to_dict(),
@@ -158,12 +160,18 @@ def model_card(
         f"## {words.made_title}",
         made,
         f"## {words.done_title}",
-        words.done.format(rows=len(data.validation)),
+        words.done.format(rows=len(data.validation)) + _of_reading(result, words),
         "\n".join(_table(result, words)),
         f"## {words.mind_title}",
         words.mind,
     )
     return "\n\n".join(parts) + "\n"
+
+
+def _of_reading(result: FinetuneResult, words: CardWords) -> str:
+    if result.is_read_again:
+        return ""
+    return words.unread.format(epoch=result.best_epoch, precision=result.precision)
 
 
 def _table(result: FinetuneResult, words: CardWords) -> list[str]:

@@ -25,6 +25,7 @@ class CardWords:
     made: str
     done_title: str
     done: str
+    unread: str
     accuracy: str
     macro_f1: str
     mae: str
@@ -52,6 +53,11 @@ ENGLISH = CardWords(
     done=(
         "On {rows} rows that it did not learn from. They chose the best epoch, so new "
         "texts may do a little worse. In brackets the range of 95% confidence."
+    ),
+    unread=(
+        " The last reading by the finished model was stopped, so its numbers here and "
+        "in `predictions.csv` are those of the training after epoch {epoch}, computed "
+        "in {precision}."
     ),
     accuracy="accuracy",
     macro_f1="macro-F1",
@@ -93,6 +99,10 @@ CHINESE = CardWords(
     done=(
         "以下是在 {rows} 行它没有学过的数据上的结果。最好的一轮正是用这些行挑出来的，"
         "所以在新文本上可能会稍差一点。括号里是 95% 置信度的范围。"
+    ),
+    unread=(
+        "成品模型的最后一次读取被叫停了，所以它在这里和 `predictions.csv` 里的数字，"
+        "是训练中第 {epoch} 轮之后得到的，计算精度为 {precision}。"
     ),
     accuracy="准确率",
     macro_f1="宏平均 F1",

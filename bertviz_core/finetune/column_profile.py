@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bertviz_core.finetune.class_names import class_names
 from bertviz_core.finetune.numbers import parse_number
 from bertviz_core.finetune.table import Table
 
@@ -27,7 +28,8 @@ class ColumnProfile:
     Args:
         name: of the column.
         num_absent: cells without a value.
-        num_distinct: different values among the rest.
+        num_distinct: different values among the rest; equal numbers are one where
+            all are numbers.
         num_numbers: cells that are a number.
         num_fractions: cells that are a number, and not a whole one.
         num_uneven: those of them that are not a half, either.
@@ -67,7 +69,7 @@ def _profile(name: str, column: np.ndarray) -> ColumnProfile:
     return ColumnProfile(
         name=name,
         num_absent=len(column) - total,
-        num_distinct=len(values),
+        num_distinct=len(set(class_names(list(values)))),
         num_numbers=sum(values[cell] for cell in numbers),
         num_fractions=sum(
             values[cell] for cell, value in numbers.items() if value % 1 != 0

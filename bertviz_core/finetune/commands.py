@@ -263,7 +263,12 @@ def _telling(log: Path | None, is_quiet: bool) -> Iterator[Tell]:
 def _say(event: TrainingEvent, is_quiet: bool) -> None:
     """A line on stderr for each epoch, and, also for the quiet, for what went wrong."""
     from bertviz_core.finetune.notes import in_english
-    from bertviz_core.finetune.run_sentences import of_left_out, of_unsaved
+    from bertviz_core.finetune.run_sentences import (
+        of_left_out,
+        of_reading,
+        of_unread,
+        of_unsaved,
+    )
 
     if event.kind == "epoch" and not is_quiet:
         best = "  best" if event.is_best else ""
@@ -275,6 +280,10 @@ def _say(event: TrainingEvent, is_quiet: bool) -> None:
     elif event.kind == "unsaved":
         told = of_unsaved(event.epoch, event.kept_epoch, event.reason)
         click.echo(in_english(told), err=True)
+    elif event.kind == "ended" and not is_quiet:
+        click.echo(in_english(of_reading()), err=True)
+    elif event.kind == "unread":
+        click.echo(in_english(of_unread(event.kept_epoch, event.reason)), err=True)
     elif event.kind == "left_out":
         click.echo(in_english(of_left_out(event.reason)), err=True)
 

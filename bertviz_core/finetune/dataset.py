@@ -83,7 +83,7 @@ def make_dataset(
     """Takes texts and labels from the chosen columns.
 
     Rows without a text or a label are left out and reported. Classes are sorted,
-    numbers by their value; "1" and "1.0" are one class where all are numbers.
+    numbers by their value; equal numbers are one class where all are numbers.
 
     Args:
         table: see `read_table`.
@@ -119,7 +119,10 @@ def make_dataset(
         is_training = label_names is None
         values, warnings = read_numbers(found, numbers, left, is_training)
     else:
-        values, names = read_classes(found, numbers, left, choice.label, label_names)
+        values, names, joined = read_classes(
+            found, numbers, left, choice.label, label_names
+        )
+        notes += joined
     return Dataset(
         texts=tuple(texts[index] for index in kept),
         pairs=None if pairs is None else tuple(pairs[index] for index in kept),

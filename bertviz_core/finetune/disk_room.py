@@ -26,7 +26,11 @@ _MARGIN_BYTES = 100_000_000
 
 
 def require_room(
-    folder: Path, loaded: LoadedModel, settings: FinetuneSettings, num_labels: int
+    folder: Path,
+    loaded: LoadedModel,
+    settings: FinetuneSettings,
+    num_labels: int,
+    num_rows: int,
 ) -> None:
     """Refuses a run for which the disk has no room.
 
@@ -36,12 +40,15 @@ def require_room(
         loaded: the model to begin with.
         settings: of the run.
         num_labels: C.
+        num_rows: R, rows to judge by.
 
     Raises:
         TrainingError: too little is free.
     """
     model = loaded.model
-    needed = room_for(model.config, model.heads, settings, num_labels) + _MARGIN_BYTES
+    needed = _MARGIN_BYTES + room_for(
+        model.config, model.heads, settings, num_labels, num_rows
+    )
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(there).free
     if free + _bytes_in(folder) < needed:
@@ -59,6 +66,7 @@ def room_for(
     heads: Iterable[str],
     settings: FinetuneSettings,
     num_labels: int,
+    num_rows: int = 0,
 ) -> int:
     """The most bytes that a run has on the disk at any time.
 
@@ -71,9 +79,10 @@ def room_for(
         heads: that it has.
         settings: reads the level and the number of epochs.
         num_labels: C.
+        num_rows: R, rows to judge by: of the best epoch, what was said of each.
     """
     learning = num_learning(config, heads, settings, num_labels)
-    checkpoint = _FLOAT_BYTES * _NUM_SLOTS * learning
+    checkpoint = _FLOAT_BYTES * (_NUM_SLOTS * learning + num_rows * num_labels)
     trained = {*heads, "pooler", "classifier"}
     whole = weights_of(config, trained, HUGGINGFACE, num_labels)
     model = _FLOAT_BYTES * sum(math.prod(weight.shape) for weight in whole)

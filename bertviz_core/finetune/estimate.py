@@ -60,13 +60,31 @@ class _Sample:
     tokenizing: float
 
 
+@dataclass(frozen=True)
+class _Timing:
+    """How long a kind of pass or step takes.
+
+    Args:
+        first: seconds that the first one took longer than another: it compiles.
+        both: seconds of those on the timed batches.
+    """
+
+    first: float
+    both: float
+
+
+_NO_TIME = _Timing(0.0, 0.0)
+
+
 def estimate_run(
     loaded: LoadedModel, data: TrainingData, settings: FinetuneSettings
 ) -> RunEstimate:
     """Times two steps of a copy, after one that compiles, and scales them up.
 
     A step's time is taken as proportional to its token places, padding counted.
-    Frozen layers whose output the run keeps are timed once, and not in each step.
+    Frozen layers whose output the run keeps are timed once, and not in each step. The
+    run compiles as well, and makes a copy: seconds of their own, which are most of a
+    short run.
 
     Args:
         loaded: stays as it is.
@@ -77,37 +95,39 @@ def estimate_run(
         Activations: Korthikanti et al. 2022 (arXiv:2205.05198), equation 2, for
         float32.
     """
+    began_at = time.perf_counter()
     if settings.oversample:
         data = oversampled(data, settings.seed)
     learner = Learner(loaded, data, settings)
+    beginning = time.perf_counter() - began_at
     sample = _sample(learner, loaded.tokenizer, data, settings)
     num_steps = count_steps(settings, len(data.train))
     kept = kept_bytes(learner, settings, sample.num_tokens)
-    once, step, passing = 0.0, 0.0, 0.0
+    frozen = passes = _NO_TIME
     if settings.level == "head":
         # The frozen layers run once; steps on their outputs take next to nothing.
-        once = _seconds_of_frozen(learner, sample.timed, True)
-        step = _seconds_of_head_step(learner, sample.timed, sample.targets)
-        seconds = step * num_steps
+        frozen = _time_frozen(learner, sample.timed, True)
+        steps = _time_head_steps(learner, sample.timed, sample.targets)
+        seconds = steps.both / _NUM_TIMED * num_steps
     else:
         inputs = sample.timed
         if kept:
-            once = _seconds_of_frozen(learner, sample.timed, False)
+            frozen = _time_frozen(learner, sample.timed, False)
             inputs = _states(learner, sample.timed)
-        passing = _seconds_of_passes(learner, inputs)
-        step = _seconds_of_steps(learner, inputs, sample.targets)
-        timed = step * _NUM_TIMED * sample.places + passing * sample.seen
+        passes = _time_passes(learner, inputs)
+        steps = _time_steps(learner, inputs, sample.targets)
+        timed = steps.both * sample.places + passes.both * sample.seen
         seconds = timed * settings.epochs / _places(sample.timed)
-    once *= (sample.places + sample.seen) / _places(sample.timed)
-    reading = _seconds_of_reading(loaded, sample.timed)
-    once += sample.tokenizing + reading * sample.seen / _places(sample.timed)
-    once += seconds_of_counting(data)
-    memory = max(
-        _memory(learner, sample.largest) + kept,
-        # When the training is over, words are counted beside the finished model.
-        _FLOAT_BYTES * _num_weights(learner) + counting_bytes(data),
-    )
-    return RunEstimate(once + seconds, step, num_steps, memory, once)
+    reading = _time_reading(loaded, sample.timed)
+    once = frozen.both * (sample.places + sample.seen) + reading.both * sample.seen
+    once /= _places(sample.timed)
+    once += sum(timing.first for timing in (frozen, passes, steps, reading))
+    once += beginning + sample.tokenizing + seconds_of_counting(data)
+    # When the training is over, words are counted beside the finished model.
+    counting = _FLOAT_BYTES * _num_weights(learner) + counting_bytes(data)
+    memory = max(_memory(learner, sample.largest) + kept, counting)
+    per_step = steps.both / _NUM_TIMED
+    return RunEstimate(once + seconds, per_step, num_steps, memory, once)
 
 
 def _sample(
@@ -168,46 +188,43 @@ def _states(learner: Learner, timed: list[Arrays]) -> list[Arrays]:
     ]
 
 
-def _seconds_of_frozen(
-    learner: Learner, timed: list[Arrays], reads_pooled: bool
-) -> float:
-    """Of passes without learning, through all layers or through the frozen ones."""
+def _time_frozen(learner: Learner, timed: list[Arrays], reads_pooled: bool) -> _Timing:
+    """Passes without learning, through all layers or through the frozen ones."""
     passes = iter(learner.frozen_outputs([timed[0], *timed], reads_pooled))
-    next(passes)  # compiles
-    return _seconds(lambda: list(passes))
+    return _timing(lambda _: next(passes))
 
 
-def _seconds_of_reading(loaded: LoadedModel, timed: list[Arrays]) -> float:
-    """Of passes of a finished model, which computes in float32 whatever learned."""
+def _time_reading(loaded: LoadedModel, timed: list[Arrays]) -> _Timing:
+    """Passes of a finished model, which computes in float32 whatever learned."""
     explorer = Explorer(loaded)
-    explorer.forward(timed[0], ("hidden_states",))  # compiles
-    return _seconds(lambda: [explorer.forward(b, ("hidden_states",)) for b in timed])
+    return _timing(lambda index: explorer.forward(timed[index], ("hidden_states",)))
 
 
-def _seconds_of_passes(learner: Learner, timed: list[Arrays]) -> float:
-    """Of passes that judge the network."""
-    learner.network.predict_on_batch(timed[0])  # compiles
-    return _seconds(lambda: [learner.network.predict_on_batch(b) for b in timed])
+def _time_passes(learner: Learner, timed: list[Arrays]) -> _Timing:
+    """Passes that judge the network."""
+    return _timing(lambda index: learner.network.predict_on_batch(timed[index]))
 
 
-def _seconds_of_steps(
+def _time_steps(
     learner: Learner, timed: list[Arrays], targets: list[np.ndarray]
-) -> float:
-    """Of one step, the mean of those timed."""
-    learner.step(timed[0], targets[0], 0.0)  # compiles
-    both = list(zip(timed, targets, strict=True))
-    return _seconds(lambda: [learner.step(*pair, 0.0) for pair in both]) / len(both)
+) -> _Timing:
+    """Steps that learn nothing."""
+    return _timing(lambda index: learner.step(timed[index], targets[index], 0.0))
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    began_at = time.perf_counter()
-    work()
-    return time.perf_counter() - began_at
+def _timing(work: Callable[[int], object]) -> _Timing:
+    """Calls with the index of the first batch, then with that of each of them."""
+    ends = [time.perf_counter()]
+    for index in (0, *range(_NUM_TIMED)):
+        work(index)
+        ends.append(time.perf_counter())
+    both = ends[-1] - ends[1]
+    return _Timing(max(ends[1] - ends[0] - both / _NUM_TIMED, 0.0), both)
 
 
-def _seconds_of_head_step(
+def _time_head_steps(
     learner: Learner, timed: list[Arrays], targets: list[np.ndarray]
-) -> float:
+) -> _Timing:
     size = learner.bert.config.hidden_size
     if learner.learns_pooler:
         heads: list[Arrays] = [
@@ -222,7 +239,7 @@ def _seconds_of_head_step(
             {"pooled_output": np.zeros((len(batch["input_ids"]), size), "float32")}
             for batch in timed
         ]
-    return _seconds_of_steps(learner, heads, targets)
+    return _time_steps(learner, heads, targets)
 
 
 def _memory(learner: Learner, largest: tuple[int, int]) -> int:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 # What an event is about, in the order of a run: texts become tokens, frozen layers
 # are computed once, a step was taken, an epoch ended, it could not be written to the
-# disk, why the run ended, the finished model reads the validation rows, a simple
-# method learns from the same ones, and why that was left out.
+# disk, why the run ended, the finished model reads the validation rows, that it was
+# stopped in it, a simple method learns from the same ones, and why that was left out.
 KINDS = (
     "tokenize",
     "cache",
@@ -18,6 +18,7 @@ KINDS = (
     "unsaved",
     "ended",
     "judge",
+    "unread",
     "compare",
     "left_out",
 )
@@ -43,11 +44,13 @@ class TrainingEvent:
         metric: on the validation rows, for "epoch"; `None` elsewhere.
         validation_loss: for "epoch"; `None` elsewhere.
         is_best: whether this epoch is the best so far.
-        seconds_left: estimate for the rest of the run; `None` when unknown.
+        seconds_left: estimate for the rest of the run, for "judge" of the reading;
+            `None` when unknown.
         ending: one of `ENDINGS` for "ended", "" elsewhere.
-        kept_epoch: the last epoch on the disk, for "unsaved"; 0 for none.
+        kept_epoch: the last epoch on the disk, for "unsaved"; 0 for none. For
+            "unread" the epoch whose answers stand in the report.
         reason: why there is no later one, as the system says it; for "left_out"
-            one of `baselines.REASONS`.
+            one of `baselines.REASONS`, for "unread" the precision of these answers.
     """
 
     kind: str

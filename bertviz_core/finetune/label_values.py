@@ -8,7 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.class_names import by_value, class_names, known_names
+from bertviz_core.finetune.class_names import (
+    by_value,
+    class_names,
+    known_names,
+    tell_joined,
+)
 from bertviz_core.finetune.notes import Note, excerpt, list_rows, note
 from bertviz_core.finetune.numbers import (
     is_grouped,
@@ -94,7 +99,7 @@ def read_classes(
     left: LeftOut,
     column: str,
     known: Sequence[str] | None,
-) -> tuple[np.ndarray, tuple[str, ...]]:
+) -> tuple[np.ndarray, tuple[str, ...], tuple[Note, ...]]:
     """Labels as classes.
 
     Args:
@@ -105,7 +110,7 @@ def read_classes(
         known: classes of the training data, where these rows are to judge by.
 
     Returns:
-        int32 `[R]`, and the names of the classes by index.
+        int32 `[R]`, the names of the classes by index, and what was joined.
 
     Raises:
         DatasetError: one class, too many, one that training does not know, or a
@@ -129,7 +134,8 @@ def read_classes(
             rows=list_rows(row_numbers[wrong]),
             known=", ".join(order)[:200],
         )
-    return np.array([ids[name] for name in names], "int32"), order
+    joined = tell_joined(labels, names, row_numbers) if known is None else ()
+    return np.array([ids[name] for name in names], "int32"), order, joined
 
 
 def _refuse_grouped(labels: Sequence[str], row_numbers: np.ndarray) -> None:

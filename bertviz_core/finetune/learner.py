@@ -12,6 +12,7 @@ from bertviz_core.finetune.balance import class_weights
 from bertviz_core.finetune.batches import Arrays, by_length
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.network import FrozenPart, Network, copy_to_train
+from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.model.precision import chosen_precision
 from bertviz_core.model.training_state import (
@@ -66,6 +67,7 @@ class Learner:
         if data.is_regression:
             wide = targets.astype("float64")  # squares of large numbers
             self.mean, self.spread = float(wide.mean()), float(wide.std()) or 1.0
+        self._frozen_parts: dict[bool, FrozenPart] = {}
         self.optimizer = self._compile()
 
     def _compile(self) -> AdamW:
@@ -119,8 +121,12 @@ class Learner:
         self, batches: Iterable[Arrays], reads_pooled: bool
     ) -> Iterable[np.ndarray]:
         """What the frozen layers make of batches of tokens, see `FrozenPart`."""
-        part = FrozenPart(self.network, reads_pooled, dtype=self.network.dtype_policy)
-        part.compile(jit_compile=self._jit)
+        part = self._frozen_parts.get(reads_pooled)
+        if part is None:  # once: a second one would be compiled again
+            policy = self.network.dtype_policy
+            part = FrozenPart(self.network, reads_pooled, dtype=policy)
+            part.compile(jit_compile=self._jit)
+            self._frozen_parts[reads_pooled] = part
         for batch in batches:
             yield part.predict_on_batch(batch)
 
@@ -158,6 +164,19 @@ class Learner:
         if not self.network.is_regression:
             return targets.astype("int32")
         return ((targets - self.mean) / self.spread).astype("float32")
+
+    def answers(self, outputs: np.ndarray) -> np.ndarray:
+        """What outputs say: probabilities, or numbers in the unit of the targets.
+
+        Args:
+            outputs: float32 `[R, C]`, from `outputs`.
+
+        Returns:
+            float `[R, C]`.
+        """
+        if not self.network.is_regression:
+            return probabilities_of(outputs)
+        return outputs.astype("float64") * self.spread + self.mean
 
     def restore_unit(self) -> None:
         """Lets the head answer in the unit of the targets from now on."""

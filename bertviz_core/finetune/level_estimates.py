@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Who sits before the page waits for so long without leaving.
 PATIENCE_SECONDS = 900.0
 # What the framework takes beside weights and activations.
-_MARGIN_BYTES = 300_000_000
+MARGIN_BYTES = 300_000_000
 _FLOAT_BYTES = 4
 
 
@@ -57,11 +57,11 @@ def estimate_levels(
             chosen = of_level(settings, level, hidden_size, num_rows)
         needed = memory_before(loaded, chosen)
         run = None
-        if needed + _MARGIN_BYTES <= free:
+        if needed + MARGIN_BYTES <= free:
             run = estimate_run(loaded, data, chosen)
             needed = run.memory_bytes
             gc.collect()  # a copy of the model, full of cycles
-        fits = run is not None and needed + _MARGIN_BYTES <= free
+        fits = run is not None and needed + MARGIN_BYTES <= free
         found.append(LevelEstimate(level, run, needed, fits))
     return TrainingEstimate(
         levels=tuple(found),

@@ -44,6 +44,8 @@ class FinetuneResult:
         ending: one of `events.ENDINGS`.
         metric: name of what epochs were compared by.
         precision: that products were computed in.
+        is_read_again: whether `report` is of the finished model, in float32; else it
+            is of the network that learned, after the best epoch, in `precision`.
         data_hash: SHA-256 of the rows.
         base_hash: SHA-256 of the weights that the run began with.
         seconds: that this go took.
@@ -60,6 +62,7 @@ class FinetuneResult:
     ending: str
     metric: str
     precision: str
+    is_read_again: bool
     data_hash: str
     base_hash: str
     seconds: float
@@ -82,6 +85,8 @@ def finetune(
         settings: of the run.
         progress: told each event; may raise to cancel.
         should_stop: asked after each step; true ends the run with its best epoch.
+            Who has not stopped the training may stop the last reading of the
+            validation rows: the report is then of what the best epoch said of them.
         work_folder: keeps the state after each epoch, so that the same call goes
             on after a crash; the caller removes it. `None` keeps nothing.
         keep: given the result before words are counted, which may take as much
@@ -96,7 +101,8 @@ def finetune(
     """
     began_at = time.monotonic()
     if work_folder is not None:
-        require_room(work_folder, loaded, settings, len(data.labels))
+        sizes = len(data.labels), len(data.validation)
+        require_room(work_folder, loaded, settings, *sizes)
     base_hash, data_hash = weights_hash(loaded), data.fingerprint()
     text = f"{settings.to_json()} {base_hash} {data_hash}"
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -104,18 +110,22 @@ def finetune(
         loaded, data, settings, progress, should_stop, work_folder, fingerprint
     ).run()
     finished = _as_loaded(loaded, trained, data)
+    answers, is_read_again = _answers(
+        finished, trained, data, settings, progress, should_stop
+    )
     result = FinetuneResult(
         loaded=finished,
         base_model_id=loaded.model_id,
         settings=settings,
         data=data,
-        report=judge(data, _answers(finished, data, settings, progress)),
+        report=judge(data, answers),
         baselines=(simplest(data),),
         points=trained.points,
         best_epoch=trained.best_epoch,
         ending=trained.ending,
         metric=trained.metric,
         precision=trained.precision,
+        is_read_again=is_read_again,
         data_hash=data_hash,
         base_hash=base_hash,
         seconds=time.monotonic() - began_at,
@@ -152,22 +162,49 @@ def _with_counted_words(
     return dataclasses.replace(result, baselines=(*result.baselines, counted))
 
 
+class _ReadingStoppedError(Exception):
+    """Someone asked to stop while the finished model was reading."""
+
+
 def _answers(
-    finished: LoadedModel, data: TrainingData, settings: FinetuneSettings, tell: Tell
-) -> np.ndarray:
+    finished: LoadedModel,
+    trained: TrainedModel,
+    data: TrainingData,
+    settings: FinetuneSettings,
+    tell: Tell,
+    should_stop: Callable[[], bool],
+) -> tuple[np.ndarray, bool]:
     """What the finished model says of the validation rows, see `judge`.
 
     The network that learned may have computed in bfloat16: what is reported is
     what the model that is handed out says.
+
+    Returns:
+        The answers, and whether they are those of the finished model: where someone
+        stops it, they are what was said in training, if that is known.
     """
-    part = data.validation
-    return predict_rows(
-        Explorer(finished),
-        part.texts,
-        part.pairs,
-        settings.max_tokens,
-        lambda share, _: tell(TrainingEvent("judge", fraction=share)),
-    ).outputs
+    part, began_at = data.validation, time.monotonic()
+    # Who stopped the training has asked already, and meant the training.
+    known = None if trained.ending == "asked" else trained.outputs
+
+    def told(share: float, _: str) -> None:
+        seconds = time.monotonic() - began_at
+        left = seconds * (1 - share) / share if share else None
+        tell(TrainingEvent("judge", fraction=share, seconds_left=left))
+        if known is not None and should_stop():
+            raise _ReadingStoppedError
+
+    try:
+        found = predict_rows(
+            Explorer(finished), part.texts, part.pairs, settings.max_tokens, told
+        )
+    except _ReadingStoppedError:
+        if known is None:
+            raise
+        epoch, precision = trained.best_epoch, trained.precision
+        tell(TrainingEvent("unread", kept_epoch=epoch, reason=precision))
+        return known, False
+    return found.outputs, True
 
 
 def _as_loaded(

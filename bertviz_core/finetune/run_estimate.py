@@ -11,8 +11,8 @@ class RunEstimate:
 
     Args:
         seconds: from texts to the report: tokens, frozen layers, all epochs with
-            their validation, the last reading of the validation rows in float32, and
-            the simple methods; early stopping makes it less.
+            their validation, the last reading of the validation rows in float32, the
+            simple methods, and compiling; early stopping makes it less.
         seconds_per_step: of the two steps that were timed.
         num_steps: optimiser steps of all epochs.
         memory_bytes: weights, their gradients and averages, the best epoch,

@@ -13,8 +13,10 @@ from bertviz_core.finetune.run_sentences import (
     of_epoch,
     of_left_out,
     of_phase,
+    of_reading,
     of_restart,
     of_resume,
+    of_unread,
     of_unsaved,
 )
 from bertviz_core.finetune.training_status import MAX_POINTS
@@ -24,11 +26,12 @@ _PHASE_OF_KIND = {
     "cache": "cache",
     "ended": "evaluate",
     "judge": "evaluate",
+    "unread": "evaluate",
     "compare": "compare",
     "left_out": "compare",
 }
 # Events that are no part of the training itself.
-_AROUND = ("tokenize", "cache", "judge", "compare")
+_AROUND = ("tokenize", "cache", "judge", "unread", "compare", "left_out")
 
 
 @dataclass
@@ -101,7 +104,11 @@ class RunHistory:
         self.metric_name = event.metric_name or self.metric_name
         if event.kind == "left_out":
             self.say(of_left_out(event.reason))
-        if event.kind in (*_AROUND, "left_out"):
+        elif event.kind == "unread":
+            self.say(of_unread(event.kept_epoch, event.reason))
+        elif event.kind == "judge":
+            self.seconds_left = event.seconds_left
+        if event.kind in _AROUND:
             return
         self.step, self.num_steps = event.step, event.num_steps
         self.epoch = event.epoch
@@ -118,7 +125,9 @@ class RunHistory:
             self.say(of_unsaved(event.epoch, event.kept_epoch, event.reason))
         elif event.kind == "ended":
             self.ending, self.fraction = event.ending, 0.0
+            self.seconds_left = None
             self.say(of_ending(event.ending, self.best_epoch, len(self.epochs)))
+            self.say(of_reading())
 
     def curve(self) -> list[list[float]]:
         """The points, the steps since the last one as a point of their own."""

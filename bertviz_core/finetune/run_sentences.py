@@ -127,6 +127,29 @@ def of_ending(ending: str, best_epoch: int, num_epochs: int) -> Note:
     )
 
 
+def of_reading() -> Note:
+    """The steps are over, and the report is made."""
+    return note(
+        "The finished model reads the validation rows once more, in float32: the "
+        "report is of what it says now."
+    )
+
+
+def of_unread(epoch: int, precision: str) -> Note:
+    """The last reading was stopped.
+
+    Args:
+        epoch: from 1, whose answers stand in the report.
+        precision: that they were computed in.
+    """
+    return note(
+        "The last reading of the validation rows was stopped. The report is of what "
+        "was said of them after epoch {epoch}, in {precision}. The model is kept.",
+        epoch=epoch,
+        precision=precision,
+    )
+
+
 def of_left_out(reason: str) -> Note:
     """The model is there, and one method that it was to be held against is not.
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from bertviz_core.finetune.events import Tell, TrainingEvent
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.fitting import require_fit
 from bertviz_core.finetune.inputs import RowInputs, prepare_inputs
+from bertviz_core.finetune.kept_epochs import BestEpoch, from_arrays, to_arrays
 from bertviz_core.finetune.learner import Learner
 from bertviz_core.finetune.remedies import oversampled
 from bertviz_core.finetune.schedule import count_steps, learning_rates
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
     from bertviz_core.model.bert import Bert
 
-_HISTORY = ("loss", "validation_loss", "metric", "seconds")
-
 
 @dataclass(frozen=True)
 class TrainedModel:
@@ -49,6 +48,9 @@ class TrainedModel:
         ending: one of `events.ENDINGS`.
         metric: name of what epochs were compared by.
         precision: that products were computed in.
+        outputs: float `[R, C]`, what was said of the validation rows after the best
+            epoch, in that precision: probabilities, or numbers in their unit; `None`
+            where the run went on from a checkpoint that does not tell.
     """
 
     bert: Bert
@@ -57,6 +59,7 @@ class TrainedModel:
     ending: str
     metric: str
     precision: str
+    outputs: np.ndarray | None
 
 
 class Trainer:
@@ -99,10 +102,9 @@ class Trainer:
         self._rates = functools.partial(learning_rates, settings, len(data.train))
         self.in_epoch = steps_per_epoch(len(data.train), settings.batch_size)
         self.points: list[EpochPoint] = []
-        self.best: EpochScore | None = None
-        self.best_epoch = self.step = self.kept_epoch = 0
+        self.best: BestEpoch | None = None
+        self.step = self.kept_epoch = 0
         self._is_kept = True
-        self.best_weights: dict[str, np.ndarray] = {}
         self._inputs = loaded.tokenizer
 
     def run(self) -> TrainedModel:
@@ -117,23 +119,28 @@ class Trainer:
         )
         self._go_on()
         ending = self._epochs(train, validation)
-        self.learner.set_weights(self.best_weights)
+        best = cast("BestEpoch", self.best)  # else the first epoch has raised
+        self.learner.set_weights(best.weights)
         self.learner.restore_unit()
         self.tell(self._event("ended", fraction=1.0, ending=ending))
         return TrainedModel(
             bert=self.learner.bert,
             points=tuple(self.points),
-            best_epoch=self.best_epoch,
+            best_epoch=best.number,
             ending=ending,
             metric=self.metric,
             precision=self.learner.precision,
+            outputs=None
+            if best.outputs is None
+            else self.learner.answers(best.outputs),
         )
 
     def _epochs(self, train: RowInputs, validation: RowInputs) -> str:
         """Runs epochs; says why there is no other."""
         patience = self.settings.patience
         while len(self.points) < self.settings.epochs:
-            if patience and len(self.points) - self.best_epoch >= patience:
+            best_epoch = 0 if self.best is None else self.best.number
+            if patience and len(self.points) - best_epoch >= patience:
                 return "no_better"
             began_at = time.monotonic()
             losses, was_stopped = self._one_epoch(train)
@@ -212,10 +219,10 @@ class Trainer:
         seconds = time.monotonic() - began_at
         mean = float(np.mean(losses))
         self.points.append(EpochPoint(mean, score.loss, score.metric, seconds))
-        is_best = score.beats(self.best)
+        is_best = score.beats(None if self.best is None else self.best.score)
         if is_best:
-            self.best, self.best_epoch = score, len(self.points)
-            self.best_weights = self.learner.weights()
+            weights = self.learner.weights()
+            self.best = BestEpoch(len(self.points), score, weights, outputs)
         self.tell(
             self._event(
                 "epoch",
@@ -250,13 +257,9 @@ class Trainer:
 
     def _save(self) -> None:
         """Keeps the epoch on the disk; where that fails, memory has it still."""
-        if self.work_folder is None:
+        if self.work_folder is None or self.best is None:
             return
-        state = self.learner.state()
-        state |= {f"best/{name}": value for name, value in self.best_weights.items()}
-        rows = [[getattr(point, name) for name in _HISTORY] for point in self.points]
-        state["run/points"] = np.array(rows, "float64")
-        state["run/best_epoch"] = np.array(self.best_epoch, "int64")
+        state = self.learner.state() | to_arrays(self.points, self.best)
         checkpoint = Checkpoint(self.step, self.fingerprint, state)
         try:
             save_checkpoint(checkpoint, self.work_folder / "checkpoints")
@@ -286,13 +289,7 @@ class Trainer:
             return
         require_same_run(found, self.fingerprint)
         state = dict(found.state)
-        rows = state.pop("run/points")
-        self.points = [EpochPoint(*map(float, row)) for row in rows]
-        self.best_epoch = int(state.pop("run/best_epoch"))
-        best = self.points[self.best_epoch - 1]
-        self.best = EpochScore(best.metric, best.validation_loss)
-        names = [name for name in state if name.startswith("best/")]
-        self.best_weights = {n.removeprefix("best/"): state.pop(n) for n in names}
+        self.points, self.best = from_arrays(state)
         self.learner.set_state(state)
         self.step, self.kept_epoch = found.step, len(self.points)
         fraction = self.step / self.num_steps

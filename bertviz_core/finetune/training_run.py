@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # The file that pages read is written no more often than this.
 WRITE_SECONDS = 0.5
+# Beside these, the file is written when one of them is told.
+_TURNS = ("epoch", "unsaved", "ended", "unread", "resumed", "left_out")
 
 
 class _StoppedEarlyError(Exception):
@@ -135,7 +137,7 @@ class TrainingRun:
 
     def _take(self, event: TrainingEvent) -> None:
         self.history.seconds = self._clock() - self._began_at
-        if event.kind == "ended" and event.ending == "asked":
+        if event.kind == "unread" or event.ending == "asked":
             self._tell_stop()
         self.history.take(event)
         for log in self._logs:
@@ -146,7 +148,7 @@ class TrainingRun:
             raise _StoppedEarlyError
         is_due = self._clock() - self._written_at >= WRITE_SECONDS
         # Of the last ones a process that goes on has to know.
-        is_turn = event.kind in ("epoch", "unsaved", "ended", "resumed", "left_out")
+        is_turn = event.kind in _TURNS
         if is_due or is_turn or (event.kind == "compare" and not event.fraction):
             self._write()
 

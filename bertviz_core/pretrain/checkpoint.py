@@ -81,8 +81,12 @@ def has_checkpoint(root: Path) -> bool:
     return bool(_folders(root))
 
 
-def read_latest(root: Path) -> Checkpoint | None:
+def read_latest(root: Path, with_state: bool = True) -> Checkpoint | None:
     """Reads the newest checkpoint of a run; `None` where there is none.
+
+    Args:
+        root: folder of the run's checkpoints.
+        with_state: false leaves `state` empty, for who asks which run it is.
 
     Raises:
         TrainingError: it is damaged.
@@ -93,7 +97,7 @@ def read_latest(root: Path) -> Checkpoint | None:
     folder = folders[-1]
     try:
         info = json.loads((folder / _INFO).read_text(encoding="utf-8"))
-        state = load_file(folder / _STATE)
+        state = load_file(folder / _STATE) if with_state else {}
         return Checkpoint(int(info["step"]), str(info["fingerprint"]), state)
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise TrainingError(

@@ -73,19 +73,15 @@ def pretrain(
     Ctrl-C and SIGTERM save a checkpoint and stop after the step that is running; while
     text is encoded they stop and leave nothing behind.
     """
-    from bertviz_core.pretrain.initial import (
-        open_initial_model,
-        settings_from_file,
-        words_of,
-    )
+    from bertviz_core.pretrain.initial import beginning_of, settings_from_file
 
-    settings = settings_from_file(config_path, initial_model)
+    settings, opened = settings_from_file(config_path, initial_model, out)
     paths = (*corpus, *more_text)  # as a shell writes out `--corpus texts/*.txt`
     if prepare_only:
         from bertviz_core.pretrain.prepare import Stopped, prepare_corpus
 
-        words = words_of(open_initial_model(settings))
         where = cache or out / "corpus"
+        words = beginning_of(settings, out, paths, where, opened).words
         with stop_on_signal() as should_stop:
             try:
                 folder = prepare_corpus(
@@ -100,7 +96,7 @@ def pretrain(
     from bertviz_core.pretrain import run
 
     seconds = None if stop_after_minutes is None else stop_after_minutes * 60
-    plan = run.RunPlan(settings, paths, out, cache, devices, seconds)
+    plan = run.RunPlan(settings, paths, out, cache, devices, seconds, opened)
     with stop_on_signal() as should_stop:
         run.pretrain(plan, click.echo, should_stop)
 

@@ -11,26 +11,54 @@ Source:
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bertviz_core.config import read_json_object
 from bertviz_core.errors import TrainingError
+from bertviz_core.pretrain.begun import encoded_text_of, settings_of_run
+from bertviz_core.pretrain.corpus import INDEX_FILE
 from bertviz_core.pretrain.settings import PretrainSettings
+from bertviz_core.tokenizer import BertTokenizer
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
     from bertviz_core.model.bert import Bert
-    from bertviz_core.tokenizer import BertTokenizer
 
 
-def settings_from_file(path: Path, model_id: str | None) -> PretrainSettings:
+@dataclass(frozen=True)
+class Beginning:
+    """What a run begins with, or what it needs to go on.
+
+    Args:
+        settings: of the run; one that goes on keeps the name of the model that it
+            began with, wherever that lies now.
+        model: whose weights to take; `None` for random ones, or where a checkpoint
+            has them.
+        words: that the run must keep; `None` where it learns them from its text.
+    """
+
+    settings: PretrainSettings
+    model: LoadedModel | None
+    words: BertTokenizer | None
+
+
+def settings_from_file(
+    path: Path, model_id: str | None, out: Path
+) -> tuple[PretrainSettings, LoadedModel | None]:
     """Reads a settings file, and what it leaves out from the model to begin with.
 
     Args:
         path: of the JSON file.
         model_id: to begin with, in place of the file's `initial_model`; `None` for
             what the file says.
+        out: folder of the run. One that has begun there with the same model knows
+            what the file leaves out.
+
+    Returns:
+        The settings, and the model where it had to be opened.
 
     Raises:
         ConfigError, TrainingError: see `PretrainSettings.from_dict`.
@@ -39,18 +67,78 @@ def settings_from_file(path: Path, model_id: str | None) -> PretrainSettings:
     raw = read_json_object(path)
     if model_id is not None:
         raw["initial_model"] = model_id
-    asked = raw.get("initial_model")
+    asked, loaded = raw.get("initial_model"), None
     if isinstance(asked, str) and "model" not in raw:
-        loaded = _open(asked)
-        raw["model"] = dataclasses.asdict(loaded.model.config)
+        there = settings_of_run(out)
+        if there is not None and there.initial_model == asked:
+            sizes, lower_case = there.model, there.corpus.lower_case
+        else:
+            loaded = _open(asked)
+            sizes, lower_case = loaded.model.config, loaded.tokenizer.lower_case
+        raw["model"] = dataclasses.asdict(sizes)
         about = raw.setdefault("corpus", {})
         if isinstance(about, dict):  # else `from_dict` says what is wrong
-            about.setdefault("lower_case", loaded.tokenizer.lower_case)
-    return PretrainSettings.from_dict(raw)
+            about.setdefault("lower_case", lower_case)
+    return PretrainSettings.from_dict(raw), loaded
 
 
-def open_initial_model(settings: PretrainSettings) -> LoadedModel | None:
+def beginning_of(
+    settings: PretrainSettings,
+    out: Path,
+    corpus: Sequence[Path],
+    cache: Path,
+    loaded: LoadedModel | None = None,
+) -> Beginning:
+    """Opens what a run begins with; one that goes on needs its words alone.
+
+    Its weights are in its checkpoint, so the model may be gone, or lie elsewhere: of
+    one under another name, sizes and words are compared.
+
+    Args:
+        settings: of the run.
+        out: its folder.
+        corpus: text files, or one folder of an encoded corpus.
+        cache: folder for encoded corpora.
+        loaded: the model that the settings name, where it is open already.
+
+    Raises:
+        TrainingError: see `open_initial_model`; or a checkpoint is damaged.
+        CheckpointError, ConfigError, TokenizerError: see `library.open_model`.
+    """
+    there = settings_of_run(out)
+    if there is None:
+        loaded = open_initial_model(settings, loaded)
+        return Beginning(settings, loaded, words_of(loaded))
+    if settings.initial_model is None or there.initial_model is None:
+        return Beginning(settings, None, None)
+    words = None
+    if settings.initial_model == there.initial_model:
+        words = _words_of_run(out, corpus, cache)
+    if words is None:
+        words = words_of(open_initial_model(settings, loaded))
+    kept = dataclasses.replace(settings, initial_model=there.initial_model)
+    return Beginning(kept, None, words)
+
+
+def _words_of_run(
+    out: Path, corpus: Sequence[Path], cache: Path
+) -> BertTokenizer | None:
+    """The words that its text was encoded with; `None` where that is gone."""
+    name = encoded_text_of(out)
+    for folder in () if name is None else (*corpus, cache / name):
+        if folder.name == name and (folder / INDEX_FILE).is_file():
+            return BertTokenizer.from_folder(folder)
+    return None
+
+
+def open_initial_model(
+    settings: PretrainSettings, loaded: LoadedModel | None = None
+) -> LoadedModel | None:
     """Opens the model that a run begins with.
+
+    Args:
+        settings: of the run.
+        loaded: the model that they name, where it is open already.
 
     Returns:
         `None` if it begins with random weights.
@@ -61,7 +149,7 @@ def open_initial_model(settings: PretrainSettings) -> LoadedModel | None:
     """
     if settings.initial_model is None:
         return None
-    loaded = _open(settings.initial_model)
+    loaded = loaded or _open(settings.initial_model)
     there = dataclasses.asdict(loaded.model.config)
     asked = dataclasses.asdict(settings.model)
     # Rates of dropout and of drawing weights are no part of what was learned.

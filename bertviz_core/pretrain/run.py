@@ -35,7 +35,7 @@ from bertviz_core.pretrain.distribution import (
 )
 from bertviz_core.pretrain.finish import save_model_of
 from bertviz_core.pretrain.held_out import HeldOut
-from bertviz_core.pretrain.initial import open_initial_model, take_weights, words_of
+from bertviz_core.pretrain.initial import Beginning, beginning_of, take_weights
 from bertviz_core.pretrain.masking import TokenKinds
 from bertviz_core.pretrain.prepare import (
     Stopped,
@@ -66,6 +66,7 @@ class RunPlan:
         cache: folder for encoded corpora; `None` for `corpus` in `out`.
         num_devices: of this machine to use.
         stop_after_seconds: saves and stops then; `None` runs to the end.
+        initial: the model that the settings name, where it is open already.
     """
 
     settings: PretrainSettings
@@ -74,6 +75,7 @@ class RunPlan:
     cache: Path | None = None
     num_devices: int = 1
     stop_after_seconds: float | None = None
+    initial: LoadedModel | None = None
 
 
 def pretrain(
@@ -97,7 +99,7 @@ def pretrain(
             room on the disk; several machines without an encoded text or without a
             precision.
         CheckpointError, ConfigError, TokenizerError: see `prepare_corpus` and
-            `open_initial_model`.
+            `beginning_of`.
     """
     join_hosts()
     began_at = time.monotonic()
@@ -113,19 +115,19 @@ def pretrain(
     # On several machines all read the folder, and one writes.
     with held(plan.out) if writes_files() else nullcontext():
         settings = with_precision(plan.settings, plan.out)
-        plan = dataclasses.replace(plan, settings=settings)
-        claim_folder(plan.out, settings)
+        cache = plan.cache or plan.out / "corpus"
+        begun = beginning_of(settings, plan.out, plan.corpus, cache, plan.initial)
+        plan = dataclasses.replace(plan, settings=begun.settings, initial=None)
+        claim_folder(plan.out, plan.settings)
         try:
-            initial = open_initial_model(settings)
             # Not at the deadline: text that takes longer would be encoded for ever.
-            cache = plan.cache or plan.out / "corpus"
             folder = prepare_corpus(
-                plan.corpus, settings, cache, say, should_stop, words_of(initial)
+                plan.corpus, plan.settings, cache, say, should_stop, begun.words
             )
         except Stopped:
             say("Stopped while the text was being encoded; nothing has been trained")
             return None
-        together = _Run(plan, folder, initial, say, lambda: any_host(is_over()))
+        together = _Run(plan, folder, begun, say, lambda: any_host(is_over()))
         return together.finish()
 
 
@@ -136,15 +138,13 @@ class _Run:
         self,
         plan: RunPlan,
         folder: Path,
-        initial: LoadedModel | None,
+        begun: Beginning,
         say: Callable[[str], None],
         is_over: Callable[[], bool],
     ) -> None:
         self.plan, self.settings = plan, plan.settings
         self.say, self.is_over = say, is_over
-        self.corpus, self.tokenizer = open_prepared(
-            folder, self.settings, words_of(initial)
-        )
+        self.corpus, self.tokenizer = open_prepared(folder, self.settings, begun.words)
         self.kinds = TokenKinds.of(self.tokenizer.vocabulary)
         self.fingerprint = fingerprint_of(
             self.settings, folder, self.corpus, self.tokenizer
@@ -161,9 +161,9 @@ class _Run:
             self.trainer.set_state(checkpoint.state)
             self.step = self.saved_step = checkpoint.step
             say(f"Going on after step {self.step}")
-        elif initial is not None:
-            count = take_weights(self.trainer.bert, initial)
-            say(f"Beginning with {count} weights of {initial.model_id}")
+        elif begun.model is not None:
+            count = take_weights(self.trainer.bert, begun.model)
+            say(f"Beginning with {count} weights of {begun.model.model_id}")
         self.points = read_curve(plan.out / "curve.csv", self.step)
         self.is_writer = writes_files()
         self._held_out: HeldOut | None = None

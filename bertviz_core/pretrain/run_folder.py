@@ -14,7 +14,8 @@ import filelock
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.model.precision import chosen_precision
-from bertviz_core.pretrain.checkpoint import Checkpoint, has_checkpoint
+from bertviz_core.pretrain.begun import settings_file, settings_of_run
+from bertviz_core.pretrain.checkpoint import Checkpoint
 from bertviz_core.pretrain.corpus import EncodedCorpus
 from bertviz_core.pretrain.distribution import has_hosts, writes_files
 from bertviz_core.pretrain.settings import MAY_CHANGE, PretrainSettings
@@ -29,8 +30,9 @@ def with_precision(settings: PretrainSettings, out: Path) -> PretrainSettings:
     """
     if settings.precision != "auto":
         return settings
-    if _is_begun(out):
-        precision = PretrainSettings.from_json_file(_settings_file(out)).precision
+    there = settings_of_run(out)
+    if there is not None:
+        precision = there.precision
     elif has_hosts():
         raise TrainingError(
             "Several machines need one precision. Received: precision=auto, which each "
@@ -55,30 +57,24 @@ def claim_folder(out: Path, settings: PretrainSettings) -> None:
     Raises:
         TrainingError: another run lies there, or the folder cannot be written.
     """
-    if _is_begun(out):
-        _require_same_settings(out, settings)
+    there = settings_of_run(out)
+    if there is not None:
+        _require_same_settings(out, there, settings)
     elif writes_files():
         text = json.dumps(settings.to_dict(), indent=2, ensure_ascii=False)
         scratch = out / ".settings.json"
         try:
             scratch.write_text(text + "\n", encoding="utf-8")
-            os.replace(scratch, _settings_file(out))
+            os.replace(scratch, settings_file(out))
         except OSError as error:
             raise _not_written(out, error) from error
 
 
-def _is_begun(out: Path) -> bool:
-    return has_checkpoint(out / "checkpoints") and _settings_file(out).is_file()
-
-
-def _settings_file(out: Path) -> Path:
-    return out / "settings.json"
-
-
-def _require_same_settings(out: Path, settings: PretrainSettings) -> None:
-    there = PretrainSettings.from_json_file(_settings_file(out)).to_dict()
-    asked = settings.to_dict()
-    changed = [k for k in asked if asked[k] != there[k] and k not in MAY_CHANGE]
+def _require_same_settings(
+    out: Path, there: PretrainSettings, settings: PretrainSettings
+) -> None:
+    noted, asked = there.to_dict(), settings.to_dict()
+    changed = [k for k in asked if asked[k] != noted[k] and k not in MAY_CHANGE]
     if changed:
         raise TrainingError(
             "The folder {folder} holds a run with other settings. Received: other "

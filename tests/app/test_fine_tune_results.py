@@ -510,6 +510,26 @@ def test_two_texts_are_read_where_the_visitor_says_so(open_app, with_classes):
     assert asked[-1][2:4] == EXAMPLES["en"]
 
 
+@pytest.mark.parametrize(("language", "said"), [("en", "was stopped"), ("zh", "叫停")])
+def test_scores_of_a_reading_that_was_stopped_say_so(
+    open_step, client, monkeypatch, language, said
+):
+    assert not open_step("evaluate", language).info
+    known = client.training_outcome
+
+    def unread(run_id):
+        found = known(run_id)
+        recipe = found.recipe | {"read_again": False, "precision": "bfloat16"}
+        return dataclasses.replace(found, recipe=recipe)
+
+    monkeypatch.setattr(client, "training_outcome", unread)
+    st.cache_resource.clear()
+    (notice,) = open_step("evaluate", language).info
+    assert said in notice.value
+    assert "bfloat16" in notice.value
+    assert "4" in notice.value
+
+
 @pytest.mark.parametrize("has_pairs", [True, False])
 def test_a_recipe_answers_whether_there_are_two_texts(
     open_app, with_classes, has_pairs, shown

@@ -223,7 +223,10 @@ def test_excel_reads_the_predictions_of_the_zip(bundle):
     assert not read(bundle, "recipe.json").startswith("\ufeff")
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+a", "-a", "@a", "\tx", "\rx", "\nx"])
+FORMULAS = ["=1+1", "+a", "-a", "@a", "＝1+1", "＋a", "－a", "＠a"]
+
+
+@pytest.mark.parametrize("text", [*FORMULAS, "\tx", "\rx", "\nx"])
 def test_no_cell_is_a_formula(result, text):
     part = result.data.validation
     bad = Examples((text,) * len(part), None, part.targets, part.rows)
@@ -231,7 +234,24 @@ def test_no_cell_is_a_formula(result, text):
     packed = predictions_csv(dataclasses.replace(result, data=data))
     cells = [row["text"] for row in csv.DictReader(io.StringIO(packed, newline=""))]
     assert set(cells) == {f"'{text}"}
-    assert safe_cell("a=1") == "a=1"
+
+
+@pytest.mark.parametrize(
+    "unseen", [" ", "\t", "\r", "\u3000", "\ufeff", "\u200b", "\x00"]
+)
+def test_nothing_unseen_hides_a_formula(unseen):
+    for formula in FORMULAS:
+        assert safe_cell(unseen + formula) == f"'{unseen}{formula}"
+        assert safe_cell(unseen * 3 + formula) == f"'{unseen * 3}{formula}"
+
+
+WORDS = ["a=1", " a", "a@b.c", "\u200bword", "", " "]
+NUMBERS = ["-3.5", " +1,5", "\ufeff-1e-3", "－3.5", "＋１"]
+
+
+@pytest.mark.parametrize("text", [*WORDS, *NUMBERS])
+def test_text_and_numbers_stay_as_they_are(text):
+    assert safe_cell(text) == text
 
 
 def test_labels_are_those_of_the_table(result):

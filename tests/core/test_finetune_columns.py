@@ -101,6 +101,11 @@ def test_a_profile_counts_what_is_there():
             [1, 0] * 4,
         ),
         (["1.0", "2.0", "x"] * 4, ("1.0", "2.0", "x"), [0, 1, 2] * 4),
+        (["1", "1.0", "2.5", "2,50"] * 4, ("1", "2.5"), [0, 0, 1, 1] * 4),
+        (["0.5", ".5", "+.50", "-.5"] * 4, ("-.5", ".5"), [1, 1, 1, 0] * 4),
+        (["1.50", "2.0"] * 4, ("1.50", "2.0"), [0, 1] * 4),
+        (["1000", "1e3", "+1", "1"] * 4, ("1", "1000"), [1, 1, 0, 0] * 4),
+        (["1", "1.0", "x"] * 4, ("1", "1.0", "x"), [0, 1, 2] * 4),
         (["-1", "1", "x"] * 4, ("-1", "1", "x"), [0, 1, 2] * 4),
         (["好" * 200, "b"] * 4, ("b", "好" * 200), [1, 0] * 4),
     ],
@@ -111,6 +116,27 @@ def test_labels_of_any_kind_become_classes(labels, names, ids):
     assert dataset.labels.tolist() == ids
     assert dataset.labels.dtype == np.int32
     assert dataset.counts.tolist() == [ids.count(k) for k in range(len(names))]
+
+
+def test_labels_that_have_become_one_class_are_told_with_their_rows():
+    dataset = labelled(["1", "1.0", "2.5", "2.5", "1.00"] * 2)
+    ((template, details),) = dataset.notes
+    assert "same number are one class" in template
+    assert details == {
+        "pairs": "1.0 = 1; 1.00 = 1", "rows": "3, 6, 8, 11", "count": 4,
+    }  # fmt: skip
+    assert dataset.warnings == ()
+    # Here nothing was joined: each class has one spelling.
+    for alone in (["1.0", "2.0"], ["1.50", "2"], ["007", "7"], ["1", "1.0", "x"]):
+        assert labelled(alone * 4).notes == ()
+
+
+def test_a_column_counts_equal_numbers_once():
+    labels = ["1", "1.0", "2.5", "2.50"] * 3
+    table = table_of(("text", "label"), [("a text", label) for label in labels])
+    assert profile_columns(table)[1].num_distinct == 2
+    words = table_of(("text", "label"), [("a", label) for label in ["1", "1.0", "x"]])
+    assert profile_columns(words)[1].num_distinct == 3
 
 
 def test_numbers_are_read_with_point_and_comma():
@@ -214,6 +240,7 @@ def test_a_validation_file_takes_the_classes_of_the_training_data():
         (("0", "1"), ["1.0", "0.0", "1"], [1, 0, 1]),
         (("007", "7"), ["7.0", "007"], [1, 0]),
         (("1", "1.0", "x"), ["1.0", "1", "1.00"], [1, 0, 0]),
+        ((".5", "1.50"), ["0.5", "1,5", "+1.5"], [0, 1, 1]),
     ],
 )
 def test_each_label_of_a_validation_file_is_looked_for_by_itself(known, labels, ids):

@@ -51,6 +51,11 @@ def test_bert_base_with_all_layers_takes_five_gigabytes():
     assert expected == 5_255_258_256
 
 
+def test_each_checkpoint_holds_what_the_best_epoch_said_of_each_row():
+    sizes = [disk_room.room_for(BASE, (), FinetuneSettings(), C, n) for n in (0, 1000)]
+    assert sizes[1] - sizes[0] == 3 * 4 * 1000 * C
+
+
 def test_the_head_alone_takes_the_model_and_its_zip_twice():
     settings = FinetuneSettings(level="head")
     model = EMBEDDINGS + 12 * LAYER + POOLER + MLM + NSP + HEAD
@@ -111,7 +116,9 @@ def test_what_lies_there_already_counts_as_room(tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)._replace(free=needed - 9)
     monkeypatch.setattr(disk_room.shutil, "disk_usage", lambda _: usage)
     with pytest.raises(TrainingError, match="too little room"):
-        disk_room.require_room(work, loaded, TINY, 3)
+        disk_room.require_room(work, loaded, TINY, 3, 0)
     (work / "checkpoints").mkdir(parents=True)
     (work / "checkpoints" / "state").write_bytes(b"x" * 9)
-    disk_room.require_room(work, loaded, TINY, 3)
+    disk_room.require_room(work, loaded, TINY, 3, 0)
+    with pytest.raises(TrainingError, match="too little room"):
+        disk_room.require_room(work, loaded, TINY, 3, 10**6)

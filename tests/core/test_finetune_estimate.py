@@ -41,7 +41,7 @@ def clock(tick):
 def nothing_around(monkeypatch):
     """What comes before and after the epochs takes no time and no memory."""
     monkeypatch.setattr(estimate, "counting_bytes", lambda _: 0)
-    monkeypatch.setattr(estimate, "_seconds_of_reading", lambda *_: 0.0)
+    monkeypatch.setattr(estimate, "_time_reading", lambda *_: estimate._NO_TIME)
     monkeypatch.setattr(estimate, "seconds_of_counting", lambda _: 0.0)
     monkeypatch.setattr(estimate, "time", clock(lambda: 0.0))
 
@@ -58,13 +58,44 @@ def test_tokens_the_last_reading_and_the_simple_methods_are_counted_once(
     assert counted.seconds_once == 100.0
     # Four batches of five rows to learn from, two of them timed: half as many to
     # judge by are one more reading of as many places.
-    monkeypatch.setattr(estimate, "_seconds_of_reading", lambda *_: 8.0)
+    monkeypatch.setattr(estimate, "_time_reading", taking(8.0))
     read = estimate.estimate_run(loaded, data, FULL)
     assert read.seconds_once - counted.seconds_once == pytest.approx(8.0, rel=0.3)
-    ticks = iter([0.0, 3.0])
+    ticks = iter([0.0, 5.0, 5.0, 8.0])  # a copy of the model, then tokens
     monkeypatch.setattr(estimate, "time", clock(lambda: next(ticks)))
     cut = estimate.estimate_run(loaded, data, FULL)
-    assert cut.seconds_once - read.seconds_once == pytest.approx(3.0 * (1 + 2 * 0.5))
+    more = cut.seconds_once - read.seconds_once
+    assert more == pytest.approx(5.0 + 3.0 * (1 + 2 * 0.5))
+
+
+def taking(seconds, first=0.0):
+    """In place of what times passes or steps."""
+    return lambda *_: estimate._Timing(first, seconds)
+
+
+@pytest.mark.parametrize("settings", [FULL, TOP], ids=["full", "top"])
+def test_compiling_is_counted_once_for_each_kind_of_pass(timed, monkeypatch, settings):
+    data, loaded = random_data(), tiny_loaded(num_layers=3)
+    before = estimate.estimate_run(loaded, data, settings)
+    kinds = {"_time_steps": 1.0, "_time_passes": 1.0, "_time_reading": 0.0}
+    if settings is TOP:
+        kinds["_time_frozen"] = 8.0
+    for first, (name, seconds) in zip((1, 10, 100, 1000), kinds.items(), strict=False):
+        monkeypatch.setattr(estimate, name, taking(seconds, float(first)))
+    after = estimate.estimate_run(loaded, data, settings)
+    expected = 1111.0 if settings is TOP else 111.0
+    assert after.seconds - before.seconds == pytest.approx(expected)
+    assert after.seconds_once - before.seconds_once == pytest.approx(expected)
+    assert after.seconds_per_step == before.seconds_per_step
+
+
+def test_what_the_first_pass_takes_longer_is_for_compiling(monkeypatch):
+    moments = iter([10.0, 17.0, 17.5, 19.0])
+    monkeypatch.setattr(estimate, "time", clock(lambda: next(moments)))
+    called = []
+    found = estimate._timing(called.append)
+    assert called == [0, 0, 1]
+    assert found == estimate._Timing(first=6.0, both=2.0)
 
 
 def test_counting_words_may_need_more_memory_than_the_training(timed, monkeypatch):
@@ -87,8 +118,8 @@ def test_the_counting_of_words_is_timed_on_some_rows(monkeypatch):
 
 
 def test_time_grows_with_epochs_and_rows(monkeypatch, nothing_around):
-    monkeypatch.setattr(estimate, "_seconds_of_steps", lambda *_: 2.0)
-    monkeypatch.setattr(estimate, "_seconds_of_passes", lambda *_: 0.5)
+    monkeypatch.setattr(estimate, "_time_steps", taking(4.0))
+    monkeypatch.setattr(estimate, "_time_passes", taking(0.5))
     short = estimate.estimate_run(tiny_loaded(num_layers=3), random_data(), FULL)
     longer = dataclasses.replace(FULL, epochs=6)
     twice = estimate.estimate_run(tiny_loaded(num_layers=3), random_data(), longer)
@@ -100,16 +131,16 @@ def test_time_grows_with_epochs_and_rows(monkeypatch, nothing_around):
 
 @pytest.fixture
 def timed(monkeypatch, nothing_around):
-    """The inputs of the steps and passes that were timed; each takes a second."""
+    """The inputs of the steps and passes that were timed; both take a second."""
     seen = []
 
     def remember(learner, batches, *_):
         seen.append({name: array.shape for name, array in batches[0].items()})
-        return 1.0
+        return estimate._Timing(0.0, 1.0)
 
-    for name in ("_seconds_of_steps", "_seconds_of_passes"):
+    for name in ("_time_steps", "_time_passes"):
         monkeypatch.setattr(estimate, name, remember)
-    monkeypatch.setattr(estimate, "_seconds_of_frozen", lambda *_: 8.0)
+    monkeypatch.setattr(estimate, "_time_frozen", taking(8.0))
     return seen
 
 

@@ -69,6 +69,20 @@ def test_what_was_told_before_an_accident_and_comes_again_is_told_once():
     assert sum("goes on after epoch 1" in text for text in sentences(again)) == 1
 
 
+def test_the_last_reading_tells_its_share_and_its_time():
+    history = RunHistory()
+    history.take(epoch(1, 0.5, True, 40))
+    history.take(step(41, 1.0))
+    history.take(TrainingEvent("ended", epoch=1, step=41, ending="finished"))
+    assert (history.phase, history.fraction) == ("evaluate", 0.0)
+    assert history.seconds_left is None
+    history.take(TrainingEvent("judge", fraction=0.25, seconds_left=30.0))
+    assert (history.fraction, history.seconds_left) == (0.25, 30.0)
+    assert history.step == 41
+    history.take(TrainingEvent("unread", kept_epoch=1, reason="bfloat16"))
+    assert "after epoch 1, in bfloat16" in sentences(history)[-1]
+
+
 def test_a_run_that_died_in_its_first_epoch_begins_anew():
     history = RunHistory()
     for number in (1, 2, 3):
@@ -151,7 +165,7 @@ def test_the_log_says_how_each_epoch_did(name, best, worse):
 def test_the_log_says_why_a_run_ended(ending, part):
     history = RunHistory(phase="train", best_epoch=1, epochs=[[1.0] * 4] * 3)
     history.take(TrainingEvent("ended", epoch=3, step=30, num_steps=40, ending=ending))
-    assert part in sentences(history)[-1]
+    assert part in sentences(history)[-2]
     assert (history.phase, history.ending) == ("evaluate", ending)
 
 

@@ -82,7 +82,7 @@ def test_a_level_that_does_not_fit_is_not_tried(asked):
     _, seen = asked
     full = memory_before(tiny_loaded(num_layers=3), of_level(SETTINGS, "full", 8, 5))
     top = memory_before(tiny_loaded(num_layers=3), SETTINGS)
-    free = level_estimates._MARGIN_BYTES + (full + top) // 2
+    free = level_estimates.MARGIN_BYTES + (full + top) // 2
     found = estimated(free_bytes=free)
     assert [settings.level for settings in seen] == ["head", "top"]
     last = found.level("full")

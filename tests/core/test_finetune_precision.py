@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 from bertviz_core.explorer import Explorer
+from bertviz_core.finetune import trainer
+from bertviz_core.finetune.card import metrics, model_card, recipe
+from bertviz_core.finetune.card_words import LANGUAGES
 from bertviz_core.finetune.run import finetune
 from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.settings import FinetuneSettings
@@ -64,6 +67,75 @@ def test_the_judgement_tells_how_far_it_is():
     shares = [event.fraction for event in told if event.kind == "judge"]
     assert shares == sorted(shares)
     assert shares[-1] == 1
+    left = [event.seconds_left for event in told if event.kind == "judge"]
+    assert left[-1] == 0
+    assert all(seconds > 0 for seconds in left[1:-1])
+
+
+def stopped_in_the_reading(data, told, **options):
+    def is_reading():
+        return any(event.kind == "judge" for event in told)
+
+    settings = dataclasses.replace(SETTINGS, level="head", learning_rate=0.5)
+    return finetune(tiny_loaded(), data, settings, told.append, is_reading, **options)
+
+
+@pytest.mark.parametrize("data", [random_data(pairs=True), number_data()])
+def test_who_stops_the_last_reading_gets_what_the_best_epoch_has_said(data):
+    told = []
+    result = stopped_in_the_reading(data, told)
+    assert (result.ending, result.is_read_again) == ("finished", False)
+    (unread,) = [event for event in told if event.kind == "unread"]
+    assert (unread.kept_epoch, unread.reason) == (result.best_epoch, "bfloat16")
+    assert sum(event.kind == "judge" for event in told) == 1
+    report, best = result.report, result.points[result.best_epoch - 1]
+    if data.is_regression:
+        assert report.r2 == pytest.approx(best.metric, rel=1e-5)
+        answers, said = answers_of(result)[:, 0], report.predicted
+    else:
+        assert report.accuracy == best.metric
+        answers, said = probabilities_of(answers_of(result)), report.probabilities
+    # Nearly what the model says, and not quite: it was computed in half precision.
+    np.testing.assert_allclose(said, answers, rtol=0.05, atol=0.02)
+    assert not np.allclose(said, answers, rtol=1e-6, atol=0)
+    assert len(result.baselines) == 1
+
+
+def test_the_card_and_the_numbers_say_that_the_last_reading_was_stopped():
+    result = stopped_in_the_reading(random_data(), [])
+    assert metrics(result)["read_again"] is recipe(result)["read_again"] is False
+    for words in LANGUAGES:
+        card = model_card(result, words=words)
+        said = words.unread.format(epoch=result.best_epoch, precision="bfloat16")
+        assert said in card
+        whole = dataclasses.replace(result, is_read_again=True)
+        assert said not in model_card(whole, words=words)
+
+
+def test_who_has_stopped_the_training_gets_the_reading_all_the_same():
+    told = []
+    result = finetune(
+        tiny_loaded(), random_data(), SETTINGS, told.append, lambda: len(told) > 7
+    )
+    assert (result.ending, result.is_read_again) == ("asked", True)
+
+
+def test_answers_that_an_older_checkpoint_lacks_are_read_again(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer, "to_arrays", without_outputs(trainer.to_arrays))
+        stopped_in_the_reading(random_data(), [], work_folder=tmp_path)
+    told = []
+    result = stopped_in_the_reading(random_data(), told, work_folder=tmp_path)
+    assert [event.epoch for event in told if event.kind == "resumed"] == [2]
+    assert result.is_read_again
+    assert not any(event.kind == "unread" for event in told)
+
+
+def without_outputs(to_arrays):
+    def arrays(points, best):
+        return to_arrays(points, dataclasses.replace(best, outputs=None))
+
+    return arrays
 
 
 @pytest.mark.parametrize(

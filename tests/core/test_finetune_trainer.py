@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune import inputs
+from bertviz_core.finetune import inputs, learner
 from bertviz_core.finetune.balance import class_weights
 from bertviz_core.finetune.batches import in_batches, tokenize
 from bertviz_core.finetune.learner import Learner
+from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.selection import EpochScore
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.trainer import Trainer
@@ -320,6 +321,7 @@ def test_a_killed_run_goes_on_to_the_same_end(request, tmp_path, settings):
     assert [e.epoch for e in events if e.kind == "resumed"] == [2]
     assert next(e.epoch for e in events if e.kind == "epoch") == 3
     assert np.array_equal(answers_of(whole), answers_of(again))
+    assert np.array_equal(whole.outputs, again.outputs)
     assert whole.best_epoch == again.best_epoch
     assert [p.loss for p in whole.points] == [p.loss for p in again.points]
 
@@ -328,6 +330,15 @@ def test_the_state_of_another_run_is_refused(tmp_path):
     trained(HEAD, work_folder=tmp_path, fingerprint="a").run()
     with pytest.raises(TrainingError, match="other text or other settings"):
         trained(HEAD, work_folder=tmp_path, fingerprint="b").run()
+
+
+@pytest.mark.parametrize("data", [random_data(), number_data()])
+def test_what_the_best_epoch_said_is_known_in_the_unit_of_the_targets(data):
+    result = trained(HEAD, data).run()
+    expected = answers_of(result, data, HEAD)
+    if not data.is_regression:
+        expected = probabilities_of(expected)
+    np.testing.assert_allclose(result.outputs, expected, rtol=1e-5)
 
 
 def test_events_tell_how_it_goes(full_run):
@@ -368,6 +379,19 @@ def test_an_epoch_whose_answers_are_no_numbers_is_never_the_best(monkeypatch):
     monkeypatch.setattr(trainer.learner, "outputs", lambda _: np.full((13, 3), np.nan))
     with pytest.raises(TrainingError, match="no longer a number"):
         trainer.run()
+
+
+def test_frozen_layers_are_compiled_once_for_all_rows(monkeypatch):
+    made = []
+
+    class Counted(learner.FrozenPart):
+        def __init__(self, *arguments, **options):
+            made.append(arguments)
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(learner, "FrozenPart", Counted)
+    trained(dataclasses.replace(HEAD, epochs=1)).run()
+    assert len(made) == 1
 
 
 def test_half_precision_learns_with_whole_weights():

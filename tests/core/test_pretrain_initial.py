@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -13,10 +14,11 @@ from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
 from bertviz_core.model.bert import Bert
 from bertviz_core.model.weights import as_numpy
-from bertviz_core.pretrain import run
+from bertviz_core.pretrain import initial, run
 from bertviz_core.pretrain.checkpoint import read_latest
 from bertviz_core.pretrain.initial import open_initial_model, settings_from_file
 from bertviz_core.pretrain.prepare import prepare_corpus
+from bertviz_core.tokenizer import BertTokenizer
 from tests.core import pretrain_samples as samples
 
 # One length that the first run knew, and a longer one.
@@ -108,6 +110,98 @@ def test_a_stopped_run_goes_on_without_taking_the_weights_again(first, tmp_path)
         np.testing.assert_allclose(states[1][name], values, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.parametrize("fate", ["gone", "moved"])
+@pytest.mark.parametrize("is_encoded", [False, True])
+def test_a_run_goes_on_without_the_model_that_it_began_with(
+    first, tmp_path, fate, is_encoded
+):
+    folder, _, model = first
+    copy, moved = tmp_path / "model", tmp_path / "moved"
+    shutil.copytree(model, copy)
+    asked, text = continued(copy), folder / "text.txt"
+    if is_encoded:
+        words = open_model(str(copy)).tokenizer
+        text = prepare_corpus([text], asked, tmp_path / "cache", str, words=words)
+    whole = run.pretrain(run.RunPlan(asked, [text], tmp_path / "whole"), str)
+    plan = run.RunPlan(asked, [text], tmp_path / "parts")
+    said = []
+
+    def has_stepped():
+        return any(line.startswith("step 1/") for line in said)
+
+    assert run.pretrain(plan, said.append, has_stepped) is None
+    before = (tmp_path / "parts" / "settings.json").read_text()
+    if fate == "moved":
+        copy.rename(moved)
+        plan = dataclasses.replace(plan, settings=continued(moved))
+    else:
+        shutil.rmtree(copy)
+    parts = run.pretrain(plan, said.append)
+    assert "Going on after step 1" in said
+    states = [read_latest(m.parent / "checkpoints").state for m in (whole, parts)]
+    for name, values in states[0].items():
+        np.testing.assert_allclose(states[1][name], values, atol=1e-6, err_msg=name)
+    # As a run of before this was possible would find it.
+    assert (tmp_path / "parts" / "settings.json").read_text() == before
+    assert json.loads(before)["initial_model"] == str(copy)
+
+
+def test_a_run_does_not_go_on_with_a_model_of_other_words_or_sizes(first, tmp_path):
+    folder, _, model = first
+    text, out = folder / "text.txt", tmp_path / "out"
+    state_before_the_first_step(continued(model), text, out)
+    loaded = open_model(str(model))
+    other = BertTokenizer(tuple(reversed(samples.VOCABULARY)))
+    save_model(dataclasses.replace(loaded, tokenizer=other), tmp_path / "words")
+    with pytest.raises(TrainingError, match="other text or other settings"):
+        run.pretrain(run.RunPlan(continued(tmp_path / "words"), [text], out), str)
+    sizes = dataclasses.replace(loaded.model.config, intermediate_size=24)
+    bert = Bert(sizes, ("mlm",))
+    save_model(dataclasses.replace(loaded, model=bert), tmp_path / "sizes")
+    with pytest.raises(TrainingError, match="do not fit the model"):
+        run.pretrain(run.RunPlan(continued(tmp_path / "sizes"), [text], out), str)
+
+
+def test_a_run_whose_text_is_encoded_anew_needs_the_words_of_the_model(first, tmp_path):
+    folder, _, model = first
+    text, out = folder / "text.txt", tmp_path / "out"
+    state_before_the_first_step(continued(model), text, out)
+    shutil.rmtree(out / "corpus")
+    assert run.pretrain(run.RunPlan(continued(model), [text], out), str) is not None
+
+
+def test_the_command_opens_the_model_once_and_not_to_go_on(
+    first, tmp_path, monkeypatch
+):
+    folder, _, model = first
+    copy, opened = tmp_path / "model", []
+    shutil.copytree(model, copy)
+    known = initial._open
+
+    def noted(model_id):
+        opened.append(model_id)
+        return known(model_id)
+
+    monkeypatch.setattr(initial, "_open", noted)
+    asked = samples.settings(phases=PHASES).to_dict()
+    del asked["model"], asked["corpus"], asked["initial_model"]
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps(asked))
+    options = ["--corpus", str(folder / "text.txt"), "--out", str(tmp_path / "b")]
+    command = ["pretrain", "--config", str(path), "--from", str(copy), *options]
+    stop = ["--stop-after-minutes", "0"]
+    for number, more in enumerate((["--prepare-only"], stop), 1):
+        result = CliRunner().invoke(main, [*command, *more])
+        assert result.exit_code == 0, result.output
+        assert opened == [str(copy)] * number
+    shutil.rmtree(copy)
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0, result.output
+    assert "Going on after step 0" in result.output
+    assert len(opened) == 2
+    assert (tmp_path / "b" / "model").is_dir()
+
+
 def test_a_head_that_the_model_lacks_is_learned_anew(first, tmp_path):
     """Many checkpoints on the hub have masked words alone."""
     folder, _, model = first
@@ -188,7 +282,8 @@ def test_a_settings_file_may_name_the_model_itself(first, tmp_path):
     asked["initial_model"] = str(model)
     path = tmp_path / "settings.json"
     path.write_text(json.dumps(asked))
-    assert settings_from_file(path, None).model == open_model(str(model)).model.config
+    settings, opened = settings_from_file(path, None, tmp_path / "b")
+    assert settings.model == opened.model.config == open_model(str(model)).model.config
 
 
 def test_settings_of_a_wrong_kind_are_a_sentence_beside_a_model_too(first, tmp_path):
@@ -196,4 +291,4 @@ def test_settings_of_a_wrong_kind_are_a_sentence_beside_a_model_too(first, tmp_p
     for wrong in ({"corpus": ["text"]}, {"initial_model": 3}, {"phases": None}):
         path.write_text(json.dumps({"initial_model": str(first[2])} | wrong))
         with pytest.raises(TrainingError):
-            settings_from_file(path, None)
+            settings_from_file(path, None, tmp_path / "b")

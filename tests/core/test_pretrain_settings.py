@@ -35,7 +35,8 @@ def test_settings_survive_the_way_through_json(tmp_path):
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_a_bundled_configuration_can_be_run_and_trains_every_position(path):
     begins_with_a_model = "model" not in json.loads(path.read_text())
-    asked = settings_from_file(path, DEFAULT_MODEL if begins_with_a_model else None)
+    model = DEFAULT_MODEL if begins_with_a_model else None
+    asked, _ = settings_from_file(path, model, path.parent / "no run")
     assert asked.model_name == path.stem
     longest = max(phase.max_tokens for phase in asked.phases)
     if begins_with_a_model:  # whose positions are trained

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bertviz_core.analysis.sampling import rank_of, rank_order
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.experiments.cause_results import Edge, Switches, Target
 from bertviz_core.experiments.switching import interventions_of, switch_off
@@ -174,9 +175,35 @@ def test_a_number_is_compared_as_it_is():
 
 def test_a_prediction_says_what_the_logits_say():
     logits = np.log(np.array([0.1, 0.4, 0.2, 0.3], "float32"))
-    found = read_prediction(logits, Target("mlm", 2, 3), num_top=3)
+    found = read_prediction(logits, Target("mlm", 2, 3))
     agree(found.probability, 0.2, 1e-7)
     assert found.logit == pytest.approx(np.log(0.2), abs=1e-6)
     assert found.rank == 3
-    assert found.top_ids.tolist() == [1, 3, 2]
-    agree(found.top_probabilities, [0.4, 0.3, 0.2], 1e-7)
+    assert not found.is_number
+    assert read_prediction(logits[:1], Target("classifier", 0)).is_number
+
+
+def test_the_rank_of_a_word_is_its_place_in_the_order():
+    logits = np.array([0.5, 2.0, 0.5, -1.0, 2.0, 0.5], "float32")
+    order = rank_order(logits).tolist()
+    assert order == [1, 4, 0, 2, 5, 3]
+    assert [rank_of(logits, index) for index in order] == [1, 2, 3, 4, 5, 6]
+
+
+def test_two_passes_are_sorted_once_each(monkeypatch):
+    sorted_, argsort = [], np.argsort
+
+    def noted(values, *rest, **options):
+        sorted_.append(len(values))
+        return argsort(values, *rest, **options)
+
+    monkeypatch.setattr(np, "argsort", noted)
+    logits = np.random.default_rng(1).normal(size=(2, 50)).astype("float32")
+    target = Target("mlm", 7, 3)
+    sides = [{"mlm_logits": row} for row in logits]
+    for row in logits:
+        read_prediction(row, target)
+    found = compare_answers(*sides, target)
+    assert sorted_ == [50, 50]
+    expected = [[1 + (row > row[i]).sum() for i in found.ids] for row in logits]
+    assert found.ranks.tolist() == expected

@@ -139,7 +139,7 @@ def test_a_stop_keeps_the_best_epoch():
     assert status.step == 7
     assert status.best_epoch == 1
     assert status.has_model
-    assert "was stopped" in sentences(status)[-1]
+    assert "was stopped" in sentences(status)[-2]
 
 
 def test_a_stop_before_the_first_step_leaves_no_model():
@@ -447,6 +447,30 @@ def test_counting_words_can_be_left_out_and_the_log_says_so(monkeypatch):
     assert (status.state, status.ending) == ("done", "finished")
     assert "Counting words (TF-IDF) was stopped" in sentences(status)[-1]
     assert methods_of(folder) == {"model", "majority"}
+
+
+def test_the_last_reading_can_be_left_out_and_everything_says_so(monkeypatch):
+    folder, take, seen = new_run(), TrainingRun._take, []
+
+    def stop_in_reading(self, event):
+        take(self, event)
+        if event.kind == "judge":
+            seen.append(run_files.status_of(folder))
+            run_files.ask_to_stop(folder)
+
+    monkeypatch.setattr(TrainingRun, "_take", stop_in_reading)
+    status = run(folder)
+    assert (status.state, status.ending, status.has_model) == ("done", "finished", True)
+    assert [status.phase for status in seen] == ["evaluate"]
+    assert "reads the validation rows once more" in sentences(seen[0])[-1]
+    told = f"said of them after epoch {status.best_epoch}, in float32"
+    assert told in sentences(status)[-2]
+    assert methods_of(folder) == {"model", "majority"}
+    raw = json.loads((folder / "model" / "recipe.json").read_text())
+    assert raw["read_again"] is False
+    with np.load(folder / "outputs.npz") as outputs:
+        accuracy = outputs["model"].argmax(1) == random_data().validation.targets
+    assert accuracy.mean() == status.metrics[status.best_epoch - 1]
 
 
 def test_a_training_that_was_stopped_is_held_against_word_counts_all_the_same():

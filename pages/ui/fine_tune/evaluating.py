@@ -57,6 +57,12 @@ def _say_epoch(outcome: RunOutcome) -> None:
     best, count = (outcome.recipe.get(name) for name in ("best_epoch", "epochs_run"))
     if best and count:
         st.caption(t("fine_tune_results.evaluate_epoch", best=best, count=count))
+    if not outcome.recipe.get("read_again", True):
+        precision = outcome.recipe["precision"]
+        st.info(
+            t("fine_tune_results.evaluate_unread", best=best, precision=precision),
+            icon=":material/info:",
+        )
 
 
 @st.fragment

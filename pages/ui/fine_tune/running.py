@@ -27,8 +27,8 @@ _POLL_SECONDS = 1.5
 _LOG_HEIGHT = 220  # pixels
 # Endings that leave a run which can go on from its last epoch.
 _RESUMABLE = ("failed", "interrupted")
-# There is nothing left to stop.
-_AFTER_STEPS = ("evaluate", "pack")
+# What follows the training and can be left out: the word on the button.
+_EXTRAS = {"evaluate": "stop_reading", "compare": "stop_compare"}
 # Key of the session: the run that a visitor has stopped.
 _STOPPED = "ft_stopped"
 _NOT_SHOWN = ("level", "num_top_layers", "epoch_factor")
@@ -76,9 +76,9 @@ def _watch(run_id: str) -> None:
     if status.is_finished:
         st.rerun()
     _show_place(status)
-    # Who has stopped the training waits for the comparison, which is short.
-    is_over = status.phase == "compare" and status.ending == "asked"
-    if status.phase not in _AFTER_STEPS and not is_over:
+    # Who has stopped the training waits for the report.
+    is_over = status.phase in _EXTRAS and status.ending == "asked"
+    if status.phase != "pack" and not is_over:
         _offer_stop(status)
     _show_numbers(status)
     show_curves(status)
@@ -105,14 +105,13 @@ def lead_on_after_stop(state: FineTuneState) -> None:
 
 
 def _offer_stop(status: TrainingStatus) -> None:
-    name = "stop" if status.best_epoch else "stop_early"
-    if status.phase == "compare":
-        name = "stop_compare"
+    extra = _EXTRAS.get(status.phase)
+    name = extra or ("stop" if status.best_epoch else "stop_early")
     stop = st.button(
         t(f"fine_tune.{name}"),
         key="ft_stop",
         icon=":material/stop_circle:",
-        help=t(f"fine_tune.stop_{'compare_' if name == 'stop_compare' else ''}help"),
+        help=t(f"fine_tune.{extra or 'stop'}_help"),
     )
     if stop:
         with shown_to_user(stop=False):
