@@ -23,7 +23,10 @@ PARTS = {
         "svg", "strips", "bars", "pointer", "files", "picture",
     ),
     "svg_save": ("./contours", "./outline", "svg_save"),
-    "points": ("data", "theme", "draw", "build", "caption", "files", "points"),
+    "points": (
+        "./contours", "./outline",
+        "data", "theme", "draw", "build", "caption", "files", "points",
+    ),
 }  # fmt: skip
 
 

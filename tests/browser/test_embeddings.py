@@ -180,15 +180,16 @@ def test_a_saved_picture_says_what_it_shows(visit, tmp_path):
     path = tmp_path / "file.svg"
     download.value.save_as(path)
     drawing = ElementTree.parse(path)
-    pieces = drawing.iterfind(".//{http://www.w3.org/2000/svg}text")
+    pieces = list(drawing.iterfind(".//{http://www.w3.org/2000/svg}text"))
     said = "".join(piece.text for piece in pieces)
+    unseen = [piece for piece in pieces if piece.get("fill-opacity") == "0"]
+    assert {"轴" in piece.text for piece in unseen} == {True, False}
+    assert not any("轴" in piece.text for piece in pieces if piece not in unseen)
+    assert drawing.find(".//{http://www.w3.org/2000/svg}use") is not None
     for part in ("第 1 轴", "可信度", "自己的句子", "<b> (2)", "红 (2)", "PCA"):
         assert part in said
     height = float(drawing.getroot().get("viewBox").split()[3])
-    lowest = max(
-        float(piece.get("y"))
-        for piece in drawing.iterfind(".//{http://www.w3.org/2000/svg}text")
-    )
+    lowest = max(float(piece.get("y")) for piece in pieces)
     assert lowest < height
 
 

@@ -29,7 +29,7 @@ function saveSvg(app) {
   drawLabels(app, writer)
   drawRings(app, writer)
   drawCaption(app, writer, app.height)
-  saveBlob(new Blob([writer.finish()], { type: 'image/svg+xml' }), fileName(app, 'svg'))
+  saveOutlined(writer.finish(), fileName(app, 'svg'))
 }
 
 /** As much of a canvas' context as drawing needs. */
