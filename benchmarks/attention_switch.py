@@ -116,9 +116,9 @@ async def _switch(
     await asyncio.to_thread(wait_until_quiet)
     others = OtherWork()
     answers, rests = [], []
-    for number, value in enumerate(values):
+    for value in values:
         answers.append(await session.change(key, value))
-        rests.append(await session.trigger(CANVAS, "shown", number))
+        rests.append(await session.trigger(CANVAS, "shown", value))
     for answer in (*answers, *rests):
         _require_good(answer)
     size = max(answer.num_bytes for answer in answers)

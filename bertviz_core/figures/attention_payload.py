@@ -21,7 +21,7 @@ def view_payload(
     turn: int = 0,
     attention_probs: np.ndarray | None = None,
     holds: str | None = None,
-    asked: int = 0,
+    asked: str = "",
 ) -> bytes:
     """Writes what the component reads.
 
@@ -33,7 +33,7 @@ def view_payload(
             nobody answers.
         holds: key of what the browser says that it holds of all heads. Where it is
             that of the view, only the shown head travels.
-        asked: another number than before asks to be told when the view is shown.
+        asked: another word than before asks to be told when the view is shown.
     """
     links = view.links
     measured = view.measured

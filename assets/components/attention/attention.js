@@ -13,7 +13,7 @@ function focusOf(state) {
  * @param {HTMLElement|ShadowRoot} parent
  * @param {Uint8Array} bytes see `readPayload`.
  * @param {function(object): void} send takes the selection when it has changed.
- * @param {function(number): void} sayShown takes what the page has asked, see `answerAsked`.
+ * @param {function(string): void} sayShown takes what the page has asked, see `answerAsked`.
  * @returns {function(): void} ends it. From the arrival of the bytes until the first frame
  *     that shows them is `data-arrival-ms` of the root.
  */

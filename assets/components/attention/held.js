@@ -135,7 +135,7 @@ function noteSwitchTime(app) {
 }
 
 // What a page has asked last: it outlives a component that is made anew.
-let answered = 0
+let answered = ''
 
 /**
  * Says, once, that what the page has asked for is shown. Not where the visitor has gone

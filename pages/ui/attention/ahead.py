@@ -9,6 +9,7 @@ of a run.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import streamlit as st
@@ -22,7 +23,7 @@ from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.text_pair import Texts
 
-# How often the rest has fallen behind; and whether the browser shows the last of it.
+# For what the rest fell behind last; and whether the browser says that it shows it.
 _ASKED, _IS_SHOWN = "attention_rest_asked", "attention_is_shown"
 
 # What the rest of the page is about: the view, and the locked tokens.
@@ -82,8 +83,8 @@ def _show(
             st.rerun()
         is_rest_behind = _chosen(clicked, tokenized) != page_run.chosen
         if is_rest_behind:
-            st.session_state[_ASKED] = st.session_state.get(_ASKED, 0) + 1
-        asked = st.session_state.get(_ASKED, 0)
+            st.session_state[_ASKED] = _name_of(_chosen(clicked, tokenized))
+        asked = st.session_state.get(_ASKED, "")
         shown = show_pictures(model, texts, tokenized, clicked, asked, _remember)
         if shown is not None:
             show_view_code(model, texts, clicked)
@@ -94,6 +95,11 @@ def _show(
 def _chosen(view: View, tokenized: TokenizedText) -> _Chosen:
     locked = current_selection(CANVAS, 1, 1, tokenized.num_tokens, key_of(tokenized))
     return view, locked.from_token, locked.to_token
+
+
+def _name_of(chosen: _Chosen) -> str:
+    """The same for the same choice: what the browser has had once travels as a hash."""
+    return hashlib.blake2s(repr(chosen).encode(), digest_size=8).hexdigest()
 
 
 def _remember() -> None:

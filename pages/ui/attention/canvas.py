@@ -77,7 +77,7 @@ def attention_canvas(
     key: str,
     on_change: Callable[[], None] = lambda: None,
     *,
-    asked: int = 0,
+    asked: str = "",
     on_shown: Callable[[], None] = lambda: None,
 ) -> Selection:
     """Draws the grid of heads, the heatmap and the lines as one component.
@@ -87,7 +87,7 @@ def attention_canvas(
             `current_selection`.
         key: of the component, unique on the page.
         on_change: called when something was chosen, before the page runs.
-        asked: another number than before asks the browser to say when it shows this
+        asked: another word than before asks the browser to say when it shows this
             view with its exact numbers, unless the visitor has gone on since.
         on_shown: called when it says so, before the page runs.
 

@@ -43,7 +43,7 @@ def show_pictures(
     texts: Texts,
     tokenized: TokenizedText,
     view: View,
-    asked: int,
+    asked: str,
     on_shown: Callable[[], None],
 ) -> ShownAttention | None:
     """Draws the grid of heads, the heatmap and the lines.
