@@ -174,10 +174,7 @@ def _train(model: str, num_rows: int, level: str) -> tuple[float, int, int]:
 
 
 class _Growth:
-    """The most memory that this process takes beyond what it had.
-
-    Args of the result: `num_bytes`, resident.
-    """
+    """The most memory that this process takes beyond what it had, resident."""
 
     def __enter__(self) -> _Growth:
         self._is_over = threading.Event()

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 _NUM_TIMED = 2
 _FLOAT_BYTES = 4
+# Numbers for each that learns, beside itself: its gradient and the clipped one, Adam's
+# two averages, the best epoch; and while an epoch is being written to the disk, itself
+# and both averages once more.
+COPIES_OF_LEARNING = 8
 # Rows that are tokenized for the estimate; what is beyond is as long on average.
 _MOST_ROWS = 1000
 # Beside these, the rows with the most characters, for the longest in tokens.
@@ -247,8 +251,7 @@ def _memory(learner: Learner, largest: tuple[int, int]) -> int:
     config = learner.bert.config
     size = config.hidden_size
     moving = sum(int(np.prod(v.shape)) for v in learner.network.trainable_variables)
-    # A gradient, Adam's two averages, and the best epoch.
-    numbers = _num_weights(learner) + 4 * moving
+    numbers = _num_weights(learner) + COPIES_OF_LEARNING * moving
     rows, tokens = largest
     layers = len(learner.bert.blocks) - learner.num_frozen
     # Two bytes a number in the source, four here.

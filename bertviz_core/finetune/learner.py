@@ -135,12 +135,20 @@ class Learner:
         losses = self.network.row_losses(targets, keras.ops.convert_to_tensor(outputs))
         return float(keras.ops.mean(losses))
 
-    def weights(self) -> Arrays:
-        """Copies of the weights that learn, by path."""
-        return {
-            variable.path: np.array(as_numpy(variable))
-            for variable in self.network.trainable_variables
-        }
+    def weights(self, into: Arrays | None = None) -> Arrays:
+        """Copies of the weights that learn, by path.
+
+        Args:
+            into: what an earlier call gave, to be written over: two copies of a large
+                model may not fit into memory.
+        """
+        found = {} if into is None else into
+        for variable in self.network.trainable_variables:
+            if into is None:
+                found[variable.path] = np.array(as_numpy(variable))
+            else:
+                np.copyto(found[variable.path], as_numpy(variable))
+        return found
 
     def set_weights(self, weights: Arrays) -> None:
         """Puts back what `weights` gave."""

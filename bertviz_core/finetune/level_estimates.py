@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bertviz_core.finetune.estimate import estimate_run
+from bertviz_core.finetune.estimate import COPIES_OF_LEARNING, estimate_run
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.free_memory import free_memory
 from bertviz_core.finetune.run_estimate import (
@@ -96,8 +96,8 @@ def memory_before(loaded: LoadedModel, settings: FinetuneSettings) -> int:
     """Bytes of a run by arithmetic alone, as if every text were of full length.
 
     Source:
-        As `estimate.estimate_run`: weights, gradients, Adam's two averages and the
-        best epoch; activations after Korthikanti et al. 2022.
+        As `estimate.estimate_run`: weights, and the copies of those that learn;
+        activations after Korthikanti et al. 2022.
     """
     config = loaded.model.config
     size, inner = config.hidden_size, config.intermediate_size
@@ -116,7 +116,7 @@ def memory_before(loaded: LoadedModel, settings: FinetuneSettings) -> int:
     activations = 2 * places * size * share * layers
     # A pass without learning holds one layer's activations.
     passing = 2 * places * size * share
-    numbers = total + 4 * moving
+    numbers = total + COPIES_OF_LEARNING * moving
     return int(numbers * _FLOAT_BYTES + activations + passing)
 
 

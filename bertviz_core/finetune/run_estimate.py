@@ -15,7 +15,8 @@ class RunEstimate:
             simple methods, and compiling; early stopping makes it less.
         seconds_per_step: of the two steps that were timed.
         num_steps: optimiser steps of all epochs.
-        memory_bytes: weights, their gradients and averages, the best epoch,
+        memory_bytes: weights, their gradients and averages, the best epoch, what is
+            copied while an epoch is written to the disk,
             activations of the largest batch, and what is kept of frozen layers; or
             what counting words takes beside the finished model, where that is more.
         seconds_once: of `seconds`, those that are the same however many epochs

@@ -219,9 +219,10 @@ class Trainer:
         seconds = time.monotonic() - began_at
         mean = float(np.mean(losses))
         self.points.append(EpochPoint(mean, score.loss, score.metric, seconds))
-        is_best = score.beats(None if self.best is None else self.best.score)
+        before = self.best
+        is_best = score.beats(None if before is None else before.score)
         if is_best:
-            weights = self.learner.weights()
+            weights = self.learner.weights(None if before is None else before.weights)
             self.best = BestEpoch(len(self.points), score, weights, outputs)
         self.tell(
             self._event(

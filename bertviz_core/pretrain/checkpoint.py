@@ -109,7 +109,7 @@ def read_latest(root: Path, with_state: bool = True) -> Checkpoint | None:
 
 def _write(checkpoint: Checkpoint, folder: Path) -> None:
     # Numbers as they lie in memory; `ascontiguousarray` would give scalars an axis.
-    state = {name: np.array(a, order="C") for name, a in checkpoint.state.items()}
+    state = {name: np.asarray(a, order="C") for name, a in checkpoint.state.items()}
     save_file(state, folder / _STATE)
     info = {"step": checkpoint.step, "fingerprint": checkpoint.fingerprint}
     (folder / _INFO).write_text(json.dumps(info), encoding="utf-8")

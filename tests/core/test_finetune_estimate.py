@@ -107,6 +107,25 @@ def test_counting_words_may_need_more_memory_than_the_training(timed, monkeypatc
     assert less < more <= less + 4 * (num_weights + 3 * 43)
 
 
+def test_memory_counts_all_copies_of_what_learns(timed):
+    data, loaded = random_data(), tiny_loaded(num_layers=3)
+    full = estimate.estimate_run(loaded, data, FULL).memory_bytes
+    head = dataclasses.replace(FULL, level="head")
+    least = estimate.estimate_run(loaded, data, head).memory_bytes
+    config = loaded.model.config
+    tokens = estimate._sample(
+        estimate.Learner(loaded, data, FULL), loaded.tokenizer, data, FULL
+    ).largest[1]
+    share = 34 + 5 * config.num_attention_heads * tokens / config.hidden_size
+    activations = 2 * tokens * 5 * config.hidden_size * share * 3
+    learned = weights_of(estimate.Learner(loaded, data, FULL).bert).items()
+    # All but the states of dropout; at level "head" the output layer alone learns.
+    learning = sum(w.size for name, w in learned if "seed" not in name)
+    output = config.hidden_size * 3 + 3
+    more = 4 * (2 + 2 + 1 + 3) * (learning - output) + activations
+    assert full - least == pytest.approx(more, rel=0.02)
+
+
 def test_the_counting_of_words_is_timed_on_some_rows(monkeypatch):
     data, seen = random_data(60, 10), []
     monkeypatch.setattr(baselines, "_MOST_TIMED_ROWS", 20)

@@ -94,7 +94,7 @@ def test_a_level_that_does_not_fit_is_not_tried(asked):
     assert not any(level.fits for level in nothing.levels)
 
 
-def test_memory_by_arithmetic_counts_the_weights_that_learn_five_times():
+def test_memory_by_arithmetic_counts_the_weights_that_learn_nine_times():
     loaded = tiny_loaded(num_layers=3)
     weights = weights_of(loaded.model)
     total = sum(array.size for array in weights.values())
@@ -110,9 +110,9 @@ def test_memory_by_arithmetic_counts_the_weights_that_learn_five_times():
     share = 34 + 5 * config.num_attention_heads * 3 / size
     passing = 2 * 3 * size * share  # activations of one layer
     assert found["head"] == int(4 * total + passing)
-    assert found["top"] == int(4 * (total + 4 * 2 * layer) + 3 * passing)
+    assert found["top"] == int(4 * (total + 8 * 2 * layer) + 3 * passing)
     layers = config.num_hidden_layers
-    assert found["full"] == int(4 * 5 * total + (layers + 1) * passing)
+    assert found["full"] == int(4 * 9 * total + (layers + 1) * passing)
 
 
 def test_progress_names_the_levels_and_may_end_it(asked):

@@ -233,13 +233,20 @@ def test_the_weights_of_the_best_epoch_are_restored(monkeypatch):
     trainer = trained(SETTINGS)
     seen = []
     weights = trainer.learner.weights
-    monkeypatch.setattr(
-        trainer.learner, "weights", lambda: seen.append(weights()) or seen[-1]
-    )
+
+    def noted(into=None):
+        found = weights(into)
+        seen.append((found, {name: np.array(value) for name, value in found.items()}))
+        return found
+
+    monkeypatch.setattr(trainer.learner, "weights", noted)
     result = trainer.run()
     assert (result.best_epoch, len(seen)) == (2, 2)
-    after = weights_of(result.bert)
-    assert all(np.array_equal(after[name], seen[1][name]) for name in seen[1])
+    after, best = weights_of(result.bert), seen[1][1]
+    assert all(np.array_equal(after[name], best[name]) for name in best)
+    assert not all(np.array_equal(seen[0][1][name], best[name]) for name in best)
+    # The second is written over the first: both may be too much for the memory.
+    assert seen[0][0] is seen[1][0]
 
 
 def test_a_run_without_a_better_epoch_ends_early(monkeypatch):
