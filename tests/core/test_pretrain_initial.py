@@ -87,18 +87,24 @@ def test_trained_positions_stay_where_a_phase_is_longer(first, tmp_path):
     np.testing.assert_allclose(table, before, atol=1e-6)
 
 
-def test_a_stopped_run_goes_on_without_taking_the_weights_again(first, tmp_path):
-    folder, _, model = first
-    text = folder / "text.txt"
-    asked = continued(model)
-    whole = run.pretrain(run.RunPlan(asked, [text], tmp_path / "whole"), str)
-    plan = run.RunPlan(asked, [text], tmp_path / "parts")
+def stop_after_a_step(plan):
+    """Begins a run; what it says is gathered."""
     said = []
 
     def has_stepped():
         return any(line.startswith("step 1/") for line in said)
 
     assert run.pretrain(plan, said.append, has_stepped) is None
+    return said
+
+
+def test_a_stopped_run_goes_on_without_taking_the_weights_again(first, tmp_path):
+    folder, _, model = first
+    text = folder / "text.txt"
+    asked = continued(model)
+    whole = run.pretrain(run.RunPlan(asked, [text], tmp_path / "whole"), str)
+    plan = run.RunPlan(asked, [text], tmp_path / "parts")
+    said = stop_after_a_step(plan)
     assert said[-1] == "Stopped after step 1 of 2; saved"
     said.clear()
     parts = run.pretrain(plan, said.append)
@@ -124,12 +130,7 @@ def test_a_run_goes_on_without_the_model_that_it_began_with(
         text = prepare_corpus([text], asked, tmp_path / "cache", str, words=words)
     whole = run.pretrain(run.RunPlan(asked, [text], tmp_path / "whole"), str)
     plan = run.RunPlan(asked, [text], tmp_path / "parts")
-    said = []
-
-    def has_stepped():
-        return any(line.startswith("step 1/") for line in said)
-
-    assert run.pretrain(plan, said.append, has_stepped) is None
+    said = stop_after_a_step(plan)
     before = (tmp_path / "parts" / "settings.json").read_text()
     if fate == "moved":
         copy.rename(moved)
