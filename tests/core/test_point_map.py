@@ -1,5 +1,7 @@
 """What a map of points is sent is small, exact to a step, and says what it is worth."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -200,7 +202,8 @@ def test_a_vocabulary_of_bert_fits_into_a_megabyte():
 def test_the_script_has_every_part_and_needs_no_network():
     script = component_script("points")
     assert "function showPoints" in script
-    assert len(PARTS["points"]) == 7
+    folder = Path(__file__).parents[2] / "assets/components/points"
+    assert {file.stem for file in folder.glob("*.js")} <= set(PARTS["points"])
     for text in (script, component_style("points")):
         assert "import " not in text
         assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
