@@ -22,23 +22,18 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
-
-from benchmarks.finetune_head import SAMPLE
+from benchmarks.labelled_table import SAMPLE_ARGUMENTS, read_data, table_parser
 from benchmarks.machine import describe_machine
 from benchmarks.table import Table
 from benchmarks.trainers import encoded_rows
-from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.checkpoints.export import save_huggingface
 from bertviz_core.checkpoints.library import LoadedModel, open_model
-from bertviz_core.finetune.examples import Examples, TrainingData
+from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.network import copy_to_train
 from bertviz_core.finetune.run import finetune
 from bertviz_core.finetune.settings import FinetuneSettings
 
 TARGET_POINTS = 1.0
-_HELD_OUT = 0.2
 
 
 def measure() -> Table:
@@ -49,8 +44,7 @@ def measure() -> Table:
             f"Not measured: {', '.join(missing)} not installed; see `make bench`.",
         )
         return Table("Accuracy beside the `Trainer`", ("model",), (), notes)
-    columns = ("--text-column", "message", "--label-column", "topic")
-    return _measure(_options([str(SAMPLE), *columns]))
+    return _measure(_options(SAMPLE_ARGUMENTS))
 
 
 def main() -> None:
@@ -61,7 +55,7 @@ def main() -> None:
 
 
 def _measure(options: argparse.Namespace) -> Table:
-    data = _data(options)
+    data = read_data(options)
     loaded = open_model(options.model)
     chosen = {"level": "full", "max_tokens": options.max_tokens, "patience": 0}
     if options.epochs:
@@ -72,41 +66,10 @@ def _measure(options: argparse.Namespace) -> Table:
 
 
 def _options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("table", type=Path)
-    parser.add_argument("--validation", type=Path, help="else a fifth is held out")
-    parser.add_argument("--text-column", default="text")
-    parser.add_argument("--label-column", default="label")
-    parser.add_argument("--model", default=DEFAULT_MODEL)
-    parser.add_argument("--rows", type=int, default=0, help="to learn from; 0: all")
+    parser = table_parser(__doc__)
     parser.add_argument("--epochs", type=int, default=0)
-    parser.add_argument("--max-tokens", type=int, default=128)
     parser.add_argument("--seeds", type=int, default=3)
     return parser.parse_args(arguments)
-
-
-def _data(options: argparse.Namespace) -> TrainingData:
-    table = pd.read_csv(options.table).dropna()
-    table = table.sample(frac=1.0, random_state=0)  # the same for every run
-    if options.validation:
-        held_out = pd.read_csv(options.validation).dropna()
-    else:
-        size = round(len(table) * _HELD_OUT)
-        held_out, table = table[:size], table[size:]
-    if options.rows:
-        table = table[: options.rows]
-    names = tuple(sorted({str(label) for label in table[options.label_column]}))
-    return TrainingData(
-        _examples(table, options, names), _examples(held_out, options, names), names
-    )
-
-
-def _examples(
-    table: pd.DataFrame, options: argparse.Namespace, names: tuple[str, ...]
-) -> Examples:
-    texts = tuple(table[options.text_column].astype(str))
-    targets = [names.index(str(label)) for label in table[options.label_column]]
-    return Examples(texts, None, np.array(targets, "int32"), np.arange(len(texts)))
 
 
 def _compare(

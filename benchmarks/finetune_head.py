@@ -15,19 +15,17 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
+from benchmarks.labelled_table import SAMPLE
 from benchmarks.machine import OtherWork, wait_until_quiet
 from benchmarks.table import Table, met
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.finetune.examples import Examples, TrainingData
-from bertviz_core.finetune.request import SAMPLES
 from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.finetune.workplace import table_path
 
 NUM_ROWS = 1000
 NUM_CORES = 2
 TARGET_SECONDS = 60.0
 _VALIDATION_RATE = 0.2
-SAMPLE = table_path(SAMPLES["en"])
 
 
 def measure() -> Table:

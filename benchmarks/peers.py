@@ -9,13 +9,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
+
+from bertviz_core.tokenizer import SPECIAL_TOKENS
 
 Arrays = dict[str, np.ndarray]
 Forward = Callable[[np.ndarray, np.ndarray | None], Any]
@@ -80,12 +82,16 @@ class Peer:
         return self._pipe.recv()  # EOFError when the peer died; its traceback is above
 
 
-def write_checkpoint(folder: Path, seed: int = 0) -> None:
+def write_checkpoint(
+    folder: Path, seed: int = 0, words: Sequence[str] = SPECIAL_TOKENS
+) -> None:
     """Writes a BERT-base with a random number in every weight, for both to load.
 
     Args:
         folder: is made.
         seed: of the numbers.
+        words: its vocabulary begins with these, the special tokens among them; the
+            rest are pieces that no text holds.
     """
     import torch
     from transformers import BertConfig, BertForPreTraining
@@ -99,7 +105,7 @@ def write_checkpoint(folder: Path, seed: int = 0) -> None:
             spread = 0.02 if weight.ndim > 1 else 0.1
             weight.copy_(mean + spread * torch.randn(weight.shape))
     model.save_pretrained(folder)
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    pieces = list(words)
     pieces += [f"piece{index}" for index in range(len(pieces), model.config.vocab_size)]
     (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
 

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -22,12 +23,31 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import OtherWork, wait_until_quiet
+from bertviz_core.finetune.examples import Examples
 
 OURS, TRAINER, TRAINER_BF16 = "ours", "Trainer", "Trainer, bf16=True"
 NAMES = (OURS, TRAINER, TRAINER_BF16)
-NUM_LABELS = 2
 # More than any benchmark asks for: the processes are ended from outside.
-_MANY_STEPS = 100
+_MANY_EPOCHS = 100
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a `fine_tune` learns.
+
+    Args:
+        folder: a Hugging Face folder, the model to begin with.
+        rows: to learn from, whole batches of them.
+        labels: of the classes that `rows.targets` count.
+        batch_size: rows of a step.
+        max_tokens: of a row, special tokens counted; what is beyond is cut.
+    """
+
+    folder: Path
+    rows: Examples
+    labels: tuple[str, ...]
+    batch_size: int
+    max_tokens: int
 
 
 class TrainingPeer:
@@ -64,13 +84,13 @@ class TrainingPeer:
 
 
 def speeds_in_turns(
-    tasks: Mapping[str, tuple[Any, ...]], tokens: int, steps: int, rounds: int
+    tasks: Mapping[str, tuple[Any, ...]], amount: int, steps: int, rounds: int
 ) -> tuple[dict[str, list[float]], float]:
     """Trains peers in turns; the first turn, in which things compile, is not counted.
 
     Args:
         tasks: by name of the peer, the arguments of its `TrainingPeer`.
-        tokens: of a step.
+        amount: tokens, or whatever is counted, of a step.
         steps: of a turn.
         rounds: turns of each peer.
 
@@ -91,7 +111,7 @@ def speeds_in_turns(
             wait_until_quiet()
             work = OtherWork()
             for name, peer in peers.items():
-                speeds[name].append(tokens * steps / peer.seconds(steps))
+                speeds[name].append(amount * steps / peer.seconds(steps))
             most = max(most, work.cores())
     return speeds, most
 
@@ -129,7 +149,7 @@ class Turns:
             self.begin()
 
 
-def texts_of(vocabulary: tuple[str, ...], num_rows: int, num_tokens: int) -> list[str]:
+def texts_of(vocabulary: Sequence[str], num_rows: int, num_tokens: int) -> list[str]:
     """Texts of exactly so many tokens, [CLS] and [SEP] among them.
 
     Args:
@@ -160,20 +180,18 @@ def encoded_rows(
     ]
 
 
-def fine_tune(
-    turns: Turns, name: str, folder: Path, batch_size: int, num_tokens: int
-) -> None:
+def fine_tune(turns: Turns, name: str, task: Task) -> None:
     """Fine-tunes; a task for `TrainingPeer`.
 
     Args:
         turns: when to.
         name: one of `NAMES`.
-        folder: a Hugging Face folder.
-        batch_size: rows of a step.
-        num_tokens: of every row, special tokens counted.
+        task: what.
     """
-    train: Callable[..., None] = _ours if name == OURS else _transformers
-    train(turns, folder, batch_size, num_tokens, is_bf16=name == TRAINER_BF16)
+    if name == OURS:
+        _ours(turns, task)
+    else:
+        _transformers(turns, task, is_bf16=name == TRAINER_BF16)
 
 
 def _serve(train: Callable[..., None], args: tuple[Any, ...], pipe: Connection) -> None:
@@ -181,38 +199,30 @@ def _serve(train: Callable[..., None], args: tuple[Any, ...], pipe: Connection) 
     train(Turns(pipe), *args)
 
 
-def _ours(
-    turns: Turns, folder: Path, batch_size: int, num_tokens: int, is_bf16: bool
-) -> None:
+def _ours(turns: Turns, task: Task) -> None:
     from bertviz_core.checkpoints.library import open_model
-    from bertviz_core.finetune.examples import Examples, TrainingData
+    from bertviz_core.finetune.examples import TrainingData
     from bertviz_core.finetune.settings import FinetuneSettings
     from bertviz_core.finetune.trainer import Trainer
 
-    loaded = open_model(str(folder))
-    vocabulary = loaded.tokenizer.vocabulary
-    num_rows = batch_size * _MANY_STEPS
-    texts = tuple(texts_of(vocabulary, num_rows, num_tokens))
-    targets = np.arange(num_rows, dtype="int32") % NUM_LABELS
-    rows = Examples(texts, None, targets, np.arange(num_rows))
-    few = rows.select(np.arange(NUM_LABELS))
+    loaded = open_model(str(task.folder))
+    few = task.rows.select(np.arange(len(task.labels)))
     settings = FinetuneSettings(
-        level="full", epochs=1, batch_size=batch_size, max_tokens=num_tokens
-    )
-    data = TrainingData(rows, few, ("a", "b"))
+        level="full", epochs=_MANY_EPOCHS, batch_size=task.batch_size,
+        max_tokens=task.max_tokens, patience=0,
+    )  # fmt: skip
 
     def told(event: Any) -> None:
         if event.kind == "step":
             turns.step()
 
+    data = TrainingData(task.rows, few, task.labels)
     trainer = Trainer(loaded, data, settings, told)
     turns.begin()
     trainer.run()
 
 
-def _transformers(
-    turns: Turns, folder: Path, batch_size: int, num_tokens: int, is_bf16: bool
-) -> None:
+def _transformers(turns: Turns, task: Task, is_bf16: bool) -> None:
     import torch
     from transformers import (
         AutoTokenizer,
@@ -224,11 +234,8 @@ def _transformers(
     )
 
     logging.set_verbosity_error()
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    vocabulary = tuple(tokenizer.get_vocab())
-    texts = texts_of(vocabulary, batch_size * _MANY_STEPS, num_tokens)
-    labels = np.arange(len(texts)) % NUM_LABELS
-    rows = encoded_rows(tokenizer, texts, labels, num_tokens)
+    tokenizer = AutoTokenizer.from_pretrained(task.folder)
+    rows = encoded_rows(tokenizer, task.rows.texts, task.rows.targets, task.max_tokens)
 
     class Waits(TrainerCallback):
         """Waits for its turn after every step."""
@@ -241,18 +248,24 @@ def _transformers(
 
     # The bundled model is stored in 16 bits, in which nobody would train it.
     model = BertForSequenceClassification.from_pretrained(
-        folder, num_labels=NUM_LABELS, dtype=torch.float32
+        task.folder, num_labels=len(task.labels), dtype=torch.float32
     )
     with tempfile.TemporaryDirectory() as scratch:
         arguments = TrainingArguments(
             scratch,
-            per_device_train_batch_size=batch_size,
-            num_train_epochs=1,
+            per_device_train_batch_size=task.batch_size,
+            num_train_epochs=_MANY_EPOCHS,
             bf16=is_bf16,
             use_cpu=True,
             report_to="none",
             save_strategy="no",
             disable_tqdm=True,
         )
-        trainer = Trainer(model, arguments, train_dataset=rows, callbacks=[Waits()])
+        trainer = Trainer(
+            model,
+            arguments,
+            train_dataset=rows,
+            processing_class=tokenizer,  # pads a batch to its longest row
+            callbacks=[Waits()],
+        )
         trainer.train()

@@ -15,8 +15,8 @@ Arrays = dict[str, np.ndarray]
 # Batches are cut from so many at a time, sorted by length: padding almost goes,
 # while the order of an epoch stays one of chance.
 _WINDOW_BATCHES = 32
-# Padded lengths are multiples of this: fewer shapes to compile where the backend
-# compiles for a shape.
+# Padded lengths are multiples of this where the backend compiles for a shape, so that
+# there are fewer; TensorFlow does not, see `open_shapes`.
 _LENGTH_STEP = 8
 _ORDER = 1  # stream of random numbers; 0 draws the head
 
@@ -128,8 +128,11 @@ def in_batches(order: np.ndarray, batch_size: int) -> list[np.ndarray]:
 
 def padded(rows: list[np.ndarray], value: int, max_tokens: int) -> np.ndarray:
     """`[T of the row, ...]` each to `[B, T, ...]`, filled up with `value`."""
+    import keras  # loaded long before, where there is something to train
+
     longest = max(len(row) for row in rows)
-    num_tokens = min(-(-longest // _LENGTH_STEP) * _LENGTH_STEP, max_tokens)
+    step = 1 if keras.backend.backend() == "tensorflow" else _LENGTH_STEP
+    num_tokens = min(-(-longest // step) * step, max_tokens)
     shape = (len(rows), num_tokens, *rows[0].shape[1:])
     batch = np.full(shape, value, rows[0].dtype)
     for index, row in enumerate(rows):

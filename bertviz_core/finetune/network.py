@@ -28,6 +28,9 @@ _CLASSIFIER_HEADS = ("pooler", "classifier")
 class Network(OpenShapes):
     """Logits of rows, from tokens or from what frozen layers made of them.
 
+    The pooler reads the first token alone, so in the last block no other looks: what
+    the rest would become there is read by nobody.
+
     Args:
         bert: with the heads "pooler" and "classifier".
         num_frozen: blocks that do not learn; 0 means that the embeddings learn
@@ -86,7 +89,10 @@ class Network(OpenShapes):
         return ops.cast(logits, "float32")
 
     def lower(self, inputs: dict[str, Tensor], training: bool | None) -> Tensor:
-        """What enters the first block that learns, `[B, T, H]`."""
+        """What enters the first block that learns, `[B, T, H]`.
+
+        Where no block learns, what leaves the last, `[B, 1, H]`.
+        """
         if "states" in inputs:
             return inputs["states"]
         # Frozen layers drop nothing, so that their output can be kept.
@@ -94,19 +100,30 @@ class Network(OpenShapes):
         states = self.bert.embeddings(
             inputs["input_ids"], inputs["token_type_ids"], training=learns
         )
-        mask = self._mask(inputs)
-        for block in self.bert.blocks[: self.num_frozen]:
-            states, _ = block(states, mask, training=False)
-        return states
+        return self._run(0, self.num_frozen, states, inputs, False)
 
     def upper(
         self, states: Tensor, inputs: dict[str, Tensor], training: bool | None
     ) -> Tensor:
         """The blocks that learn, and the norm after the last of a pre-norm model."""
-        mask = self._mask(inputs)
-        for block in self.bert.blocks[self.num_frozen :]:
-            states, _ = block(states, mask, training=training)
+        count = len(self.bert.blocks)
+        states = self._run(self.num_frozen, count, states, inputs, training)
         return states if self.bert.final_norm is None else self.bert.final_norm(states)
+
+    def _run(
+        self,
+        start: int,
+        end: int,
+        states: Tensor,
+        inputs: dict[str, Tensor],
+        training: bool | None,
+    ) -> Tensor:
+        """Some blocks, `[B, T, H]` to the same, or to `[B, 1, H]` by the last."""
+        mask = self._mask(inputs)
+        for block in self.bert.blocks[start:end]:
+            count = 1 if block is self.bert.blocks[-1] else None
+            states, _ = block(states, mask, num_queries=count, training=training)
+        return states
 
     def compute_loss(
         self,

@@ -9,7 +9,8 @@ import keras
 from keras import ops
 
 from bertviz_core.config import BertConfig
-from bertviz_core.model.layers import Dense, Tensor
+from bertviz_core.model.dropout import Dropout
+from bertviz_core.model.layers import Dense, Tensor, first
 
 # google-research/bert adds this to a masked score instead of -inf, so a row
 # with nothing left to look at gives no NaN.
@@ -47,10 +48,12 @@ class SelfAttention(keras.layers.Layer):
             on: 1 leaves it, 0 switches it off.
         edge_mask: int `[B or 1, N or 1, Q, K]` or `None`; 0 cuts the edge
             before the softmax, so that the rest of its row shares the weight.
+        num_queries: only the first so many tokens look, Q of them; `None`: all.
+            Masks with an axis Q keep all their T rows.
         training: turns dropout on.
 
     Returns:
-        `AttentionOutput`.
+        `AttentionOutput`, of the tokens that look.
 
     Source:
         Vaswani et al. 2017 (arXiv:1706.03762), section 3.2;
@@ -63,7 +66,7 @@ class SelfAttention(keras.layers.Layer):
         self.query = self._projection("query")
         self.key = self._projection("key")
         self.value = self._projection("value")
-        self.dropout = keras.layers.Dropout(
+        self.dropout = Dropout(
             config.attention_probs_dropout_prob, dtype=self.dtype_policy
         )
 
@@ -77,9 +80,11 @@ class SelfAttention(keras.layers.Layer):
         attention_mask: Tensor | None = None,
         head_mask: Tensor | None = None,
         edge_mask: Tensor | None = None,
+        num_queries: int | None = None,
         training: bool | None = None,
     ) -> AttentionOutput:
-        query = self._split_heads(self.query(hidden_states))  # [B, N, Q, D]
+        looking = first(hidden_states, num_queries, axis=1)
+        query = self._split_heads(self.query(looking))  # [B, N, Q, D]
         key = self._split_heads(self.key(hidden_states))  # [B, N, K, D]
         value = self._split_heads(self.value(hidden_states))  # [B, N, K, D]
 
@@ -87,9 +92,11 @@ class SelfAttention(keras.layers.Layer):
         query = query / math.sqrt(self.config.head_size)
         scores = ops.matmul(query, ops.swapaxes(key, -1, -2))  # [B, N, Q, K]
         if attention_mask is not None:
-            scores = scores + _penalty(_per_head(attention_mask), scores.dtype)
+            keep = first(_per_head(attention_mask), num_queries, axis=2)
+            scores = scores + _penalty(keep, scores.dtype)
         if edge_mask is not None:
-            scores = scores + _penalty(edge_mask, scores.dtype)
+            keep = first(edge_mask, num_queries, axis=2)
+            scores = scores + _penalty(keep, scores.dtype)
         probs = ops.softmax(scores, axis=-1)  # [B, N, Q, K]
 
         context = ops.matmul(self.dropout(probs, training=training), value)

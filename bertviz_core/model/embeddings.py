@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from bertviz_core.config import BertConfig
+from bertviz_core.model.dropout import Dropout
 from bertviz_core.model.layers import LayerNorm, Tensor, initializer
 
 
@@ -35,9 +36,7 @@ class Embeddings(keras.layers.Layer):
         super().__init__(**kwargs)
         self.config = config
         self.layer_norm = LayerNorm(config, name="layer_norm", dtype=self.dtype_policy)
-        self.dropout = keras.layers.Dropout(
-            config.hidden_dropout_prob, dtype=self.dtype_policy
-        )
+        self.dropout = Dropout(config.hidden_dropout_prob, dtype=self.dtype_policy)
 
     def build(self, *_: Any) -> None:
         self.word_embeddings = self._table("word_embeddings", self.config.vocab_size)

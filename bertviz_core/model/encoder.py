@@ -9,7 +9,14 @@ from keras import ops
 
 from bertviz_core.config import BertConfig
 from bertviz_core.model.attention import AttentionOutput, SelfAttention
-from bertviz_core.model.layers import ACTIVATIONS, Dense, LayerNorm, Tensor
+from bertviz_core.model.dropout import Dropout
+from bertviz_core.model.layers import (
+    ACTIVATIONS,
+    Dense,
+    LayerNorm,
+    Tensor,
+    first,
+)
 
 
 class FeedForward(keras.layers.Layer):
@@ -64,13 +71,14 @@ class EncoderBlock(keras.layers.Layer):
         config: reads all sizes and rates, and `pre_norm`.
 
     Call arguments:
-        hidden_states, attention_mask, head_mask, edge_mask, training: see
-            `SelfAttention`.
+        hidden_states, attention_mask, head_mask, edge_mask, num_queries, training:
+            see `SelfAttention`.
         neuron_mask: see `FeedForward`.
         update_scale: a number or `None`; multiplies what either half adds.
 
     Returns:
-        `(hidden_states, attention)`: float `[B, T, H]` and `AttentionOutput`.
+        `(hidden_states, attention)`: float `[B, Q, H]` of the tokens that look, by
+        default all, and `AttentionOutput`.
 
     Source:
         google-research/bert, `modeling.py`, `transformer_model`; for pre-norm
@@ -88,7 +96,7 @@ class EncoderBlock(keras.layers.Layer):
         self.attention_norm = LayerNorm(config, name="attention_norm", dtype=policy)
         self.feed_forward = FeedForward(config, name="feed_forward", dtype=policy)
         self.output_norm = LayerNorm(config, name="output_norm", dtype=policy)
-        self.dropout = keras.layers.Dropout(config.hidden_dropout_prob, dtype=policy)
+        self.dropout = Dropout(config.hidden_dropout_prob, dtype=policy)
 
     def build(self, *_: Any) -> None:
         for part in (
@@ -108,6 +116,7 @@ class EncoderBlock(keras.layers.Layer):
         edge_mask: Tensor | None = None,
         neuron_mask: Tensor | None = None,
         update_scale: Tensor | None = None,
+        num_queries: int | None = None,
         training: bool | None = None,
     ) -> tuple[Tensor, AttentionOutput]:
         x = hidden_states
@@ -116,10 +125,11 @@ class EncoderBlock(keras.layers.Layer):
             attention_mask,
             head_mask=head_mask,
             edge_mask=edge_mask,
+            num_queries=num_queries,
             training=training,
         )
         update = _scaled(self.attention_output(attention.context), update_scale)
-        x = x + self.dropout(update, training=training)
+        x = first(x, num_queries, axis=1) + self.dropout(update, training=training)
         if not self.pre_norm:
             x = self.attention_norm(x)
 

@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from bertviz_core.config import BertConfig
+from bertviz_core.model.dropout import Dropout
 from bertviz_core.model.layers import ACTIVATIONS, Dense, LayerNorm, Tensor
 
 
@@ -98,7 +99,7 @@ class ClassifierHead(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         rate = config.hidden_dropout_prob if dropout else 0.0
-        self.dropout = keras.layers.Dropout(rate, dtype=self.dtype_policy)
+        self.dropout = Dropout(rate, dtype=self.dtype_policy)
         self.dense = Dense(
             config.hidden_size,
             num_labels,

@@ -98,12 +98,30 @@ class LayerNorm(keras.layers.Layer):
         self.beta = self._vector("beta", "zeros")
 
     def call(self, x: Tensor) -> Tensor:
-        wide = ops.cast(x, self.wide)
-        mean = ops.mean(wide, axis=-1, keepdims=True)
-        centred = wide - mean
-        variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
-        normed = centred * ops.rsqrt(variance + self.epsilon)
+        normed = self._normed(ops.cast(x, self.wide))
         return ops.cast(normed * self.gamma + self.beta, x.dtype)
+
+    def _normed(self, x: Tensor) -> Tensor:
+        """Mean 0 and variance 1, with the gradient of that in a few operations.
+
+        With n the result and s the inverse standard deviation, the gradient of x is
+        s * (g - mean(g) - n * mean(g * n)), g that of n.
+        """
+
+        @ops.custom_gradient
+        def normed_of(x: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:
+            centred = x - _mean(x)
+            scale = ops.rsqrt(_mean(ops.square(centred)) + self.epsilon)
+            normed = centred * scale
+
+            def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensor:
+                given = args[0] if upstream is None else upstream
+                along = normed * _mean(given * normed)
+                return scale * (given - _mean(given) - along)
+
+            return normed, gradient
+
+        return normed_of(x)
 
     def _vector(self, name: str, start: str) -> Any:
         # Without `autocast=False` a half-precision model would round it first.
@@ -116,12 +134,37 @@ class LayerNorm(keras.layers.Layer):
         )
 
 
+def first(x: Tensor, count: int | None, axis: int) -> Tensor:
+    """The first so many entries along an axis; `None`: all, without a copy."""
+    if count is None:
+        return x
+    return x[(slice(None),) * axis + (slice(count),)]
+
+
+def _mean(x: Tensor) -> Tensor:
+    return ops.mean(x, axis=-1, keepdims=True)
+
+
 def gelu_erf(x: Tensor) -> Tensor:
     """X * Phi(x), Phi the cumulative normal distribution.
 
+    Its gradient is Phi(x) + x * phi(x), phi the density.
+
     Source: Hendrycks and Gimpel 2016 (arXiv:1606.08415), section 2.
     """
-    return 0.5 * x * (1.0 + ops.erf(x * math.sqrt(0.5)))
+    return _gelu_erf(x)
+
+
+@ops.custom_gradient
+def _gelu_erf(x: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:
+    twice = 1.0 + ops.erf(x * math.sqrt(0.5))  # 2 Phi(x)
+
+    def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensor:
+        given = args[0] if upstream is None else upstream
+        density = ops.exp(-0.5 * ops.square(x)) * (1.0 / math.sqrt(2.0 * math.pi))
+        return given * (0.5 * twice + x * density)
+
+    return 0.5 * x * twice, gradient
 
 
 def gelu_tanh(x: Tensor) -> Tensor:

@@ -60,7 +60,58 @@ class _WholeGradients:
 
 
 class AdamW(_WholeGradients, keras.optimizers.AdamW):
-    """AdamW that squares whole gradients."""
+    """AdamW that squares whole gradients, and on TensorFlow goes over them less often.
+
+    Keras writes a step as a dozen operations, each of which reads and writes as many
+    numbers as there are weights: for a small network and short rows that is a quarter
+    of the time. TensorFlow has one operation for all but the decay.
+    """
+
+    def _clip_gradients(self, grads: list[Any]) -> list[Any]:
+        if not _is_tensorflow() or not self.global_clipnorm:
+            return super()._clip_gradients(grads)
+        import tensorflow as tf
+
+        # Half a sum of squares, without the squares.
+        halves = tf.add_n([tf.nn.l2_loss(gradient) for gradient in grads])
+        largest = self.global_clipnorm
+        scale = largest / tf.maximum(tf.sqrt(2.0 * halves), largest)
+        return [gradient * scale for gradient in grads]
+
+    def _apply_weight_decay(self, variables: list[Any]) -> None:
+        if not _is_tensorflow():
+            super()._apply_weight_decay(variables)
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        if not _is_tensorflow():
+            super().update_step(gradient, variable, learning_rate)
+            return
+        import tensorflow as tf
+
+        def number(value: Any) -> Any:
+            return tf.cast(value, variable.dtype)
+
+        rate, step = number(learning_rate), number(self.iterations + 1)
+        if self.weight_decay and self._use_weight_decay(variable):
+            variable.assign(variable * (1.0 - rate * number(self.weight_decay)))
+        index = self._get_variable_index(variable)
+        beta_1, beta_2 = number(self.beta_1), number(self.beta_2)
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle,
+            m=self._momentums[index].value.handle,
+            v=self._velocities[index].value.handle,
+            beta1_power=beta_1**step,
+            beta2_power=beta_2**step,
+            lr=rate,
+            beta1=beta_1,
+            beta2=beta_2,
+            epsilon=number(self.epsilon),
+            grad=gradient,
+        )
+
+
+def _is_tensorflow() -> bool:
+    return keras.backend.backend() == "tensorflow"
 
 
 class Muon(_WholeGradients, keras.optimizers.Muon):

@@ -78,6 +78,26 @@ def test_block_matches_the_formula(weights, vectors, mask, config):
     agree(attention.probs, [text[1] for text in expected])
 
 
+@pytest.mark.parametrize("config", [CONFIG, PRE_NORM], ids=["post-norm", "pre-norm"])
+@pytest.mark.parametrize("has_edges", [False, True])
+def test_tokens_that_look_alone_become_what_they_are_among_all(
+    weights, vectors, mask, config, has_edges
+):
+    if has_edges:  # a mask of rows, and cut edges
+        mask = np.repeat(mask[:, None], TOKENS, axis=1)
+        mask[:, 1, 0] = 0
+        edges = random_interventions("edge_mask")["edge_mask"][:, 2]
+    else:
+        edges = None
+    layer = block_layer(weights, config)
+    states, attention = layer(vectors, mask, edge_mask=edges)
+    few, looked = layer(vectors, mask, edge_mask=edges, num_queries=2)
+    assert few.shape == (BATCH, 2, config.hidden_size)
+    agree(few, to_numpy(states)[:, :2])
+    agree(looked.probs, to_numpy(attention.probs)[:, :, :2])
+    agree(looked.context, to_numpy(attention.context)[:, :2])
+
+
 @pytest.mark.parametrize("part", ["attention", "feed-forward"])
 def test_dropout_acts_on_each_update_and_not_on_what_it_is_added_to(
     weights, vectors, mask, part

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras.backend import standardize_dtype
 from keras.ops import cast
 from keras.ops import convert_to_numpy as to_numpy
@@ -67,6 +68,44 @@ def test_layer_norm_matches_the_formula(weights, vectors):
         vectors.astype("float64"), *weights["embedding_norm"], CONFIG.layer_norm_eps
     )
     agree(layer_norm_layer(weights)(vectors), expected)
+
+
+def gradient_of(layer, x, given):
+    """Float64, of the sum of the outputs, each times a number of its own."""
+    x = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = layer(x)
+    return tape.gradient(y, x, output_gradients=tf.constant(given)).numpy()
+
+
+def slopes_of(formula, x, given, step=1e-5):
+    """The same by central differences, of an oracle."""
+    found = np.empty_like(x)
+    for index in np.ndindex(x.shape):
+        moved = np.zeros_like(x)
+        moved[index] = step
+        change = formula(x + moved) - formula(x - moved)
+        found[index] = (change * given).sum() / (2 * step)
+    return found
+
+
+def test_the_gradient_of_layer_norm_is_the_slope_of_the_formula(weights, rng):
+    layer = layer_norm_layer(weights, dtype="float64")
+    x, given = rng.normal(0.5, 2.0, (2, 3, 4, CONFIG.hidden_size))[:, 0]
+    arguments = (*weights["embedding_norm"], CONFIG.layer_norm_eps)
+    expected = slopes_of(lambda x: oracle.layer_norm(x, *arguments), x, given)
+    np.testing.assert_allclose(gradient_of(layer, x, given), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", sorted(ACTIVATIONS))
+def test_the_gradient_of_an_activation_is_the_slope_of_its_formula(name, rng):
+    x = np.linspace(-8.03, 8, 401)  # not 0, where "relu" has a corner
+    given = rng.normal(size=x.shape)
+    formula = oracle.ACTIVATIONS[name]
+    slopes = (formula(x + 1e-5) - formula(x - 1e-5)) / 2e-5
+    found = gradient_of(ACTIVATIONS[name], x, given)
+    np.testing.assert_allclose(found, slopes * given, atol=1e-8)
 
 
 def test_layer_norm_of_equal_numbers_is_its_bias(weights):

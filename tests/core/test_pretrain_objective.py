@@ -14,7 +14,11 @@ from bertviz_core.model.bert import PRETRAINING_HEADS, Bert
 from bertviz_core.model.encoder import EncoderBlock
 from bertviz_core.model.sparse import pattern_edges
 from bertviz_core.pretrain.objective import PretrainingModel
-from bertviz_core.pretrain.optimizer import make_optimizer
+from bertviz_core.pretrain.optimizer import (
+    AdamW,
+    build_without_decay,
+    make_optimizer,
+)
 from bertviz_core.pretrain.schedule import learning_rate
 from bertviz_core.pretrain.trainer import Trainer, training_config
 from tests.core import pretrain_samples as samples
@@ -242,6 +246,31 @@ def test_a_row_looked_up_twice_moves_as_its_summed_gradient_says():
         moved.append(variable.numpy())
     assert np.abs(moved[0] - start).max() > 1e-3
     np.testing.assert_allclose(moved[0], moved[1], atol=1e-6)
+
+
+def test_our_adamw_moves_weights_as_that_of_keras_does():
+    rng = np.random.default_rng(3)
+    names = ("kernel", "bias", "gamma", "kernel")
+    starts = [rng.normal(size=s).astype("float32") for s in ((9, 4), (4,), (4,), ())]
+    # The second is below the largest norm, the others are clipped.
+    scales = (1.0, 0.01, 5.0, 0.3)
+    steps = [[s * rng.normal(size=x.shape) for x in starts] for s in scales]
+    moved = []
+    for kind in (AdamW, keras.optimizers.AdamW):
+        variables = [
+            keras.Variable(x, name=name) for x, name in zip(starts, names, strict=True)
+        ]
+        rate = keras.optimizers.schedules.PolynomialDecay(0.1, 4, 0.02)
+        optimizer = kind(
+            rate, weight_decay=0.3, beta_2=0.98, epsilon=1e-3, global_clipnorm=1.0
+        )
+        build_without_decay(optimizer, variables)
+        for gradients in steps:
+            optimizer.apply([tf.constant(g, "float32") for g in gradients])
+        moved.append([v.numpy() for v in (*variables, *optimizer.variables)])
+    assert np.abs(moved[0][0] - starts[0]).max() > 0.1
+    for ours, theirs in zip(*moved, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
 def test_a_gradient_is_clipped_with_all_weights_together():

@@ -1,0 +1,74 @@
+"""How often dropout drops, what it makes of the rest, and its gradient."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras.ops import convert_to_numpy as to_numpy
+
+from bertviz_core.model.dropout import Dropout
+
+ROWS, SIZE = 400, 301  # an odd size: the last draw decides for one number
+
+
+def dropped_of(rate, rows=ROWS, size=SIZE, seed=3):
+    """Bool `[rows, size]`."""
+    ones = np.ones((rows, size), "float32")
+    return to_numpy(Dropout(rate, seed=seed)(ones, training=True)) == 0
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_each_number_is_dropped_at_the_rate(rate):
+    dropped = dropped_of(rate)
+    error = np.sqrt(rate * (1 - rate) / dropped.size) + 1 / 4096
+    assert dropped.mean() == pytest.approx(rate, abs=4 * error)
+    columns = dropped.mean(axis=0)
+    spread = np.sqrt(rate * (1 - rate) / ROWS)
+    assert np.abs(columns - rate).max() < 5 * spread
+
+
+def test_two_numbers_of_one_draw_are_dropped_independently():
+    rate, half = 0.3, SIZE // 2 + 1
+    dropped = dropped_of(rate, rows=2000)
+    both = (dropped[:, : SIZE - half] & dropped[:, half:]).mean()
+    assert both == pytest.approx(rate**2, abs=0.005)
+
+
+def test_what_is_kept_is_scaled_up():
+    x = np.random.default_rng(0).normal(size=(7, 8)).astype("float32")
+    found = to_numpy(Dropout(0.2, seed=1)(x, training=True))
+    kept = found != 0
+    assert 0 < kept.sum() < x.size
+    np.testing.assert_allclose(found[kept], x[kept] / 0.8, rtol=1e-6)
+
+
+def test_the_gradient_goes_where_the_numbers_went():
+    x = tf.constant(np.random.default_rng(0).normal(size=(7, 9)).astype("float32"))
+    given = tf.constant(np.random.default_rng(1).normal(size=(7, 9)).astype("float32"))
+    layer = Dropout(0.4, seed=2)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = layer(x, training=True)
+    scale = np.where(y.numpy() == 0, 0.0, 1 / 0.6)
+    gradient = tape.gradient(y, x, output_gradients=given)
+    np.testing.assert_allclose(gradient, given * scale, rtol=1e-6)
+
+
+def test_every_call_draws_anew_and_a_seed_draws_the_same():
+    layer, ones = Dropout(0.5, seed=5), np.ones((4, 64), "float32")
+    first, second = (to_numpy(layer(ones, training=True)) for _ in range(2))
+    assert not np.array_equal(first, second)
+    again = Dropout(0.5, seed=5)
+    np.testing.assert_array_equal(to_numpy(again(ones, training=True)), first)
+
+
+@pytest.mark.parametrize(("rate", "training"), [(0.5, False), (0.5, None), (0.0, True)])
+def test_outside_training_and_without_a_rate_nothing_is_dropped(rate, training):
+    x = np.ones((3, 5), "float32")
+    np.testing.assert_array_equal(to_numpy(Dropout(rate)(x, training=training)), x)
+
+
+def test_half_precision_stays_half_precision():
+    x = tf.ones((3, 6), "bfloat16")
+    y = Dropout(0.5, seed=1, dtype="mixed_bfloat16")(x, training=True)
+    assert y.dtype == "bfloat16"
+    assert set(np.unique(np.asarray(y, "float32"))) == {0.0, 2.0}
