@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +40,19 @@ class TokenRows:
     def lengths(self) -> np.ndarray:
         """Int `[R]`, tokens of each row."""
         return np.array([len(ids) for ids in self.input_ids], "int64")
+
+    def renumbered(self, words: np.ndarray) -> TokenRows:
+        """The same rows, each id replaced by its place among `words`.
+
+        Args:
+            words: from `used_words`, of these rows among others.
+        """
+        return TokenRows(
+            tuple(_places(words, ids) for ids in self.input_ids),
+            self.token_type_ids,
+            int(np.searchsorted(words, self.pad_token_id)),
+            self.max_tokens,
+        )
 
     def batch(self, chosen: np.ndarray) -> Arrays:
         """Pads some rows to one length.
@@ -90,6 +103,12 @@ def tokenize(
     return TokenRows(tuple(ids), tuple(types), tokenizer.pad_token_id, max_tokens)
 
 
+def used_words(parts: Sequence[TokenRows]) -> np.ndarray:
+    """Int `[U]`: the ids that occur in any rows, and that of padding, sorted."""
+    ids = [row for part in parts for row in part.input_ids]
+    return np.unique(np.concatenate([*ids, [part.pad_token_id for part in parts]]))
+
+
 def epoch_order(
     lengths: np.ndarray, batch_size: int, seed: int, epoch: int
 ) -> list[np.ndarray]:
@@ -124,6 +143,10 @@ def in_batches(order: np.ndarray, batch_size: int) -> list[np.ndarray]:
     """Cuts row indices into batches; the last may have fewer."""
     starts = range(0, len(order), batch_size)
     return [order[start : start + batch_size] for start in starts]
+
+
+def _places(words: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    return np.searchsorted(words, ids).astype(ids.dtype)
 
 
 def padded(rows: list[np.ndarray], value: int, max_tokens: int) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""How much room on the disk a run takes, by arithmetic on the sizes of its model."""
+"""How much room on the disk a run takes, by arithmetic on the sizes of its model.
+
+As if every word of its vocabulary occurred, which is the most.
+"""
 
 from __future__ import annotations
 

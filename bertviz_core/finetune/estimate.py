@@ -16,6 +16,7 @@ from bertviz_core.finetune.batches import (
     TokenRows,
     epoch_order,
     tokenize,
+    used_words,
 )
 from bertviz_core.finetune.examples import Examples, TrainingData
 from bertviz_core.finetune.inputs import kept_bytes
@@ -39,6 +40,23 @@ COPIES_OF_LEARNING = 8
 _MOST_ROWS = 1000
 # Beside these, the rows with the most characters, for the longest in tokens.
 _MOST_LONG_ROWS = 64
+
+
+@dataclass(frozen=True)
+class _Tokens:
+    """Some rows of a table as tokens; words that occur in others alone are few.
+
+    Args:
+        chosen: int `[S]`, which rows to learn from.
+        rows: these.
+        longest: the rows with the most characters.
+        seconds: that making `rows` took.
+    """
+
+    chosen: np.ndarray
+    rows: TokenRows
+    longest: TokenRows
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -99,12 +117,14 @@ def estimate_run(
         Activations: Korthikanti et al. 2022 (arXiv:2205.05198), equation 2, for
         float32.
     """
-    began_at = time.perf_counter()
     if settings.oversample:
         data = oversampled(data, settings.seed)
-    learner = Learner(loaded, data, settings)
+    tokens = _tokens(loaded.tokenizer, data, settings)
+    words = used_words((tokens.rows, tokens.longest))
+    began_at = time.perf_counter()
+    learner = Learner(loaded, data, settings, words)
     beginning = time.perf_counter() - began_at
-    sample = _sample(learner, loaded.tokenizer, data, settings)
+    sample = _sample(learner, tokens, data, settings)
     num_steps = count_steps(settings, len(data.train))
     kept = kept_bytes(learner, settings, sample.num_tokens)
     frozen = passes = _NO_TIME
@@ -134,16 +154,23 @@ def estimate_run(
     return RunEstimate(once + seconds, per_step, num_steps, memory, once)
 
 
-def _sample(
-    learner: Learner,
-    tokenizer: BertTokenizer,
-    data: TrainingData,
-    settings: FinetuneSettings,
-) -> _Sample:
+def _tokens(
+    tokenizer: BertTokenizer, data: TrainingData, settings: FinetuneSettings
+) -> _Tokens:
     chosen = _spread(len(data.train))
     began_at = time.perf_counter()
     rows = tokenize(tokenizer, data.train.select(chosen), settings.max_tokens)
-    tokenizing = time.perf_counter() - began_at
+    seconds = time.perf_counter() - began_at
+    longest = tokenize(tokenizer, _long(data.train), settings.max_tokens)
+    return _Tokens(chosen, rows, longest, seconds)
+
+
+def _sample(
+    learner: Learner, tokens: _Tokens, data: TrainingData, settings: FinetuneSettings
+) -> _Sample:
+    chosen, rows = tokens.chosen, tokens.rows
+    if learner.words is not None:
+        rows = rows.renumbered(learner.words)
     order = epoch_order(rows.lengths, settings.batch_size, settings.seed, 0)
     inputs = [rows.batch(batch) for batch in order]
     first = [index % len(inputs) for index in range(_NUM_TIMED)]
@@ -151,16 +178,17 @@ def _sample(
     share = len(data.train) / len(chosen)
     places = _places(inputs) * share
     more = len(data.validation) / len(data.train)
-    longest = [rows, tokenize(tokenizer, _long(data.train), settings.max_tokens)]
     return _Sample(
         timed=[inputs[index] for index in first],
         targets=[learner.centred(targets[order[index]]) for index in first],
         places=places,
         seen=places * more,
         num_tokens=int(rows.lengths.sum() * share * (1 + more)),
-        largest=_largest(longest, min(settings.batch_size, len(data.train))),
+        largest=_largest(
+            (rows, tokens.longest), min(settings.batch_size, len(data.train))
+        ),
         # Those to judge by become tokens twice: the finished model reads them again.
-        tokenizing=tokenizing * share * (1 + 2 * more),
+        tokenizing=tokens.seconds * share * (1 + 2 * more),
     )
 
 

@@ -43,20 +43,15 @@ class RowInputs:
     targets: np.ndarray
 
 
-def prepare_inputs(
-    learner: Learner,
-    tokenizer: BertTokenizer,
-    data: TrainingData,
-    settings: FinetuneSettings,
-    tell: Tell,
-) -> tuple[RowInputs, RowInputs]:
-    """Gives the rows to learn from and those to judge by.
+def tokenize_parts(
+    tokenizer: BertTokenizer, data: TrainingData, settings: FinetuneSettings, tell: Tell
+) -> list[TokenRows]:
+    """Splits the rows to learn from, then those to judge by.
 
     Args:
-        learner: asked for the output of its frozen layers.
         tokenizer: of the model.
-        data: texts and targets.
-        settings: reads the level and `max_tokens`.
+        data: texts.
+        settings: reads `max_tokens`.
         tell: told how far it is; may raise to cancel.
     """
     parts = (data.train, data.validation)
@@ -69,8 +64,29 @@ def prepare_inputs(
 
         rows.append(tokenize(tokenizer, part, settings.max_tokens, told))
         done += len(part)
+    return rows
+
+
+def prepare_inputs(
+    learner: Learner,
+    rows: list[TokenRows],
+    data: TrainingData,
+    settings: FinetuneSettings,
+    tell: Tell,
+) -> tuple[RowInputs, RowInputs]:
+    """Gives the rows to learn from and those to judge by.
+
+    Args:
+        learner: asked for the output of its frozen layers.
+        rows: from `tokenize_parts`.
+        data: reads the targets.
+        settings: reads the level.
+        tell: told how far it is; may raise to cancel.
+    """
+    if learner.words is not None:
+        rows = [part.renumbered(learner.words) for part in rows]
     made = _kept(learner, rows, settings, tell)
-    targets = [learner.centred(part.targets) for part in parts]
+    targets = [learner.centred(part.targets) for part in (data.train, data.validation)]
     train, validation = (
         RowInputs(batch, lengths, wanted)
         for (batch, lengths), wanted in zip(made, targets, strict=True)

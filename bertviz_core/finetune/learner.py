@@ -38,16 +38,22 @@ class Learner:
         loaded: stays as it is.
         data: reads the labels and the training targets.
         settings: of the run.
+        words: int `[U]`, the ids that occur; the network reads their places among
+            these. `None`: it reads ids.
     """
 
     def __init__(
-        self, loaded: LoadedModel, data: TrainingData, settings: FinetuneSettings
+        self,
+        loaded: LoadedModel,
+        data: TrainingData,
+        settings: FinetuneSettings,
+        words: np.ndarray | None = None,
     ) -> None:
-        self.settings = settings
+        self.settings, self.words = settings, words
         self.precision = chosen_precision(settings.precision)
         policy = "mixed_bfloat16" if self.precision == "bfloat16" else "float32"
         self.bert, self.learns_pooler = copy_to_train(
-            loaded, len(data.labels), settings.seed, policy
+            loaded, len(data.labels), settings.seed, policy, words
         )
         self._random = list(self.bert.non_trainable_variables)
         self.num_frozen = num_frozen(settings, len(self.bert.blocks))

@@ -183,9 +183,17 @@ class FrozenPart(OpenShapes):
 
 
 def copy_to_train(
-    loaded: LoadedModel, num_labels: int, seed: int, policy: str
+    loaded: LoadedModel,
+    num_labels: int,
+    seed: int,
+    policy: str,
+    words: np.ndarray | None = None,
 ) -> tuple[Bert, bool]:
     """Copies the encoder of a model and draws a head for it.
+
+    A word that occurs in no row learns nothing; it only decays, each like the other.
+    So such words can be left out, which are most of the weights of a small model, and
+    one row of ones stands for them: what has become of it has become of them.
 
     Args:
         loaded: stays as it is.
@@ -193,22 +201,48 @@ def copy_to_train(
         seed: of the head, and of dropout.
         policy: of Keras, "float32" or "mixed_bfloat16"; weights are float32 in
             both.
+        words: int `[U]`, the ids to copy; the copy reads their places among these.
+            `None`: all.
 
     Returns:
         The copy, and whether its pooler was drawn as well, because the model has
         none.
     """
-    bert = _empty_copy(loaded, _CLASSIFIER_HEADS, num_labels, policy)
+    num_words = None if words is None else len(words) + 1
+    bert = _empty_copy(loaded, _CLASSIFIER_HEADS, num_labels, policy, num_words)
     config, rng = bert.config, np.random.default_rng([seed, _DRAWING])
     has_pooler = "pooler" in loaded.model.heads
     drawn = [bert.classifier] if has_pooler else [bert.classifier, bert.pooler]
     for part in drawn:
         kernel = part.dense.kernel
         kernel.assign(truncated_normal(rng, kernel.shape, config.initializer_range))
-    _take(bert, loaded.model, {v.path for part in drawn for v in part.weights})
+    left_out = {v.path for part in drawn for v in part.weights}
+    if words is not None:
+        table = bert.embeddings.word_embeddings
+        left_out.add(table.path)
+        whole = as_numpy(loaded.model.embeddings.word_embeddings)
+        table.assign(np.concatenate([whole[words], np.ones_like(whole[:1])]))
+    _take(bert, loaded.model, left_out)
     for state in bert.non_trainable_variables:  # of dropout
         state.assign(rng.integers(2**31, size=state.shape).astype("uint32"))
     return bert, not has_pooler
+
+
+def with_all_words(loaded: LoadedModel, trained: Bert, words: np.ndarray) -> Bert:
+    """The trained model, with the words that `copy_to_train` left out.
+
+    Args:
+        loaded: the model that the run began with.
+        trained: its copy after the run.
+        words: as `copy_to_train` had them.
+    """
+    bert = _empty_copy(loaded, trained.heads, trained.num_labels, trained.dtype_policy)
+    learned = as_numpy(trained.embeddings.word_embeddings)
+    table = as_numpy(loaded.model.embeddings.word_embeddings) * learned[-1]
+    table[words] = learned[:-1]
+    bert.embeddings.word_embeddings.assign(table)
+    _take(bert, trained, {bert.embeddings.word_embeddings.path})
+    return bert
 
 
 def finished_copy(loaded: LoadedModel, trained: Bert) -> Bert:
@@ -230,11 +264,17 @@ def finished_copy(loaded: LoadedModel, trained: Bert) -> Bert:
 
 
 def _empty_copy(
-    loaded: LoadedModel, heads: tuple[str, ...], num_labels: int, policy: str
+    loaded: LoadedModel,
+    heads: tuple[str, ...],
+    num_labels: int,
+    policy: Any,
+    num_words: int | None = None,
 ) -> Bert:
     config = loaded.model.config
     # No spread means zeros, not draws: all of it is overwritten.
-    quiet = dataclasses.replace(config, initializer_range=0.0)
+    quiet = dataclasses.replace(
+        config, initializer_range=0.0, vocab_size=num_words or config.vocab_size
+    )
     bert = Bert(quiet, heads, num_labels, dtype=policy)
     bert.config = config
     return bert

@@ -104,7 +104,8 @@ def finetune(
         sizes = len(data.labels), len(data.validation)
         require_room(work_folder, loaded, settings, *sizes)
     base_hash, data_hash = weights_hash(loaded), data.fingerprint()
-    text = f"{settings.to_json()} {base_hash} {data_hash}"
+    # The last word: checkpoints hold the table of the words that occur, no other.
+    text = f"{settings.to_json()} {base_hash} {data_hash} words"
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
     trained = Trainer(
         loaded, data, settings, progress, should_stop, work_folder, fingerprint

@@ -13,13 +13,18 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.finetune.batches import epoch_order
+from bertviz_core.finetune.batches import epoch_order, used_words
 from bertviz_core.finetune.events import Tell, TrainingEvent
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.fitting import require_fit
-from bertviz_core.finetune.inputs import RowInputs, prepare_inputs
+from bertviz_core.finetune.inputs import (
+    RowInputs,
+    prepare_inputs,
+    tokenize_parts,
+)
 from bertviz_core.finetune.kept_epochs import BestEpoch, from_arrays, to_arrays
 from bertviz_core.finetune.learner import Learner
+from bertviz_core.finetune.network import with_all_words
 from bertviz_core.finetune.remedies import oversampled
 from bertviz_core.finetune.schedule import count_steps, learning_rates
 from bertviz_core.finetune.selection import (
@@ -69,7 +74,7 @@ class Trainer:
         loaded: stays as it is.
         data: rows.
         settings: of the run.
-        tell: told each event; may raise to cancel.
+        tell: told each event, from now on: texts become tokens; may raise to cancel.
         should_stop: asked after each step and, where there is an epoch to keep, while
             an epoch is judged; true ends the run with its best.
         work_folder: where every epoch is kept, and looked for; `None` keeps none.
@@ -95,7 +100,9 @@ class Trainer:
         self.data, self.settings = data, settings
         self.tell, self.should_stop = tell, should_stop
         self.work_folder, self.fingerprint = work_folder, fingerprint
-        self.learner = Learner(loaded, data, settings)
+        self._loaded = loaded
+        self._rows = tokenize_parts(loaded.tokenizer, data, settings, tell)
+        self.learner = Learner(loaded, data, settings, used_words(self._rows))
         is_balanced = settings.class_weights or settings.oversample
         self.metric = metric_name(data.is_regression, is_balanced)
         self.num_steps = count_steps(settings, len(data.train))
@@ -105,7 +112,6 @@ class Trainer:
         self.best: BestEpoch | None = None
         self.step = self.kept_epoch = 0
         self._is_kept = True
-        self._inputs = loaded.tokenizer
 
     def run(self) -> TrainedModel:
         """Runs to the end, to a stop, or until no epoch is better any more.
@@ -115,7 +121,7 @@ class Trainer:
                 checkpoint in the work folder is damaged or of another run.
         """
         train, validation = prepare_inputs(
-            self.learner, self._inputs, self.data, self.settings, self.tell
+            self.learner, self._rows, self.data, self.settings, self.tell
         )
         self._go_on()
         ending = self._epochs(train, validation)
@@ -124,7 +130,7 @@ class Trainer:
         self.learner.restore_unit()
         self.tell(self._event("ended", fraction=1.0, ending=ending))
         return TrainedModel(
-            bert=self.learner.bert,
+            bert=self._whole(),
             points=tuple(self.points),
             best_epoch=best.number,
             ending=ending,
@@ -134,6 +140,10 @@ class Trainer:
             if best.outputs is None
             else self.learner.answers(best.outputs),
         )
+
+    def _whole(self) -> Bert:
+        bert, words = self.learner.bert, self.learner.words
+        return bert if words is None else with_all_words(self._loaded, bert, words)
 
     def _epochs(self, train: RowInputs, validation: RowInputs) -> str:
         """Runs epochs; says why there is no other."""

@@ -8,9 +8,9 @@ import pytest
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import TrainingError
 from bertviz_core.finetune import disk_room
+from bertviz_core.finetune.learner import Learner
 from bertviz_core.finetune.run import finetune
 from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.finetune.trainer import Trainer
 from bertviz_core.pretrain import checkpoint
 from tests.core.finetune_samples import random_data, tiny_loaded
 
@@ -82,7 +82,7 @@ def test_a_model_of_its_own_kind_counts_its_last_norm():
 def test_a_training_counts_the_same(level):
     settings = dataclasses.replace(TINY, level=level, num_top_layers=1)
     loaded, data = tiny_loaded(("mlm",)), random_data()
-    network = Trainer(loaded, data, settings).learner.network
+    network = Learner(loaded, data, settings).network  # with all words
     moving = sum(
         variable.value.numpy().size for variable in network.trainable_variables
     )

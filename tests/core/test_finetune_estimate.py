@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.finetune import baselines, estimate, inputs
+from bertviz_core.finetune.batches import used_words
 from bertviz_core.finetune.settings import FinetuneSettings
 from tests.core.finetune_samples import random_data, tiny_loaded, weights_of
 
@@ -61,7 +62,7 @@ def test_tokens_the_last_reading_and_the_simple_methods_are_counted_once(
     monkeypatch.setattr(estimate, "_time_reading", taking(8.0))
     read = estimate.estimate_run(loaded, data, FULL)
     assert read.seconds_once - counted.seconds_once == pytest.approx(8.0, rel=0.3)
-    ticks = iter([0.0, 5.0, 5.0, 8.0])  # a copy of the model, then tokens
+    ticks = iter([0.0, 3.0, 3.0, 8.0])  # tokens, then a copy of the model
     monkeypatch.setattr(estimate, "time", clock(lambda: next(ticks)))
     cut = estimate.estimate_run(loaded, data, FULL)
     more = cut.seconds_once - read.seconds_once
@@ -113,12 +114,13 @@ def test_memory_counts_all_copies_of_what_learns(timed):
     head = dataclasses.replace(FULL, level="head")
     least = estimate.estimate_run(loaded, data, head).memory_bytes
     config = loaded.model.config
-    tokens = estimate._sample(
-        estimate.Learner(loaded, data, FULL), loaded.tokenizer, data, FULL
-    ).largest[1]
+    read = estimate._tokens(loaded.tokenizer, data, FULL)
+    words = used_words((read.rows, read.longest))
+    learner = estimate.Learner(loaded, data, FULL, words)
+    tokens = estimate._sample(learner, read, data, FULL).largest[1]
     share = 34 + 5 * config.num_attention_heads * tokens / config.hidden_size
     activations = 2 * tokens * 5 * config.hidden_size * share * 3
-    learned = weights_of(estimate.Learner(loaded, data, FULL).bert).items()
+    learned = weights_of(learner.bert).items()
     # All but the states of dropout; at level "head" the output layer alone learns.
     learning = sum(w.size for name, w in learned if "seed" not in name)
     output = config.hidden_size * 3 + 3

@@ -1,4 +1,7 @@
-"""The network in training, whose last block is computed for the first token alone."""
+"""What the network in training leaves out: nothing that changes what it learns.
+
+In the last block all tokens but the first, and words that occur in no row.
+"""
 
 import dataclasses
 
@@ -6,11 +9,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bertviz_core.finetune.batches import tokenize
+from bertviz_core.finetune import trainer
+from bertviz_core.finetune.batches import TokenRows, tokenize, used_words
 from bertviz_core.finetune.learner import Learner
 from bertviz_core.finetune.network import Network
 from bertviz_core.finetune.settings import FinetuneSettings
-from tests.core.finetune_samples import random_data, tiny_loaded
+from bertviz_core.finetune.trainer import Trainer
+from tests.core.finetune_samples import random_data, tiny_loaded, weights_of
 from tests.core.random_models import PRE_NORM, explorer_of, random_model
 
 SETTINGS = FinetuneSettings(
@@ -74,3 +79,52 @@ def test_the_network_says_what_the_model_says(order):
     batch = rows.batch(np.arange(len(data.validation)))
     whole = learner.bert(**batch)
     np.testing.assert_allclose(learner.network(batch), whole["class_logits"], atol=1e-5)
+
+
+@pytest.mark.parametrize("level", ["full", "top", "head"])
+def test_a_run_without_the_words_that_do_not_occur_ends_with_the_same_model(
+    monkeypatch, level
+):
+    # All words decay, and by a lot.
+    changes = {"level": level, "num_top_layers": 1, "weight_decay": 0.5, "epochs": 3}
+    settings = dataclasses.replace(
+        SETTINGS, learning_rate=0.02, warmup_rate=0.0, **changes
+    )
+    loaded, data = without_dropout(tiny_loaded()), random_data()
+    run = Trainer(loaded, data, settings)
+    words = run.learner.words
+    num_words = loaded.model.config.vocab_size
+    assert len(words) < num_words
+    few = weights_of(run.run().bert)
+    monkeypatch.setattr(trainer, "used_words", lambda _: None)
+    whole = weights_of(Trainer(loaded, data, settings).run().bert)
+    assert few.keys() == whole.keys()
+    for path, weight in few.items():
+        if "seed" not in path:  # where a state of chance begins, nothing is drawn
+            np.testing.assert_allclose(
+                weight, whole[path], rtol=1e-3, atol=1e-5, err_msg=path
+            )
+    table = next(path for path in few if "word_embeddings" in path)
+    before = weights_of(loaded.model)[table]
+    rest = np.setdiff1d(np.arange(num_words), words)
+    shares = few[table][rest] / before[rest]
+    assert np.ptp(shares) < 1e-5
+    assert (shares.max() < 0.95) == (level == "full")
+
+
+def without_dropout(loaded):
+    quiet = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    loaded.model.config = dataclasses.replace(loaded.model.config, **quiet)
+    return loaded
+
+
+def test_rows_are_renumbered_by_the_words_that_occur():
+    ids = (np.array([7, 2, 9], "int32"), np.array([9], "int32"))
+    types = tuple(np.zeros_like(row) for row in ids)
+    rows = TokenRows(ids, types, pad_token_id=4, max_tokens=5)
+    other = TokenRows((np.array([11, 2], "int32"),), types[:1], 4, 5)
+    words = used_words((rows, other))
+    assert words.tolist() == [2, 4, 7, 9, 11]
+    batch = rows.renumbered(words).batch(np.array([0, 1]))
+    assert batch["input_ids"].tolist() == [[2, 0, 3], [3, 1, 1]]
+    assert words[batch["input_ids"]].tolist() == [[7, 2, 9], [9, 4, 4]]
