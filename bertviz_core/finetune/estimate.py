@@ -48,12 +48,14 @@ class _Tokens:
 
     Args:
         chosen: int `[S]`, which rows to learn from.
-        rows: these.
+        words: from `used_words`; the rows are numbered by these.
+        rows: the chosen ones.
         longest: the rows with the most characters.
         seconds: that making `rows` took.
     """
 
     chosen: np.ndarray
+    words: np.ndarray
     rows: TokenRows
     longest: TokenRows
     seconds: float
@@ -120,9 +122,8 @@ def estimate_run(
     if settings.oversample:
         data = oversampled(data, settings.seed)
     tokens = _tokens(loaded.tokenizer, data, settings)
-    words = used_words((tokens.rows, tokens.longest))
     began_at = time.perf_counter()
-    learner = Learner(loaded, data, settings, words)
+    learner = Learner(loaded, data, settings, tokens.words)
     beginning = time.perf_counter() - began_at
     sample = _sample(learner, tokens, data, settings)
     num_steps = count_steps(settings, len(data.train))
@@ -162,15 +163,15 @@ def _tokens(
     rows = tokenize(tokenizer, data.train.select(chosen), settings.max_tokens)
     seconds = time.perf_counter() - began_at
     longest = tokenize(tokenizer, _long(data.train), settings.max_tokens)
-    return _Tokens(chosen, rows, longest, seconds)
+    words = used_words((rows, longest))
+    parts = (part.renumbered(words) for part in (rows, longest))
+    return _Tokens(chosen, words, *parts, seconds)
 
 
 def _sample(
     learner: Learner, tokens: _Tokens, data: TrainingData, settings: FinetuneSettings
 ) -> _Sample:
     chosen, rows = tokens.chosen, tokens.rows
-    if learner.words is not None:
-        rows = rows.renumbered(learner.words)
     order = epoch_order(rows.lengths, settings.batch_size, settings.seed, 0)
     inputs = [rows.batch(batch) for batch in order]
     first = [index % len(inputs) for index in range(_NUM_TIMED)]

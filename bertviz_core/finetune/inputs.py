@@ -78,13 +78,11 @@ def prepare_inputs(
 
     Args:
         learner: asked for the output of its frozen layers.
-        rows: from `tokenize_parts`.
+        rows: to learn from and to judge by, as the learner's network reads them.
         data: reads the targets.
         settings: reads the level.
         tell: told how far it is; may raise to cancel.
     """
-    if learner.words is not None:
-        rows = [part.renumbered(learner.words) for part in rows]
     made = _kept(learner, rows, settings, tell)
     targets = [learner.centred(part.targets) for part in (data.train, data.validation)]
     train, validation = (

@@ -49,7 +49,7 @@ class Learner:
         settings: FinetuneSettings,
         words: np.ndarray | None = None,
     ) -> None:
-        self.settings, self.words = settings, words
+        self.settings = settings
         self.precision = chosen_precision(settings.precision)
         policy = "mixed_bfloat16" if self.precision == "bfloat16" else "float32"
         self.bert, self.learns_pooler = copy_to_train(

@@ -100,9 +100,11 @@ class Trainer:
         self.data, self.settings = data, settings
         self.tell, self.should_stop = tell, should_stop
         self.work_folder, self.fingerprint = work_folder, fingerprint
-        self._loaded = loaded
-        self._rows = tokenize_parts(loaded.tokenizer, data, settings, tell)
-        self.learner = Learner(loaded, data, settings, used_words(self._rows))
+        rows = tokenize_parts(loaded.tokenizer, data, settings, tell)
+        words = used_words(rows)
+        self._loaded, self._words = loaded, words
+        self._rows = [part.renumbered(words) for part in rows]
+        self.learner = Learner(loaded, data, settings, words)
         is_balanced = settings.class_weights or settings.oversample
         self.metric = metric_name(data.is_regression, is_balanced)
         self.num_steps = count_steps(settings, len(data.train))
@@ -130,7 +132,7 @@ class Trainer:
         self.learner.restore_unit()
         self.tell(self._event("ended", fraction=1.0, ending=ending))
         return TrainedModel(
-            bert=self._whole(),
+            bert=with_all_words(self._loaded, self.learner.bert, self._words),
             points=tuple(self.points),
             best_epoch=best.number,
             ending=ending,
@@ -140,10 +142,6 @@ class Trainer:
             if best.outputs is None
             else self.learner.answers(best.outputs),
         )
-
-    def _whole(self) -> Bert:
-        bert, words = self.learner.bert, self.learner.words
-        return bert if words is None else with_all_words(self._loaded, bert, words)
 
     def _epochs(self, train: RowInputs, validation: RowInputs) -> str:
         """Runs epochs; says why there is no other."""

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from bertviz_core.finetune import baselines, estimate, inputs
-from bertviz_core.finetune.batches import used_words
 from bertviz_core.finetune.settings import FinetuneSettings
 from tests.core.finetune_samples import random_data, tiny_loaded, weights_of
 
@@ -115,8 +114,7 @@ def test_memory_counts_all_copies_of_what_learns(timed):
     least = estimate.estimate_run(loaded, data, head).memory_bytes
     config = loaded.model.config
     read = estimate._tokens(loaded.tokenizer, data, FULL)
-    words = used_words((read.rows, read.longest))
-    learner = estimate.Learner(loaded, data, FULL, words)
+    learner = estimate.Learner(loaded, data, FULL, read.words)
     tokens = estimate._sample(learner, read, data, FULL).largest[1]
     share = 34 + 5 * config.num_attention_heads * tokens / config.hidden_size
     activations = 2 * tokens * 5 * config.hidden_size * share * 3

@@ -245,7 +245,7 @@ def test_the_weights_of_the_best_epoch_are_restored(monkeypatch):
     after, best = weights_of(result.bert), seen[1][1]
     table = next(name for name in best if "word_embeddings" in name)
     best[table], seen[0][1][table] = best[table][:-1], seen[0][1][table][:-1]
-    after[table] = after[table][trainer.learner.words]
+    after[table] = after[table][trainer._words]
     assert all(np.array_equal(after[name], best[name]) for name in best)
     assert not all(np.array_equal(seen[0][1][name], best[name]) for name in best)
     # The second is written over the first: both may be too much for the memory.
