@@ -164,8 +164,9 @@ def _tokens(
     seconds = time.perf_counter() - began_at
     longest = tokenize(tokenizer, _long(data.train), settings.max_tokens)
     words = used_words((rows, longest))
-    parts = (part.renumbered(words) for part in (rows, longest))
-    return _Tokens(chosen, words, *parts, seconds)
+    return _Tokens(
+        chosen, words, rows.renumbered(words), longest.renumbered(words), seconds
+    )
 
 
 def _sample(
