@@ -17,11 +17,7 @@ from bertviz_core.finetune.batches import epoch_order, used_words
 from bertviz_core.finetune.events import Tell, TrainingEvent
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.fitting import require_fit
-from bertviz_core.finetune.inputs import (
-    RowInputs,
-    prepare_inputs,
-    tokenize_parts,
-)
+from bertviz_core.finetune.inputs import RowInputs, prepare_inputs, tokenize_parts
 from bertviz_core.finetune.kept_epochs import BestEpoch, from_arrays, to_arrays
 from bertviz_core.finetune.learner import Learner
 from bertviz_core.finetune.network import with_all_words
@@ -101,10 +97,9 @@ class Trainer:
         self.tell, self.should_stop = tell, should_stop
         self.work_folder, self.fingerprint = work_folder, fingerprint
         rows = tokenize_parts(loaded.tokenizer, data, settings, tell)
-        words = used_words(rows)
-        self._loaded, self._words = loaded, words
-        self._rows = [part.renumbered(words) for part in rows]
-        self.learner = Learner(loaded, data, settings, words)
+        self._loaded, self._words = loaded, used_words(rows)
+        self._rows = [part.renumbered(self._words) for part in rows]
+        self.learner = Learner(loaded, data, settings, self._words)
         is_balanced = settings.class_weights or settings.oversample
         self.metric = metric_name(data.is_regression, is_balanced)
         self.num_steps = count_steps(settings, len(data.train))
