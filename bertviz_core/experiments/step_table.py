@@ -48,7 +48,7 @@ _MLM = ("model.heads", "MaskedLanguageModelHead.call")
 _POOLER = ("model.heads", "Pooler.call")
 _CLASSIFIER = ("model.heads", "ClassifierHead.call")
 _SOFTMAX = ("analysis.logit_rows", "softmax_rows", "powers = np.exp(shifted)")
-_NORM = ("model.layers", "LayerNorm.call", "mean = ops.mean(wide")
+_NORM = ("model.layers", "LayerNorm.call", "def standardize(")
 _RESIDUAL = "x = x + self.dropout(update, training=training)"
 _LOGITS = "self.dense(self.dropout(pooled_output, training=training))"
 
@@ -88,7 +88,8 @@ def _looked_up(formula: str, code: str) -> Operation:
 
 def _projected(axes: str, letter: str) -> Operation:
     name = {"Q": "query", "K": "key", "V": "value"}[letter]
-    code = f"{name} = self._split_heads(self.{name}(hidden_states))"
+    tokens = "looking" if letter == "Q" else "hidden_states"
+    code = f"{name} = self._split_heads(self.{name}({tokens}))"
     return Operation(axes, _projection(letter), (BEFORE,), *_ATTENTION, code)
 
 
@@ -140,7 +141,8 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             r"S'_n = S_n + M, \quad M_{qk} \in \{0, -10000\}",
             ("attention_scores",),
             *_ATTENTION,
-            "scores = scores + _penalty(_per_head(attention_mask), scores.dtype)",
+            "keep = first(_per_head(attention_mask)",
+            last="scores = scores + _penalty(keep",
         ),
         "attention_probs": Operation(
             "NQK",

@@ -129,7 +129,8 @@ class EncoderBlock(keras.layers.Layer):
             training=training,
         )
         update = _scaled(self.attention_output(attention.context), update_scale)
-        x = first(x, num_queries, axis=1) + self.dropout(update, training=training)
+        x = first(x, num_queries, axis=1)
+        x = x + self.dropout(update, training=training)
         if not self.pre_norm:
             x = self.attention_norm(x)
 

@@ -98,30 +98,16 @@ class LayerNorm(keras.layers.Layer):
         self.beta = self._vector("beta", "zeros")
 
     def call(self, x: Tensor) -> Tensor:
-        normed = self._normed(ops.cast(x, self.wide))
-        return ops.cast(normed * self.gamma + self.beta, x.dtype)
-
-    def _normed(self, x: Tensor) -> Tensor:
-        """Mean 0 and variance 1, with the gradient of that in a few operations.
-
-        With n the result and s the inverse standard deviation, the gradient of x is
-        s * (g - mean(g) - n * mean(g * n)), g that of n.
-        """
-
         @ops.custom_gradient
-        def normed_of(x: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:
-            centred = x - _mean(x)
-            scale = ops.rsqrt(_mean(ops.square(centred)) + self.epsilon)
-            normed = centred * scale
+        def standardize(x: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:
+            mean = ops.mean(x, axis=-1, keepdims=True)
+            variance = ops.mean(ops.square(x - mean), axis=-1, keepdims=True)
+            scale = ops.rsqrt(variance + self.epsilon)
+            normed = (x - mean) * scale
+            return normed, _gradient_of_standardize(normed, scale)
 
-            def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensor:
-                given = args[0] if upstream is None else upstream
-                along = normed * _mean(given * normed)
-                return scale * (given - _mean(given) - along)
-
-            return normed, gradient
-
-        return normed_of(x)
+        normed = standardize(ops.cast(x, self.wide))
+        return ops.cast(normed * self.gamma + self.beta, x.dtype)
 
     def _vector(self, name: str, start: str) -> Any:
         # Without `autocast=False` a half-precision model would round it first.
@@ -141,8 +127,21 @@ def first(x: Tensor, count: int | None, axis: int) -> Tensor:
     return x[(slice(None),) * axis + (slice(count),)]
 
 
-def _mean(x: Tensor) -> Tensor:
-    return ops.mean(x, axis=-1, keepdims=True)
+def _gradient_of_standardize(normed: Tensor, scale: Tensor) -> Callable[..., Tensor]:
+    """The gradient of x in a few operations, fewer than of each line above.
+
+    With n the result and s the inverse standard deviation it is
+    s * (g - mean(g) - n * mean(g * n)), g that of n.
+    """
+
+    def mean_of(x: Tensor) -> Tensor:
+        return ops.mean(x, axis=-1, keepdims=True)
+
+    def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensor:
+        given = args[0] if upstream is None else upstream
+        return scale * (given - mean_of(given) - normed * mean_of(given * normed))
+
+    return gradient
 
 
 def gelu_erf(x: Tensor) -> Tensor:
