@@ -12,9 +12,6 @@ from bertviz_core.pretrain.distribution import num_replicas
 from bertviz_core.pretrain.schedule import learning_rate
 from bertviz_core.pretrain.settings import OptimizerSettings, PretrainSettings
 
-# Source: google-research/bert, `optimization.py`, `exclude_from_weight_decay`.
-_NOT_DECAYED = ("bias", "gamma", "beta")
-
 
 class RunSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """`schedule.learning_rate` as Keras asks for it."""
@@ -182,7 +179,13 @@ def build_without_decay(
         optimizer: not built.
         variables: all that it is to move, in the order of the model.
     """
-    optimizer.exclude_from_weight_decay(
-        [v for v in variables if v.path.rsplit("/", 1)[-1] in _NOT_DECAYED]
-    )
+    optimizer.exclude_from_weight_decay([v for v in variables if not decays(v)])
     optimizer.build(variables)
+
+
+def decays(variable: Any) -> bool:
+    """Whether a weight decays, by the last part of its path: norms and biases do not.
+
+    Source: google-research/bert, `optimization.py`, `exclude_from_weight_decay`.
+    """
+    return variable.path.rsplit("/", 1)[-1] not in ("bias", "gamma", "beta")
