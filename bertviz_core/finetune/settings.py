@@ -48,7 +48,8 @@ class FinetuneSettings:
         decay: "linear", to 0 at the last step; or "exponential", by one factor
             at the end of each epoch.
         epoch_factor: that factor.
-        weight_decay: per unit of learning rate; not for norms and biases.
+        weight_decay: per unit of learning rate; not for norms and biases; taken off
+            at every eighth step, for eight of them.
         clip_norm: longest gradient, all weights together; 0 does not clip.
         max_tokens: T at most, special tokens counted; what is beyond is cut.
         patience: epochs in a row without a better one before the run ends; 0
