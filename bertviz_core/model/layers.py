@@ -128,7 +128,7 @@ def first(x: Tensor, count: int | None, axis: int) -> Tensor:
 
 
 def _gradient_of_standardize(normed: Tensor, scale: Tensor) -> Callable[..., Tensor]:
-    """The gradient of x in a few operations, fewer than of each line above.
+    """The gradient of x, in fewer operations than those of the lines one by one.
 
     With n the result and s the inverse standard deviation it is
     s * (g - mean(g) - n * mean(g * n)), g that of n.
