@@ -48,7 +48,7 @@ _MLM = ("model.heads", "MaskedLanguageModelHead.call")
 _POOLER = ("model.heads", "Pooler.call")
 _CLASSIFIER = ("model.heads", "ClassifierHead.call")
 _SOFTMAX = ("analysis.logit_rows", "softmax_rows", "powers = np.exp(shifted)")
-_NORM = ("model.layers", "LayerNorm.call", "def standardize(")
+_NORM = ("model.layers", "LayerNorm.call", "mean = ops.mean(x")
 _RESIDUAL = "x = x + self.dropout(update, training=training)"
 _LOGITS = "self.dense(self.dropout(pooled_output, training=training))"
 
@@ -62,7 +62,7 @@ def _norm(x: str) -> str:
 
 
 def _normed(result: str, x: str, source: str, axes: str = "TH") -> Operation:
-    formula, last = f"{result} = {_norm(x)}", "normed * self.gamma + self.beta"
+    formula, last = f"{result} = {_norm(x)}", "y = normed * gamma + beta"
     return Operation(axes, formula, (source,), *_NORM, last=last)
 
 
@@ -156,7 +156,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             r"C = \operatorname{concat}(A_1 V_1, \ldots, A_N V_N)",
             ("attention_probs", "value"),
             *_ATTENTION,
-            "context = ops.matmul(self.dropout(probs",
+            "context = ops.matmul(probs, value)",
             last="self._merge_heads(context)",
         ),
         "attention_output": Operation(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
@@ -99,10 +100,21 @@ class SelfAttention(keras.layers.Layer):
             scores = scores + _penalty(keep, scores.dtype)
         probs = ops.softmax(scores, axis=-1)  # [B, N, Q, K]
 
-        context = ops.matmul(self.dropout(probs, training=training), value)
+        if training:
+            context = self._trained_context(scores, value)
+        else:
+            context = ops.matmul(probs, value)
         if head_mask is not None:
             context = context * ops.cast(head_mask, context.dtype)[:, :, None, None]
         return AttentionOutput(self._merge_heads(context), scores, probs)
+
+    def _trained_context(self, scores: Tensor, value: Tensor) -> Tensor:
+        """`softmax(scores) @ value` with dropout, `[B, N, Q, D]`."""
+        if self.dropout.rate == 0:
+            return _weighted_sum(scores, value, None)
+        # The values are scaled up for the weights: there are fewer of them.
+        kept = self.dropout.kept(scores)
+        return _weighted_sum(scores, value * self.dropout.scale, kept)
 
     def _projection(self, name: str) -> Dense:
         size = self.config.hidden_size
@@ -118,6 +130,41 @@ class SelfAttention(keras.layers.Layer):
         x = ops.transpose(x, (0, 2, 1, 3))  # [B, T, N, D]
         batch, tokens = ops.shape(x)[:2]
         return ops.reshape(x, (batch, tokens, self.config.hidden_size))
+
+
+def _weighted_sum(scores: Tensor, value: Tensor, kept: Tensor | None) -> Tensor:
+    """`(softmax(scores) * kept) @ value`, with a gradient that passes less often.
+
+    The gradient of a softmax subtracts from that of each probability the mean of its
+    row, weighted by the probabilities. That mean is context times its gradient, summed
+    over the head, which is far shorter than a row.
+
+    Source: Dao et al. 2022 (arXiv:2205.14135), appendix B.2.
+    """
+
+    def drop(x: Tensor) -> Tensor:
+        return x if kept is None else x * kept
+
+    @ops.custom_gradient
+    def weighted_sum(
+        scores: Tensor, value: Tensor
+    ) -> tuple[Tensor, Callable[..., tuple[Tensor, Tensor]]]:
+        probs = ops.softmax(scores, axis=-1)
+        used = drop(probs)
+        context = ops.matmul(used, value)
+
+        def gradient(
+            *args: Tensor, upstream: Tensor | None = None
+        ) -> tuple[Tensor, Tensor]:
+            given = args[0] if upstream is None else upstream
+            to_probs = drop(ops.matmul(given, ops.swapaxes(value, -1, -2)))
+            mean = ops.sum(given * context, axis=-1, keepdims=True)
+            to_value = ops.matmul(ops.swapaxes(used, -1, -2), given)
+            return probs * (to_probs - mean), to_value
+
+        return context, gradient
+
+    return weighted_sum(scores, value)
 
 
 def _per_head(attention_mask: Tensor) -> Tensor:

@@ -64,7 +64,12 @@ class Dense(keras.layers.Layer):
         )
 
     def call(self, x: Tensor) -> Tensor:
-        return ops.matmul(x, self.kernel) + self.bias
+        *others, size = ops.shape(x)
+        # A function with a gradient of its own takes what is in a variable, not itself.
+        kernel = ops.cast(self.kernel, self.compute_dtype)
+        bias = ops.cast(self.bias, self.compute_dtype)
+        y = _affine(ops.reshape(x, (-1, size)), kernel, bias)
+        return ops.reshape(y, (*others, self.kernel_shape[1]))
 
 
 class LayerNorm(keras.layers.Layer):
@@ -99,15 +104,19 @@ class LayerNorm(keras.layers.Layer):
 
     def call(self, x: Tensor) -> Tensor:
         @ops.custom_gradient
-        def standardize(x: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:
+        def standardize(
+            x: Tensor, gamma: Tensor, beta: Tensor
+        ) -> tuple[Tensor, Callable[..., Any]]:
             mean = ops.mean(x, axis=-1, keepdims=True)
-            variance = ops.mean(ops.square(x - mean), axis=-1, keepdims=True)
+            centred = x - mean
+            variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
             scale = ops.rsqrt(variance + self.epsilon)
-            normed = (x - mean) * scale
-            return normed, _gradient_of_standardize(normed, scale)
+            normed = centred * scale
+            y = normed * gamma + beta
+            return y, _gradient_of_norm(normed, scale, gamma)
 
-        normed = standardize(ops.cast(x, self.wide))
-        return ops.cast(normed * self.gamma + self.beta, x.dtype)
+        gamma, beta = ops.cast(self.gamma, self.wide), ops.cast(self.beta, self.wide)
+        return ops.cast(standardize(ops.cast(x, self.wide), gamma, beta), x.dtype)
 
     def _vector(self, name: str, start: str) -> Any:
         # Without `autocast=False` a half-precision model would round it first.
@@ -127,21 +136,54 @@ def first(x: Tensor, count: int | None, axis: int) -> Tensor:
     return x[(slice(None),) * axis + (slice(count),)]
 
 
-def _gradient_of_standardize(normed: Tensor, scale: Tensor) -> Callable[..., Tensor]:
-    """The gradient of x, in fewer operations than those of the lines one by one.
+@ops.custom_gradient
+def _affine(
+    x: Tensor, kernel: Tensor, bias: Tensor
+) -> tuple[Tensor, Callable[..., Any]]:
+    """`x @ kernel + bias` of rows `[R, I]`.
 
-    With n the result and s the inverse standard deviation it is
-    s * (g - mean(g) - n * mean(g * n)), g that of n.
+    On TensorFlow the sum of rows that the bias gets is half as fast as this product.
     """
 
-    def mean_of(x: Tensor) -> Tensor:
-        return ops.mean(x, axis=-1, keepdims=True)
-
-    def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensor:
+    def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
         given = args[0] if upstream is None else upstream
-        return scale * (given - mean_of(given) - normed * mean_of(given * normed))
+        to_x = ops.matmul(given, ops.transpose(kernel))
+        return to_x, ops.matmul(ops.transpose(x), given), _sum_of_rows(given)
+
+    return ops.matmul(x, kernel) + bias, gradient
+
+
+def _gradient_of_norm(
+    normed: Tensor, scale: Tensor, gamma: Tensor
+) -> Callable[..., Any]:
+    """The gradients of a layer norm, in fewer operations than line by line.
+
+    With n the vector of mean 0 and variance 1, s the inverse standard deviation and g
+    the gradient of n, that of x is s * (g - mean(g) - n * mean(g * n)).
+    """
+    size = ops.shape(normed)[-1]
+    flat, weights = ops.reshape(normed, (-1, size)), gamma[:, None] / size
+
+    def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
+        given = args[0] if upstream is None else upstream
+        rows = ops.reshape(given, (-1, size))
+        product = rows * flat
+        # Means over a vector and sums over rows are products of matrices: g is that of
+        # the result times gamma.
+        moved = ops.matmul(rows, weights) + flat * ops.matmul(product, weights)
+        to_x = ops.reshape(scale, (-1, 1)) * (rows * gamma - moved)
+        return (
+            ops.reshape(to_x, ops.shape(normed)),
+            _sum_of_rows(product),
+            _sum_of_rows(rows),
+        )
 
     return gradient
+
+
+def _sum_of_rows(x: Tensor) -> Tensor:
+    """`[R, I]` to `[I]`; as a product, which both cores compute at once."""
+    return ops.matmul(ops.ones((1, ops.shape(x)[0]), x.dtype), x)[0]
 
 
 def gelu_erf(x: Tensor) -> Tensor:
@@ -156,14 +198,14 @@ def gelu_erf(x: Tensor) -> Tensor:
 
 @ops.custom_gradient
 def _gelu_erf(x: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:
-    twice = 1.0 + ops.erf(x * math.sqrt(0.5))  # 2 Phi(x)
+    below = 0.5 + 0.5 * ops.erf(x * math.sqrt(0.5))  # Phi(x)
 
     def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensor:
         given = args[0] if upstream is None else upstream
         density = ops.exp(-0.5 * ops.square(x)) * (1.0 / math.sqrt(2.0 * math.pi))
-        return given * (0.5 * twice + x * density)
+        return given * (below + x * density)
 
-    return 0.5 * x * twice, gradient
+    return x * below, gradient
 
 
 def gelu_tanh(x: Tensor) -> Tensor:

@@ -1,7 +1,10 @@
 """Self-attention against the oracle, and what must hold for any weights."""
 
+import dataclasses
+
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras.ops import convert_to_numpy as to_numpy
 
 from bertviz_core.model.attention import SelfAttention
@@ -123,10 +126,43 @@ def test_dropout_changes_the_context_of_a_head_by_whole_probabilities(
     by_head = context.reshape(BATCH, TOKENS, HEADS, CONFIG.head_size)
     agree(by_head, np.broadcast_to(by_head[..., :1], by_head.shape), 1e-6)
     probs = to_numpy(layer(vectors, mask).probs)[4, 0, 0]
-    scale = 1 / (1 - CONFIG.attention_probs_dropout_prob)
+    scale = oracle.dropout_scale(CONFIG.attention_probs_dropout_prob)
     subsets = (np.arange(2**TOKENS)[:, None] >> np.arange(TOKENS)) & 1
     possible = scale * subsets @ probs
     assert np.abs(possible - by_head[4, 0, 0, 0]).min() < 1e-5
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.25])
+def test_the_gradient_in_training_is_that_of_the_formula_line_by_line(
+    weights, vectors, mask, rate
+):
+    """The products and the softmax once more, whose gradients TensorFlow knows."""
+    config = dataclasses.replace(CONFIG, attention_probs_dropout_prob=rate)
+    layer = SelfAttention(config, dtype="float64")
+    layer.build()
+    set_attention(layer, weights)
+    drawn = [variable.numpy() for variable in layer.non_trainable_variables]
+    x = tf.constant(vectors.astype("float64"))
+    given = tf.constant(np.random.default_rng(8).normal(size=vectors.shape))
+
+    def line_by_line(x):
+        quiet = layer(x, mask)
+        kept = layer.dropout(tf.ones_like(quiet.probs), training=True)
+        value = layer._split_heads(layer.value(x))
+        return layer._merge_heads(tf.matmul(quiet.probs * kept, value))
+
+    found = []
+    for forward in (lambda x: layer(x, mask, training=True).context, line_by_line):
+        for variable, state in zip(layer.non_trainable_variables, drawn, strict=True):
+            variable.assign(state)  # the same chance
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = forward(x)
+        sources = [x, *(v.value for v in layer.trainable_variables)]
+        found.append([y, *tape.gradient(y, sources, output_gradients=given)])
+    assert len(found[0]) == 2 + 6
+    for ours, expected in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("rows", [1, BATCH], ids=["one-row", "row-a-text"])

@@ -6,8 +6,9 @@ import tensorflow as tf
 from keras.ops import convert_to_numpy as to_numpy
 
 from bertviz_core.model.dropout import Dropout
+from tests.core import oracle
 
-ROWS, SIZE = 400, 301  # an odd size: the last draw decides for one number
+ROWS, SIZE = 400, 301
 
 
 def dropped_of(rate, rows=ROWS, size=SIZE, seed=3):
@@ -17,20 +18,38 @@ def dropped_of(rate, rows=ROWS, size=SIZE, seed=3):
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
-def test_each_number_is_dropped_at_the_rate(rate):
-    dropped = dropped_of(rate)
-    error = np.sqrt(rate * (1 - rate) / dropped.size) + 1 / 4096
-    assert dropped.mean() == pytest.approx(rate, abs=4 * error)
+def test_each_number_is_dropped_at_the_rate_to_a_256th(rate):
+    dropped, rounded = dropped_of(rate), round(256 * rate) / 256
+    error = np.sqrt(rate * (1 - rate) / dropped.size)
+    assert dropped.mean() == pytest.approx(rounded, abs=4 * error)
     columns = dropped.mean(axis=0)
     spread = np.sqrt(rate * (1 - rate) / ROWS)
-    assert np.abs(columns - rate).max() < 5 * spread
+    assert np.abs(columns - rounded).max() < 5 * spread
 
 
-def test_two_numbers_of_one_draw_are_dropped_independently():
-    rate, half = 0.3, SIZE // 2 + 1
-    dropped = dropped_of(rate, rows=2000)
-    both = (dropped[:, : SIZE - half] & dropped[:, half:]).mean()
+@pytest.mark.parametrize("apart", [1, 2, 3])
+def test_the_four_numbers_of_one_draw_are_dropped_independently(apart):
+    rate = 77 / 256
+    dropped = dropped_of(rate, rows=2000).reshape(-1, 4)  # a draw in each row
+    first = dropped[:, : 4 - apart]
+    both = (first & dropped[:, apart:]).mean()
     assert both == pytest.approx(rate**2, abs=0.005)
+
+
+@pytest.mark.parametrize(("rate", "dropped"), [(1e-6, 1), (0.9999, 255)])
+def test_a_rate_near_an_end_is_neither_none_nor_all(rate, dropped):
+    layer = Dropout(rate, seed=4)
+    assert layer.scale == 256 / (256 - dropped)
+    share = (to_numpy(layer(np.ones((400, 500), "float32"), training=True)) == 0).mean()
+    assert share == pytest.approx(dropped / 256, abs=5 * np.sqrt(dropped) / 6000)
+
+
+@pytest.mark.parametrize("shape", [(1,), (5,), (3, 2), (2, 3, 5, 7)])
+def test_any_number_of_numbers_can_be_drawn_for(shape):
+    layer = Dropout(0.5, seed=6)
+    kept = to_numpy(layer.kept(tf.ones(shape)))
+    assert kept.shape == shape
+    assert set(kept.ravel()) <= {0.0, 1.0}
 
 
 def test_what_is_kept_is_scaled_up():
@@ -38,7 +57,9 @@ def test_what_is_kept_is_scaled_up():
     found = to_numpy(Dropout(0.2, seed=1)(x, training=True))
     kept = found != 0
     assert 0 < kept.sum() < x.size
-    np.testing.assert_allclose(found[kept], x[kept] / 0.8, rtol=1e-6)
+    np.testing.assert_allclose(
+        found[kept], x[kept] * oracle.dropout_scale(0.2), rtol=1e-6
+    )
 
 
 def test_the_gradient_goes_where_the_numbers_went():
@@ -48,7 +69,7 @@ def test_the_gradient_goes_where_the_numbers_went():
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = layer(x, training=True)
-    scale = np.where(y.numpy() == 0, 0.0, 1 / 0.6)
+    scale = np.where(y.numpy() == 0, 0.0, oracle.dropout_scale(0.4))
     gradient = tape.gradient(y, x, output_gradients=given)
     np.testing.assert_allclose(gradient, given * scale, rtol=1e-6)
 

@@ -250,7 +250,7 @@ def test_the_code_holds_all_that_the_formula_says(explorer):
         assert "log" not in shown
     for name in ("embedding_norm", "layer_0/output_norm", "mlm_norm"):
         shown = steps[name].place.code
-        for part in ("mean = ", "variance = ", "self.epsilon", "self.gamma"):
+        for part in ("mean = ", "variance = ", "self.epsilon", "* gamma + beta"):
             assert part in shown
     assert "self._merge_heads(context)" in steps["layer_0/context"].place.code
 

@@ -72,11 +72,18 @@ def test_layer_norm_matches_the_formula(weights, vectors):
 
 def gradient_of(layer, x, given):
     """Float64, of the sum of the outputs, each times a number of its own."""
+    return gradients_of(layer, x, given)[0]
+
+
+def gradients_of(layer, x, given, weights=()):
+    """The same, and those of weights of the layer."""
     x = tf.constant(x)
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = layer(x)
-    return tape.gradient(y, x, output_gradients=tf.constant(given)).numpy()
+    sources = [x, *(weight.value for weight in weights)]
+    found = tape.gradient(y, sources, output_gradients=tf.constant(given))
+    return [gradient.numpy() for gradient in found]
 
 
 def slopes_of(formula, x, given, step=1e-5):
@@ -96,6 +103,36 @@ def test_the_gradient_of_layer_norm_is_the_slope_of_the_formula(weights, rng):
     arguments = (*weights["embedding_norm"], CONFIG.layer_norm_eps)
     expected = slopes_of(lambda x: oracle.layer_norm(x, *arguments), x, given)
     np.testing.assert_allclose(gradient_of(layer, x, given), expected, atol=1e-7)
+
+
+def test_the_gradients_of_gain_and_bias_are_slopes_of_the_formula(weights, rng):
+    layer = layer_norm_layer(weights, dtype="float64")
+    x, given = rng.normal(0.5, 2.0, (2, 3, 4, CONFIG.hidden_size))
+    gain, bias = weights["embedding_norm"]
+    epsilon = CONFIG.layer_norm_eps
+    _, *found = gradients_of(layer, x, given, [layer.gamma, layer.beta])
+    by_gain = slopes_of(lambda g: oracle.layer_norm(x, g, bias, epsilon), gain, given)
+    by_bias = slopes_of(lambda b: oracle.layer_norm(x, gain, b, epsilon), bias, given)
+    np.testing.assert_allclose(found[0], by_gain, atol=1e-7)
+    np.testing.assert_allclose(found[1], by_bias, atol=1e-7)
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 3, 4)], ids=["rows", "texts"])
+def test_the_gradients_of_a_projection_are_slopes_of_the_formula(shape, rng):
+    size_in, size_out = 5, 6
+    layer = Dense(size_in, size_out, CONFIG, dtype="float64")
+    layer.build()
+    kernel, bias = rng.normal(size=(size_in, size_out)), rng.normal(size=size_out)
+    set_dense(layer, (kernel, bias))
+    x, given = rng.normal(size=(*shape, size_in)), rng.normal(size=(*shape, size_out))
+    found = gradients_of(layer, x, given, [layer.kernel, layer.bias])
+    expected = (
+        slopes_of(lambda x: oracle.dense(x, kernel, bias), x, given),
+        slopes_of(lambda k: oracle.dense(x, k, bias), kernel, given),
+        slopes_of(lambda b: oracle.dense(x, kernel, b), bias, given),
+    )
+    for gradient, slopes in zip(found, expected, strict=True):
+        np.testing.assert_allclose(gradient, slopes, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", sorted(ACTIVATIONS))
@@ -179,5 +216,5 @@ def test_embeddings_drop_after_the_norm(weights):
     dropped = to_numpy(layer(ids, types, training=True))
     is_dropped = dropped == 0
     assert is_dropped.mean() == pytest.approx(CONFIG.hidden_dropout_prob, abs=0.1)
-    scaled = kept / (1 - CONFIG.hidden_dropout_prob)
+    scaled = kept * oracle.dropout_scale(CONFIG.hidden_dropout_prob)
     agree(dropped[~is_dropped], scaled[~is_dropped])
