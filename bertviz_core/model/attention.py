@@ -100,16 +100,18 @@ class SelfAttention(keras.layers.Layer):
             scores = scores + _penalty(keep, scores.dtype)
         probs = ops.softmax(scores, axis=-1)  # [B, N, Q, K]
 
-        if training:
+        context = ops.matmul(probs, value)
+        if training:  # the same with dropout, in its place
             context = self._trained_context(scores, value)
-        else:
-            context = ops.matmul(probs, value)
         if head_mask is not None:
             context = context * ops.cast(head_mask, context.dtype)[:, :, None, None]
         return AttentionOutput(self._merge_heads(context), scores, probs)
 
     def _trained_context(self, scores: Tensor, value: Tensor) -> Tensor:
-        """`softmax(scores) @ value` with dropout, `[B, N, Q, D]`."""
+        """`softmax(scores) @ value` with dropout, `[B, N, Q, D]`.
+
+        The plain product is then read by nobody, so that no graph computes it.
+        """
         if self.dropout.rate == 0:
             return _weighted_sum(scores, value, None)
         # The values are scaled up for the weights: there are fewer of them.
