@@ -64,12 +64,12 @@ class Dense(keras.layers.Layer):
         )
 
     def call(self, x: Tensor) -> Tensor:
-        *others, size = ops.shape(x)
+        others, (size, output_size) = ops.shape(x)[:-1], self.kernel_shape
         # A function with a gradient of its own takes what is in a variable, not itself.
         kernel = ops.cast(self.kernel, self.compute_dtype)
         bias = ops.cast(self.bias, self.compute_dtype)
         y = _affine(ops.reshape(x, (-1, size)), kernel, bias)
-        return ops.reshape(y, (*others, self.kernel_shape[1]))
+        return ops.reshape(y, (*others, output_size))
 
 
 class LayerNorm(keras.layers.Layer):
@@ -161,13 +161,12 @@ def _gradient_of_norm(
     With n the vector of mean 0 and variance 1, s the inverse standard deviation and g
     the gradient of n, that of x is s * (g - mean(g) - n * mean(g * n)).
     """
-    size = ops.shape(normed)[-1]
-    flat, weights = ops.reshape(normed, (-1, size)), gamma[:, None] / size
+    size = gamma.shape[0]  # known also where the shape of what comes is open
 
     def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
         given = args[0] if upstream is None else upstream
-        rows = ops.reshape(given, (-1, size))
-        product = rows * flat
+        rows, flat = (ops.reshape(x, (-1, size)) for x in (given, normed))
+        weights, product = gamma[:, None] / size, rows * flat
         # Means over a vector and sums over rows are products of matrices: g is that of
         # the result times gamma.
         moved = ops.matmul(rows, weights) + flat * ops.matmul(product, weights)
