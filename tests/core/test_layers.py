@@ -49,6 +49,13 @@ def layer_norm_layer(weights, **arguments):
     return layer
 
 
+def dense_of(weights):
+    layer = Dense(CONFIG.hidden_size, CONFIG.intermediate_size, CONFIG)
+    layer.build()
+    set_dense(layer, weights["layers"][0]["inner"])
+    return layer
+
+
 def embedding_layer(weights):
     layer = Embeddings(CONFIG)
     layer.build()
@@ -57,10 +64,10 @@ def embedding_layer(weights):
 
 
 def test_dense_maps_the_last_axis(weights, vectors):
-    layer = Dense(CONFIG.hidden_size, CONFIG.intermediate_size, CONFIG)
-    layer.build()
-    set_dense(layer, weights["layers"][0]["inner"])
-    agree(layer(vectors), oracle.dense(vectors, *weights["layers"][0]["inner"]))
+    agree(
+        dense_of(weights)(vectors),
+        oracle.dense(vectors, *weights["layers"][0]["inner"]),
+    )
 
 
 def test_layer_norm_matches_the_formula(weights, vectors):
@@ -143,6 +150,22 @@ def test_the_gradient_of_an_activation_is_the_slope_of_its_formula(name, rng):
     slopes = (formula(x + 1e-5) - formula(x - 1e-5)) / 2e-5
     found = gradient_of(ACTIVATIONS[name], x, given)
     np.testing.assert_allclose(found, slopes * given, atol=1e-8)
+
+
+@pytest.mark.parametrize("make", [layer_norm_layer, dense_of])
+def test_a_layer_and_its_gradient_take_a_shape_that_is_open(make, weights, vectors):
+    layer = make(weights)
+
+    def both(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = layer(x)
+        return y, tape.gradient(y, x, output_gradients=tf.ones_like(y))
+
+    signature = [tf.TensorSpec([None, None, None])]
+    opened = tf.function(both, input_signature=signature)(vectors)
+    for found, expected in zip(opened, both(tf.constant(vectors)), strict=True):
+        agree(found, expected)
 
 
 def test_layer_norm_of_equal_numbers_is_its_bias(weights):
