@@ -11,7 +11,7 @@ from keras import ops
 
 from bertviz_core.config import BertConfig
 from bertviz_core.model.dropout import Dropout
-from bertviz_core.model.layers import Dense, Tensor, first
+from bertviz_core.model.layers import Dense, Tensor, first, gradient_rule
 
 # google-research/bert adds this to a masked score instead of -inf, so a row
 # with nothing left to look at gives no NaN.
@@ -155,10 +155,8 @@ def _weighted_sum(scores: Tensor, value: Tensor, kept: Tensor | None) -> Tensor:
         used = drop(probs)
         context = ops.matmul(used, value)
 
-        def gradient(
-            *args: Tensor, upstream: Tensor | None = None
-        ) -> tuple[Tensor, Tensor]:
-            given = args[0] if upstream is None else upstream
+        @gradient_rule
+        def gradient(given: Tensor) -> tuple[Tensor, Tensor]:
             to_probs = drop(ops.matmul(given, ops.swapaxes(value, -1, -2)))
             mean = ops.sum(given * context, axis=-1, keepdims=True)
             to_value = ops.matmul(ops.swapaxes(used, -1, -2), given)

@@ -136,6 +136,18 @@ def first(x: Tensor, count: int | None, axis: int) -> Tensor:
     return x[(slice(None),) * axis + (slice(count),)]
 
 
+def gradient_rule(rule: Callable[[Tensor], Any]) -> Callable[..., Any]:
+    """Makes of what takes the gradient of a result what `ops.custom_gradient` wants.
+
+    TensorFlow and JAX give that gradient by place, torch gives it by name.
+    """
+
+    def gradient(*args: Tensor, upstream: Tensor | None = None) -> Any:
+        return rule(args[0] if upstream is None else upstream)
+
+    return gradient
+
+
 @ops.custom_gradient
 def _affine(
     x: Tensor, kernel: Tensor, bias: Tensor
@@ -145,8 +157,8 @@ def _affine(
     On TensorFlow the sum of rows that the bias gets is half as fast as this product.
     """
 
-    def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
-        given = args[0] if upstream is None else upstream
+    @gradient_rule
+    def gradient(given: Tensor) -> tuple[Tensor, ...]:
         to_x = ops.matmul(given, ops.transpose(kernel))
         return to_x, ops.matmul(ops.transpose(x), given), _sum_of_rows(given)
 
@@ -163,8 +175,8 @@ def _gradient_of_norm(
     """
     size = gamma.shape[0]  # known also where the shape of what comes is open
 
-    def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
-        given = args[0] if upstream is None else upstream
+    @gradient_rule
+    def gradient(given: Tensor) -> tuple[Tensor, ...]:
         rows, flat = (ops.reshape(x, (-1, size)) for x in (given, normed))
         weights, product = gamma[:, None] / size, rows * flat
         # Means over a vector and sums over rows are products of matrices: g is that of
@@ -199,8 +211,8 @@ def gelu_erf(x: Tensor) -> Tensor:
 def _gelu_erf(x: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:
     below = 0.5 + 0.5 * ops.erf(x * math.sqrt(0.5))  # Phi(x)
 
-    def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensor:
-        given = args[0] if upstream is None else upstream
+    @gradient_rule
+    def gradient(given: Tensor) -> Tensor:
         density = ops.exp(-0.5 * ops.square(x)) * (1.0 / math.sqrt(2.0 * math.pi))
         return given * (below + x * density)
 
