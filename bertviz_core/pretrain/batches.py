@@ -18,6 +18,7 @@ from bertviz_core.pretrain.corpus import EncodedCorpus
 from bertviz_core.pretrain.masking import TokenKinds, choose_positions, hide
 from bertviz_core.pretrain.packing import pack_rows
 from bertviz_core.pretrain.schedule import layer_scales
+from bertviz_core.pretrain.sentence_weights import sentence_weights
 from bertviz_core.pretrain.settings import Phase, PretrainSettings
 
 Batch = tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
@@ -49,7 +50,8 @@ class Batches:
         settings: phases, masking, sequences, weights, seed.
 
     Raises:
-        TrainingError: a phase, be it the last, finds no text of two tokens to read.
+        TrainingError: a phase, be it the last, finds no text of two tokens to read;
+            sentences are weighed by a word that is not one piece.
     """
 
     def __init__(
@@ -65,6 +67,12 @@ class Batches:
             )
             for phase in settings.phases
         ]
+        self.sentence_weights = sentence_weights(
+            corpus, settings.corpus.sentence_weights, kinds.ids
+        )
+        self._sentence_tokens = float(
+            self.sentence_weights @ np.diff(corpus.sentence_starts)
+        )
         # Of a document that is one token long there is nothing to learn.
         self._is_readable = corpus.document_tokens >= SHORTEST_SEQUENCE
         for index, weights in enumerate(self.weights):
@@ -74,9 +82,10 @@ class Batches:
         self._lock = threading.Lock()
 
     def steps_per_epoch(self, phase_index: int) -> int:
-        """Optimiser steps until every document was read as often as it weighs."""
+        """Optimiser steps until every text was read as often as it weighs."""
         phase = self.settings.phases[phase_index]
         num_tokens = float(self.weights[phase_index] @ self.corpus.document_tokens)
+        num_tokens += self._sentence_tokens
         return max(1, int(num_tokens) // (phase.num_rows * phase.max_tokens))
 
     def prepare(self, phase_index: int, step: int) -> None:
@@ -145,7 +154,11 @@ class Batches:
         times = np.floor(weights + rng.random(len(weights))).astype("int64")
         if not (times * self._is_readable).any():  # a handful of little weight
             times = (weights > 0).astype("int64")
-        plan = plan_epoch(self.corpus, times, phase, self.settings, rng)
+        alone = None
+        if self._sentence_tokens:
+            draws = rng.random(len(self.sentence_weights))
+            alone = np.floor(self.sentence_weights + draws).astype("int64")
+        plan = plan_epoch(self.corpus, times, phase, self.settings, rng, alone)
         if not len(plan.rows):
             raise _nothing_to_read(phase_index)
         return plan
@@ -160,6 +173,7 @@ def plan_epoch(
     phase: Phase,
     settings: PretrainSettings,
     rng: np.random.Generator,
+    sentence_times: np.ndarray | None = None,
 ) -> EpochPlan:
     """Cuts the text into sequences and packs them into rows.
 
@@ -169,12 +183,15 @@ def plan_epoch(
         phase: its length and its own shares of short sequences, if it has any.
         settings: reads `sequences`.
         rng: decides all that is random.
+        sentence_times: as in `draw_sequences`.
 
     Returns:
         The plan, without rows where there is no sequence.
     """
     asked = dataclasses.replace(settings.sequences, **phase.rates)
-    sequences = draw_sequences(corpus, times, phase.max_tokens, asked, rng)
+    sequences = draw_sequences(
+        corpus, times, phase.max_tokens, asked, rng, sentence_times
+    )
     most = max(phase.max_tokens // _TOKENS_PER_SEQUENCE, 1)
     rows = pack_rows(sequences.lengths, phase.max_tokens, most, rng)
     return EpochPlan(sequences, rows)

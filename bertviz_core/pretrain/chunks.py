@@ -49,6 +49,7 @@ def draw_sequences(
     max_tokens: int,
     settings: SequenceSettings,
     rng: np.random.Generator,
+    sentence_times: np.ndarray | None = None,
 ) -> Sequences:
     """Cuts the text of an epoch into sequences, afresh at each call.
 
@@ -61,11 +62,17 @@ def draw_sequences(
         max_tokens: of a sequence, special tokens counted.
         settings: shares of pairs, short sequences and joined documents.
         rng: decides all that is random.
+        sentence_times: int `[num_sentences]`, how often to read each sentence
+            alone, beside its document; `None` for never.
 
     Returns:
-        The sequences, in the order of the text.
+        The sequences, in the order of the text; sentences read alone come last.
     """
     begins, ends = _units(corpus, times, settings.join_rate, rng)
+    if sentence_times is not None:
+        alone = np.repeat(np.arange(len(sentence_times)), sentence_times)
+        begins = np.append(begins, corpus.sentence_starts[alone])
+        ends = np.append(ends, corpus.sentence_starts[alone + 1])
     starts, lengths, is_pair = _cut(
         corpus.sentence_starts, begins, ends, max_tokens, settings, rng
     )

@@ -21,6 +21,9 @@ class CorpusSettings(Checked):
         held_out_rate: share of the documents kept for evaluation.
         weights: how often an epoch reads each document of a file, by file name;
             1 where nothing is said.
+        sentence_weights: how many times more an epoch reads each sentence with a
+            word, alone and not in its document; by the word, which must be one
+            piece of the vocabulary. Of several, the highest counts.
     """
 
     lower_case: bool = True
@@ -28,15 +31,18 @@ class CorpusSettings(Checked):
     max_characters: int | None = None
     held_out_rate: float = 0.005
     weights: dict[str, float] = field(default_factory=dict)
+    sentence_weights: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.require("held_out_rate", 0 <= self.held_out_rate <= 0.5, "0 … 0.5")
-        require_weights(self, self.weights)
+        require_weights(self, "weights", self.weights)
+        require_weights(self, "sentence_weights", self.sentence_weights)
 
     def encoding(self) -> dict[str, object]:
         """All that decides the token ids beside the text and a vocabulary file."""
         known = dataclasses.asdict(self)
-        del known["weights"], known["vocabulary_file"]
+        for name in ("weights", "sentence_weights", "vocabulary_file"):
+            del known[name]
         return known
 
     def identity(self) -> str:
@@ -44,10 +50,10 @@ class CorpusSettings(Checked):
         return json.dumps(self.encoding(), sort_keys=True)
 
 
-def require_weights(settings: Checked, weights: dict[str, float]) -> None:
-    """Refuses weights of files that are none."""
+def require_weights(settings: Checked, name: str, weights: dict[str, float]) -> None:
+    """Refuses numbers that say of nothing how often it is read."""
     fits = all(0 <= weight < math.inf for weight in weights.values())
-    settings.require("weights", fits, "≥ 0")
+    settings.require(name, fits, "≥ 0")
 
 
 @dataclass(frozen=True)

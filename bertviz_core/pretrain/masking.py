@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ class TokenKinds:
         is_cjk: bool `[V]`, one Chinese character.
         ordinary_ids: int32, ids that are not special.
         mask_token_id, cls_token_id, sep_token_id, pad_token_id: ids.
+        ids: of each piece.
     """
 
     is_special: np.ndarray
@@ -36,6 +37,7 @@ class TokenKinds:
     cls_token_id: int
     sep_token_id: int
     pad_token_id: int
+    ids: Mapping[str, int]
 
     @classmethod
     def of(cls, vocabulary: Sequence[str]) -> TokenKinds:
@@ -51,6 +53,7 @@ class TokenKinds:
             cls_token_id=ids["[CLS]"],
             sep_token_id=ids["[SEP]"],
             pad_token_id=ids["[PAD]"],
+            ids=ids,
         )
 
 

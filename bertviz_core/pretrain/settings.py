@@ -56,7 +56,7 @@ class Phase(Checked):
         self.require("num_tokens", fits, "≥ batch_tokens")
         for name, rate in self.rates.items():
             self.require(name, 0 <= rate <= 1, "0 … 1")
-        require_weights(self, self.weights or {})
+        require_weights(self, "weights", self.weights or {})
 
     @property
     def rates(self) -> dict[str, float]:
