@@ -12,6 +12,7 @@ from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.cli import main
 from bertviz_core.errors import DatasetError, TrainingError
+from bertviz_core.explorer import Explorer
 from bertviz_core.pretrain.chunks import IS_NEXT, IS_RANDOM
 from bertviz_core.pretrain.cloze import ClozeItem, read_cloze, score_cloze
 from bertviz_core.pretrain.corpus import open_corpus, write_corpus
@@ -204,15 +205,40 @@ def test_cloze_answers_count_first_and_among_five():
     assert all(len(words) == 5 for words in scores.guesses)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_cloze_sentences_of_the_project_can_be_read(language):
-    path = Path(__file__).parents[1] / "data" / f"cloze_{language}.json"
-    items = read_cloze(path)
-    assert len(items) == len({item.text for item in items}) == 100
+CLOZE_FOLDER = Path(__file__).parents[1] / "data"
+CLOZE_SETS = {"en": 100, "en_2": 60, "zh": 100, "zh_2": 60}
+
+
+@pytest.mark.parametrize(("name", "count"), CLOZE_SETS.items())
+def test_the_cloze_sentences_of_the_project_can_be_read(name, count):
+    items = read_cloze(CLOZE_FOLDER / f"cloze_{name}.json")
+    assert len(items) == len({item.text for item in items}) == count
     for item in items:
         words = item.answers + item.judged
         assert len(set(words)) == len(words)
         assert all(word == word.strip().lower() for word in words)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_card_of_a_bundled_model_has_its_cloze_scores(language):
+    model = f"bert-mini-{language}"
+    card = (BUNDLED_FOLDER / model / "README.md").read_text("utf-8")
+    explorer = Explorer.open(model)
+
+    def scores(name):
+        items = read_cloze(CLOZE_FOLDER / f"cloze_{name}.json")
+        return score_cloze(explorer.forward, explorer.tokenizer, items)
+
+    first, second = scores(language), scores(f"{language}_2")
+    table = card[card.index("100 everyday cloze") :].splitlines()[:6]
+    stated = [int(line.split("|")[2].strip(" %")) for line in table]
+    assert stated == [
+        round(100 * share)
+        for share in (
+            *(first.top1, first.top5, first.judged_top1, first.judged_top5),
+            *(second.judged_top1, second.judged_top5),
+        )
+    ]
 
 
 @pytest.mark.parametrize(
