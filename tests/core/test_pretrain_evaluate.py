@@ -230,7 +230,7 @@ def test_the_card_of_a_bundled_model_has_its_cloze_scores(language):
         return score_cloze(explorer.forward, explorer.tokenizer, items)
 
     first, second = scores(language), scores(f"{language}_2")
-    table = card[card.index("100 everyday cloze") :].splitlines()[:6]
+    table = card[card.index("| 100 everyday cloze") :].splitlines()[:6]
     stated = [int(line.split("|")[2].strip(" %")) for line in table]
     assert stated == [
         round(100 * share)
