@@ -36,12 +36,14 @@ def sentence_weights(
                 "the vocabulary. Received: {word}. Take a word of vocab.txt.",
                 word=word[:60],
             )
+    weights = np.zeros(len(corpus.sentence_starts) - 1)
+    if not by_word:  # spares reading all of the text
+        return weights
     of_ids = np.zeros(len(ids))
     for word, weight in by_word.items():
         of_ids[ids[word]] = weight
     places = np.flatnonzero((of_ids > 0)[corpus.tokens])
     owners = np.searchsorted(corpus.sentence_starts, places, "right") - 1
-    weights = np.zeros(len(corpus.sentence_starts) - 1)
     np.maximum.at(weights, owners, of_ids[corpus.tokens[places]])
     is_held_out = np.repeat(corpus.is_held_out, np.diff(corpus.document_starts))
     return np.where(is_held_out, 0.0, weights)
