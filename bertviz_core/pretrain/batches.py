@@ -68,7 +68,10 @@ class Batches:
             for phase in settings.phases
         ]
         self.sentence_weights = sentence_weights(
-            corpus, settings.corpus.sentence_weights, kinds.ids
+            corpus,
+            settings.corpus.sentence_weights,
+            kinds.ids,
+            settings.corpus.sentence_max_tokens,
         )
         self._sentence_tokens = float(
             self.sentence_weights @ np.diff(corpus.sentence_starts)

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field, fields
 
 from bertviz_core.pretrain.settings_json import Checked
 
+# Settings of a corpus that leave its token ids as they are.
+_READING = ("weights", "sentence_weights", "sentence_max_tokens", "vocabulary_file")
+
 
 @dataclass(frozen=True)
 class CorpusSettings(Checked):
@@ -24,6 +27,8 @@ class CorpusSettings(Checked):
         sentence_weights: how many times more an epoch reads each sentence with a
             word, alone and not in its document; by the word, which must be one
             piece of the vocabulary. Of several, the highest counts.
+        sentence_max_tokens: longer sentences do not count for it, in word pieces;
+            `None` for any length.
     """
 
     lower_case: bool = True
@@ -32,16 +37,19 @@ class CorpusSettings(Checked):
     held_out_rate: float = 0.005
     weights: dict[str, float] = field(default_factory=dict)
     sentence_weights: dict[str, float] = field(default_factory=dict)
+    sentence_max_tokens: int | None = None
 
     def __post_init__(self) -> None:
         self.require("held_out_rate", 0 <= self.held_out_rate <= 0.5, "0 … 0.5")
         require_weights(self, "weights", self.weights)
         require_weights(self, "sentence_weights", self.sentence_weights)
+        most = self.sentence_max_tokens
+        self.require("sentence_max_tokens", most is None or most >= 1, "≥ 1")
 
     def encoding(self) -> dict[str, object]:
         """All that decides the token ids beside the text and a vocabulary file."""
         known = dataclasses.asdict(self)
-        for name in ("weights", "sentence_weights", "vocabulary_file"):
+        for name in _READING:
             del known[name]
         return known
 

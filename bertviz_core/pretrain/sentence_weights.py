@@ -14,7 +14,10 @@ from bertviz_core.pretrain.corpus import EncodedCorpus
 
 
 def sentence_weights(
-    corpus: EncodedCorpus, by_word: Mapping[str, float], ids: Mapping[str, int]
+    corpus: EncodedCorpus,
+    by_word: Mapping[str, float],
+    ids: Mapping[str, int],
+    max_tokens: int | None = None,
 ) -> np.ndarray:
     """How often an epoch reads each sentence alone, beside its document.
 
@@ -22,6 +25,7 @@ def sentence_weights(
         corpus: the text; of held-out documents nothing is read.
         by_word: for sentences with a word; of several words the highest counts.
         ids: id of each piece of the vocabulary.
+        max_tokens: longer sentences are not read alone; `None` for any length.
 
     Returns:
         float64 `[num_sentences]`.
@@ -45,5 +49,7 @@ def sentence_weights(
     places = np.flatnonzero((of_ids > 0)[corpus.tokens])
     owners = np.searchsorted(corpus.sentence_starts, places, "right") - 1
     np.maximum.at(weights, owners, of_ids[corpus.tokens[places]])
-    is_held_out = np.repeat(corpus.is_held_out, np.diff(corpus.document_starts))
-    return np.where(is_held_out, 0.0, weights)
+    is_left_out = np.repeat(corpus.is_held_out, np.diff(corpus.document_starts))
+    if max_tokens is not None:
+        is_left_out |= np.diff(corpus.sentence_starts) > max_tokens
+    return np.where(is_left_out, 0.0, weights)

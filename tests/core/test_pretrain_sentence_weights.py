@@ -67,6 +67,19 @@ def test_sentences_held_out_are_never_read_alone():
     assert not sentence_weights(corpus, {"red": 9.0}, KINDS.ids).any()
 
 
+def test_sentences_that_are_too_long_are_not_read_alone():
+    corpus = marked_sentences([3, 50])
+    lengths = np.diff(corpus.sentence_starts)
+    shorter, longer = sorted([3, 50], key=lambda place: lengths[place])
+    assert lengths[shorter] < lengths[longer]
+    settings = {
+        "sentence_weights": {"red": 4.0},
+        "sentence_max_tokens": int(lengths[shorter]),
+    }
+    batches = Batches(corpus, KINDS, samples.settings(corpus=settings))
+    assert np.flatnonzero(batches.sentence_weights).tolist() == [shorter]
+
+
 def test_a_weighed_word_of_several_pieces_is_refused():
     with pytest.raises(TrainingError, match=r"not one piece.*Received: cats"):
         sentence_weights(samples.corpus(), {"cats": 2.0}, KINDS.ids)
