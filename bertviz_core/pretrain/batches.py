@@ -15,7 +15,12 @@ import numpy as np
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain.chunks import SHORTEST_SEQUENCE, Sequences, draw_sequences
 from bertviz_core.pretrain.corpus import EncodedCorpus
-from bertviz_core.pretrain.masking import TokenKinds, choose_positions, hide
+from bertviz_core.pretrain.masking import (
+    TokenKinds,
+    choose_positions,
+    draw_weights,
+    hide,
+)
 from bertviz_core.pretrain.packing import pack_rows
 from bertviz_core.pretrain.schedule import layer_scales
 from bertviz_core.pretrain.sentence_weights import sentence_weights
@@ -25,6 +30,7 @@ Batch = tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
 
 # Room in a row for sequences: one for so many tokens.
 _TOKENS_PER_SEQUENCE = 8
+_COUNTED_AT_ONCE = 1 << 22  # tokens; counting makes each one eight bytes long
 _PLANNING, _MASKING, _LAYERS = range(3)  # what a stream of random numbers is for
 
 
@@ -76,6 +82,12 @@ class Batches:
         self._sentence_tokens = float(
             self.sentence_weights @ np.diff(corpus.sentence_starts)
         )
+        frequent_from = settings.masking.frequent_from
+        self._draw_weights = (
+            None
+            if frequent_from is None
+            else draw_weights(_counts(corpus.tokens, len(kinds.ids)), frequent_from)
+        )
         # Of a document that is one token long there is nothing to learn.
         self._is_readable = corpus.document_tokens >= SHORTEST_SEQUENCE
         for index, weights in enumerate(self.weights):
@@ -124,11 +136,12 @@ class Batches:
         )
         nsp = {name: arrays.pop(name) for name in ("nsp_labels", "nsp_weights")}
         rng = self._rng(_MASKING, phase_index, step, part)
+        masking = phase.masking_of(settings.masking)
         positions, weights = choose_positions(
-            arrays["input_ids"], self.kinds, settings.masking, rng
+            arrays["input_ids"], self.kinds, masking, rng, self._draw_weights
         )
         arrays["input_ids"], mlm_labels = hide(
-            arrays["input_ids"], positions, weights, self.kinds, settings.masking, rng
+            arrays["input_ids"], positions, weights, self.kinds, masking, rng
         )
         arrays["mlm_positions"] = positions
         if settings.layer_keep_rate < 1:
@@ -272,6 +285,15 @@ def _places(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Every index of stretches that begin at `starts`."""
     offsets = np.cumsum(lengths) - lengths
     return np.arange(lengths.sum()) + np.repeat(starts - offsets, lengths)
+
+
+def _counts(tokens: np.ndarray, vocab_size: int) -> np.ndarray:
+    """`[V]`, how often each piece stands in the text."""
+    counts = np.zeros(vocab_size, "int64")
+    for start in range(0, len(tokens), _COUNTED_AT_ONCE):
+        part = tokens[start : start + _COUNTED_AT_ONCE]
+        counts += np.bincount(part, minlength=vocab_size)
+    return counts
 
 
 def _document_weights(corpus: EncodedCorpus, by_file: dict[str, float]) -> np.ndarray:

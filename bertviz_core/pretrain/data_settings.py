@@ -74,6 +74,9 @@ class MaskingSettings(Checked):
             letters and runs of 1 to 4 Chinese characters.
         mask_rate: share of them that becomes [MASK].
         random_rate: share of them that becomes any word; the rest stays.
+        frequent_from: a piece that makes up a larger share of the text is drawn less
+            often than the others, see `draw_weights`; `None` draws all alike. What
+            follows "the" is harder to guess than "the", and learnt more slowly.
 
     Source:
         Devlin et al. 2019, appendix A.1; whole words: google-research/bert,
@@ -84,6 +87,7 @@ class MaskingSettings(Checked):
     unit: str = "token"
     mask_rate: float = 0.8
     random_rate: float = 0.1
+    frequent_from: float | None = None
 
     def __post_init__(self) -> None:
         self.require("rate", 0 < self.rate < 1, "> 0, < 1")
@@ -92,6 +96,8 @@ class MaskingSettings(Checked):
         fits = min(self.mask_rate, self.random_rate) >= 0
         fits = fits and self.mask_rate + self.random_rate <= 1 + 1e-9
         self.require("mask_rate", fits, "≥ 0, mask_rate + random_rate ≤ 1")
+        share = self.frequent_from
+        self.require("frequent_from", share is None or 0 < share <= 1, "> 0, ≤ 1")
 
 
 @dataclass(frozen=True)

@@ -65,11 +65,30 @@ def num_predictions(max_tokens: int, rate: float) -> int:
     return max(1, round((max_tokens - 2) * rate))
 
 
+def draw_weights(counts: np.ndarray, frequent_from: float) -> np.ndarray:
+    """How often a piece is drawn, beside one that is not frequent.
+
+    Args:
+        counts: `[V]`, how often each piece stands in the text.
+        frequent_from: t, as in `MaskingSettings`.
+
+    Returns:
+        float64 `[V]`: 1 up to the share t, and sqrt(t / share) beyond it.
+
+    Source:
+        Mikolov et al. 2013 (arXiv:1310.4546), section 2.3, who leave frequent words
+        out of what a model reads. Here they are read, and hidden less often.
+    """
+    shares = np.maximum(counts / max(counts.sum(), 1), frequent_from)
+    return np.sqrt(frequent_from / shares)
+
+
 def choose_positions(
     input_ids: np.ndarray,
     kinds: TokenKinds,
     settings: MaskingSettings,
     rng: np.random.Generator,
+    weights_of_ids: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draws the tokens to guess, in each row alike many of its own.
 
@@ -81,6 +100,8 @@ def choose_positions(
         kinds: of the vocabulary.
         settings: `rate` and `unit`.
         rng: decides.
+        weights_of_ids: `[V]`, from `draw_weights`; a unit weighs what the rarest of
+            its pieces does.
 
     Returns:
         `(positions, weights)`: int32 `[B, P]`, and float32 `[B, P]`, 0 where a
@@ -89,8 +110,11 @@ def choose_positions(
     rows, tokens = input_ids.shape
     is_candidate = ~kinds.is_special[input_ids]  # [B, T]
     units = np.cumsum(_starts_unit(input_ids, kinds, settings.unit, rng), axis=1)
-    keys = np.take_along_axis(rng.random((rows, tokens + 1)), units, axis=1)
-    order = np.argsort(np.where(is_candidate, keys, 2.0), axis=1, kind="stable")
+    times = rng.random((rows, tokens + 1))
+    if weights_of_ids is not None:
+        times = _weighed(times, units, weights_of_ids[input_ids])
+    keys = np.take_along_axis(times, units, axis=1)
+    order = np.argsort(np.where(is_candidate, keys, np.inf), axis=1, kind="stable")
     num_candidates = is_candidate.sum(axis=1)  # [B]
     wanted = np.maximum(np.rint(num_candidates * settings.rate), 1)
     wanted = np.minimum(wanted, num_candidates).astype("int64")
@@ -136,6 +160,25 @@ def hide(
     hidden = input_ids.astype("int32")
     np.put_along_axis(hidden, positions, shown.astype("int32"), axis=1)
     return hidden, labels
+
+
+def _weighed(chances: np.ndarray, units: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Numbers whose order draws units by their weight, without putting them back.
+
+    Each becomes a waiting time of the rate of its unit; who comes first is drawn.
+
+    Args:
+        chances: `[B, T + 1]`, uniform from 0 to 1, one for each unit.
+        units: int `[B, T]`, which one a token belongs to.
+        weights: `[B, T]`, of the tokens, > 0.
+
+    Source:
+        Efraimidis and Spirakis 2006, "Weighted random sampling with a reservoir".
+    """
+    of_units = np.zeros_like(chances)
+    rows = np.arange(len(units))[:, None]
+    np.maximum.at(of_units, (rows, units), weights)
+    return -np.log1p(-chances) / np.where(of_units > 0, of_units, 1.0)
 
 
 def _starts_unit(

@@ -37,6 +37,7 @@ class Phase(Checked):
             phase of long rows needs a higher one: else it sees short text only
             where documents are short.
         sentence_rate: in place of that of `SequenceSettings`, likewise.
+        masking_rate: in place of the rate of `MaskingSettings`, likewise.
         weights: in place of those of `CorpusSettings`, all of them: another phase may
             read other text.
     """
@@ -46,6 +47,7 @@ class Phase(Checked):
     batch_tokens: int
     short_rate: float | None = None
     sentence_rate: float | None = None
+    masking_rate: float | None = None
     weights: dict[str, float] | None = None
 
     def __post_init__(self) -> None:
@@ -56,6 +58,8 @@ class Phase(Checked):
         self.require("num_tokens", fits, "≥ batch_tokens")
         for name, rate in self.rates.items():
             self.require(name, 0 <= rate <= 1, "0 … 1")
+        share = self.masking_rate
+        self.require("masking_rate", share is None or 0 < share < 1, "> 0, < 1")
         require_weights(self, "weights", self.weights or {})
 
     @property
@@ -63,6 +67,12 @@ class Phase(Checked):
         """What this phase has in place of `SequenceSettings`, by its name there."""
         own = {"short_rate": self.short_rate, "sentence_rate": self.sentence_rate}
         return {name: rate for name, rate in own.items() if rate is not None}
+
+    def masking_of(self, common: MaskingSettings) -> MaskingSettings:
+        """How this phase hides words."""
+        if self.masking_rate is None:
+            return common
+        return dataclasses.replace(common, rate=self.masking_rate)
 
     @property
     def num_rows(self) -> int:

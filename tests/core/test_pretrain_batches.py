@@ -13,6 +13,7 @@ from bertviz_core.pretrain.masking import (
     SPAN_SHARES,
     TokenKinds,
     choose_positions,
+    draw_weights,
     hide,
     num_predictions,
 )
@@ -255,6 +256,87 @@ def test_the_share_of_hidden_words_is_as_asked_and_no_special_token_is_hidden(un
         counts = (~KINDS.is_special[ids]).sum(axis=1)
         expected = np.minimum(np.rint(counts * 0.25), positions.shape[1])
         assert (weights.sum(axis=1) == expected).all()
+
+
+def test_frequent_words_are_hidden_less_often_by_the_root_of_their_share():
+    counts = np.array([0, 10, 40, 160, 790])
+    weights = draw_weights(counts, frequent_from=0.04)
+    assert np.allclose(weights, [1, 1, 1, 0.5, np.sqrt(0.04 / 0.79)])
+
+
+@pytest.mark.parametrize("unit", ["token", "word"])
+def test_words_are_drawn_by_their_weight(unit):
+    cat, dog = (samples.VOCABULARY.index(word) for word in ("cat", "dog"))
+    ids = np.array([[2, *[cat] * 9, dog, 3]] * 9000)
+    of_ids = np.ones(len(samples.VOCABULARY))
+    of_ids[cat] = 0.25
+    asked = MaskingSettings(rate=0.1, unit=unit)  # one of the ten
+    rng = np.random.default_rng(0)
+    positions, weights = choose_positions(ids, KINDS, asked, rng, of_ids)
+    assert (weights.sum(axis=1) == 1).all()
+    # By hand: a weight of 1 among 9 * 0.25 + 1.
+    share = (positions[weights > 0] == 10).mean()
+    assert abs(share - 1 / 3.25) < 0.02
+
+
+def test_a_word_of_several_pieces_is_drawn_by_its_rarest_and_stays_whole():
+    continuation = samples.VOCABULARY.index("##s")
+    noun = samples.VOCABULARY.index("cat")
+    ids = np.array([[2, *[noun] * 8, noun, continuation, 3]] * 9000)
+    of_ids = np.ones(len(samples.VOCABULARY))
+    of_ids[noun] = 0.25
+    asked = MaskingSettings(rate=0.2, unit="word")  # two of the ten
+    rng = np.random.default_rng(0)
+    positions, weights = choose_positions(ids, KINDS, asked, rng, of_ids)
+    hidden = np.zeros(ids.shape, bool)
+    np.put_along_axis(hidden, positions, weights > 0, axis=1)
+    assert (hidden[:, 9] == hidden[:, 10]).all()
+    # By hand: first 1 of 8 * 0.25 + 1; drawn second it would not fit.
+    assert abs(hidden[:, 9].mean() - 1 / 3) < 0.02
+
+
+def hidden_shares(batches, phase, num_steps):
+    """`[V]`, how often a piece was hidden where it stood."""
+    shown = hidden = np.zeros(len(samples.VOCABULARY))
+    for step in range(num_steps):
+        inputs, labels = batches.batch(phase, step)
+        places, words = inputs["mlm_positions"], labels["mlm_labels"]
+        ids = inputs["input_ids"]
+        np.put_along_axis(ids, places, words, axis=1)
+        shown = shown + np.bincount(ids.ravel(), minlength=len(shown))
+        hidden = hidden + np.bincount(
+            words[labels["mlm_weights"] > 0], minlength=len(hidden)
+        )
+    return hidden / np.maximum(shown, 1)
+
+
+def test_a_run_hides_the_frequent_words_of_its_text_less_often():
+    corpus = samples.corpus(150)
+    counts = np.bincount(corpus.tokens, minlength=len(samples.VOCABULARY))
+    weights = draw_weights(counts, frequent_from=0.05)
+    is_frequent = weights < 0.8
+    assert is_frequent.sum() >= 2  # at least the full stop and the s of verbs
+    settings = samples.settings(masking={"rate": 0.1, "frequent_from": 0.05})
+    shares = hidden_shares(Batches(corpus, KINDS, settings), 0, num_steps=1500)
+    others = (weights == 1) & (counts > 0)
+    # Without putting back, little more than one of each row: nearly as they weigh.
+    ratio = shares[is_frequent] / shares[others].mean()
+    assert np.allclose(ratio, weights[is_frequent], rtol=0.15)
+
+
+def test_a_phase_may_hide_another_share():
+    settings = samples.settings(masking={"rate": 0.4})
+    second = dataclasses.replace(settings.phases[0], masking_rate=0.1)
+    settings = dataclasses.replace(settings, phases=(settings.phases[0], second))
+    batches = Batches(samples.corpus(), KINDS, settings)
+    for phase, rate in ((0, 0.4), (1, 0.1)):
+        inputs, labels = batches.batch(phase, 0)
+        assert inputs["mlm_positions"].shape == (6, num_predictions(16, rate))
+        words = (inputs["sequence_ids"] > 0) & ~KINDS.is_special[inputs["input_ids"]]
+        words |= inputs["input_ids"] == KINDS.mask_token_id
+        wanted = np.rint(words.sum(axis=1) * rate)
+        wanted = np.minimum(wanted, inputs["mlm_positions"].shape[1])
+        assert (labels["mlm_weights"].sum(axis=1) == np.maximum(wanted, 1)).all()
 
 
 def test_whole_words_are_hidden_whole():

@@ -20,6 +20,7 @@ from bertviz_core.pretrain.settings import (
 from bertviz_core.pretrain.tiny_results import COMMAND
 from tests.core.pretrain_samples import settings
 
+PHASE = {"max_tokens": 8, "num_tokens": 64, "batch_tokens": 64}
 CONFIGS = sorted((Path(pretrain.__file__).parent / "configs").glob("*.json"))
 
 
@@ -82,6 +83,8 @@ def test_whole_numbers_may_be_written_with_an_exponent():
         ({"masking": {"rate": 0}}, "rate=0"),
         ({"masking": {"unit": "letter"}}, "token | word | span"),
         ({"masking": {"mask_rate": 0.8, "random_rate": 0.3}}, "random_rate ≤ 1"),
+        ({"masking": {"frequent_from": 0.0}}, "frequent_from=0.0"),
+        ({"phases": [PHASE | {"masking_rate": 1.0}]}, "masking_rate=1.0"),
         ({"optimizer": {"name": "sgd"}}, "adamw | muon"),
         ({"optimizer": {"learning_rate": float("nan")}}, "learning_rate=nan"),
         ({"optimizer": {"decay": "exponential"}}, "> 0 (exponential)"),
