@@ -83,13 +83,13 @@ def test_the_card_of_the_chinese_model_tells_the_truth():
         probabilities(f"{city}是中国的首[MASK]。")[ids["都"]]
         for city in ("北京", "上海")
     )
-    assert f'"都" gets {capital:.2f}' in card
+    assert f'"都" gets {capital:.2f}, and with' in card
     assert f"in place of Beijing {other:.2f}" in card
     assert f"“都”有 {capital:.2f}，把北京换成上海，也有 {other:.2f}" in card
     milk = probabilities("他每天早上都喝一杯[MASK]奶。")
     assert milk.argmax() == ids["奶"]
     assert f'and "牛" has {milk[ids["牛"]]:.2f}' in card
-    stated = {"护士": (0.20, 0.79), "科学家": (0.16, 0.83)}
+    stated = {"护士": (0.14, 0.86), "科学家": (0.07, 0.92)}
     for occupation, (she, he) in stated.items():
         found = probabilities(f"[MASK]是一名{occupation}。")
         assert (round(found[ids["她"]], 2), round(found[ids["他"]], 2)) == (she, he)

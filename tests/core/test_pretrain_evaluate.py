@@ -206,7 +206,7 @@ def test_cloze_answers_count_first_and_among_five():
 
 
 CLOZE_FOLDER = Path(__file__).parents[1] / "data"
-CLOZE_SETS = {"en": 100, "en_2": 60, "en_3": 60, "zh": 100, "zh_2": 60}
+CLOZE_SETS = {"en": 100, "en_2": 60, "en_3": 60, "zh": 100, "zh_2": 60, "zh_3": 60}
 
 
 @pytest.mark.parametrize(("name", "count"), CLOZE_SETS.items())
@@ -220,7 +220,7 @@ def test_the_cloze_sentences_of_the_project_can_be_read(name, count):
 
 
 @pytest.mark.parametrize(
-    ("language", "further"), [("en", ("en_2", "en_3")), ("zh", ("zh_2",))]
+    ("language", "further"), [("en", ("en_2", "en_3")), ("zh", ("zh_2", "zh_3"))]
 )
 def test_the_card_of_a_bundled_model_has_its_cloze_scores(language, further):
     model = f"bert-mini-{language}"
