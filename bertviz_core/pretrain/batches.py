@@ -30,7 +30,6 @@ Batch = tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
 
 # Room in a row for sequences: one for so many tokens.
 _TOKENS_PER_SEQUENCE = 8
-_COUNTED_AT_ONCE = 1 << 22  # tokens; counting makes each one eight bytes long
 _PLANNING, _MASKING, _LAYERS = range(3)  # what a stream of random numbers is for
 
 
@@ -86,7 +85,7 @@ class Batches:
         self._draw_weights = (
             None
             if frequent_from is None
-            else draw_weights(_counts(corpus.tokens, len(kinds.ids)), frequent_from)
+            else draw_weights(corpus.counts(len(kinds.ids)), frequent_from)
         )
         # Of a document that is one token long there is nothing to learn.
         self._is_readable = corpus.document_tokens >= SHORTEST_SEQUENCE
@@ -285,15 +284,6 @@ def _places(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Every index of stretches that begin at `starts`."""
     offsets = np.cumsum(lengths) - lengths
     return np.arange(lengths.sum()) + np.repeat(starts - offsets, lengths)
-
-
-def _counts(tokens: np.ndarray, vocab_size: int) -> np.ndarray:
-    """`[V]`, how often each piece stands in the text."""
-    counts = np.zeros(vocab_size, "int64")
-    for start in range(0, len(tokens), _COUNTED_AT_ONCE):
-        part = tokens[start : start + _COUNTED_AT_ONCE]
-        counts += np.bincount(part, minlength=vocab_size)
-    return counts
 
 
 def _document_weights(corpus: EncodedCorpus, by_file: dict[str, float]) -> np.ndarray:

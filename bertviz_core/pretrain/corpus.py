@@ -21,6 +21,7 @@ from bertviz_core.tokenizer import BertTokenizer
 INDEX_FILE = "corpus.json"
 # Part of the key: a change of the layout or of the sentence rule must encode anew.
 LAYOUT = 1
+_COUNTED_AT_ONCE = 1 << 22  # tokens; counting makes each one eight bytes long
 _ARRAYS = {
     "sentence_starts": "int64",
     "document_starts": "int64",
@@ -61,6 +62,14 @@ class EncodedCorpus:
     def document_tokens(self) -> np.ndarray:
         """Int64 `[num_documents]`, tokens in each document."""
         return np.diff(self.sentence_starts[self.document_starts])
+
+    def counts(self, vocab_size: int) -> np.ndarray:
+        """Int64 `[vocab_size]`, how often each piece stands in the text."""
+        counts = np.zeros(vocab_size, "int64")
+        for start in range(0, len(self.tokens), _COUNTED_AT_ONCE):
+            part = self.tokens[start : start + _COUNTED_AT_ONCE]
+            counts += np.bincount(part, minlength=vocab_size)
+        return counts
 
 
 def write_corpus(

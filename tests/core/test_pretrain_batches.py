@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import TrainingError
+from bertviz_core.pretrain import corpus as corpora
 from bertviz_core.pretrain.batches import Batches, assemble, plan_epoch
 from bertviz_core.pretrain.chunks import IS_NEXT, IS_RANDOM, draw_sequences
 from bertviz_core.pretrain.data_settings import MaskingSettings, SequenceSettings
@@ -308,6 +309,14 @@ def hidden_shares(batches, phase, num_steps):
             words[labels["mlm_weights"] > 0], minlength=len(hidden)
         )
     return hidden / np.maximum(shown, 1)
+
+
+def test_pieces_are_counted_in_portions(monkeypatch):
+    corpus = samples.corpus()
+    monkeypatch.setattr(corpora, "_COUNTED_AT_ONCE", 7)
+    counts = corpus.counts(len(samples.VOCABULARY) + 2)
+    ids = corpus.tokens.tolist()
+    assert counts.tolist() == [ids.count(i) for i in range(len(counts))]
 
 
 def test_a_run_hides_the_frequent_words_of_its_text_less_often():
