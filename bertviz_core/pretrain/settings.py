@@ -19,7 +19,7 @@ from bertviz_core.pretrain.data_settings import (
     SequenceSettings,
     require_weights,
 )
-from bertviz_core.pretrain.settings_json import Checked, build
+from bertviz_core.pretrain.settings_json import Checked, build, stated
 
 # Of what a saved run was asked, these may change when it goes on.
 MAY_CHANGE = ("report_steps", "evaluation_steps", "checkpoint_steps", "model_name")
@@ -255,8 +255,12 @@ class PretrainSettings(Checked):
         return raw
 
     def fingerprint(self) -> str:
-        """Names all that a resumed run must share, 16 hexadecimal digits."""
-        kept = {k: v for k, v in self.to_dict().items() if k not in MAY_CHANGE}
+        """Names all that a resumed run must share, 16 hexadecimal digits.
+
+        Defaults are left out, so that a new setting parts no run from its
+        checkpoints; for the same reason no default may change its value.
+        """
+        kept = {k: v for k, v in stated(self).items() if k not in MAY_CHANGE}
         text = json.dumps(kept, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

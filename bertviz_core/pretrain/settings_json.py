@@ -74,6 +74,36 @@ def build(cls: type[Kind], raw: Any, where: str) -> Kind:
     )
 
 
+def stated(settings: Any) -> dict[str, Any]:
+    """What a dataclass says beyond its defaults, nested ones likewise.
+
+    Stays the same when a later version has one setting more.
+
+    Args:
+        settings: an instance.
+
+    Returns:
+        By the name of the field; lists in place of tuples.
+    """
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if dataclasses.is_dataclass(value):
+            if inner := stated(value):
+                found[field.name] = inner
+        elif isinstance(value, tuple):
+            found[field.name] = [stated(item) for item in value]
+        elif value != _default(field):
+            found[field.name] = value
+    return found
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
 def _value(hint: Any, raw: Any, where: str) -> Any:
     if dataclasses.is_dataclass(hint):
         if hint is BertConfig and isinstance(raw, Mapping):

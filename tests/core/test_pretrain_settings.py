@@ -17,6 +17,7 @@ from bertviz_core.pretrain.settings import (
     Phase,
     PretrainSettings,
 )
+from bertviz_core.pretrain.settings_json import stated
 from bertviz_core.pretrain.tiny_results import COMMAND
 from tests.core.pretrain_samples import settings
 
@@ -147,6 +148,35 @@ def test_the_fingerprint_changes_with_all_that_changes_the_model():
     assert other.fingerprint() != asked.fingerprint()
     for name in ("report_steps", "checkpoint_steps", "evaluation_steps"):
         assert settings(**{name: 77}).fingerprint() == asked.fingerprint()
+
+
+def test_the_fingerprint_outlives_a_setting_that_comes_later():
+    @dataclasses.dataclass(frozen=True)
+    class Later(PretrainSettings):
+        a_new_one: float | None = None
+
+    asked = settings(masking={"rate": 0.3})
+    known = {
+        field.name: getattr(asked, field.name) for field in dataclasses.fields(asked)
+    }
+    assert Later(**known).fingerprint() == asked.fingerprint()
+    assert Later(**known, a_new_one=0.5).fingerprint() != asked.fingerprint()
+
+
+def test_what_is_stated_is_what_differs_from_the_defaults():
+    asked = settings(
+        masking={"rate": 0.15, "unit": "word"}, corpus={"weights": {"a.txt": 2.0}}
+    )
+    found = stated(asked)
+    assert found["masking"] == {"unit": "word"}
+    assert found["corpus"] == {"weights": {"a.txt": 2.0}}
+    assert found["phases"][1] == {
+        "max_tokens": 24,
+        "num_tokens": 480,
+        "batch_tokens": 96,
+    }
+    assert "sequences" not in found
+    assert PretrainSettings.from_dict(found) == asked
 
 
 def test_the_learning_rate_rises_to_its_peak_and_falls_in_a_straight_line():
