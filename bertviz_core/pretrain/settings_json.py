@@ -61,9 +61,7 @@ def build(cls: type[Kind], raw: Any, where: str) -> Kind:
                 known=", ".join(fields),
             )
     for name, field in fields.items():
-        is_optional = field.default is not dataclasses.MISSING
-        is_optional = is_optional or field.default_factory is not dataclasses.MISSING
-        if name not in raw and not is_optional:
+        if name not in raw and _default(field) is dataclasses.MISSING:
             raise TrainingError(
                 "The settings file lacks a key. Expected: {key}. Add it.",
                 key=_inside(where, name),
@@ -88,17 +86,18 @@ def stated(settings: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
+        if value == _default(field):
+            continue
         if dataclasses.is_dataclass(value):
-            if inner := stated(value):
-                found[field.name] = inner
+            value = stated(value)
         elif isinstance(value, tuple):
-            found[field.name] = [stated(item) for item in value]
-        elif value != _default(field):
-            found[field.name] = value
+            value = [stated(item) for item in value]
+        found[field.name] = value
     return found
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
+    """A new one where a factory makes it; `MISSING` where there is none."""
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     return field.default
