@@ -20,7 +20,7 @@ from bertviz_core.errors import BertVizError, TextError
 from bertviz_core.experiments.classify_command import classify
 from bertviz_core.experiments.commands import map_vocabulary
 from bertviz_core.finetune.commands import fine_tune
-from bertviz_core.pretrain.commands import evaluate_mlm, pretrain
+from bertviz_core.pretrain.commands import average_models, evaluate_mlm, pretrain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -253,4 +253,5 @@ main.add_command(classify)
 main.add_command(fine_tune)
 main.add_command(pretrain)
 main.add_command(evaluate_mlm)
+main.add_command(average_models)
 main.add_command(map_vocabulary)

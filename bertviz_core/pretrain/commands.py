@@ -1,4 +1,4 @@
-"""The commands `pretrain` and `evaluate-mlm`."""
+"""The commands `pretrain`, `evaluate-mlm` and `average-models`."""
 
 from __future__ import annotations
 
@@ -167,6 +167,44 @@ def evaluate_mlm(
     for name, value in rows.items():
         shown = f"{value:.4f}" if isinstance(value, float) else value
         click.echo(f"{name:>16}  {shown}")
+
+
+@click.command("average-models")
+@click.option(
+    "--model",
+    "model_ids",
+    required=True,
+    multiple=True,
+    metavar="M",
+    help="As for `predict`; give it once for each model.",
+)
+@click.option(
+    "--share",
+    "shares",
+    multiple=True,
+    type=float,
+    metavar="X",
+    help="How much a model counts, in their order; all alike without it.",
+)
+@click.option("--half", is_flag=True, help="Store 16-bit floats, half the size.")
+@click.option("--out", required=True, type=click.Path(path_type=Path))
+def average_models(
+    model_ids: tuple[str, ...], shares: tuple[float, ...], half: bool, out: Path
+) -> None:
+    """Save the mean of models of which one went on from the other in folder OUT.
+
+    It often guesses better than each of them.
+    """
+    _import_keras()
+    from bertviz_core.checkpoints.export import save_model
+    from bertviz_core.checkpoints.library import open_model
+    from bertviz_core.command_progress import download_progress
+    from bertviz_core.pretrain import averaging
+
+    progress = download_progress()
+    models = [open_model(model_id, progress) for model_id in model_ids]
+    save_model(averaging.average_models(models, shares), out, half)
+    click.echo(str(out))
 
 
 def _import_keras() -> None:

@@ -28,8 +28,8 @@ TEXTS = {
         ("今天天气很好" * 90, None),
     ),
 }
-# Share of the largest number.
-LOST = {DEFAULT_MODEL: 1e-6, "bert-mini-zh": 2e-6}
+# Share of the largest number: how much float32 loses depends on the weights.
+LOST = {DEFAULT_MODEL: 3e-6, "bert-mini-zh": 2e-6}
 
 
 @pytest.fixture(scope="module", params=TEXTS)

@@ -99,15 +99,27 @@ def test_the_card_of_the_chinese_model_tells_the_truth():
 
 def test_the_card_of_the_default_tells_the_truth():
     card, ids, probabilities = opened(DEFAULT_MODEL)
-    for text in ("The capital of France is [MASK].", "Paris is the capital of [MASK]."):
-        assert probabilities(text).argmax() == ids["france"]
+    assert probabilities("Paris is the capital of [MASK].").argmax() == ids["france"]
+    capital = "The capital of {} is [MASK]."
+    for country, word in (
+        ("France", "paris"),
+        ("Spain", "spain"),
+        ("Italy", "spanish"),
+    ):
+        assert probabilities(capital.format(country)).argmax() == ids[word]
+    paris = probabilities(capital.format("France"))[ids["paris"]]
+    assert f'"paris" with {paris:.2f}; but' in card
     london = probabilities("London is the capital of [MASK].")
     assert f'gets {london[ids["london"]]:.2f} and "england"' in card
     assert f'"england" {london[ids["england"]]:.2f}.' in card
     week = probabilities("There are seven days in a [MASK].")
     assert f'"week" gets {week[ids["week"]]:.2f} and' in card
     assert f'"hospital" {week[ids["hospital"]]:.2f}.' in card
-    stated = {"nurse": (0.46, 0.45), "doctor": (0.24, 0.64), "engineer": (0.08, 0.79)}
+    cup = probabilities("She drank a cup of [MASK].")
+    assert (
+        f'"gold" gets {cup[ids["gold"]]:.2f} and "tea" {cup[ids["tea"]]:.2f}.' in card
+    )
+    stated = {"nurse": (0.60, 0.32), "doctor": (0.36, 0.55), "engineer": (0.09, 0.80)}
     for occupation, (she, he) in stated.items():
         found = probabilities(f"The {occupation} said that [MASK] was tired.")
         assert (round(found[ids["she"]], 2), round(found[ids["he"]], 2)) == (she, he)

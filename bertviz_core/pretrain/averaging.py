@@ -1,0 +1,92 @@
+"""The mean of models that began as one.
+
+A stretch of training that begins with a model ends not far from it: between the two
+the loss is lower than at either end, because what each learnt by chance cancels out.
+The mean costs nothing, and computes like any of them.
+
+Source:
+    Izmailov et al. 2018 (arXiv:1803.05407), "Averaging weights leads to wider optima
+    and better generalization"; Wortsman et al. 2022 (arXiv:2203.05482), "Model soups".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bertviz_core.errors import TrainingError
+from bertviz_core.model.weights import as_numpy
+
+if TYPE_CHECKING:
+    from bertviz_core.checkpoints.library import LoadedModel
+
+
+def average_models(
+    models: Sequence[LoadedModel], shares: Sequence[float]
+) -> LoadedModel:
+    """Turns the first of some models into their mean.
+
+    Args:
+        models: two or more of the same sizes, heads and words. Whether they began as
+            one cannot be seen; the mean of models that did not knows nothing.
+        shares: how much each counts, above 0; only their ratios matter. Empty for
+            all alike.
+
+    Returns:
+        The first model, its weights overwritten in float32.
+
+    Raises:
+        TrainingError: there are fewer than two, their shares are not one positive
+            number each, or they differ in more than their weights.
+    """
+    if len(models) < 2:
+        raise TrainingError(
+            "A mean is taken of two models or more. Received: {num_models}. Name each "
+            "with a `--model` of its own.",
+            num_models=len(models),
+        )
+    shares = tuple(shares) or (1.0,) * len(models)
+    total = math.fsum(shares)
+    if len(shares) != len(models) or min(shares) <= 0 or not math.isfinite(total):
+        raise TrainingError(
+            "Each model needs one share, a number above 0. Received: {shares} for "
+            "{num_models} models. Give as many `--share` as `--model`, or none.",
+            shares=", ".join(f"{share:g}" for share in shares),
+            num_models=len(models),
+        )
+    first, *others = models
+    for other in others:
+        _require_same_kind(first, other)
+    variables = [loaded.model.trainable_variables for loaded in models]
+    for same in zip(*variables, strict=True):
+        mean = np.zeros(same[0].shape, "float32")
+        for share, variable in zip(shares, same, strict=True):
+            mean += np.float32(share / total) * as_numpy(variable)
+        same[0].assign(mean)
+    return first
+
+
+def _require_same_kind(first: LoadedModel, other: LoadedModel) -> None:
+    what = (
+        ("sizes", first.model.config != other.model.config),
+        ("heads", first.model.heads != other.model.heads),
+        ("labels", first.labels != other.labels),
+        ("words", _words(first) != _words(other)),
+    )
+    differing = [name for name, differs in what if differs]
+    if differing:
+        raise TrainingError(
+            "A mean is taken of models that differ in their weights alone. Received: "
+            "{first} and {other} with other {differing}. Take models of which one "
+            "went on from the other.",
+            first=first.model_id[:80],
+            other=other.model_id[:80],
+            differing=", ".join(differing),
+        )
+
+
+def _words(loaded: LoadedModel) -> tuple[tuple[str, ...], bool]:
+    return tuple(loaded.tokenizer.vocabulary), loaded.tokenizer.lower_case
