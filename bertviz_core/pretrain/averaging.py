@@ -1,8 +1,9 @@
 """The mean of models that began as one.
 
-A stretch of training that begins with a model ends not far from it: between the two
-the loss is lower than at either end, because what each learnt by chance cancels out.
-The mean costs nothing, and computes like any of them.
+A stretch of training that begins with a model ends not far from it. Where both ends
+are about equally good, the loss between them is often lower than at either, because
+what each learnt by chance cancels out. The mean costs nothing, and computes like any
+of them.
 
 Source:
     Izmailov et al. 2018 (arXiv:1803.05407), "Averaging weights leads to wider optima
@@ -24,47 +25,64 @@ if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
 
 
+def fractions_of(shares: Sequence[float], num_models: int) -> tuple[float, ...]:
+    """What part of a mean each model is; needs no model to be open.
+
+    Args:
+        shares: how much each counts, above 0; only their ratios matter. Empty for
+            all alike.
+        num_models: how many there are.
+
+    Returns:
+        `num_models` numbers with the sum 1.
+
+    Raises:
+        TrainingError: there are fewer than two models, or their shares are not one
+            positive number each.
+    """
+    if num_models < 2:
+        raise TrainingError(
+            "A mean is taken of two models or more. Received: {num_models}. Name each "
+            "with a `--model` of its own.",
+            num_models=num_models,
+        )
+    shares = tuple(shares) or (1.0,) * num_models
+    # Not `fsum`, which raises where infinities meet.
+    total = sum(shares)
+    if len(shares) != num_models or min(shares) <= 0 or not math.isfinite(total):
+        raise TrainingError(
+            "Each model needs one share, a number above 0. Received: {shares} for "
+            "{num_models} models. Give as many `--share` as `--model`, or none.",
+            shares=", ".join(f"{share:g}" for share in shares),
+            num_models=num_models,
+        )
+    return tuple(share / total for share in shares)
+
+
 def average_models(
-    models: Sequence[LoadedModel], shares: Sequence[float]
+    models: Sequence[LoadedModel], fractions: Sequence[float]
 ) -> LoadedModel:
     """Turns the first of some models into their mean.
 
     Args:
         models: two or more of the same sizes, heads and words. Whether they began as
             one cannot be seen; the mean of models that did not knows nothing.
-        shares: how much each counts, above 0; only their ratios matter. Empty for
-            all alike.
+        fractions: from `fractions_of`.
 
     Returns:
         The first model, its weights overwritten in float32.
 
     Raises:
-        TrainingError: there are fewer than two, their shares are not one positive
-            number each, or they differ in more than their weights.
+        TrainingError: they differ in more than their weights.
     """
-    if len(models) < 2:
-        raise TrainingError(
-            "A mean is taken of two models or more. Received: {num_models}. Name each "
-            "with a `--model` of its own.",
-            num_models=len(models),
-        )
-    shares = tuple(shares) or (1.0,) * len(models)
-    total = math.fsum(shares)
-    if len(shares) != len(models) or min(shares) <= 0 or not math.isfinite(total):
-        raise TrainingError(
-            "Each model needs one share, a number above 0. Received: {shares} for "
-            "{num_models} models. Give as many `--share` as `--model`, or none.",
-            shares=", ".join(f"{share:g}" for share in shares),
-            num_models=len(models),
-        )
     first, *others = models
     for other in others:
         _require_same_kind(first, other)
     variables = [loaded.model.trainable_variables for loaded in models]
     for same in zip(*variables, strict=True):
         mean = np.zeros(same[0].shape, "float32")
-        for share, variable in zip(shares, same, strict=True):
-            mean += np.float32(share / total) * as_numpy(variable)
+        for fraction, variable in zip(fractions, same, strict=True):
+            mean += np.float32(fraction) * as_numpy(variable)
         same[0].assign(mean)
     return first
 
@@ -89,4 +107,4 @@ def _require_same_kind(first: LoadedModel, other: LoadedModel) -> None:
 
 
 def _words(loaded: LoadedModel) -> tuple[tuple[str, ...], bool]:
-    return tuple(loaded.tokenizer.vocabulary), loaded.tokenizer.lower_case
+    return loaded.tokenizer.vocabulary, loaded.tokenizer.lower_case

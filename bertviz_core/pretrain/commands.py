@@ -201,9 +201,10 @@ def average_models(
     from bertviz_core.command_progress import download_progress
     from bertviz_core.pretrain import averaging
 
+    fractions = averaging.fractions_of(shares, len(model_ids))
     progress = download_progress()
     models = [open_model(model_id, progress) for model_id in model_ids]
-    save_model(averaging.average_models(models, shares), out, half)
+    save_model(averaging.average_models(models, fractions), out, half)
     click.echo(str(out))
 
 

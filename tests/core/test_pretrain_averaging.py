@@ -89,6 +89,8 @@ def test_models_of_another_kind_are_refused(tmp_path, differing):
         (2, (2, -1), "Received: 2, -1 for 2 models."),
         (2, (1, "nan"), "Received: 1, nan for 2 models."),
         (2, (1, "inf"), "Received: 1, inf for 2 models."),
+        (2, ("inf", "-inf"), "Received: inf, -inf for 2 models."),
+        (2, (1e308, 1e308), "Received: 1e+308, 1e+308 for 2 models."),
     ],
 )
 def test_shares_that_give_no_mean_are_refused(tmp_path, count, shares, message):
