@@ -36,6 +36,8 @@ _POSITIVE = (
 _SPARSE = ("sparse_window", "sparse_stride", "sparse_global")
 _OWN = ("pre_norm", "sparse_block", *_SPARSE)
 _RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+# How a model is trained, no part of what it computes with the weights it has.
+_OF_TRAINING = (*_RATES, "initializer_range")
 _LARGEST_SIZE = 2**31 - 1  # ids and positions are int32
 
 
@@ -123,6 +125,18 @@ class BertConfig:
     def is_sparse(self) -> bool:
         """Whether a token sees some of the others only."""
         return any(getattr(self, name) for name in _SPARSE)
+
+    def differing_fields(self, other: BertConfig) -> tuple[str, ...]:
+        """Names of what keeps two models from taking each other's weights.
+
+        Rates of dropout and of drawing weights are free.
+        """
+        return tuple(
+            field.name
+            for field in dataclasses.fields(self)
+            if field.name not in _OF_TRAINING
+            and getattr(self, field.name) != getattr(other, field.name)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON holds them: BERT's all, ours where they say something."""

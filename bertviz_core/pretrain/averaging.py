@@ -73,7 +73,7 @@ def average_models(
         The first model, its weights overwritten in float32.
 
     Raises:
-        TrainingError: they differ in more than their weights.
+        TrainingError: they differ in more than their weights and how they were trained.
     """
     first, *others = models
     for other in others:
@@ -89,12 +89,14 @@ def average_models(
 
 def _require_same_kind(first: LoadedModel, other: LoadedModel) -> None:
     what = (
-        ("sizes", first.model.config != other.model.config),
         ("heads", first.model.heads != other.model.heads),
         ("labels", first.labels != other.labels),
         ("words", _words(first) != _words(other)),
     )
-    differing = [name for name, differs in what if differs]
+    differing = [
+        *first.model.config.differing_fields(other.model.config),
+        *(name for name, differs in what if differs),
+    ]
     if differing:
         raise TrainingError(
             "A mean is taken of models that differ in their weights alone. Received: "

@@ -150,21 +150,22 @@ def open_initial_model(
     if settings.initial_model is None:
         return None
     loaded = loaded or _open(settings.initial_model)
-    there = dataclasses.asdict(loaded.model.config)
-    asked = dataclasses.asdict(settings.model)
-    # Rates of dropout and of drawing weights are no part of what was learned.
-    free = ("hidden_dropout_prob", "attention_probs_dropout_prob", "initializer_range")
-    there["lower_case"] = loaded.tokenizer.lower_case
-    asked["lower_case"] = settings.corpus.lower_case
-    differing = [k for k in asked if asked[k] != there[k] and k not in free]
+    there, asked = loaded.model.config, settings.model
+    differing = {
+        name: (getattr(asked, name), getattr(there, name))
+        for name in asked.differing_fields(there)
+    }
+    cases = settings.corpus.lower_case, loaded.tokenizer.lower_case
+    if cases[0] != cases[1]:
+        differing["lower_case"] = cases
     if differing:
         raise TrainingError(
             "The settings do not fit the model to begin with. Received: {asked}; "
             "{model} has {there}. Take its values, or leave `model` out of the "
             "settings file.",
-            asked=", ".join(f"{name}={asked[name]}" for name in differing),
+            asked=", ".join(f"{name}={pair[0]}" for name, pair in differing.items()),
             model=loaded.model_id[:80],
-            there=", ".join(f"{name}={there[name]}" for name in differing),
+            there=", ".join(f"{name}={pair[1]}" for name, pair in differing.items()),
         )
     return loaded
 

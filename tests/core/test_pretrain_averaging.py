@@ -67,17 +67,23 @@ def copies(folder):
     (swapped / "vocab.txt").write_text("\n".join(words), "utf-8")
     return {
         "words": swapped,
-        "sizes": hf_copy(folder, config={"layer_norm_eps": 0.01}, name="eps"),
+        "layer_norm_eps": hf_copy(folder, config={"layer_norm_eps": 0.01}, name="eps"),
         "heads": hf_copy(folder, headless, name="headless"),
     }
 
 
-@pytest.mark.parametrize("differing", ["words", "sizes", "heads"])
+@pytest.mark.parametrize("differing", ["words", "layer_norm_eps", "heads"])
 def test_models_of_another_kind_are_refused(tmp_path, differing):
     done = average(tmp_path, [HF, copies(tmp_path)[differing]])
     assert done.exit_code == 2
     assert f"with other {differing}. Take models" in done.stderr
     assert not (tmp_path / "mean").exists()
+
+
+def test_models_trained_with_other_dropout_have_a_mean(tmp_path):
+    gentle = hf_copy(tmp_path, config={"hidden_dropout_prob": 0.0}, name="gentle")
+    done = average(tmp_path, [HF, gentle])
+    assert done.exit_code == 0, done.output
 
 
 @pytest.mark.parametrize(
