@@ -79,17 +79,19 @@ def opened(model_id):
 
 def test_the_card_of_the_chinese_model_tells_the_truth():
     card, ids, probabilities = opened("bert-mini-zh")
-    capital, other = (
-        probabilities(f"{city}是中国的首[MASK]。")[ids["都"]]
-        for city in ("北京", "上海")
-    )
-    assert f'"都" gets {capital:.2f}, and with' in card
-    assert f"in place of Beijing {other:.2f}" in card
-    assert f"“都”有 {capital:.2f}，把北京换成上海，也有 {other:.2f}" in card
+    drink = probabilities("我喜欢喝[MASK]。")
+    assert f'"酒" (alcohol) has {drink[ids["酒"]]:.2f} and "茶" (tea)' in card
+    assert f"“酒”有 {drink[ids['酒']]:.2f}，“茶”只有 {drink[ids['茶']]:.2f}" in card
     milk = probabilities("他每天早上都喝一杯[MASK]奶。")
-    assert milk.argmax() == ids["奶"]
-    assert f'and "牛" has {milk[ids["牛"]]:.2f}' in card
-    stated = {"护士": (0.14, 0.86), "科学家": (0.07, 0.92)}
+    assert milk.argmax() == ids["牛"]
+    assert f"“牛”以 {milk[ids['牛']]:.2f} 排第一" in card
+    capitals = [probabilities(f"{city}是中国的首[MASK]。") for city in ("北京", "上海")]
+    assert [found.argmax() for found in capitals] == [ids["都"], ids["都"]]
+    capital, other = (found[ids["都"]] for found in capitals)
+    assert f'"都" comes first with {capital:.2f}, and with' in card
+    assert f"in place of Beijing it has {other:.2f}" in card
+    assert f"“都”以 {capital:.2f} 排第一，把北京换成上海，它却有 {other:.2f}" in card
+    stated = {"护士": (0.33, 0.67), "科学家": (0.15, 0.85)}
     for occupation, (she, he) in stated.items():
         found = probabilities(f"[MASK]是一名{occupation}。")
         assert (round(found[ids["她"]], 2), round(found[ids["他"]], 2)) == (she, he)
