@@ -101,18 +101,18 @@ def test_the_vocabulary_travels_once_and_in_less_than_a_megabyte(new_page, serve
 
 
 def test_points_far_away_leave_the_others_their_room(visit):
-    """Five words of the Chinese t-SNE lie far outside of all others."""
+    """Three words of the Chinese t-SNE lie far outside of all others."""
     query = "embeddings_panel=map&embeddings_map_method=tsne&embeddings_map_axes=3"
     _, points = open_map(visit, f"{query}&lang=English&model=bert-mini-zh")
     status = points.locator(".status")
-    expect(status).to_contain_text("5 far-away points may be out of view")
+    expect(status).to_contain_text("3 far-away points may be out of view")
     assert int(points.get_attribute("data-shown")) == 8192
     points.get_by_role("button", name="Whole map").click()
     expect(status).not_to_contain_text("far-away")
     # From there one comes as near as before.
     for _ in range(5):
         points.get_by_role("button", name="Closer").click()
-    expect(status).to_contain_text("5 far-away points may be out of view")
+    expect(status).to_contain_text("3 far-away points may be out of view")
 
 
 def test_only_what_was_found_is_shown_and_a_kind_can_be_hidden(visit):
