@@ -3,6 +3,8 @@
 Streamlit says its hints below boxes, its menu and its buttons in English whatever the
 page speaks. A style sheet writes other words in their place: theirs shrink to nothing,
 and a screen reader still reads them before ours. Boxes for files are in `upload_box`.
+
+What Streamlit offers to developers is no matter of a reader, and is hidden.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ import streamlit as st
 from pages.ui.language import current_language, plain
 
 _STYLE = "<style>{}</style>"
+# A card above each page, where Streamlit opened the browser and finds tools for agents.
+_OFFER = '[data-testid="stSkillsNudge"] { display: none; }'
 _HINT = '[data-testid="InputInstructions"] span'
 # Before the count of letters where a box has one; that alone is no words.
 _COUNTED = f"{_HINT}:first-child:not(:last-child)"
@@ -53,8 +57,10 @@ _BUTTONS = {
 
 def translate_frame() -> None:
     """Translates what stands around all pages. English needs no translation."""
+    translated = ""
     if current_language() != "en":
-        st.html(_STYLE.format(_replaced(_FRAME) + _under_pointer(_BUTTONS)))
+        translated = _replaced(_FRAME) + _under_pointer(_BUTTONS)
+    st.html(_STYLE.format(f"{_OFFER}\n{translated}"))
 
 
 def quoted(text: str) -> str:

@@ -1,8 +1,9 @@
 """Streamlit's own words around the pages, in the reader's language."""
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.browser.conftest import LOCALES, said_after
+from tests.browser.conftest import LOCALES, running_server, said_after
 
 
 def shown_size(locator):
@@ -66,3 +67,22 @@ def test_the_buttons_of_a_figure_speak_the_readers_language(visit, language, tit
     assert titles <= said
     if language == "zh":
         assert not [title for title in said if title.isascii()]
+
+
+def test_no_offer_to_developers_covers_the_page(visit, tmp_path):
+    """As `make app` starts it, where somebody has a tool that Streamlit looks for."""
+    (tmp_path / "home" / ".claude").mkdir(parents=True)
+    as_make_app = {
+        "HOME": str(tmp_path / "home"),
+        "BROWSER": "true",
+        "STREAMLIT_SERVER_HEADLESS": "false",
+        "STREAMLIT_SERVER_SHOW_EMAIL_PROMPT": "false",
+    }
+    with running_server(
+        tmp_path / "cache", tmp_path / "log.txt", **as_make_app
+    ) as server:
+        page = visit("/models", base=server.url)
+        offer = page.get_by_test_id("stSkillsNudge")
+        expect(offer).to_be_attached()
+        expect(offer).to_be_hidden()
+        page.context.close()
