@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 APP_READY := $(VENV)/.app-ready
 DEV_READY := $(VENV)/.dev-ready
 PEERS_READY := $(VENV)/.peers-ready
+TWO := -n 2 --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: app serve test check fix bench setup peers clean
@@ -17,12 +18,14 @@ app: $(APP_READY)  ## Run the app on this machine
 serve: $(APP_READY)  ## Run the app as a host does: security headers, engine warm at start
 	$(BIN)/streamlit run server.py
 
-# Two at a time, a file each: files share models and servers. The browser comes last,
+# Two at a time, a file each: files share models and servers. What trains runs on
+# TensorFlow, all else on OpenVINO: a process has one backend. The browser comes last,
 # in processes of its own: while Playwright runs, nothing else may start an event loop.
 # A browser may lose a click on a busy machine: what fails there is tried once more.
 test: $(DEV_READY)  ## Run every test; browser tests need Chromium or Chrome
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --ignore tests/browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --reruns 1 -rfER tests/browser
+	$(BIN)/python -m pytest $(TWO) -m "not tensorflow" --ignore tests/browser
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(TWO) -m tensorflow --ignore tests/browser
+	$(BIN)/python -m pytest $(TWO) --reruns 1 -rfER tests/browser
 
 check: $(DEV_READY)  ## Style, types, layering
 	$(BIN)/ruff format --check .

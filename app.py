@@ -10,6 +10,7 @@ import streamlit as st
 from pages.ui.engine import warm_up
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.keeping import keep_fine_tuning
+from pages.ui.head import page_head
 from pages.ui.hosting import MIDDLEWARE, ROUTES, lifespan, show_uncaught
 from pages.ui.job_leases import keep_jobs
 from pages.ui.language import choose_language, plain, t
@@ -46,6 +47,7 @@ def show_page() -> None:
         keep_jobs()  # here, as it would shift a page that begins to wait for a job
     if page is not pages["fine_tune"]:  # which does so itself
         keep_fine_tuning()
+    page_head(next(name for name, shown in pages.items() if shown is page))
     with shown_to_user():
         page.run()
 

@@ -25,12 +25,10 @@ from pathlib import Path
 from benchmarks.labelled_table import SAMPLE_ARGUMENTS, read_data, table_parser
 from benchmarks.machine import describe_machine
 from benchmarks.table import Table
-from benchmarks.trainers import encoded_rows
+from benchmarks.trainers import encoded_rows, in_a_process, on_tensorflow
 from bertviz_core.checkpoints.export import save_huggingface
 from bertviz_core.checkpoints.library import LoadedModel, open_model
 from bertviz_core.finetune.examples import TrainingData
-from bertviz_core.finetune.network import copy_to_train
-from bertviz_core.finetune.run import finetune
 from bertviz_core.finetune.settings import FinetuneSettings
 
 TARGET_POINTS = 1.0
@@ -44,7 +42,7 @@ def measure() -> Table:
             f"Not measured: {', '.join(missing)} not installed; see `make bench`.",
         )
         return Table("Accuracy beside the `Trainer`", ("model",), (), notes)
-    return _measure(_options(SAMPLE_ARGUMENTS))
+    return in_a_process(_measure, _options(SAMPLE_ARGUMENTS))
 
 
 def main() -> None:
@@ -55,6 +53,7 @@ def main() -> None:
 
 
 def _measure(options: argparse.Namespace) -> Table:
+    on_tensorflow()
     data = read_data(options)
     loaded = open_model(options.model)
     chosen = {"level": "full", "max_tokens": options.max_tokens, "patience": 0}
@@ -78,6 +77,8 @@ def _compare(
     settings: FinetuneSettings,
     options: argparse.Namespace,
 ) -> Table:
+    from bertviz_core.finetune.run import finetune
+
     ours, theirs = [], []
     for seed in range(1, options.seeds + 1):
         seeded = dataclasses.replace(settings, seed=seed)
@@ -123,6 +124,8 @@ def _trainer_accuracy(
         Trainer,
         TrainingArguments,
     )
+
+    from bertviz_core.finetune.network import copy_to_train
 
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "start"

@@ -28,6 +28,7 @@ import psutil
 from benchmarks.finetune_head import sample_rows
 from benchmarks.machine import OtherWork, describe_machine, wait_until_quiet
 from benchmarks.table import Table
+from benchmarks.trainers import on_tensorflow
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import table_store
 from bertviz_core.finetune.column_choice import ColumnChoice
@@ -122,9 +123,6 @@ def _count_processors() -> None:
 
 
 def _opened(model: str, num_rows: int) -> tuple[LoadedModel, TrainingData]:
-    from bertviz_core.quiet import import_keras
-
-    import_keras()
     from bertviz_core.checkpoints.library import open_model
 
     if num_rows:
@@ -146,6 +144,7 @@ def _settings(loaded: LoadedModel, data: TrainingData, level: str) -> FinetuneSe
 
 def _estimate(model: str, num_rows: int) -> list[tuple[float, int]]:
     """Seconds and bytes of each level."""
+    on_tensorflow()
     from bertviz_core.finetune.level_estimates import MARGIN_BYTES, estimate_levels
 
     loaded, data = _opened(model, num_rows)
@@ -161,6 +160,7 @@ def _estimate(model: str, num_rows: int) -> list[tuple[float, int]]:
 
 def _train(model: str, num_rows: int, level: str) -> tuple[float, int, int]:
     """Seconds, bytes at most beyond those before, and optimiser steps."""
+    on_tensorflow()
     from bertviz_core.finetune.run import finetune
     from bertviz_core.finetune.schedule import count_steps
 

@@ -18,6 +18,7 @@ import numpy as np
 from benchmarks.labelled_table import SAMPLE
 from benchmarks.machine import OtherWork, wait_until_quiet
 from benchmarks.table import Table, met
+from benchmarks.trainers import on_tensorflow
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.finetune.examples import Examples, TrainingData
 from bertviz_core.finetune.settings import FinetuneSettings
@@ -86,11 +87,10 @@ def sample_rows(num_rows: int) -> TrainingData:
 
 
 def _train(num_rows: int) -> tuple[float, int, int]:
+    on_tensorflow()
     from bertviz_core.checkpoints.library import open_model
     from bertviz_core.finetune.run import finetune
-    from bertviz_core.quiet import import_keras
 
-    import_keras()
     loaded, data = open_model(DEFAULT_MODEL), sample_rows(num_rows)
     began_at = time.perf_counter()
     result = finetune(loaded, data, FinetuneSettings(level="head", max_tokens=64))

@@ -19,7 +19,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.table import Table
-from benchmarks.trainers import Turns, in_a_process, median_ratio, speeds_in_turns
+from benchmarks.trainers import (
+    Turns,
+    in_a_process,
+    median_ratio,
+    on_tensorflow,
+    speeds_in_turns,
+)
 from bertviz_core.pretrain.batches import Batches
 from bertviz_core.pretrain.corpus import encode_documents
 from bertviz_core.pretrain.masking import TokenKinds
@@ -148,6 +154,7 @@ def _making_rate(length: int, tokens_per_second: float) -> str:
 
 def waiting_rate(length: int) -> float:
     """Share of the time of a stretch of training that it waits for batches."""
+    on_tensorflow()
     from bertviz_core.pretrain.trainer import Trainer
 
     settings = settings_of(length)
@@ -159,6 +166,7 @@ def waiting_rate(length: int) -> float:
 
 
 def _ours(turns: Turns, settings: PretrainSettings) -> None:
+    on_tensorflow()
     from bertviz_core.pretrain.trainer import Trainer
 
     trainer = Trainer(settings, settings.model.vocab_size)

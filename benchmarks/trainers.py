@@ -24,6 +24,7 @@ import numpy as np
 
 from benchmarks.machine import OtherWork, wait_until_quiet
 from bertviz_core.finetune.examples import Examples
+from bertviz_core.quiet import import_keras
 
 OURS, TRAINER, TRAINER_BF16 = "ours", "Trainer", "Trainer, bf16=True"
 NAMES = (OURS, TRAINER, TRAINER_BF16)
@@ -123,6 +124,12 @@ def in_a_process(task: Callable[..., Any], *args: Any) -> Any:
         return pool.submit(task, *args).result()
 
 
+def on_tensorflow() -> None:
+    """Has this process train, whatever the one that started it asks models on."""
+    os.environ["KERAS_BACKEND"] = "tensorflow"
+    import_keras()
+
+
 def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
     """Our speed through theirs: the median over the rounds."""
     return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
@@ -200,6 +207,7 @@ def _serve(train: Callable[..., None], args: tuple[Any, ...], pipe: Connection) 
 
 
 def _ours(turns: Turns, task: Task) -> None:
+    on_tensorflow()
     from bertviz_core.checkpoints.library import open_model
     from bertviz_core.finetune.examples import TrainingData
     from bertviz_core.finetune.settings import FinetuneSettings

@@ -156,7 +156,7 @@ class Explorer:
         tokenized = self.tokenize(text, pair, cut)
         asked = tokenized.mask_positions if mlm_positions is None else mlm_positions
         positions = np.asarray(asked, "int32")
-        inputs = self._inputs(tokenized)
+        inputs = tokenized.inputs
         if "mlm" in self.loaded.model.heads:
             inputs["mlm_positions"] = positions
         if interventions is not None:
@@ -185,18 +185,30 @@ class Explorer:
             CheckpointError: the checkpoint has no masked-word head.
             TextError: no mask, or see `tokenize`.
         """
+        tokenized = self.require_masks(text, pair, cut)
+        positions = tokenized.mask_positions
+        inputs = tokenized.inputs | {"mlm_positions": positions}
+        logits = self.forward(inputs, ("mlm_logits",))["mlm_logits"]
+        self._require_finite(logits)
+        return MaskPredictions(self.model_id, tokenized, positions, logits)
+
+    def require_masks(
+        self, text: str, pair: str | None = None, cut: bool = False
+    ) -> TokenizedText:
+        """Splits a text that must have a mask to guess at.
+
+        Raises:
+            CheckpointError: the checkpoint has no masked-word head.
+            TextError: no mask, or see `tokenize`.
+        """
         self.require_head("mlm")
         tokenized = self.tokenize(text, pair, cut)
-        positions = tokenized.mask_positions
-        if not len(positions):
+        if not len(tokenized.mask_positions):
             raise TextError(
                 "There is no [MASK] in the text, so there is nothing to guess. "
                 "Click a word, or write [MASK] in its place."
             )
-        inputs = self._inputs(tokenized) | {"mlm_positions": positions}
-        logits = self.forward(inputs, ("mlm_logits",))["mlm_logits"]
-        self._require_finite(logits)
-        return MaskPredictions(self.model_id, tokenized, positions, logits)
+        return tokenized
 
     def require_head(self, head: str) -> None:
         """Refuses a question that the checkpoint has no head for.
@@ -220,13 +232,6 @@ class Explorer:
                 "another copy of the checkpoint.",
                 model=self.model_id,
             )
-
-    def _inputs(self, tokenized: TokenizedText) -> dict[str, np.ndarray]:
-        # No attention mask: a single text has no padding to hide.
-        return {
-            "input_ids": tokenized.input_ids[None],
-            "token_type_ids": tokenized.token_type_ids[None],
-        }
 
 
 def _first(array: np.ndarray | None) -> np.ndarray | None:

@@ -16,18 +16,49 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from importlib.abc import MetaPathFinder
 from types import ModuleType
+from typing import Any
 
 # Keras imports these wherever they are installed, for wrappers and for data that nobody
 # here hands to it: a quarter of the time that it takes, and 125 MB in every process
 # that runs a model. What needs scikit-learn imports it later, with its first use.
-_NOT_FOR_KERAS = ("pandas", "sklearn")
+_NOT_FOR_KERAS = ("pandas", "sklearn", "PIL")
+# Keras on OpenVINO asks it for the windows of sounds: half of the time.
+_LATER_FOR_KERAS = "scipy.signal"
 
 
-def import_keras() -> None:
-    """Imports Keras and its backend; says something only if that fails."""
+def import_keras(backend: str = "openvino") -> None:
+    """Imports Keras and its backend; says something only if that fails.
+
+    Args:
+        backend: unless `KERAS_BACKEND` names one: "openvino" for who asks models,
+            "tensorflow" for who trains or derives.
+    """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    with _stderr_held_back(), not_found(_NOT_FOR_KERAS):
+    chosen = os.environ.setdefault("KERAS_BACKEND", backend)
+    unasked = _NOT_FOR_KERAS if chosen == "jax" else (*_NOT_FOR_KERAS, "jax")
+    with _stderr_held_back(), not_found(unasked):
+        if chosen == "openvino":
+            _import_later(_LATER_FOR_KERAS)
         importlib.import_module("keras")
+
+
+def _import_later(name: str) -> None:
+    """Puts a module in its place that is loaded when something asks it for a part.
+
+    One of `importlib.util.LazyLoader` is loaded by the import already, which asks it
+    for its `__spec__`.
+    """
+    if name in sys.modules:
+        return
+    stand_in = ModuleType(name)
+
+    def part(attribute: str) -> Any:
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+        return getattr(importlib.import_module(name), attribute)
+
+    stand_in.__getattr__ = part  # type: ignore[method-assign]
+    sys.modules[name] = stand_in
 
 
 @contextlib.contextmanager

@@ -68,6 +68,14 @@ class TokenizedText(FrozenArrays):
         return self.num_tokens_uncut > self.num_tokens
 
     @property
+    def inputs(self) -> dict[str, np.ndarray]:
+        """What `CompiledForward` takes, `[1, T]` each: a text alone has no padding."""
+        return {
+            "input_ids": self.input_ids[None],
+            "token_type_ids": self.token_type_ids[None],
+        }
+
+    @property
     def mask_positions(self) -> np.ndarray:
         """Token indices of the masks, int `[P]`."""
         return np.flatnonzero(self.input_ids == self.mask_token_id)

@@ -1,4 +1,16 @@
-"""The order of all tests."""
+"""The order of all tests, and which backend of Keras they run on.
+
+A process has one backend. Models are asked on OpenVINO, as in the app; what trains or
+derives is marked `tensorflow` and runs in a process of its own.
+"""
+
+import os
+
+import pytest
+
+from bertviz_core.quiet import import_keras
+
+import_keras()
 
 # By their file, the longest first: two processes take a file each, and the one that
 # takes a long one last keeps the other waiting.
@@ -17,3 +29,8 @@ LONG = (
 def pytest_collection_modifyitems(items):
     ranks = {name: rank for rank, name in enumerate(LONG)}
     items.sort(key=lambda item: ranks.get(item.path.name, len(LONG)))
+    if os.environ["KERAS_BACKEND"] != "tensorflow":
+        elsewhere = pytest.mark.skip(reason="runs with KERAS_BACKEND=tensorflow")
+        for item in items:
+            if item.get_closest_marker("tensorflow"):
+                item.add_marker(elsewhere)

@@ -1,15 +1,19 @@
-"""Writes the small golden checkpoints of `tests/data/checkpoints`.
+"""Writes the golden files of `tests/data/checkpoints`.
 
 Run `python -m tests.make_golden` where torch and transformers are installed (see
-requirements-peers.txt). Every weight is random, biases and gains too; no two
-sizes of a checkpoint are equal.
+requirements-peers.txt). Every weight of the tiny checkpoints is random, biases and
+gains too; no two sizes of one are equal.
 
 - `hf_tiny`: written and evaluated by Hugging Face `transformers`.
 - `google_tiny`: TensorFlow 1 names and layout, some values of an optimiser
   left in as a real release of Google's has them, written by TensorFlow's own
   op; evaluated by the NumPy oracle of `tests/core/oracle.py`, in float64.
 
-`*_expected.npz` holds a padded batch and what was computed from it.
+- `bert-mini-en` and `bert-mini-zh`: the bundled models, evaluated by `transformers`
+  in float64.
+
+`*_expected.npz` holds a padded batch and what was computed from it; of the bundled
+models two sentences, and what was computed at a few tokens and of a few words.
 """
 
 from __future__ import annotations
@@ -24,6 +28,13 @@ from bertviz_core.config import BertConfig
 from tests.core import oracle
 
 FOLDER = Path(__file__).parent / "data" / "checkpoints"
+BUNDLED_FOLDER = Path(__file__).parents[1] / "assets" / "models"
+# What the bundled models read. The second token and the hidden one are kept.
+SENTENCES = {
+    "bert-mini-en": ("Two cats sat on the [MASK].", "Nobody knew why."),
+    "bert-mini-zh": ("两只猫坐在[MASK]子上。", "没有人知道为什么。"),
+}
+EVERY_WORD = 97  # of the vocabulary
 SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 HF_CONFIG = {
@@ -84,6 +95,48 @@ def write_hf_tiny(folder: Path) -> dict[str, np.ndarray]:
         "pooled_output": pooled.numpy(),
         "mlm_logits": output.prediction_logits.numpy(),
         "nsp_logits": output.seq_relationship_logits.numpy(),
+    }
+
+
+def bundled_expected(name: str) -> dict[str, np.ndarray]:
+    """What `transformers` makes of two sentences; R tokens and W words are kept.
+
+    Returns:
+        `input_ids`, `token_type_ids` `[1, T]`, `rows` `[R]`, `words` `[W]`,
+        `hidden_states` `[1, L + 1, R, H]`, `attention_probs` `[1, L, N, R, T]`,
+        `mlm_logits` `[1, R, W]`, `pooled_output` `[1, H]`, `nsp_logits` `[1, 2]`.
+    """
+    import torch
+    from transformers import BertForPreTraining, BertTokenizer
+
+    folder = BUNDLED_FOLDER / name
+    tokenizer = BertTokenizer.from_pretrained(folder)
+    model = BertForPreTraining.from_pretrained(
+        folder, attn_implementation="eager", dtype=torch.float64
+    ).eval()
+    inputs = tokenizer(*SENTENCES[name], return_tensors="pt")
+    ids = inputs["input_ids"].numpy()
+    rows = np.array([1, list(ids[0]).index(tokenizer.mask_token_id)])
+    words = np.arange(0, model.config.vocab_size, EVERY_WORD)
+    with torch.no_grad():
+        output = model(**inputs, output_hidden_states=True, output_attentions=True)
+        pooled = model.bert(**inputs)[1]
+    states, probs = (
+        np.stack([x.numpy() for x in layers], axis=1)
+        for layers in (output.hidden_states, output.attentions)
+    )
+    found = {
+        "hidden_states": states[:, :, rows],
+        "attention_probs": probs[:, :, :, rows],
+        "mlm_logits": output.prediction_logits.numpy()[:, rows][:, :, words],
+        "pooled_output": pooled.numpy(),
+        "nsp_logits": output.seq_relationship_logits.numpy(),
+    }
+    return {k: v.astype("float32") for k, v in found.items()} | {
+        "input_ids": ids.astype("int32"),
+        "token_type_ids": inputs["token_type_ids"].numpy().astype("int32"),
+        "rows": rows,
+        "words": words,
     }
 
 
@@ -191,10 +244,12 @@ def write_vocabulary(folder: Path, size: int, letters: str) -> None:
 
 
 def main(folder: Path = FOLDER) -> None:
-    """Writes both checkpoints and what is expected of them."""
+    """Writes the tiny checkpoints and what is expected of them and the bundled."""
     for name, write in (("hf_tiny", write_hf_tiny), ("google_tiny", write_google_tiny)):
         (folder / name).mkdir(parents=True, exist_ok=True)
         np.savez_compressed(folder / f"{name}_expected.npz", **write(folder / name))
+    for name in SENTENCES:
+        np.savez_compressed(folder / f"{name}_expected.npz", **bundled_expected(name))
 
 
 if __name__ == "__main__":

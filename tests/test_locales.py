@@ -104,6 +104,10 @@ def parsed(path):
     return ast.parse(path.read_text("utf-8"), str(path))
 
 
+# What every page has: f"{page}.title".
+OF_ANY_PAGE = re.escape(r"[a-z0-9_]+\.") + "(title|intro|terms|what_[a-z_]+)"
+
+
 def written_keys(tree):
     """Literal keys, and patterns of keys that an f-string puts together."""
     literals, patterns, inner = [], set(), set()
@@ -117,7 +121,8 @@ def written_keys(tree):
                 for part in node.values
             ]
             pattern = "".join(parts)
-            if pattern.startswith(tuple(rf"{page}\." for page in PAGES)):
+            of_a_page = pattern.startswith(tuple(rf"{page}\." for page in PAGES))
+            if of_a_page or re.fullmatch(OF_ANY_PAGE, pattern):
                 patterns.add(pattern)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             literals.append(node)
@@ -286,10 +291,10 @@ def test_every_key_is_used_in_the_code():
 
 
 def test_the_search_for_keys_sees_literals_and_patterns():
-    tree = ast.parse("t('app.model'); t(f'home.{x}_short'); d['nothing.here']")
-    keys, patterns = written_keys(tree)
+    code = "t('app.model'); t(f'home.{x}_short'); t(f'{x}.title'); d['nothing.here']"
+    keys, patterns = written_keys(ast.parse(f"{code}; t(f'{{x}}.{{y}}')"))
     assert keys == {"app.model"}
-    assert patterns == {r"home\.[a-z0-9_]+_short"}
+    assert patterns == {r"home\.[a-z0-9_]+_short", r"[a-z0-9_]+\.title"}
 
 
 @pytest.mark.parametrize("path", FACE, ids=lambda path: str(path.relative_to(ROOT)))

@@ -6,7 +6,6 @@ built before it, so a config of absurd sizes costs nothing.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -103,10 +102,10 @@ def load(
     from bertviz_core.model.bert import Bert  # loads Keras: seconds
 
     agreed = plan(checkpoint)
-    # No spread means zeros, not draws: all of it is overwritten below.
-    quiet = dataclasses.replace(checkpoint.config, initializer_range=0.0)
-    model = Bert(quiet, agreed.heads, agreed.num_labels)
-    model.config = checkpoint.config
+    # Zeros, not draws: all of it is overwritten below.
+    model = Bert(
+        checkpoint.config, agreed.heads, agreed.num_labels, kernel_initializer="zeros"
+    )
     variables = {variable.path: variable for variable in model.weights}
     if variables.keys() != {weight.ours for weight in agreed.weights}:
         raise ValueError("`names.TABLE` and the variables of `Bert` differ.")

@@ -30,7 +30,8 @@ def connect() -> Client:
 
     `BERTVIZ_ENGINE` is "cluster" (default: model processes on this machine) or
     "inline" (this process). `BERTVIZ_SCHEDULER`, such as "tcp://10.0.0.5:8786",
-    names a running Dask cluster to use instead.
+    names a running Dask cluster to use instead. `BERTVIZ_BACKEND` is "openvino"
+    (default) or "tensorflow", for a machine with a GPU: what models are asked on.
 
     Raises:
         EngineError: `BERTVIZ_ENGINE` or a limit has a value that cannot be.
@@ -45,10 +46,11 @@ def connect() -> Client:
 def _require_limits() -> None:
     """Says that one cannot be on the first page, before processes stumble over it."""
     from bertviz_core.engine.memory_limits import max_answer_bytes, max_models
-    from bertviz_core.engine.worker_specs import training_slots
+    from bertviz_core.engine.worker_specs import reading_backend, training_slots
     from bertviz_core.finetune.table_limits import lease_seconds
 
-    for limit in (max_models, max_answer_bytes, training_slots, lease_seconds):
+    limits = (max_models, max_answer_bytes, training_slots, lease_seconds)
+    for limit in (*limits, reading_backend):
         limit()
 
 

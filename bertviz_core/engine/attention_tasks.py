@@ -161,10 +161,10 @@ def pair_arithmetic(
     Raises:
         TextError: empty, or too long while `cut` is false.
     """
-    from bertviz_core.experiments import pair_arithmetic as pairs
+    from bertviz_core.experiments import attention_parts
 
     trace = whole_trace(model, text, pair, cut)
-    return pairs.pair_arithmetic(
+    return attention_parts.pair_arithmetic(
         explorer(model), trace, layer, head, query_token, key_token
     )
 
@@ -183,8 +183,6 @@ def profile_heads(
     Raises:
         TextError: empty, or too long while `cut` is false.
     """
-    from bertviz_core.experiments.attention_parts import visible_edges
-
     trace = whole_trace(model, text, pair, cut)
     read = trace.tokenized
     sums = profile_sums(
@@ -193,7 +191,7 @@ def profile_heads(
         read.token_type_ids,
         read.is_special,
         read.is_word,
-        visible_edges(explorer(model).config, read.num_tokens),
+        explorer(model).forward.visible(read.num_tokens),
     )
     distances = divergence_sums(_attention(trace)).distances()
     return CorpusProfile(model, "", sums.profile(), distances)

@@ -45,27 +45,6 @@ def switch_off(
     return switching.switch_off(explorer(model), text, target, switches, pair, cut)
 
 
-def estimate_heads(
-    model: str, text: str, target: Target, pair: str | None = None, cut: bool = False
-) -> GradientMap:
-    """Estimates what each head does for the target; one backward pass.
-
-    Args:
-        model: its id.
-        text: the first text.
-        target: the answer that is watched.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-
-    Raises:
-        CheckpointError: the model lacks the target's head.
-        TextError: empty or too long.
-    """
-    from bertviz_core.experiments import gradients
-
-    return gradients.estimate_heads(explorer(model), text, target, pair, cut)
-
-
 def predict_sparsely(
     model: str,
     text: str,
@@ -92,6 +71,24 @@ def predict_sparsely(
 
     opened = explorer(model)
     return sparsity.predict_sparsely(opened, text, target, pattern, pair, cut)
+
+
+def estimate_heads(
+    progress: Progress,
+    model: str,
+    text: str,
+    target: Target,
+    pair: str | None = None,
+    cut: bool = False,
+) -> GradientMap:
+    """Estimates what each head does for the target; one backward pass."""
+    from bertviz_core.experiments import gradients
+
+    key = ("estimate_heads", model, text, target, pair, cut)
+    return ANSWERS.get(
+        key,
+        lambda: gradients.estimate_heads(explorer(model), text, target, pair, cut),
+    )
 
 
 def ablate_heads(
@@ -182,4 +179,10 @@ def patch_hidden_states(
     )
 
 
-JOB_TASKS = (ablate_heads, ablate_parts, rank_neurons, patch_hidden_states)
+JOB_TASKS = (
+    estimate_heads,
+    ablate_heads,
+    ablate_parts,
+    rank_neurons,
+    patch_hidden_states,
+)

@@ -59,7 +59,6 @@ class Client(FinetuneClient):
     profile_heads = Asks(attention_tasks.profile_heads)
 
     switch_off = Asks(cause_tasks.switch_off)
-    estimate_heads = Asks(cause_tasks.estimate_heads)
     predict_sparsely = Asks(cause_tasks.predict_sparsely)
 
     take_input_apart = Asks(embedding_tasks.take_input_apart)

@@ -18,8 +18,8 @@ from bertviz_core.engine.suspects import Suspects
 from bertviz_core.engine.training_worker import TrainingWorker
 from bertviz_core.engine.worker_specs import (
     CALL_RESOURCE,
-    ESTIMATE_RESOURCE,
     JOB_RESOURCE,
+    ON_TENSORFLOW,
     PRIORITIES,
     RESOURCE_OF_TASK,
     TRAIN_RESOURCE,
@@ -145,7 +145,7 @@ class Connection:
             resource = RESOURCE_OF_TASK.get(request.task, JOB_RESOURCE)
             self._require_worker(resource)
             suspects = self._readers
-            if resource == ESTIMATE_RESOURCE:
+            if resource in ON_TENSORFLOW:
                 held.enter_context(self.training_worker.held())
                 suspects = self._trainers
 

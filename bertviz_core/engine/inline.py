@@ -15,8 +15,9 @@ from bertviz_core.engine.worker_specs import DOWNLOAD_RESOURCE, RESOURCE_OF_TASK
 class InlineEngine(Engine):
     """Runs calls in the caller's thread, and jobs in a thread of their own.
 
-    The first task imports TensorFlow into this process. A Streamlit server must
-    not have it, see `design.md`, and uses the cluster.
+    The first task imports Keras into this process. A Streamlit server must not have
+    it, see CONTRIBUTING.md, and uses the cluster. Keras runs on OpenVINO unless
+    `KERAS_BACKEND` says otherwise; trainings and gradients need "tensorflow".
 
     Args:
         module: defines the tasks.

@@ -2,8 +2,9 @@
 
 A cluster that is not started by the engine gives its workers these options:
 `dask worker tcp://… --nthreads 5 --resources "call=2 job=1 download=1 upload=1"
---memory-limit 1.0 --preload bertviz_core.engine.worker`, and the one that trains
-`--nthreads 2 --resources "train=1 estimate=1"` with the rest alike. Its scheduler gets
+--memory-limit 1.0 --preload bertviz_core.engine.worker`, and the one that trains and
+derives `--nthreads 3 --resources "train=1 estimate=1 gradient=1"` with the rest alike.
+Its scheduler gets
 `DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0` in its environment: see `suspects`.
 """
 
@@ -20,7 +21,7 @@ from typing import Any
 from bertviz_core.engine import dispatch
 from bertviz_core.engine.dispatch import Outcome, Request
 from bertviz_core.engine.jobs import JobCancelled
-from bertviz_core.engine.worker_specs import TRAIN_RESOURCE
+from bertviz_core.engine.worker_specs import ON_TENSORFLOW, reading_backend
 from bertviz_core.quiet import import_keras
 
 HEAVY_MODULE = "bertviz_core.explorer"
@@ -38,11 +39,13 @@ _STOP_OF_JOB: dict[str, threading.Event] = {}
 
 
 def dask_setup(worker: Any) -> None:
-    """Begins to import TensorFlow while the worker still registers itself.
+    """Chooses the backend and begins to import it while the worker registers itself.
 
     Dask calls this by name when the module is given as a preload.
     """
-    if TRAIN_RESOURCE in worker.state.total_resources and hasattr(os, "nice"):
+    on_tensorflow = not worker.state.total_resources.keys().isdisjoint(ON_TENSORFLOW)
+    os.environ["KERAS_BACKEND"] = "tensorflow" if on_tensorflow else reading_backend()
+    if on_tensorflow and hasattr(os, "nice"):
         os.nice(TRAINING_NICENESS)
     threading.Thread(target=_import_heavy, name="import-keras", daemon=True).start()
 

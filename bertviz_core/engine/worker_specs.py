@@ -7,34 +7,45 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bertviz_core.environment import whole_number
+from bertviz_core.errors import EngineError
 
 # What tasks ask for one of, and so which worker takes them and how many at a time:
-# questions of pages; jobs; the timed steps of an estimate; trainings; models that come
-# from the hub, for an hour on a slow line, or in a zip file.
+# questions of pages; jobs; gradients; the timed steps of an estimate; trainings; models
+# that come from the hub, for an hour on a slow line, or in a zip file.
 CALL_RESOURCE, JOB_RESOURCE = "call", "job"
 ESTIMATE_RESOURCE, TRAIN_RESOURCE = "estimate", "train"
+GRADIENT_RESOURCE = "gradient"
 DOWNLOAD_RESOURCE, UPLOAD_RESOURCE = "download", "upload"
 # A worker of Dask looks at the first of its waiting tasks alone: one whose resource is
 # taken holds up all behind it. So what is soon over comes before what takes long.
 PRIORITIES = {
     CALL_RESOURCE: 4,
     UPLOAD_RESOURCE: 3,
+    GRADIENT_RESOURCE: 3,
     ESTIMATE_RESOURCE: 2,
     JOB_RESOURCE: 1,
     DOWNLOAD_RESOURCE: 0,
     TRAIN_RESOURCE: 0,
 }
-# Tasks that ask for something else than what is said of all calls, or jobs. The first
-# two run where trainings do, whose worker may use up the memory without harm to those
-# who read; the others wait for a network or a disk, and nobody else shall.
+# Jobs that derive, which OpenVINO cannot.
+GRADIENT_TASKS = ("estimate_heads", "rank_neurons", "attribute", "attribute_class")
+# Tasks that ask for something else than what is said of all calls, or jobs. Gradients
+# and the next two run where trainings do, on TensorFlow, and may use up the memory
+# without harm to those who read; the others wait for a network or a disk, and nobody
+# else shall.
 RESOURCE_OF_TASK = {
+    **dict.fromkeys(GRADIENT_TASKS, GRADIENT_RESOURCE),
     "estimate_training": ESTIMATE_RESOURCE,
     "pretrain_tiny": ESTIMATE_RESOURCE,
     "download_model": DOWNLOAD_RESOURCE,
     "add_upload": UPLOAD_RESOURCE,
 }
 READING, TRAINING = "reading", "training"
+# What runs on TensorFlow, in the worker that starts when it is first asked for.
+ON_TENSORFLOW = (GRADIENT_RESOURCE, ESTIMATE_RESOURCE, TRAIN_RESOURCE)
 SLOTS_VARIABLE = "BERTVIZ_TRAINING_SLOTS"
+BACKEND_VARIABLE = "BERTVIZ_BACKEND"
+BACKENDS = ("openvino", "tensorflow")
 
 
 @dataclass(frozen=True)
@@ -73,10 +84,11 @@ def worker_specs(num_cores: int) -> tuple[WorkerSpec, ...]:
 
 
 def training_spec(num_cores: int) -> WorkerSpec:
-    """The worker that trains.
+    """The worker that trains and derives.
 
-    It is started by the first training, because a process with TensorFlow takes
-    some hundred megabytes. It may use every core: the system lets others go first.
+    It is started by the first training or gradient, because a process with TensorFlow
+    takes some hundred megabytes. It may use every core: the system lets others go
+    first.
 
     Args:
         num_cores: of this machine, or of the share that the process may use.
@@ -85,8 +97,9 @@ def training_spec(num_cores: int) -> WorkerSpec:
         EngineError: see `training_slots`.
     """
     slots = training_slots()
-    resources = {TRAIN_RESOURCE: slots, ESTIMATE_RESOURCE: 1}
-    return WorkerSpec(TRAINING, slots + 1, resources, _environment(num_cores))
+    resources = {TRAIN_RESOURCE: slots, ESTIMATE_RESOURCE: 1, GRADIENT_RESOURCE: 1}
+    num_threads = sum(resources.values())
+    return WorkerSpec(TRAINING, num_threads, resources, _environment(num_cores))
 
 
 def training_slots() -> int:
@@ -98,9 +111,24 @@ def training_slots() -> int:
     return whole_number(SLOTS_VARIABLE, default=1, least=1)
 
 
+def reading_backend() -> str:
+    """What Keras runs on in the worker that reads.
+
+    Raises:
+        EngineError: `BERTVIZ_BACKEND` names another than `BACKENDS`.
+    """
+    received = os.environ.get(BACKEND_VARIABLE, "").strip().lower() or BACKENDS[0]
+    if received not in BACKENDS:
+        raise EngineError(
+            "The environment variable BERTVIZ_BACKEND must be openvino or tensorflow. "
+            "Received: {received}. Correct it, or remove it, and start again.",
+            received=received[:60],
+        )
+    return received
+
+
 def _environment(num_cores: int) -> dict[str, str]:
     defaults = {
-        "KERAS_BACKEND": "tensorflow",
         # 2: errors only. TensorFlow greets every start with several warnings.
         "TF_CPP_MIN_LOG_LEVEL": "2",
         "TF_NUM_INTRAOP_THREADS": str(num_cores),

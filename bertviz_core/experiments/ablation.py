@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from keras import ops
 
+from bertviz_core.analysis.logit_rows import softmax_rows
 from bertviz_core.experiments.cause_results import (
     ABLATED_PARTS,
     AblationMap,
     PartAblation,
+    Prediction,
     Target,
 )
-from bertviz_core.experiments.compiled_step import compiled_step
+from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.experiments.targets import Question, ask
-from bertviz_core.experiments.upper_layers import (
-    Progress,
-    attend,
-    finish,
-    run_upwards,
-)
 from bertviz_core.explorer import Explorer
 
 
@@ -84,77 +77,61 @@ def ablate_parts(
     return PartAblation(target, question.tokenized, *found)
 
 
-def _ablate(
+def switch_in_layers(
     question: Question,
-    head_strengths: np.ndarray,
-    feed_forward_strengths: np.ndarray,
-    progress: Progress | None,
-) -> tuple[Any, np.ndarray, np.ndarray]:
-    """The same C variants in every layer.
+    states: np.ndarray,
+    layers: np.ndarray,
+    heads: np.ndarray,
+    neurons: np.ndarray,
+    progress: Progress | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """What becomes of an answer where parts of one layer pass on less, exactly.
 
     Args:
         question: text and target.
-        head_strengths: float `[C, N]`.
-        feed_forward_strengths: float `[C]`.
+        states: float `[L + 1, T, H]`, the text's hidden states.
+        layers: int `[R]`, not falling: in which each of R copies is changed.
+        heads: float `[R, N]`, strengths of its heads, 0 for off.
+        neurons: float `[R, I or 1]`, of its neurons.
         progress: see `ablate_heads`.
+
+    Returns:
+        Probabilities and logits of the target, float64 `[R]`.
+    """
+
+    def enter(level: int, rows: np.ndarray) -> np.ndarray:
+        # One text goes in; from where its copies differ, there are as many as rows.
+        return question.explorer.forward.block(
+            level - 1,
+            states[level - 1][None],
+            keep=("output",),
+            scale={
+                "attention.head_context": heads[rows, :, None, None],
+                "mlp.post": neurons[rows, None],
+            },
+        )["output"]
+
+    answers = question.run_upwards(layers + 1, enter, progress).astype(np.float64)
+    index = question.target.index
+    return softmax_rows(answers)[:, index], answers[:, index]
+
+
+def _ablate(
+    question: Question,
+    heads: np.ndarray,
+    feed_forward: np.ndarray,
+    progress: Progress | None,
+) -> tuple[Prediction, np.ndarray, np.ndarray]:
+    """The same C variants in every layer: strengths `[C, N]` and `[C]`.
 
     Returns:
         The prediction as it is; probabilities and logits `[L, C]`.
     """
-    explorer, target = question.explorer, question.target
-    num_layers, num_variants = explorer.config.num_hidden_layers, len(head_strengths)
-    before, found = question.run()
-    states = found["hidden_states"]  # [L + 1, T, H]
-
-    def enter(level: int, rows: np.ndarray) -> np.ndarray:
-        variants = rows % num_variants
-        arrays = {
-            "states": states[level - 1][None],
-            "position": np.array([target.position], "int32"),
-            "heads": head_strengths[variants],
-            "feed_forward": feed_forward_strengths[variants],
-        }
-        return _variants(explorer, level - 1)(arrays)["states"]
-
-    levels = np.repeat(np.arange(1, num_layers + 1), num_variants)
-    num_tokens = question.tokenized.num_tokens
-    answers = run_upwards(explorer, levels, enter, num_tokens, target, progress)
-    logits = answers[:, target.index]
-    probabilities = np.exp(logits - _log_sum_exp(answers))
-    shape = (num_layers, num_variants)
-    return before, probabilities.reshape(shape), logits.reshape(shape)
-
-
-def _variants(explorer: Explorer, layer: int) -> Any:
-    """One block on one text, finished in several ways."""
-    is_last = layer == explorer.config.num_hidden_layers - 1
-
-    def make_body(model: Any) -> Any:
-        block, config, dtype = model.blocks[0], model.config, model.compute_dtype
-
-        def body(inputs: Any) -> dict[str, Any]:
-            x = ops.cast(inputs["states"], dtype)
-            position = inputs["position"] if is_last else None
-            context = attend(block, config, x, position)  # [1, Q, H]
-            rows = x if position is None else ops.take(x, position, axis=1)
-            heads = ops.cast(inputs["heads"], dtype)  # [C, N]
-            strengths = ops.repeat(heads, config.head_size, axis=1)  # [C, H]
-            neurons = inputs["feed_forward"][:, None]  # [C, 1]: serves all neurons
-            context = context * strengths[:, None, :]  # [C, Q, H]
-            return {"states": finish(block, rows, context, neurons)}
-
-        return body
-
-    signature = {
-        "states": ("float32", 3),
-        "position": ("int32", 1),
-        "heads": ("float32", 2),
-        "feed_forward": ("float32", 1),
-    }
-    return compiled_step(explorer, ("variants", is_last), signature, make_body, layer)
-
-
-def _log_sum_exp(logits: np.ndarray) -> np.ndarray:
-    """`[R, C]` to `[R]`."""
-    best = logits.max(axis=1)
-    return best + np.log(np.exp(logits - best[:, None]).sum(axis=1))
+    before, found = question.run(also=("hidden_states",))
+    states = found["hidden_states"]
+    shape = num_layers, num_variants = len(states) - 1, len(heads)
+    layers = np.repeat(np.arange(num_layers), num_variants)
+    heads = np.tile(heads, (num_layers, 1))
+    neurons = np.tile(feed_forward, num_layers)[:, None]
+    both = switch_in_layers(question, states, layers, heads, neurons, progress)
+    return before, both[0].reshape(shape), both[1].reshape(shape)

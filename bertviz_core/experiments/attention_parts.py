@@ -1,8 +1,8 @@
-"""Attention taken apart: from a trace and the weights, again, in float64.
+"""Attention taken apart: what a layer's own numbers say about who brings what.
 
-Nothing here runs the network. A layer's input is a hidden state of the trace, so
-the numbers are those of the text that was traced; the trace must come from a
-forward pass without interventions.
+A layer's activations are those of the forward pass, in float32; what is made of them
+here, in NumPy, is in float64. The trace must come from a forward pass without
+interventions.
 
 N heads, D head size, H hidden size (H = N * D), I intermediate size, Q = K = T.
 """
@@ -11,40 +11,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from bertviz_core.analysis.sampling import softmax
 from bertviz_core.config import BertConfig
+from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_results import (
     NormWeightedAttention,
+    PairArithmetic,
     ValueZeroing,
 )
-from bertviz_core.experiments.double_precision import dense, normed, wide
-from bertviz_core.experiments.zeroing_room import require_room
+from bertviz_core.experiments.layer_steps import block_values, require_index
 from bertviz_core.explorer import Explorer
 from bertviz_core.model.attention import MASKED_SCORE
-from bertviz_core.model.layers import ACTIVATIONS
-from bertviz_core.model.sparse import pattern_edges
+from bertviz_core.model.weights import as_numpy
 from bertviz_core.trace import Trace
 
-# Vectors of I numbers that are in memory at once: 50 MB in float64 at I = 3072.
+# Vectors that pass the feed-forward network at once: 25 MB of neurons at I = 3072.
 _MOST_VECTORS = 2048
-
-
-@dataclass(frozen=True)
-class Attended:
-    """One layer up to its probabilities, float64; `x` is the residual `[T, H]`."""
-
-    block: Any
-    x: np.ndarray
-    query: np.ndarray  # [N, T, D]
-    key: np.ndarray  # [N, T, D]
-    value: np.ndarray  # [N, T, D]
-    scores: np.ndarray  # [N, Q, K]
-    mask_terms: np.ndarray  # [Q, K]
-    probs: np.ndarray  # [N, Q, K]
+# Of value zeroing, whose work grows with the square of the text.
+_MOST_TOKENS = 512
+_MOST_BYTES = 2**30
 
 
 def norm_weighted_attention(
@@ -65,9 +53,9 @@ def norm_weighted_attention(
         attention is the sum of a f(x) with f(x) = (x W_V + b_V) W_O, plus the bias of
         W_O. Several heads: their vectors are added before the length is taken.
     """
-    attended = attend(explorer, trace, layer)
-    parts = head_parts(attended)  # [N, K, H]
-    probs = attended.probs
+    values = block_values(explorer, trace, layer)
+    probs = values["attention.probs"].astype(np.float64)
+    parts = _head_parts(explorer, layer, values["attention.value"])  # [N, K, H]
     lengths = np.linalg.norm(parts, axis=-1)  # [N, K]
     # |sum of a_n f_n|^2 = sum of a_n a_m f_n . f_m: never [Q, K, H] in memory.
     keys_first = parts.transpose(1, 0, 2)  # [K, N, H]
@@ -78,7 +66,7 @@ def norm_weighted_attention(
         layer=layer,
         norms=probs * lengths[:, None, :],
         combined=np.sqrt(np.maximum(squares, 0)),
-        output=(probs @ parts).sum(axis=0) + wide(attended.block.attention_output.bias),
+        output=values["attention.output"],
     )
 
 
@@ -93,8 +81,7 @@ def value_zeroing(
     All heads lose the vector; the probabilities stay. The output is that of the
     whole block, residual, norms and feed-forward network included; in a pre-norm
     model it is the residual, before the norm of the next block. The work grows with
-    the square of the text: every token passes the feed-forward network T times. For
-    the memory see `zeroing_room`.
+    the square of the text: every token passes the feed-forward network T times.
 
     Args:
         explorer: the model of the trace.
@@ -103,120 +90,144 @@ def value_zeroing(
         progress: told the fraction done; may raise to cancel.
 
     Raises:
-        TextError: see `zeroing_room.require_room`.
+        TextError: see `require_room`.
         ValueError: the trace has no hidden states, or there is no such layer.
 
     Source:
         Mohebbi et al. 2023 (arXiv:2301.12971), section 3.
     """
-    config = explorer.config
     num_tokens = trace.tokenized.num_tokens
-    require_room(config, num_tokens, _MOST_VECTORS)
-    attended = attend(explorer, trace, layer)
-    finish = _finisher(attended.block, config)
-    parts = head_parts(attended).transpose(1, 0, 2)  # [K, N, H]
-    bias = wide(attended.block.attention_output.bias)
-    updates = np.einsum("nqk,knh->qh", attended.probs, parts, optimize=True) + bias
+    require_room(explorer.config, num_tokens)
+    values = block_values(explorer, trace, layer)
+    x, update = values["input"], values["attention.output"]  # [T, H]
+    parts = _head_parts(explorer, layer, values["attention.value"])
+    parts = parts.transpose(1, 0, 2).astype(np.float32)  # [K, N, H]
     num_rows = max(1, _MOST_VECTORS // num_tokens)
     distances = np.empty((num_tokens, num_tokens))
     for start in range(0, num_tokens, num_rows):
         if progress is not None:
             progress(start / num_tokens, "value zeroing")
         rows = slice(start, start + num_rows)
-        taken = attended.probs[:, rows].transpose(2, 1, 0) @ parts  # [K, Q', H]
-        without = updates[rows, None] - taken.transpose(1, 0, 2)  # [Q', K, H]
-        x = attended.x[rows]
-        changed = finish(x[:, None], without)
-        distances[rows] = _cosine_distance(finish(x, updates[rows])[:, None], changed)
+        probs = values["attention.probs"][:, rows]  # [N, Q', K]
+        without = update[rows] - probs.transpose(2, 1, 0) @ parts  # [K, Q', H]
+        # The whole update stands first: both outputs are computed in one product.
+        updates = np.concatenate([update[None, rows], without])  # [1 + K, Q', H]
+        outputs = explorer.forward.block(
+            layer,
+            x[None, rows],
+            keep=("output",),
+            replace={"attention.output": updates},
+        )["output"]
+        distances[rows] = _cosine_distance(outputs[:1], outputs[1:]).T
     total = distances.sum(axis=-1, keepdims=True)
     scores = np.divide(distances, total, out=np.zeros_like(distances), where=total > 0)
     return ValueZeroing(layer, distances, scores)
 
 
-def visible_edges(config: BertConfig, num_tokens: int) -> np.ndarray:
-    """What each token may look at, bool `[T, T]`; all true without a pattern.
+def require_room(config: BertConfig, num_tokens: int) -> None:
+    """Refuses a value zeroing that would take too long, or not fit into memory.
 
     Args:
-        config: its `sparse_` fields.
+        config: sizes of the model.
         num_tokens: T.
+
+    Raises:
+        TextError: more than 512 tokens, or than 1 GB to hold at once beside the model
+            and the trace.
     """
-    edges = pattern_edges(config, np.arange(num_tokens, dtype="int32")[None])
-    if edges is None:
-        return np.ones((num_tokens, num_tokens), bool)
-    return np.asarray(edges)[0].astype(bool)
+    heads, hidden = config.num_attention_heads, config.hidden_size
+    needed = 4 * (
+        6 * heads * num_tokens**2  # scores, masked, probabilities, twice
+        + 4 * heads * num_tokens * hidden  # what each head brings from each token
+        + max(_MOST_VECTORS, num_tokens) * (2 * config.intermediate_size + 14 * hidden)
+    )
+    if num_tokens > _MOST_TOKENS or needed > _MOST_BYTES:
+        raise TextError(
+            "Taking every token's value away is too much for this text and model. "
+            "Received: {tokens} tokens, {megabytes} MB to hold at once, where at most "
+            "{most_tokens} tokens and {most_megabytes} MB go. Shorten the text.",
+            tokens=num_tokens,
+            megabytes=needed // 2**20,
+            most_tokens=_MOST_TOKENS,
+            most_megabytes=_MOST_BYTES // 2**20,
+        )
 
 
-def attend(explorer: Explorer, trace: Trace, layer: int) -> Attended:
-    """One layer up to its probabilities, in float64.
+def pair_arithmetic(
+    explorer: Explorer,
+    trace: Trace,
+    layer: int,
+    head: int,
+    query_token: int,
+    key_token: int,
+) -> PairArithmetic:
+    """Shows how one attention probability comes about, and what it lets through.
+
+    Queries, keys, values and scores are those of the forward pass, in float32; the
+    other steps are in float64. Of these scores the softmax is within 1e-6 of the
+    exposed probability, however large they are. The running sum is not: float32 has
+    steps of 8e-6 at a score of 100, and the pass rounds at each of D products. So the
+    result says what that rounding is, and which probability there would be without it.
 
     Args:
         explorer: the model of the trace.
-        trace: with hidden states.
+        trace: with hidden states and attention.
         layer: from 0.
+        head: from 0.
+        query_token: index of the token that looks.
+        key_token: index of the token that is looked at.
 
     Raises:
-        ValueError: the trace has no hidden states, or there is no such layer.
+        ValueError: the trace lacks a part, or there is no such layer, head, token.
+
+    Source:
+        Vaswani et al. 2017 (arXiv:1706.03762), equation 1; for `norm` see
+        `norm_weighted_attention`.
     """
-    config = explorer.config
-    if trace.hidden_states is None:
-        raise ValueError("The trace must hold `hidden_states`.")
-    require_index("layer", layer, config.num_hidden_layers)
-    block = explorer.loaded.model.blocks[layer]
-    x = trace.hidden_states[layer].astype(np.float64)  # [T, H]
-    source = normed(block.attention_norm, x) if config.pre_norm else x
-
-    def split(projection: Any) -> np.ndarray:
-        """[T, H] to [N, T, D]."""
-        projected = dense(projection, source)
-        shape = (len(x), config.num_attention_heads, config.head_size)
-        return projected.reshape(shape).transpose(1, 0, 2)
-
-    query, key = split(block.attention.query), split(block.attention.key)
-    scores = query @ key.transpose(0, 2, 1) / math.sqrt(config.head_size)  # [N, Q, K]
-    mask_terms = np.where(visible_edges(config, len(x)), 0.0, MASKED_SCORE)
-    masked = scores + mask_terms
-    powers = np.exp(masked - masked.max(axis=-1, keepdims=True))
-    probs = powers / powers.sum(axis=-1, keepdims=True)
-    value = split(block.attention.value)
-    return Attended(block, x, query, key, value, scores, mask_terms, probs)
-
-
-def head_parts(attended: Attended) -> np.ndarray:
-    """Each head's value through its rows of the output projection, `[N, K, H]`."""
-    num_heads, _, head_size = attended.value.shape
-    kernel = wide(attended.block.attention_output.kernel)
-    return attended.value @ kernel.reshape(num_heads, head_size, -1)
-
-
-def _finisher(
-    block: Any, config: BertConfig
-) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """The rest of a block: from the residual and attention's update to its output."""
-    # In the framework, in double precision: NumPy has no error function, and its
-    # threads and the framework's would wait for each other.
-    from keras import ops
-
-    inner, outer = block.feed_forward.intermediate, block.feed_forward.output_projection
-    weights = (inner.kernel, inner.bias, outer.kernel, outer.bias)
-    into, into_bias, out, out_bias = (
-        ops.convert_to_tensor(wide(weight), dtype="float64") for weight in weights
+    num_tokens = trace.tokenized.num_tokens
+    require_index("head", head, explorer.config.num_attention_heads)
+    for token in (query_token, key_token):
+        require_index("token", token, num_tokens)
+    if trace.attention_probs is None:
+        raise ValueError("The trace must hold `attention_probs`.")
+    found = block_values(explorer, trace, layer)
+    queries, keys, values, all_scores = (
+        found[f"attention.{name}"][head].astype(np.float64)
+        for name in ("query", "key", "value", "scores")
+    )
+    query, scores = queries[query_token], all_scores[query_token]
+    products = query * keys[key_token]
+    is_seen = explorer.forward.visible(num_tokens)[query_token]  # [K]
+    mask_terms = np.where(is_seen, 0.0, MASKED_SCORE)
+    probs = softmax(scores + mask_terms)
+    brought = _head_parts(explorer, layer, found["attention.value"])[head, key_token]
+    return PairArithmetic(
+        layer=layer,
+        head=head,
+        query_token=query_token,
+        key_token=key_token,
+        query=query,
+        key=keys[key_token],
+        products=products,
+        running_sums=np.cumsum(products),
+        scores=scores,
+        mask_terms=mask_terms,
+        probs=probs,
+        unrounded_probs=softmax(keys @ query / math.sqrt(len(query)) + mask_terms),
+        exposed_prob=float(trace.attention_probs[layer, head, query_token, key_token]),
+        value=values[key_token],
+        output=probs @ values,
+        norm=float(np.linalg.norm(probs[key_token] * brought)),
     )
 
-    def feed_forward(x: np.ndarray) -> np.ndarray:
-        # One product of matrices: a stack of them took ten times as long.
-        flat = ops.convert_to_tensor(x.reshape(-1, x.shape[-1]), dtype="float64")
-        neurons = ACTIVATIONS[config.hidden_act](ops.matmul(flat, into) + into_bias)
-        result = ops.convert_to_numpy(ops.matmul(neurons, out) + out_bias)
-        return result.reshape(x.shape)
 
-    def finish(x: np.ndarray, update: np.ndarray) -> np.ndarray:
-        x = x + update
-        if config.pre_norm:
-            return x + feed_forward(normed(block.output_norm, x))
-        x = normed(block.attention_norm, x)
-        return normed(block.output_norm, x + feed_forward(x))
-
-    return finish
+def _head_parts(explorer: Explorer, layer: int, value: np.ndarray) -> np.ndarray:
+    """Each head's value through its rows of the output projection, `[N, K, H]`."""
+    num_heads, _, head_size = value.shape
+    kernel = as_numpy(explorer.loaded.model.blocks[layer].attention_output.kernel)
+    rows = kernel.reshape(num_heads, head_size, -1)
+    # Both: NumPy takes a hundred times as long for a stack of products of two kinds.
+    return value.astype(np.float64) @ rows.astype(np.float64)
 
 
 def _cosine_distance(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -227,21 +238,5 @@ def _cosine_distance(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _unit(x: np.ndarray) -> np.ndarray:
+    x = x.astype(np.float64)
     return x / np.linalg.norm(x, axis=-1, keepdims=True)
-
-
-def require_index(name: str, index: int, size: int) -> None:
-    """Refuses an index that is none.
-
-    Args:
-        name: of the argument.
-        index: from 0.
-        size: how many there are.
-
-    Raises:
-        ValueError: there are fewer.
-    """
-    if not 0 <= index < size:
-        raise ValueError(
-            f"`{name}` must be at least 0 and below {size}. Received: {index}."
-        )

@@ -36,8 +36,8 @@ class Reading:
 class PairArithmetic(FrozenArrays):
     """From two vectors to one attention probability, and what it lets through.
 
-    All in float64; query, key and scores are what the forward pass computed, in
-    float32, so that a score differs from the running sum by a rounding.
+    All in float64; query, key, value and scores are what the forward pass computed,
+    in float32, so that a score differs from the running sum by a rounding.
 
     Args:
         layer, head: from 0.
@@ -118,7 +118,7 @@ class NormWeightedAttention(FrozenArrays):
             value of the key token through the head's rows of the output projection.
         combined: float64 `[Q, K]`, length of the sum of these vectors over heads;
             at most the sum of `norms`, as vectors may cancel.
-        output: float64 `[Q, H]`, all parts and the output's bias together: what the
+        output: float32 `[Q, H]`, all parts and the output's bias together: what the
             attention block adds to the residual.
     """
 

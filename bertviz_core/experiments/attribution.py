@@ -11,12 +11,12 @@ import numpy as np
 from bertviz_core.analysis.correlation import spearman
 from bertviz_core.analysis.logit_rows import log_softmax
 from bertviz_core.experiments.cause_results import Target
-from bertviz_core.experiments.input_gradients import InputGradients
+from bertviz_core.experiments.gradients import slopes
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.experiments.masked_rows import Progress, Row, head_logits
-from bertviz_core.experiments.targets import ask
+from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
-from bertviz_core.trace import TokenizedText
+from bertviz_core.model.weights import as_numpy
 
 METHODS = (
     "integrated_gradients",
@@ -27,6 +27,8 @@ METHODS = (
 )
 UNSIGNED = ("gradient_norm",)
 BASELINES = ("mask", "pad")
+# Rows times tokens of one pass: every layer's activations are kept for the way back.
+TOKENS_A_PASS = 1024
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ def attribute(
 
     Raises:
         CheckpointError: the model lacks the target's head.
+        EngineError: a gradient on OpenVINO.
         TextError: see `targets.ask`.
         ValueError: a contrast or a target beyond the head's outputs.
 
@@ -104,7 +107,7 @@ def attribute(
     question = ask(explorer, text, target, pair, cut)
     if contrast is not None:
         ask(explorer, text, dataclasses.replace(target, index=contrast), pair, cut)
-    work = _Work(explorer, question.tokenized, target, contrast, settings)
+    work = _Work(question, contrast, settings)
     scores = []
     for done, method in enumerate(settings.methods):
         scores.append(work.run(method))
@@ -131,15 +134,16 @@ class _Work:
     """One text and one answer, and what was already computed about them."""
 
     def __init__(
-        self,
-        explorer: Explorer,
-        tokenized: TokenizedText,
-        target: Target,
-        contrast: int | None,
-        settings: AttributionSettings,
+        self, question: Question, contrast: int | None, settings: AttributionSettings
     ) -> None:
-        self.explorer, self.tokenized = explorer, tokenized
-        self.target, self.contrast, self.settings = target, contrast, settings
+        self.question, self.explorer = question, question.explorer
+        self.contrast, self.settings = contrast, settings
+        self.tokenized, self.target = question.tokenized, question.target
+        tokenized, target = self.tokenized, self.target
+        # A single output is a number that was learned, not a choice.
+        model = self.explorer.loaded.model
+        is_number = target.head == "classifier" and model.num_labels == 1
+        self.quantity = "logit" if is_number else "log_probability"
         self.is_word = ~tokenized.is_special
         if target.head == "mlm":
             self.is_word[target.position] = False
@@ -152,7 +156,6 @@ class _Work:
             for ids in (tokenized.input_ids, self.baseline_ids)
         ]
         self.value, self.baseline_value = (float(v) for v in self._values(rows))
-        self.gradients = InputGradients(explorer, tokenized, target, contrast)
         self.num_steps = 0
 
     def run(self, method: str) -> np.ndarray:
@@ -171,8 +174,8 @@ class _Work:
         return np.flatnonzero(self.is_word)
 
     def _integrated(self) -> np.ndarray:
-        text = self.gradients.vectors(self.tokenized.input_ids)  # [T, H]
-        start = self.gradients.vectors(self.baseline_ids)
+        text = self._vectors(self.tokenized.input_ids)  # [T, H]
+        start = self._vectors(self.baseline_ids)
         change = self.value - self.baseline_value
         self.num_steps = self.settings.num_steps
         while True:
@@ -180,8 +183,7 @@ class _Work:
             nodes, weights = np.polynomial.legendre.leggauss(self.num_steps)
             shares = (nodes + 1) / 2
             points = start + shares[:, None, None] * (text - start)  # [steps, T, H]
-            slopes = self.gradients.slopes(points)
-            mean = np.tensordot(weights / 2, slopes, axes=1)  # [T, H]
+            mean = np.tensordot(weights / 2, self._slopes(points), axes=1)  # [T, H]
             scores = ((text - start) * mean).sum(axis=1)
             error = abs(scores.sum() - change)
             too_far = error > self.settings.tolerance * abs(change)
@@ -190,12 +192,26 @@ class _Work:
             self.num_steps *= 2
 
     def _gradient_x_input(self) -> np.ndarray:
-        text = self.gradients.vectors(self.tokenized.input_ids)
-        return (text * self.gradients.slopes(text[None])[0]).sum(axis=1)
+        text = self._vectors(self.tokenized.input_ids)
+        return (text * self._slopes(text[None])[0]).sum(axis=1)
 
     def _gradient_norm(self) -> np.ndarray:
-        text = self.gradients.vectors(self.tokenized.input_ids)
-        return np.sqrt((self.gradients.slopes(text[None])[0] ** 2).sum(axis=1))
+        text = self._vectors(self.tokenized.input_ids)
+        return np.sqrt((self._slopes(text[None])[0] ** 2).sum(axis=1))
+
+    def _vectors(self, input_ids: np.ndarray) -> np.ndarray:
+        """The word embeddings of a text, float64 `[T, H]`."""
+        table = self.explorer.loaded.model.embeddings.word_embeddings
+        return as_numpy(table)[input_ids].astype(np.float64)
+
+    def _slopes(self, vectors: np.ndarray) -> np.ndarray:
+        """The gradient of what is explained at some word embeddings `[B, T, H]`."""
+        size = max(1, TOKENS_A_PASS // self.tokenized.num_tokens)
+        found = [
+            slopes(self.question, "words", chunk, self.quantity, self.contrast)
+            for chunk in np.split(vectors, range(size, len(vectors), size))
+        ]
+        return np.concatenate(found).astype(np.float64)
 
     def _masked_away(self) -> np.ndarray:
         rows = []
@@ -227,8 +243,7 @@ class _Work:
         """What is explained, for other texts, float64 `[R]`."""
         values = [np.empty(0)]
         for _, logits in head_logits(self.explorer, self.target.head, rows):
-            # A single output is a number that was learned, not a choice.
-            answers = log_softmax(logits) if logits.shape[1] > 1 else logits
+            answers = logits if self.quantity == "logit" else log_softmax(logits)
             value = answers[:, self.target.index].astype(np.float64)
             if self.contrast is not None:
                 value = value - answers[:, self.contrast]

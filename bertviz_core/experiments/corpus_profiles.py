@@ -12,7 +12,6 @@ import numpy as np
 from bertviz_core.analysis.head_distances import DivergenceSums, divergence_sums
 from bertviz_core.analysis.head_profiles import ProfileSums, profile_sums
 from bertviz_core.errors import TextError
-from bertviz_core.experiments.attention_parts import visible_edges
 from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.explorer import Explorer
 from bertviz_core.sentences import Sentence, bundled_sentences
@@ -53,7 +52,7 @@ def corpus_profile(
     for text, attention in _attention_of(explorer, texts):
         if progress is not None:
             progress(len(sums) / len(texts), "measuring heads")
-        edges = visible_edges(explorer.config, text.num_tokens)
+        edges = explorer.forward.visible(text.num_tokens)
         profile = profile_sums(
             attention,
             text.input_ids,

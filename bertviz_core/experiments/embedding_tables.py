@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from bertviz_core.analysis.layer_norm import layer_norm
-from bertviz_core.experiments.compiled_step import Step, compiled_step
 from bertviz_core.experiments.embedding_results import InputSum
 from bertviz_core.explorer import Explorer
 from bertviz_core.model.weights import as_numpy
-from bertviz_core.trace import TokenizedText
+
+_PARTS = ("word", "position", "token_type")
 
 
 def take_input_apart(
@@ -20,8 +19,8 @@ def take_input_apart(
 ) -> InputSum:
     """Splits what enters the first block into word, position and segment.
 
-    The vectors after the layer norm are the model's own; beside them stands how
-    far a layer norm written out in NumPy is from them.
+    All vectors are those of the pass; beside them stands how far a layer norm
+    written out in NumPy is from the model's.
 
     Args:
         explorer: of the model.
@@ -36,13 +35,9 @@ def take_input_apart(
         Devlin et al. 2019 (arXiv:1810.04805), figure 2.
     """
     tokenized = explorer.tokenize(text, pair, cut)
-    inputs = {
-        "input_ids": tokenized.input_ids[None],
-        "token_type_ids": tokenized.token_type_ids[None],
-    }
-    normed = _embeddings(explorer)(inputs)["embedded"][0]  # [T, H]
-    parts = _parts(explorer, tokenized)
-    summed = parts[0] + parts[1] + parts[2]  # in the model's own order
+    found = explorer.forward.embed(**tokenized.inputs, keep=(*_PARTS, "sum", "norm"))
+    normed, summed = found["norm"][0], found["sum"][0]  # [T, H]
+    parts = np.stack([found[name].reshape(summed.shape) for name in _PARTS])
     norm = explorer.loaded.model.embeddings.layer_norm
     gain, bias = _as_float32(norm.gamma), _as_float32(norm.beta)
     wide = summed.astype(np.float64)
@@ -74,31 +69,6 @@ def take_input_apart(
 def position_table(explorer: Explorer) -> np.ndarray:
     """Copies a model's position embeddings, float32 `[P, H]`."""
     return _as_float32(explorer.loaded.model.embeddings.position_embeddings)
-
-
-def _parts(explorer: Explorer, tokenized: TokenizedText) -> np.ndarray:
-    """Rows of the three tables, float32 `[3, T, H]`."""
-    embeddings = explorer.loaded.model.embeddings
-    rows = (
-        (embeddings.word_embeddings, tokenized.input_ids),
-        (embeddings.position_embeddings, np.arange(tokenized.num_tokens)),
-        (embeddings.token_type_embeddings, tokenized.token_type_ids),
-    )
-    return np.stack([as_numpy(table)[ids] for table, ids in rows]).astype(np.float32)
-
-
-def _embeddings(explorer: Explorer) -> Step:
-    """Token ids `[B, T]` to `embedded` `[B, T, H]`: no block runs."""
-
-    def make_body(model: Any) -> Callable[[Any], dict[str, Any]]:
-        def body(inputs: Any) -> dict[str, Any]:
-            ids, types = inputs["input_ids"], inputs["token_type_ids"]
-            return {"embedded": model.embeddings(ids, types, training=False)}
-
-        return body
-
-    signature = {"input_ids": ("int32", 2), "token_type_ids": ("int32", 2)}
-    return compiled_step(explorer, "embeddings", signature, make_body)
 
 
 def _as_float32(variable: Any) -> np.ndarray:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
 
 import numpy as np
 
 from bertviz_core.analysis.logit_rows import log_softmax, top_words
 from bertviz_core.errors import ConfigError
-from bertviz_core.experiments.compiled_step import Step, compiled_step
 from bertviz_core.experiments.layer_results import GeluSwitch
-from bertviz_core.experiments.masked_rows import logits_at, piece_names, require_masks
+from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.layers import ACTIVATIONS
+from bertviz_core.model.bert import Bert
+from bertviz_core.model.compiled import CompiledForward
 
 OTHER = {"gelu": "gelu_new", "gelu_new": "gelu"}
 
@@ -22,9 +22,8 @@ def switch_gelu(
 ) -> GeluSwitch:
     """Predicts the masks with the erf and with the tanh GELU.
 
-    The served model is not changed: the second graph goes through shallow copies
-    of the layers that have an activation, which share every weight with it. That
-    costs the making of one more graph, the first time, and no memory for weights.
+    The served model is not changed. The other one is made of its weights and compiled
+    anew each time, as its memory is not kept.
 
     Args:
         explorer: of a model with the masked-word head and either GELU.
@@ -48,17 +47,14 @@ def switch_gelu(
             "Received: hidden_act={activation}. Choose a model with gelu or gelu_new.",
             activation=own,
         )
-    tokenized = require_masks(explorer, text, pair)
+    tokenized = explorer.require_masks(text, pair)
     positions = tokenized.mask_positions
-    own_logits = logits_at(explorer, tokenized, positions)
-    other_logits = _other_forward(explorer, OTHER[own])(
-        {
-            "input_ids": tokenized.input_ids[None],
-            "token_type_ids": tokenized.token_type_ids[None],
-            "mlm_positions": positions.astype("int32"),
-        }
-    )["mlm_logits"]
-    both = np.stack([own_logits, other_logits])  # [2, P, V]
+    inputs = tokenized.inputs | {"mlm_positions": positions}
+    twin = _with_activation(explorer.loaded.model, OTHER[own])
+    other = CompiledForward(twin, explorer.count_pass)
+    passes = explorer.forward, other
+    both = np.stack([run(inputs, ("mlm_logits",))["mlm_logits"] for run in passes])
+    own_logits, other_logits = both  # [P, V]
     log_probs = log_softmax(both)
     divergence = (np.exp(log_probs[0]) * (log_probs[0] - log_probs[1])).sum(axis=-1)
     top_ids = np.stack([top_words(logits, top_k) for logits in both])
@@ -81,44 +77,16 @@ def switch_gelu(
     )
 
 
-def _other_forward(explorer: Explorer, activation: str) -> Step:
-    signature = {
-        "input_ids": ("int32", 2),
-        "token_type_ids": ("int32", 2),
-        "mlm_positions": ("int32", 1),
-    }
-
-    def make_body(model: Any) -> Any:
-        twin = _twin_with(model, activation)
-
-        def body(inputs: Any) -> dict[str, Any]:
-            return {"mlm_logits": twin(**inputs, training=False)["mlm_logits"]}
-
-        return body
-
-    return compiled_step(explorer, ("gelu_switch", activation), signature, make_body)
-
-
-def _twin_with(model: Any, activation: str) -> Any:
-    """The model with another activation and the very same weights."""
-    curve = ACTIVATIONS[activation]
-    blocks = [
-        _shallow_copy(
-            block, feed_forward=_shallow_copy(block.feed_forward, activation=curve)
-        )
-        for block in model.blocks
-    ]
-    return _shallow_copy(
-        model, blocks=blocks, mlm=_shallow_copy(model.mlm, activation=curve)
+def _with_activation(model: Bert, activation: str) -> Bert:
+    """A model of the same weights."""
+    config = dataclasses.replace(model.config, hidden_act=activation)
+    other = Bert(
+        config,
+        model.heads,
+        model.num_labels,
+        kernel_initializer="zeros",
+        dtype=model.dtype_policy,
     )
-
-
-def _shallow_copy(layer: Any, **changes: Any) -> Any:
-    """Another layer object around the same parts and weights.
-
-    `copy.copy` asks Keras to rebuild the layer from its config, and setting an
-    attribute would enter it in the bookkeeping that both objects share.
-    """
-    twin = object.__new__(type(layer))
-    vars(twin).update(vars(layer) | changes)
-    return twin
+    for new, old in zip(other.weights, model.weights, strict=True):
+        new.assign(old.value)
+    return other

@@ -1,19 +1,61 @@
-"""Quick estimates of what a part does for an answer, from one backward pass."""
+"""Derivatives of an answer, and a quick estimate of what each head does for it.
+
+On TensorFlow, JAX or torch; OpenVINO derives nothing. B texts, T tokens, L layers, N
+heads, I intermediate size, H hidden size, C answers of a head.
+"""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from keras import ops
 
 from bertviz_core.experiments.cause_results import GradientMap, Target
-from bertviz_core.experiments.compiled_step import compiled_step
-from bertviz_core.experiments.targets import LOGITS, Question, ask
+from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
+from bertviz_core.model.bert import LOGITS, Bert
+from bertviz_core.model.compile import Body, Compiled, Tensors, compile_function
 from bertviz_core.model.compiled import INPUTS
+from bertviz_core.model.taps import Taps, Tensor
 
-QUANTITIES = ("probability", "logit")
+# What can be derived, of the logits `[B, C]`.
+QUANTITIES: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "probability": ops.softmax,
+    "log_probability": ops.log_softmax,
+    "logit": lambda logits: logits,
+}
+
+
+def _heads(strengths: Tensor, num_layers: int) -> Taps:  # [B, L, N]
+    each = {
+        f"layer.{layer}.attention.head_context": strengths[:, layer, :, None, None]
+        for layer in range(num_layers)
+    }
+    return Taps(scale=each)
+
+
+def _neurons(strengths: Tensor, num_layers: int) -> Taps:  # [B, L, I]
+    each = {
+        f"layer.{layer}.mlp.post": strengths[:, layer, None]
+        for layer in range(num_layers)
+    }
+    return Taps(scale=each)
+
+
+def _words(vectors: Tensor, _: int) -> Taps:  # [B, T, H]
+    return Taps(replace={"embeddings.word": vectors})
+
+
+# With respect to what.
+PLACES = {"heads": _heads, "neurons": _neurons, "words": _words}
+
+# Gone with their explorer.
+_MADE: WeakKeyDictionary[Explorer, dict[Any, Compiled]] = WeakKeyDictionary()
+_LOCK = threading.Lock()
 
 
 def estimate_heads(
@@ -24,7 +66,7 @@ def estimate_heads(
     cut: bool = False,
     quantity: str | None = None,
 ) -> GradientMap:
-    """The derivative of the target with respect to each head's mask, at 1.
+    """The derivative of the target with respect to each head's strength, at 1.
 
     Exact for a tiny change of a head; how far it says what happens when the head
     is switched off whole is what `ablation.ablate_heads` measures.
@@ -35,11 +77,12 @@ def estimate_heads(
         target: what is watched.
         pair: the second text.
         cut: leaves out what is beyond the last position.
-        quantity: "probability" or "logit", what is derived; `None` for what the
-            head says: the logit of a head with one output, else the probability.
+        quantity: of `QUANTITIES`, what is derived; `None` for what the head says: the
+            logit of a head with one output, else the probability.
 
     Raises:
         CheckpointError: the model lacks the target's head.
+        EngineError: on OpenVINO.
         TextError: see `targets.ask`.
         ValueError: another quantity.
 
@@ -52,51 +95,81 @@ def estimate_heads(
     before, _ = question.run()
     quantity = quantity or ("logit" if before.is_number else "probability")
     config = explorer.config
-    shape = (config.num_hidden_layers, config.num_attention_heads)
-    slope = mask_slopes(question, "head_mask", shape, quantity)
+    on = np.ones((1, config.num_hidden_layers, config.num_attention_heads))
+    slope = slopes(question, "heads", on, quantity)[0]
     return GradientMap(target, question.tokenized, before, quantity, slope)
 
 
-def mask_slopes(
-    question: Question, mask: str, shape: tuple[int, ...], quantity: str
+def slopes(
+    question: Question,
+    place: str,
+    values: np.ndarray,
+    quantity: str,
+    contrast: int | None = None,
 ) -> np.ndarray:
-    """The derivative of the target with respect to a mask that lets all through.
+    """The derivative of an answer with respect to what stands inside the network.
 
     Args:
         question: text and target.
-        mask: an input of `CompiledForward`, without its batch axis of `shape`.
-        shape: of the mask.
-        quantity: "probability" or "logit", what is derived.
+        place: of `PLACES`.
+        values: what stands there, for B copies of the text: the strengths of heads
+            float `[B, L, N]` or neurons `[B, L, I]`, which 1 leaves as they are, or
+            word embeddings `[B, T, H]`, before positions and segments are added.
+        quantity: of `QUANTITIES`, what is derived.
+        contrast: an answer of the same head, whose quantity is taken off.
 
     Returns:
-        float32 of that shape; one backward pass for all of it.
+        float32, as `values`; one pass there and back.
 
     Raises:
+        EngineError: on OpenVINO.
         ValueError: another quantity.
     """
     if quantity not in QUANTITIES:
         raise ValueError(
-            f"`quantity` must be one of {QUANTITIES}. Received: {quantity}."
+            f"`quantity` must be one of {tuple(QUANTITIES)}. Received: {quantity}."
         )
-    head, name = question.target.head, LOGITS[question.target.head]
-
-    def make_body(model: Any) -> Any:
-        def body(inputs: Any) -> dict[str, Any]:
-            inputs = dict(inputs)
-            index = inputs.pop("index")
-            logits = ops.cast(model(**inputs, training=False)[name], "float32")
-            values = ops.softmax(logits) if quantity == "probability" else logits
-            return {"slope": ops.take(values, index, axis=1)}
-
-        return body
-
+    target, explorer = question.target, question.explorer
     arrays = question.inputs | {
-        mask: np.ones((1, *shape), "float32"),
-        "index": np.array([question.target.index], "int32"),
+        "values": np.asarray(values, "float32"),
+        "answers": np.array([target.index], "int32"),
+        "signs": np.array([1], "float32"),
     }
-    signature = {"index": ("int32", 1)} | {
-        key: INPUTS[key] for key in arrays if key in INPUTS
-    }
-    key = ("gradient", mask, head, quantity)
-    step = compiled_step(question.explorer, key, signature, make_body, slope_of=mask)
-    return step(arrays)["slope"][0]
+    if contrast is not None:
+        arrays["answers"] = np.array([target.index, contrast], "int32")
+        arrays["signs"] = np.array([1, -1], "float32")
+    if target.head == "mlm":
+        places = np.arange(len(values)) * question.tokenized.num_tokens
+        arrays["mlm_positions"] = (places + target.position).astype("int32")
+    run = _compiled(explorer, place, target.head, quantity)
+    explorer.count_pass()
+    return run(arrays, explorer.loaded.model.weights, {"value": None})["value"]
+
+
+def _compiled(explorer: Explorer, place: str, head: str, quantity: str) -> Compiled:
+    signature = {name: INPUTS[name] for name in ("input_ids", "token_type_ids")}
+    signature |= {"values": ("float32", 3), "answers": ("int32", 1)}
+    signature |= {"signs": ("float32", 1)}
+    if head == "mlm":
+        signature["mlm_positions"] = INPUTS["mlm_positions"]
+    model = explorer.loaded.model
+    with _LOCK:
+        made = _MADE.setdefault(explorer, {})
+        if (key := (place, head, quantity)) not in made:
+            body = _body(model, place, head, quantity)
+            made[key] = compile_function(signature, body, model.weights, "values")
+        return made[key]
+
+
+def _body(model: Bert, place: str, head: str, quantity: str) -> Body:
+    """From values to `value`, float `[B]`."""
+
+    def body(inputs: Tensors) -> dict[str, Tensor]:
+        inputs = dict(inputs)
+        values, answers, signs = map(inputs.pop, ("values", "answers", "signs"))
+        taps = PLACES[place](values, model.config.num_hidden_layers)
+        logits = ops.cast(model(**inputs, tap=taps)[LOGITS[head]], "float32")
+        chosen = ops.take(QUANTITIES[quantity](logits), answers, axis=1)  # [B, A]
+        return {"value": ops.matmul(chosen, signs)}
+
+    return body

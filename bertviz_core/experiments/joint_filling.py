@@ -13,7 +13,6 @@ from bertviz_core.experiments.masked_rows import (
     Row,
     is_word_allowed,
     logits_at,
-    require_masks,
     word_logits,
 )
 from bertviz_core.experiments.word_results import (
@@ -59,7 +58,7 @@ def fill_masks(
     """
     if mode not in MODES:
         raise ValueError(f"`mode` must be among {MODES}. Received: mode={mode}.")
-    current = tokenized = require_masks(explorer, text, pair)
+    current = tokenized = explorer.require_masks(text, pair)
     positions = tokenized.mask_positions
     allowed = is_word_allowed(explorer)
     choices = np.full((len(positions), len(allowed)), -np.inf)  # [P, V]
@@ -113,7 +112,7 @@ def best_pairs(
         a masked-word model satisfies only one side at a time
         (Goyal et al. 2022, arXiv:2106.02736).
     """
-    tokenized = require_masks(explorer, text, pair)
+    tokenized = explorer.require_masks(text, pair)
     if len(tokenized.mask_positions) != 2:
         raise TextError(
             "Pairs of words need exactly two masks. Received: {num_masks} in the "

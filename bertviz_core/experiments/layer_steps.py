@@ -1,46 +1,56 @@
 """Every number between a word and a prediction, one step at a time.
 
-Nothing here runs the network. Each layer starts from its hidden state in the trace
-and is computed again in float64 with the model's weights; a step computes no more
-of its layer than it needs. So the last step of a layer differs from what the next
-one starts with by the rounding of float32. The trace must come from a forward pass
-without interventions, and the numbers are those of a model in float32: one that
-computes in half precision rounds on the way, and this does not.
+A layer runs once more on what entered it in the trace, compiled from the same lines,
+and each step shows what they hand to the tap: the numbers of the pass, in float32, to
+the last bit but for what a backend adds up in another order. The trace must come from
+a forward pass without interventions.
 
 Letters of the axes are those of `step_results`.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
-import importlib
 import inspect
-import operator
 import textwrap
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from bertviz_core.experiments.computed_values import (
-    BlockValues,
-    Computed,
-    EmbeddingValues,
-    HeadValues,
-)
-from bertviz_core.experiments.double_precision import wide
+from bertviz_core.analysis.logit_rows import softmax_rows
 from bertviz_core.experiments.step_results import CodePlace, LayerStep, NormInput
 from bertviz_core.experiments.step_table import (
     BEFORE,
     EMBEDDING_OPERATIONS,
-    Operation,
+    OPERATIONS,
     describe,
     layer_operations,
 )
 from bertviz_core.explorer import Explorer
+from bertviz_core.model.attention import SelfAttention, masked
+from bertviz_core.model.compile import Arrays
+from bertviz_core.model.embeddings import Embeddings
+from bertviz_core.model.encoder import EncoderBlock, FeedForward
+from bertviz_core.model.heads import ClassifierHead, MaskedLanguageModelHead, Pooler
+from bertviz_core.model.layers import ACTIVATIONS, LayerNorm
+from bertviz_core.model.weights import as_numpy
 from bertviz_core.trace import Trace
 
 _WORD_OPERATIONS = (
     *("mlm_transform", "mlm_activation", "mlm_norm", "mlm_logits", "mlm_probs"),
 )
+_TAPPED = tuple(o.activation for o in OPERATIONS.values() if o.activation)
+# By where an activation is: the functions with the taps that its name is given to.
+_TAPPING: Mapping[str, tuple[Callable[..., object], ...]] = {
+    "embeddings": (Embeddings.call,),
+    "attention": (SelfAttention.call, EncoderBlock.call),
+    "mlp": (FeedForward.call, EncoderBlock.call),
+    "pooler": (Pooler.call,),
+    "mlm": (MaskedLanguageModelHead.call,),
+    "nsp": (ClassifierHead.call,),
+    "classifier": (ClassifierHead.call,),
+}
 
 
 def list_steps(explorer: Explorer, trace: Trace) -> tuple[LayerStep, ...]:
@@ -70,9 +80,8 @@ def list_steps(explorer: Explorer, trace: Trace) -> tuple[LayerStep, ...]:
 class StepReader:
     """The steps of one text, to go through one after another.
 
-    Keeps the numbers of the layer that was read last, so that the next step of the
-    same layer costs no more than its own operation: a few MB for a sentence, 150 MB
-    for 512 tokens of a BERT-base.
+    Keeps the numbers of the part that was read last, so that the next step of the same
+    layer costs nothing: a few MB for a sentence, 70 MB for 512 tokens of a BERT-base.
 
     Args:
         explorer: the model of the trace.
@@ -82,8 +91,21 @@ class StepReader:
     def __init__(self, explorer: Explorer, trace: Trace) -> None:
         self.steps = list_steps(explorer, trace)
         self._explorer, self._trace = explorer, trace
-        self._names = {step.name for step in self.steps}
-        self._kept: tuple[str, Computed] | None = None
+        self._by_name = {step.name: step for step in self.steps}
+        self._kept: tuple[str, Arrays] | None = None
+
+    def step(self, name: str) -> LayerStep:
+        """One of `steps`.
+
+        Raises:
+            ValueError: there is no such step.
+        """
+        if name not in self._by_name:
+            raise ValueError(
+                "`step_name` must be the name of one of the steps, such as "
+                f"{self.steps[-1].name}. Received: {name}."
+            )
+        return self._by_name[name]
 
     def values(self, step_name: str) -> np.ndarray:
         """The numbers of one step.
@@ -92,45 +114,63 @@ class StepReader:
             step_name: of one of `steps`.
 
         Returns:
-            float64 of the step's shape, read-only.
+            float32 of the step's shape, read-only, as the forward pass has them; the
+            softmax of an answer in float64.
 
         Raises:
             ValueError: there is no such step, or the trace has no hidden states.
         """
-        if step_name not in self._names:
-            raise ValueError(
-                "`step_name` must be the name of one of the steps, such as "
-                f"{self.steps[-1].name}. Received: {step_name}."
-            )
-        place, _, operation = step_name.rpartition("/")
-        if not place:
-            place = "in" if operation in EMBEDDING_OPERATIONS else "out"
-        if (kept := self._kept) is None or kept[0] != place:
-            kept = place, _values_of(self._explorer, self._trace, step_name)
-            self._kept = kept
-        return kept[1][operation]
+        step = self.step(step_name)
+        operation = OPERATIONS[step.operation]
+        if operation.activation:
+            found = self._part(step.part)[operation.activation].reshape(step.shape)
+        else:
+            found = softmax_rows(self.values(*step.inputs))
+        found.flags.writeable = False  # it serves several readers
+        return found
+
+    def read_by(self, step: LayerStep, input_name: str) -> np.ndarray:
+        """What a step gets from one of its inputs, with all tokens.
+
+        What comes from an earlier part is the hidden state that the trace has there.
+
+        Args:
+            step: one of `steps`.
+            input_name: one of its inputs.
+
+        Raises:
+            ValueError: the trace has no hidden states.
+        """
+        if self.step(input_name).part == step.part:
+            return self.values(input_name)
+        return _hidden_states(self._trace)[-1 if step.layer is None else step.layer]
+
+    def _part(self, part: str) -> Arrays:
+        if self._kept is None or self._kept[0] != part:
+            self._kept = part, _part_values(self._explorer, self._trace, part)
+        return self._kept[1]
 
 
-def block_values(explorer: Explorer, trace: Trace, layer: int) -> BlockValues:
-    """The numbers of one layer, each computed when it is asked for.
+def block_values(explorer: Explorer, trace: Trace, layer: int) -> Arrays:
+    """What one layer computes on its way.
 
     Args:
         explorer: the model of the trace.
         trace: with hidden states.
         layer: from 0.
 
+    Returns:
+        float32 by the names of `model.taps` without "layer.3.", those of the steps;
+        "input" and "output" enter and leave the layer. No axis for the batch.
+
     Raises:
         ValueError: there is no such layer, or the trace has no hidden states.
     """
-    if trace.hidden_states is None:
-        raise ValueError("The trace must hold `hidden_states`.")
-    if not 0 <= layer < explorer.config.num_hidden_layers:
-        raise ValueError(
-            f"`layer` must be at least 0 and below {explorer.config.num_hidden_layers}."
-            f" Received: {layer}."
-        )
-    block = explorer.loaded.model.blocks[layer]
-    return BlockValues(block, explorer.config, trace.hidden_states[layer])
+    require_index("layer", layer, explorer.config.num_hidden_layers)
+    keep = [OPERATIONS[name].activation for name in layer_operations(False)]
+    x = _hidden_states(trace)[layer]
+    found = explorer.forward.block(layer, x[None], keep=("output", *keep))
+    return {"input": x, **{name: array[0] for name, array in found.items()}}
 
 
 def norm_input(
@@ -148,12 +188,11 @@ def norm_input(
         ValueError: there is no such step, it is no norm, there is no such token, or
             the trace has no hidden states.
     """
-    steps = {step.name: step for step in list_steps(explorer, trace)}
-    if step_name not in steps or not step_name.endswith("_norm"):
+    if not step_name.endswith("_norm"):
         raise ValueError(f"`step_name` must name a norm. Received: {step_name}.")
-    step, model = steps[step_name], explorer.loaded.model
-    if not 0 <= token < step.shape[0]:
-        raise ValueError(f"`token` must be below {step.shape[0]}. Received: {token}.")
+    reader, model = StepReader(explorer, trace), explorer.loaded.model
+    step = reader.step(step_name)
+    require_index("token", token, step.shape[0])
     if step.layer is not None:
         norm = getattr(model.blocks[step.layer], step.operation)
     elif step.operation == "embedding_norm":
@@ -161,22 +200,56 @@ def norm_input(
     else:
         is_final = step.operation == "final_norm"
         norm = model.final_norm if is_final else model.mlm.transform_norm
-    place, _, source = step.inputs[0].rpartition("/")
-    # What comes from an earlier layer is this one's "x", a hidden state of the trace.
-    is_near = place == step_name.rpartition("/")[0]
-    vectors = _values_of(explorer, trace, step_name)[source if is_near else "x"]
-    gamma, beta = wide(norm.gamma), wide(norm.beta)
-    return NormInput(step_name, token, vectors[token], gamma, beta, norm.epsilon)
+    vector = reader.read_by(step, *step.inputs)[token].copy()
+    gamma, beta = as_numpy(norm.gamma).copy(), as_numpy(norm.beta).copy()
+    return NormInput(step_name, token, vector, gamma, beta, norm.epsilon)
 
 
-def _values_of(explorer: Explorer, trace: Trace, step_name: str) -> Computed:
-    """All numbers of the layer, of the embeddings, or of the heads."""
-    place, _, operation = step_name.rpartition("/")
-    if place:
-        return block_values(explorer, trace, int(place.removeprefix("layer_")))
-    if operation in EMBEDDING_OPERATIONS:
-        return EmbeddingValues(explorer.loaded.model.embeddings, trace.tokenized)
-    return HeadValues(explorer.loaded.model, trace)
+def require_index(name: str, index: int, size: int) -> None:
+    """Refuses an index that is none.
+
+    Args:
+        name: of the argument.
+        index: from 0.
+        size: how many there are.
+
+    Raises:
+        ValueError: there are fewer.
+    """
+    if not 0 <= index < size:
+        raise ValueError(
+            f"`{name}` must be at least 0 and below {size}. Received: {index}."
+        )
+
+
+def _hidden_states(trace: Trace) -> np.ndarray:
+    if trace.hidden_states is None:
+        raise ValueError("The trace must hold `hidden_states`.")
+    return trace.hidden_states
+
+
+def _part_values(explorer: Explorer, trace: Trace, part: str) -> Arrays:
+    """What a layer, the embeddings or the heads compute, by names of `model.taps`."""
+    forward, read = explorer.forward, trace.tokenized
+    if part == "embeddings":
+        keep = _names_in("embeddings")
+        ids = read.input_ids[None], read.token_type_ids[None]
+        found = forward.embed(*ids, [name.removeprefix("embeddings.") for name in keep])
+        return {f"embeddings.{name}": array for name, array in found.items()}
+    if part != "heads":
+        return block_values(explorer, trace, int(part.removeprefix("layer_")))
+    last, found = _hidden_states(trace)[-1], {}
+    if explorer.config.pre_norm:
+        found |= forward.read("final_norm", last, ("final_norm",))
+    for head in explorer.loaded.model.heads:
+        asked = trace.mlm_positions if head == "mlm" else [0]
+        if asked is not None and len(asked):
+            found |= forward.read(head, last[asked], _names_in(head))
+    return found
+
+
+def _names_in(place: str) -> tuple[str, ...]:
+    return tuple(name for name in _TAPPED if name.startswith(f"{place}."))
 
 
 def _chain(
@@ -200,7 +273,7 @@ def _chain(
             shape=tuple(sizes[axis] for axis in found.axes),
             formula=found.formula,
             inputs=tuple(before if x == BEFORE else prefix + x for x in found.inputs),
-            place=_locate(found),
+            place=_locate(found.activation, config.hidden_act),
         )
         steps.append(step)
     return steps
@@ -240,17 +313,69 @@ def _axis_sizes(explorer: Explorer, trace: Trace) -> dict[str, int]:
 
 
 @functools.cache
-def _locate(operation: Operation) -> CodePlace:
-    """Finds the lines in the source as it is installed."""
-    module = importlib.import_module(f"bertviz_core.{operation.module}")
-    function = operator.attrgetter(operation.function)(module)
+def _locate(activation: str, hidden_act: str) -> CodePlace:
+    """Finds the lines that compute an activation, in the source as it is installed."""
+    formula = _called_for(activation, hidden_act)
+    if formula is not None:
+        return _quote(formula, _statements(formula))
+    place, _, name = activation.rpartition(".")
+    for function in _TAPPING[place]:
+        if lines := _up_to_tap(function, place, name):
+            return _quote(function, lines)
+    raise ValueError(f"No line of the core hands `{activation}` to a tap.")
+
+
+def _called_for(activation: str, hidden_act: str) -> Callable[..., object] | None:
+    """The function that is the whole formula, where the line with the tap calls one."""
+    if not activation:
+        return softmax_rows
+    if activation.endswith("norm"):
+        return LayerNorm.normed
+    if activation == "attention.masked_scores":
+        return masked
+    if activation.endswith(".post"):
+        curve = ACTIVATIONS[hidden_act]
+        return curve if curve.__module__ == LayerNorm.__module__ else None
+    return None
+
+
+def _up_to_tap(
+    function: Callable[..., object], place: str, name: str
+) -> list[ast.stmt] | None:
+    """The statement with the tap, and what it takes since the step before."""
+    lines: list[ast.stmt] = []
+    for statement in _statements(function):
+        lines.append(statement)
+        given = set(_given_to_taps(statement, place))
+        if name in given:
+            return lines
+        if not isinstance(statement, ast.Assign) or any(
+            one is None or f"{place}.{one}" in _TAPPED for one in given
+        ):
+            lines = []
+    return None
+
+
+def _given_to_taps(statement: ast.stmt, place: str) -> Iterator[str | None]:
+    """Names that a statement gives to taps; `None` where a part has the tap itself."""
+    for call in ast.walk(statement):
+        if not isinstance(call, ast.Call):
+            continue
+        if any(keyword.arg == "tap" for keyword in call.keywords):
+            yield None
+        if isinstance(call.func, ast.Name) and call.func.id in ("tap", f"in_{place}"):
+            yield ast.literal_eval(call.args[0])
+
+
+def _statements(function: Callable[..., object]) -> list[ast.stmt]:
+    """What a function does, without its docstring."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    (found,) = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    return found.body[ast.get_docstring(found) is not None :]
+
+
+def _quote(function: Callable[..., object], statements: list[ast.stmt]) -> CodePlace:
     lines, first = inspect.getsourcelines(function)
-    found = [index for index, line in enumerate(lines) if operation.code in line]
-    if len(found) < operation.occurrence:
-        raise ValueError(f"`{operation.code}` is not in {operation.function}.")
-    start = found[operation.occurrence - 1]
-    ends = [i for i in range(start, len(lines)) if operation.last in lines[i]]
-    if not ends:
-        raise ValueError(f"`{operation.last}` is not in {operation.function}.")
-    code = textwrap.dedent("".join(lines[start : ends[0] + 1])).rstrip()
-    return CodePlace(module.__name__, operation.function, first + start, code)
+    start, end = statements[0].lineno - 1, statements[-1].end_lineno
+    code = textwrap.dedent("".join(lines[start:end])).rstrip()
+    return CodePlace(function.__module__, function.__qualname__, first + start, code)

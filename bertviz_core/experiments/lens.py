@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from bertviz_core.analysis.logit_rows import (
     ranks_of,
     top_words,
 )
-from bertviz_core.experiments.compiled_step import Step, compiled_step
 from bertviz_core.experiments.layer_results import LogitLens
 from bertviz_core.experiments.masked_rows import Progress, piece_names
 from bertviz_core.explorer import Explorer
@@ -60,14 +58,10 @@ def read_layers(
     ids = np.asarray(word_ids, np.int64)
     _require_below("positions", places, tokenized.num_tokens)
     _require_below("word_ids", ids, explorer.config.vocab_size)
-    inputs = {
-        "input_ids": tokenized.input_ids[None],
-        "token_type_ids": tokenized.token_type_ids[None],
-    }
-    states = explorer.forward(inputs, ("hidden_states",))["hidden_states"][0]
-    read, layers = _head(explorer), []
+    found = explorer.forward(tokenized.inputs, ("hidden_states",))
+    states, layers = found["hidden_states"][0], []
     for layer, vectors in enumerate(states):  # [T, H]
-        logits = read({"states": vectors[places]})["logits"]  # [S, V]
+        logits = explorer.forward.read("mlm", vectors[places])["output"]  # [S, V]
         layers.append(_read(logits, ids, top_k))
         if progress is not None:
             progress((layer + 1) / len(states), "lens")
@@ -87,22 +81,6 @@ def read_layers(
         word_log_probs=np.stack([layer["word_log_probs"] for layer in layers], axis=1),
         word_ranks=np.stack([layer["word_ranks"] for layer in layers], axis=1),
     )
-
-
-def _head(explorer: Explorer) -> Step:
-    """Hidden states `[S, H]` to `logits` `[S, V]`."""
-
-    def make_body(model: Any) -> Callable[[Any], dict[str, Any]]:
-        def body(inputs: Any) -> dict[str, Any]:
-            states = inputs["states"]
-            if model.final_norm is not None:
-                states = model.final_norm(states)
-            words = model.embeddings.word_embeddings
-            return {"logits": model.mlm(states, words)}
-
-        return body
-
-    return compiled_step(explorer, "lens", {"states": ("float32", 2)}, make_body)
 
 
 def _read(

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertviz_core.errors import TextError, require_positions
-from bertviz_core.experiments.targets import LOGITS
+from bertviz_core.errors import require_positions
 from bertviz_core.explorer import Explorer
+from bertviz_core.model.bert import LOGITS
 from bertviz_core.tokenizer import SPECIAL_TOKENS
 from bertviz_core.trace import TokenizedText
 
@@ -109,29 +109,8 @@ def logits_at(
         CheckpointError: the model has no masked-word head.
     """
     explorer.require_head("mlm")
-    inputs = {
-        "input_ids": tokenized.input_ids[None],
-        "token_type_ids": tokenized.token_type_ids[None],
-        "mlm_positions": positions,
-    }
+    inputs = tokenized.inputs | {"mlm_positions": positions}
     return explorer.forward(inputs, ("mlm_logits",))["mlm_logits"]
-
-
-def require_masks(explorer: Explorer, text: str, pair: str | None) -> TokenizedText:
-    """Splits a text that must have a mask.
-
-    Raises:
-        CheckpointError: the model has no masked-word head.
-        TextError: no mask, or see `Explorer.tokenize`.
-    """
-    explorer.require_head("mlm")
-    tokenized = explorer.tokenize(text, pair)
-    if not len(tokenized.mask_positions):
-        raise TextError(
-            "There is no [MASK] in the text, so there is nothing to guess. "
-            "Click a word, or write [MASK] in its place."
-        )
-    return tokenized
 
 
 def mask_position(tokenized: TokenizedText, mask_index: int) -> int:
@@ -178,12 +157,9 @@ def _batch(rows: Sequence[Row], pad_token_id: int) -> dict[str, np.ndarray]:
         token_type_ids[index, : lengths[index]] = row.token_type_ids
         attention_mask[index, : lengths[index]] = 1
     positions = [index * longest + row.position for index, row in enumerate(rows)]
-    inputs = {
+    return {
         "input_ids": input_ids,
+        "attention_mask": attention_mask,
         "token_type_ids": token_type_ids,
         "mlm_positions": np.array(positions, "int32"),
     }
-    # Without padding the same graph serves as for a single text.
-    return inputs | (
-        {"attention_mask": attention_mask} if min(lengths) < longest else {}
-    )

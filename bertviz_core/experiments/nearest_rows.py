@@ -71,11 +71,7 @@ def nearest_rows(
         known: vectors of the rows.
         count: how many at most.
     """
-    inputs = {
-        "input_ids": read.tokenized.input_ids[None],
-        "token_type_ids": read.tokenized.token_type_ids[None],
-    }
-    own = explorer.forward(inputs, (_POOLED,))[_POOLED]
+    own = explorer.forward(read.tokenized.inputs, (_POOLED,))[_POOLED]
     cosines = cosine_matrix(own, known.vectors)[0]
     order = np.argsort(-cosines, kind="stable")[:count].copy()
     return NearestRows(order, cosines[order], len(cosines))

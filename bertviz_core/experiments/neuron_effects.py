@@ -10,11 +10,11 @@ import dataclasses
 
 import numpy as np
 
-from bertviz_core.experiments.cause_results import Switches, Target
-from bertviz_core.experiments.gradients import mask_slopes
+from bertviz_core.experiments.ablation import switch_in_layers
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.gradients import slopes
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.experiments.neuron_results import NeuronEffects
-from bertviz_core.experiments.switching import interventions_of
 from bertviz_core.experiments.targets import ask
 from bertviz_core.explorer import Explorer
 
@@ -44,10 +44,11 @@ def rank_neurons(
         num_neurons: F; all of them where the model has fewer.
         pair: the second text.
         cut: leaves out what is beyond the last position.
-        progress: told the share done and "neurons"; may raise to stop.
+        progress: told the share done and "layers"; may raise to stop.
 
     Raises:
         CheckpointError: the model lacks the target's head.
+        EngineError: on OpenVINO.
         TextError: see `targets.ask`.
         ValueError: `num_neurons` below 1.
 
@@ -59,22 +60,21 @@ def rank_neurons(
     if num_neurons < 1:
         raise ValueError(f"`num_neurons` must be at least 1. Received: {num_neurons}.")
     question = ask(explorer, text, target, pair, cut)
-    before, _ = question.run()
+    before, outputs = question.run(also=("hidden_states",))
     config = explorer.config
     shape = (config.num_hidden_layers, config.intermediate_size)
     quantity = "logit" if before.is_number else "probability"
-    estimates = -mask_slopes(question, "neuron_mask", shape, quantity)  # [L, I]
+    on = np.ones((1, *shape))
+    estimates = -slopes(question, "neurons", on, quantity)[0]  # [L, I]
     order = np.argsort(-np.abs(estimates), axis=None, kind="stable")[:num_neurons]
-    places = np.stack(np.unravel_index(order, shape), axis=1)  # [F, 2]
-    probabilities = np.empty(len(places))
-    logits = np.empty(len(places))
-    for index, (layer, neuron) in enumerate(places.tolist()):
-        switches = Switches(neurons=((layer, neuron),))
-        off = interventions_of(switches, config, question.tokenized)
-        after, _ = question.run(off)
-        probabilities[index], logits[index] = after.probability, after.logit
-        if progress is not None:
-            progress((index + 1) / len(places), "neurons")
+    places = np.stack(np.unravel_index(np.sort(order), shape), axis=1)  # [F, 2]
+    heads = np.ones((len(places), config.num_attention_heads), "float32")
+    neurons = np.ones((len(places), config.intermediate_size), "float32")
+    neurons[np.arange(len(places)), places[:, 1]] = 0
+    states, layers = outputs["hidden_states"], places[:, 0]
+    probabilities, logits = switch_in_layers(
+        question, states, layers, heads, neurons, progress
+    )
     found = NeuronEffects(
         target=target,
         tokenized=question.tokenized,

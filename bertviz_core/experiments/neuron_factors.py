@@ -56,8 +56,8 @@ def neuron_factors(
     every = []
     for index, layer in enumerate(chosen):
         report(index / len(chosen) / 2, "neurons")
-        every.append(block_values(explorer, trace, layer)["neurons"])
-    activations = np.concatenate(every, axis=1)  # [T, layers * I]
+        every.append(block_values(explorer, trace, layer)["mlp.post"])
+    activations = np.concatenate(every, axis=1).astype(np.float64)  # [T, layers * I]
     positive = np.maximum(activations, 0)
     found = factorise(
         positive,

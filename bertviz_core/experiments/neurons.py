@@ -1,8 +1,7 @@
 """The neurons of the feed-forward networks: which fire, and what they speak for.
 
 A neuron is one number after the activation function; it adds its activation times
-its row of the second projection to the residual. But for `switch_neurons_off`,
-nothing here runs the network; see `layer_steps`.
+its row of the second projection to the residual.
 
 T tokens, H hidden size, I intermediate size, V vocabulary, F chosen neurons.
 """
@@ -19,13 +18,7 @@ from bertviz_core.experiments.cause_results import (
     Switches,
     Target,
 )
-from bertviz_core.experiments.computed_values import (
-    BlockValues,
-    activated,
-    decoded,
-)
-from bertviz_core.experiments.double_precision import dense, normed, wide
-from bertviz_core.experiments.layer_steps import block_values
+from bertviz_core.experiments.layer_steps import block_values, require_index
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.experiments.step_results import (
     NeuronActivations,
@@ -34,6 +27,8 @@ from bertviz_core.experiments.step_results import (
 )
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.explorer import Explorer
+from bertviz_core.model.compile import Arrays
+from bertviz_core.model.weights import as_numpy
 from bertviz_core.trace import Trace
 
 ORDERS = ("activation", "contribution")
@@ -89,9 +84,9 @@ def neuron_activations(
         ValueError: there is no such layer or neuron, or the trace has no hidden
             states.
     """
-    _require_below("neuron", neuron, explorer.config.intermediate_size)
+    require_index("neuron", neuron, explorer.config.intermediate_size)
     values = block_values(explorer, trace, layer)
-    inputs, activations = values["intermediate"], values["neurons"]
+    inputs, activations = values["mlp.pre"], values["mlp.post"]
     return NeuronActivations(
         layer,
         neuron,
@@ -125,10 +120,11 @@ def words_of_neuron(
     Source:
         Geva et al. 2022 (arXiv:2203.14680), section 3, "sub-updates".
     """
-    _require_below("layer", layer, explorer.config.num_hidden_layers)
-    _require_below("neuron", neuron, explorer.config.intermediate_size)
+    require_index("layer", layer, explorer.config.num_hidden_layers)
+    require_index("neuron", neuron, explorer.config.intermediate_size)
     row = _rows_out(explorer, layer)[neuron]
-    changes = decoded(explorer.loaded.model, row[None])
+    words = as_numpy(explorer.loaded.model.embeddings.word_embeddings)  # [V, H]
+    changes = (words @ row)[None]
     return _words(explorer, changes, (layer, neuron, None, "embedding"), top_k)
 
 
@@ -166,13 +162,16 @@ def words_of_neuron_here(
         The logit lens, see `lens.read_layers`, with and without one neuron.
     """
     explorer.require_head("mlm")
-    _require_below("neuron", neuron, explorer.config.intermediate_size)
+    require_index("neuron", neuron, explorer.config.intermediate_size)
     values, activations = _activations_at(explorer, trace, layer, token)
-    residual = values["output_residual"][token]
+    residual = values["mlp.residual"][token]
     added = activations[neuron] * _rows_out(explorer, layer)[neuron]
-    output = values.finish(np.stack([residual, residual - added]))
-    logits = decoded(explorer.loaded.model, _transformed(explorer, output))
-    changes = logits[:1] - logits[1:]  # [1, V]; the decoder's bias is in both
+    both = np.stack([residual, residual - added])[:, None]  # [2, 1, H]
+    changed = explorer.forward.block(
+        layer, both, keep=("output",), replace={"mlp.residual": both}
+    )
+    logits = explorer.forward.read("mlm", changed["output"][:, 0])["output"]
+    changes = logits[:1] - logits[1:]  # [1, V]
     return _words(explorer, changes, (layer, neuron, token, "head"), top_k)
 
 
@@ -205,26 +204,17 @@ def switch_neurons_off(
 
 def _activations_at(
     explorer: Explorer, trace: Trace, layer: int, token: int
-) -> tuple[BlockValues, np.ndarray]:
+) -> tuple[Arrays, np.ndarray]:
     """The layer, and its neurons `[I]` at a token."""
+    require_index("token", token, trace.tokenized.num_tokens)
     values = block_values(explorer, trace, layer)
-    _require_below("token", token, trace.tokenized.num_tokens)
-    return values, values["neurons"][token]
+    return values, values["mlp.post"][token]
 
 
 def _rows_out(explorer: Explorer, layer: int) -> np.ndarray:
     """What each neuron adds for an activation of 1, `[I, H]`."""
     block = explorer.loaded.model.blocks[layer]
-    return wide(block.feed_forward.output_projection.kernel)
-
-
-def _transformed(explorer: Explorer, vectors: np.ndarray) -> np.ndarray:
-    """Layer outputs `[P, H]` as the decoder would get them."""
-    model = explorer.loaded.model
-    if explorer.config.pre_norm:
-        vectors = normed(model.final_norm, vectors)
-    changed = activated(explorer.config, dense(model.mlm.transform, vectors))
-    return normed(model.mlm.transform_norm, changed)
+    return as_numpy(block.feed_forward.output_projection.kernel)
 
 
 def _words(
@@ -244,10 +234,3 @@ def _words(
         suppressed_tokens=piece_names(explorer, down),
         suppressed_changes=changes[0, down],
     )
-
-
-def _require_below(name: str, index: int, size: int) -> None:
-    if not 0 <= index < size:
-        raise ValueError(
-            f"`{name}` must be at least 0 and below {size}. Received: {index}."
-        )

@@ -7,9 +7,10 @@ import numpy as np
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.cause_results import PatchingMap, Target
-from bertviz_core.experiments.targets import LOGITS, Question, ask
-from bertviz_core.experiments.upper_layers import Progress, run_upwards
+from bertviz_core.experiments.masked_rows import Progress
+from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
+from bertviz_core.model.bert import LOGITS
 
 # A smaller difference between the texts, relative to a probability or to a logit
 # above 1, is float32's rounding: no share of it means anything.
@@ -73,12 +74,10 @@ def patch_hidden_states(
         positions = rows % num_tokens
         entering = np.repeat(states[level][None], len(rows), axis=0)  # [M, T, H]
         entering[np.arange(len(rows)), positions] = taken[level, positions]
-        if level == num_levels - 1:  # only the position that is read matters
-            return entering[:, target.position : target.position + 1]
         return entering
 
     levels = np.repeat(np.arange(num_levels), num_tokens)
-    logits = run_upwards(explorer, levels, enter, num_tokens, target, progress)
+    logits = place.run_upwards(levels, enter, progress)
     scores = _scores(logits, target, minus, quantity)
     return PatchingMap(
         target=target,
@@ -94,7 +93,7 @@ def patch_hidden_states(
 
 def _run(question: Question) -> tuple[np.ndarray, np.ndarray]:
     """Hidden states `[L + 1, T, H]` and the logits `[C]` of the target's head."""
-    _, found = question.run()
+    _, found = question.run(also=("hidden_states",))
     return found["hidden_states"], found[LOGITS[question.target.head]]
 
 

@@ -69,9 +69,13 @@ def shuffled_explorer(explorer: Explorer, seed: int) -> Explorer:
         seed: at least 0.
     """
     model = explorer.loaded.model
-    # No spread: nothing is drawn for weights that are about to be filled.
-    config = dataclasses.replace(model.config, initializer_range=0.0)
-    other = Bert(config, model.heads, model.num_labels, dtype=model.dtype_policy)
+    other = Bert(
+        model.config,
+        model.heads,
+        model.num_labels,
+        kernel_initializer="zeros",
+        dtype=model.dtype_policy,
+    )
     rng = np.random.default_rng(seed)
     for new, old in zip(other.weights, model.weights, strict=True):
         new.assign(rng.permuted(as_numpy(old).ravel()).reshape(old.shape))

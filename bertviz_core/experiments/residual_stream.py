@@ -19,8 +19,6 @@ def residual_stream(
 ) -> ResidualStream:
     """Measures the residual and both updates at every layer and token.
 
-    Nothing here runs the network; see `layer_steps`.
-
     Args:
         explorer: the model of the trace.
         trace: with hidden states, of a forward pass without interventions.
@@ -30,13 +28,15 @@ def residual_stream(
         ValueError: the trace has no hidden states.
     """
     rows = []
+    pre_norm = explorer.config.pre_norm
+    added_to = "attention.residual" if pre_norm else "attention.norm"
     num_layers = explorer.config.num_hidden_layers
     for layer in range(num_layers):
         if progress is not None:
             progress(layer / num_layers, "residual_stream")
         values = block_values(explorer, trace, layer)
-        x, attention = values["x"], values["attention_output"]
-        middle, update = values.feed_forward_residual, values["feed_forward_output"]
+        x, attention = values["input"], values["attention.output"]
+        middle, update = values[added_to], values["mlp.output"]
         rows.append(
             {
                 "residual_norms": _norms(x),
@@ -45,22 +45,20 @@ def residual_stream(
                 "middle_norms": _norms(middle),
                 "feed_forward_norms": _norms(update),
                 "feed_forward_cosines": _cosines(update, middle),
-                "output_norms": _norms(values.output),
+                "output_norms": _norms(values["output"]),
             }
         )
     arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-    return ResidualStream(
-        tokens=trace.tokenized.tokens, pre_norm=explorer.config.pre_norm, **arrays
-    )
+    return ResidualStream(tokens=trace.tokenized.tokens, pre_norm=pre_norm, **arrays)
 
 
 def _norms(x: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(x, axis=-1)
+    return np.linalg.norm(x.astype(np.float64), axis=-1)
 
 
 def _cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Row by row; NaN where one of the two has no direction."""
     lengths = _norms(x) * _norms(y)
-    products = np.einsum("th,th->t", x, y)
+    products = np.einsum("th,th->t", x, y, dtype=np.float64)
     nothing = np.full_like(products, np.nan)
     return np.divide(products, lengths, out=nothing, where=lengths > 0)

@@ -41,11 +41,7 @@ def read_text(
     whole = explorer.tokenize(text, pair, cut=True)
     text, pair = cut_texts(explorer, text, pair, max_tokens)
     tokenized = explorer.tokenize(text, pair, cut=True)
-    inputs = {
-        "input_ids": tokenized.input_ids[None],
-        "token_type_ids": tokenized.token_type_ids[None],
-    }
-    logits = explorer.forward(inputs, (_LOGITS,))[_LOGITS]
+    logits = explorer.forward(tokenized.inputs, (_LOGITS,))[_LOGITS]
     return ReadText(
         model_id=explorer.model_id,
         labels=explorer.loaded.labels,

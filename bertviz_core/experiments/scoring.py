@@ -13,7 +13,6 @@ from bertviz_core.experiments.masked_rows import (
     Progress,
     Row,
     mask_position,
-    require_masks,
     word_logits,
 )
 from bertviz_core.experiments.word_results import (
@@ -63,7 +62,7 @@ def score_words(
     Source:
         Kauf and Ivanova 2023 (arXiv:2305.10588), "within_word_l2r".
     """
-    tokenized = require_masks(explorer, text, pair)
+    tokenized = explorer.require_masks(text, pair)
     position = mask_position(tokenized, mask_index)
     pieces = [pieces_of(explorer.tokenizer, word) for word in words]
     rows = [row for ids in pieces for row in word_rows(tokenized, position, ids)]

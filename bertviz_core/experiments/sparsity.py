@@ -7,7 +7,6 @@ import dataclasses
 import numpy as np
 
 from bertviz_core.config import BertConfig
-from bertviz_core.experiments.attention_parts import visible_edges
 from bertviz_core.experiments.cause_results import (
     SparsePattern,
     SparsePrediction,
@@ -16,6 +15,7 @@ from bertviz_core.experiments.cause_results import (
 from bertviz_core.experiments.targets import ask, compare_answers
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
+from bertviz_core.model.sparse import visible_edges
 
 
 def predict_sparsely(
@@ -50,7 +50,7 @@ def predict_sparsely(
     """
     question = ask(explorer, text, target, pair, cut)
     num_tokens = question.tokenized.num_tokens
-    own = visible_edges(explorer.config, num_tokens)
+    own = explorer.forward.visible(num_tokens)
     imposed = edges_of(pattern, explorer.config, num_tokens)
     before, found = question.run(also=("attention_probs",))
     mask = imposed.astype("int32")[None, None]  # [1, 1, Q, K]

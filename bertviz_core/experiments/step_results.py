@@ -82,9 +82,10 @@ class StepNumbers(FrozenArrays):
 
     Args:
         name: of the step.
-        values: float64, the step's array without its axis of tokens: `[H]`, `[I]` or
-            `[V]`; `[N, D]`, the token's own query, key or value; `[N, K]`, what it
-            gives to every token. A step without such an axis has all its numbers.
+        values: float, see `StepReader.values`, the step's array without its axis of
+            tokens: `[H]`, `[I]` or `[V]`; `[N, D]`, the token's own query, key or
+            value; `[N, K]`, what it gives to every token. A step without such an axis
+            has all its numbers.
     """
 
     name: str
@@ -151,8 +152,8 @@ class NormInput(FrozenArrays):
     Args:
         step: name of the norm's step.
         token: index of the token, or of the asked position for "mlm_norm".
-        vector: float64 `[H]`, before the norm.
-        gamma, beta: float64 `[H]`, the norm's own weights.
+        vector: float32 `[H]`, before the norm.
+        gamma, beta: float32 `[H]`, the norm's own weights.
         epsilon: added to the variance.
     """
 
@@ -203,8 +204,8 @@ class StrongNeurons(FrozenArrays):
         token: index of the token.
         order: what "strongest" means, "activation" or "contribution".
         neurons: int64 `[F]`, indices below I, strongest first.
-        activations: float64 `[F]`, after the activation function.
-        contributions: float64 `[F]`, length of what the neuron adds to the residual:
+        activations: float32 `[F]`, after the activation function.
+        contributions: float32 `[F]`, length of what the neuron adds to the residual:
             size of the activation times the length of its row of the second
             projection.
     """
@@ -228,10 +229,10 @@ class NeuronWords(FrozenArrays):
             or "head", see `neurons.words_of_neuron_here`, for the token's own.
         promoted_ids: int64 `[k]`, most promoted first.
         promoted_tokens: their pieces.
-        promoted_changes: float64 `[k]`, what the neuron adds to their logits.
+        promoted_changes: float32 `[k]`, what the neuron adds to their logits.
         suppressed_ids: int64 `[k]`, most suppressed first.
         suppressed_tokens: their pieces.
-        suppressed_changes: float64 `[k]`.
+        suppressed_changes: float32 `[k]`.
     """
 
     layer: int
@@ -253,8 +254,8 @@ class NeuronActivations(FrozenArrays):
     Args:
         layer, neuron: which one.
         tokens: T pieces.
-        inputs: float64 `[T]`, before the activation function.
-        activations: float64 `[T]`, after it.
+        inputs: float32 `[T]`, before the activation function.
+        activations: float32 `[T]`, after it.
     """
 
     layer: int

@@ -1,4 +1,4 @@
-"""Every operation between a word and a prediction: formula, shape, line of code.
+"""Every operation between a word and a prediction: formula, shape, activation.
 
 No arrays and no framework: a page may draw the order of both kinds of layers from
 this without a model. Letters of the axes are those of `step_results`.
@@ -23,34 +23,14 @@ class Operation:
         formula: LaTeX.
         inputs: operations that it is computed from, of the same layer; `BEFORE` is
             the last one before the layer or the head.
-        module: of the core, less `bertviz_core.`.
-        function: qualified name in it.
-        code: part of the line that does it, or of the first of several.
-        occurrence: which of several such lines, from 1.
-        last: part of the last line, where several belong together.
+        activation: its name in `model.taps`, in a layer without "layer.3.". Empty for
+            the softmax of an answer, which the network leaves to who asks.
     """
 
     axes: str
     formula: str
     inputs: tuple[str, ...]
-    module: str
-    function: str
-    code: str
-    occurrence: int = 1
-    last: str = ""
-
-
-_ATTENTION = ("model.attention", "SelfAttention.call")
-_BLOCK = ("model.encoder", "EncoderBlock.call")
-_FEED_FORWARD = ("model.encoder", "FeedForward.call")
-_EMBEDDINGS = ("model.embeddings", "Embeddings.call")
-_MLM = ("model.heads", "MaskedLanguageModelHead.call")
-_POOLER = ("model.heads", "Pooler.call")
-_CLASSIFIER = ("model.heads", "ClassifierHead.call")
-_SOFTMAX = ("analysis.logit_rows", "softmax_rows", "powers = np.exp(shifted)")
-_NORM = ("model.layers", "LayerNorm.call", "mean = ops.mean(x")
-_RESIDUAL = "x = x + self.dropout(update, training=training)"
-_LOGITS = "self.dense(self.dropout(pooled_output, training=training))"
+    activation: str = ""
 
 
 def _norm(x: str) -> str:
@@ -61,9 +41,10 @@ def _norm(x: str) -> str:
     )
 
 
-def _normed(result: str, x: str, source: str, axes: str = "TH") -> Operation:
-    formula, last = f"{result} = {_norm(x)}", "y = normed * gamma + beta"
-    return Operation(axes, formula, (source,), *_NORM, last=last)
+def _normed(
+    result: str, x: str, source: str, activation: str, axes: str = "TH"
+) -> Operation:
+    return Operation(axes, f"{result} = {_norm(x)}", (source,), activation)
 
 
 # How g comes of u, by `hidden_act`.
@@ -79,159 +60,125 @@ _ACTIVATIONS = {
 def _as_probs(axes: str, logits: str, index: str) -> Operation:
     power = rf"e^{{\ell_{{{index}}}}}"
     formula = rf"p_{{{index}}} = \frac{{{power}}}{{\sum_{{j}} e^{{\ell_{{j}}}}}}"
-    return Operation(axes, formula, (logits,), *_SOFTMAX, last="powers / powers.sum(")
+    return Operation(axes, formula, (logits,))
 
 
-def _looked_up(formula: str, code: str) -> Operation:
-    return Operation("TH", formula, (), *_EMBEDDINGS, code)
+def _looked_up(formula: str, activation: str) -> Operation:
+    return Operation("TH", formula, (), f"embeddings.{activation}")
 
 
-def _projected(axes: str, letter: str) -> Operation:
-    name = {"Q": "query", "K": "key", "V": "value"}[letter]
-    tokens = "looking" if letter == "Q" else "hidden_states"
-    code = f"{name} = self._split_heads(self.{name}({tokens}))"
-    return Operation(axes, _projection(letter), (BEFORE,), *_ATTENTION, code)
+def _projected(axes: str, letter: str, name: str) -> Operation:
+    return Operation(axes, _projection(letter), (BEFORE,), f"attention.{name}")
 
 
 def _projection(letter: str, x: str = "x") -> str:
     return rf"{letter}_n = {x} W^{{{letter}}}_n + b^{{{letter}}}_n"
 
 
-def _answered(axes: str, name: str) -> Operation:
+def _answered(axes: str, name: str, head: str) -> Operation:
     weights, bias = (rf"{letter}^{{\mathrm{{{name}}}}}" for letter in "Wb")
     formula = rf"\ell = c\, {weights} + {bias}"
-    return Operation(axes, formula, ("pooled_output",), *_CLASSIFIER, _LOGITS)
+    return Operation(axes, formula, ("pooled_output",), f"{head}.logits")
 
 
 OPERATIONS: Mapping[str, Operation] = MappingProxyType(
     {
         "word_embeddings": _looked_up(
-            r"w_t = E^{\mathrm{word}}_{\mathrm{id}(t)}",
-            "words = ops.take(self.word_embeddings",
+            r"w_t = E^{\mathrm{word}}_{\mathrm{id}(t)}", "word"
         ),
         "position_embeddings": _looked_up(
-            r"p_t = E^{\mathrm{position}}_{t}",
-            "positions = self.position_embeddings[:num_tokens]",
+            r"p_t = E^{\mathrm{position}}_{t}", "position"
         ),
         "token_type_embeddings": _looked_up(
-            r"s_t = E^{\mathrm{segment}}_{\mathrm{type}(t)}",
-            "segments = ops.take(self.token_type_embeddings",
+            r"s_t = E^{\mathrm{segment}}_{\mathrm{type}(t)}", "token_type"
         ),
         "embedding_sum": Operation(
             "TH",
             "e_t = w_t + p_t + s_t",
             ("word_embeddings", "position_embeddings", "token_type_embeddings"),
-            *_EMBEDDINGS,
-            "words + positions + segments",
+            "embeddings.sum",
         ),
-        "embedding_norm": _normed("x^{(0)}", "e", "embedding_sum"),
-        "query": _projected("NQD", "Q"),
-        "key": _projected("NKD", "K"),
-        "value": _projected("NKD", "V"),
+        "embedding_norm": _normed("x^{(0)}", "e", "embedding_sum", "embeddings.norm"),
+        "query": _projected("NQD", "Q", "query"),
+        "key": _projected("NKD", "K", "key"),
+        "value": _projected("NKD", "V", "value"),
         "attention_scores": Operation(
             "NQK",
             r"S_n = \frac{Q_n K_n^\top}{\sqrt{D}}",
             ("query", "key"),
-            *_ATTENTION,
-            "query = query / math.sqrt(self.config.head_size)",
-            last="scores = ops.matmul(query, ops.swapaxes(key, -1, -2))",
+            "attention.scores",
         ),
         "masked_scores": Operation(
             "NQK",
             r"S'_n = S_n + M, \quad M_{qk} \in \{0, -10000\}",
             ("attention_scores",),
-            *_ATTENTION,
-            "keep = first(_per_head(attention_mask)",
-            last="scores = scores + _penalty(keep",
+            "attention.masked_scores",
         ),
         "attention_probs": Operation(
             "NQK",
             r"A_{n,qk} = \frac{e^{S'_{n,qk}}}{\sum_{j} e^{S'_{n,qj}}}",
             ("masked_scores",),
-            *_ATTENTION,
-            "probs = ops.softmax(scores, axis=-1)",
+            "attention.probs",
         ),
         "context": Operation(
             "TH",
             r"C = \operatorname{concat}(A_1 V_1, \ldots, A_N V_N)",
             ("attention_probs", "value"),
-            *_ATTENTION,
-            "context = ops.matmul(probs, value)",
-            last="self._merge_heads(context)",
+            "attention.context",
         ),
         "attention_output": Operation(
-            "TH",
-            r"a = C W^{O} + b^{O}",
-            ("context",),
-            *_BLOCK,
-            "self.attention_output(attention.context)",
+            "TH", r"a = C W^{O} + b^{O}", ("context",), "attention.output"
         ),
         "attention_residual": Operation(
-            "TH", "r = x + a", (BEFORE, "attention_output"), *_BLOCK, _RESIDUAL
+            "TH", "r = x + a", (BEFORE, "attention_output"), "attention.residual"
         ),
-        "attention_norm": _normed("y", "r", "attention_residual"),
+        "attention_norm": _normed("y", "r", "attention_residual", "attention.norm"),
         "intermediate": Operation(
             "TI",
             r"u = y W^{\mathrm{in}} + b^{\mathrm{in}}",
             ("attention_norm",),
-            *_FEED_FORWARD,
-            "self.intermediate(hidden_states)",
+            "mlp.pre",
         ),
-        "neurons": Operation(
-            "TI",
-            _ACTIVATIONS["gelu"],
-            ("intermediate",),
-            *_FEED_FORWARD,
-            "neurons = self.activation(",
-        ),
+        "neurons": Operation("TI", _ACTIVATIONS["gelu"], ("intermediate",), "mlp.post"),
         "feed_forward_output": Operation(
             "TH",
             r"f = g W^{\mathrm{out}} + b^{\mathrm{out}}",
             ("neurons",),
-            *_FEED_FORWARD,
-            "self.output_projection(neurons)",
+            "mlp.output",
         ),
         "output_residual": Operation(
-            "TH",
-            "s = y + f",
-            ("attention_norm", "feed_forward_output"),
-            *_BLOCK,
-            _RESIDUAL,
-            2,
+            "TH", "s = y + f", ("attention_norm", "feed_forward_output"), "mlp.residual"
         ),
-        "output_norm": _normed("x'", "s", "output_residual"),
-        "final_norm": _normed("h", "x^{(L)}", BEFORE),
+        "output_norm": _normed("x'", "s", "output_residual", "mlp.norm"),
+        "final_norm": _normed("h", "x^{(L)}", BEFORE, "final_norm"),
         "pooler_dense": Operation(
             "H",
             r"z = h_{\mathtt{[CLS]}} W^{\mathrm{pool}} + b^{\mathrm{pool}}",
             (BEFORE,),
-            *_POOLER,
-            "self.dense(sequence_output[:, 0])",
+            "pooler.pre",
         ),
         "pooled_output": Operation(
-            "H", r"c = \tanh(z)", ("pooler_dense",), *_POOLER, "ops.tanh("
+            "H", r"c = \tanh(z)", ("pooler_dense",), "pooler.output"
         ),
-        "nsp_logits": _answered("2", "next"),
+        "nsp_logits": _answered("2", "next", "nsp"),
         "nsp_probs": _as_probs("2", "nsp_logits", "i"),
-        "class_logits": _answered("C", "class"),
+        "class_logits": _answered("C", "class", "classifier"),
         "class_probs": _as_probs("C", "class_logits", "i"),
         "mlm_transform": Operation(
             "PH",
             r"u = h W^{\mathrm{MLM}} + b^{\mathrm{MLM}}",
             (BEFORE,),
-            *_MLM,
-            "self.transform(vectors)",
+            "mlm.pre",
         ),
         "mlm_activation": Operation(
-            "PH", _ACTIVATIONS["gelu"], ("mlm_transform",), *_MLM, "self.activation("
+            "PH", _ACTIVATIONS["gelu"], ("mlm_transform",), "mlm.post"
         ),
-        "mlm_norm": _normed("m", "g", "mlm_activation", "PH"),
+        "mlm_norm": _normed("m", "g", "mlm_activation", "mlm.norm", "PH"),
         "mlm_logits": Operation(
             "PV",
             r"\ell = m\, (E^{\mathrm{word}})^\top + b^{\mathrm{word}}",
             ("mlm_norm",),
-            *_MLM,
-            "ops.matmul(transformed, ops.transpose(word_embeddings)) + self.bias",
+            "mlm.logits",
         ),
         "mlm_probs": _as_probs("PV", "mlm_logits", "v"),
     }

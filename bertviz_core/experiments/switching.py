@@ -8,7 +8,6 @@ import numpy as np
 
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import TextError
-from bertviz_core.experiments.attention_parts import visible_edges
 from bertviz_core.experiments.cause_results import (
     Edge,
     SwitchedPrediction,
@@ -18,6 +17,7 @@ from bertviz_core.experiments.cause_results import (
 from bertviz_core.experiments.targets import ask, compare_answers
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
+from bertviz_core.model.sparse import visible_edges
 from bertviz_core.trace import TokenizedText
 
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from bertviz_core.analysis.sampling import rank_of, rank_order, softmax
-from bertviz_core.config import BertConfig
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.answer_results import Answers
 from bertviz_core.experiments.cause_results import Prediction, Target
+from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
+from bertviz_core.model.bert import LOGITS
+from bertviz_core.model.compile import Arrays
 from bertviz_core.trace import TokenizedText
 
-# Where `Bert` puts the logits of a head.
-LOGITS = {"mlm": "mlm_logits", "nsp": "nsp_logits", "classifier": "class_logits"}
 NUM_TOP = 5
+# Tokens of all copies that go through a block at once; bounds the memory.
+MOST_TOKENS = 2048
 
-Arrays = dict[str, np.ndarray]
+# (level, rows) to float `[len(rows), T, H]`, see `Question.run_upwards`.
+Enter = Callable[[int, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -49,19 +53,78 @@ class Question:
 
         Returns:
             What the model says about the target; and, each without its batch
-            axis, the head's logits, `hidden_states` and the outputs in `also`.
+            axis, the head's logits and the outputs in `also`.
         """
         inputs = self.inputs
         if interventions is not None:
             config, num_tokens = self.explorer.config, self.tokenized.num_tokens
-            switched = interventions.inputs(config, num_tokens)
-            inputs = inputs | _nothing_off(config, num_tokens) | switched
+            inputs = inputs | interventions.inputs(config, num_tokens)
         name = LOGITS[self.target.head]
-        # The same outputs each time, asked for or not: another set would be
-        # another graph, which takes seconds to make for a large model.
-        outputs = self.explorer.forward(inputs, (name, "hidden_states", *also))
+        outputs = self.explorer.forward(inputs, (name, *also))
         found = {key: array[0] for key, array in outputs.items()}
         return read_prediction(found[name], self.target), found
+
+    def run_upwards(
+        self, levels: np.ndarray, enter: Enter, progress: Progress | None = None
+    ) -> np.ndarray:
+        """Brings changed copies of the text from where each begins to the answer.
+
+        A change in layer l leaves the layers below as they were. So a copy begins
+        where it differs, from hidden states that are known, and all copies that have
+        reached a layer go through it as one batch. In the last block only the position
+        that is read looks at the others.
+
+        Args:
+            levels: int `[R]`, not falling: the hidden state, 0 to L, that copy r
+                begins with; 0 is the embedding output.
+            enter: called with a level and the rows that begin there; gives their
+                hidden states `[M, T, H]`.
+            progress: told the share of the work done; may raise to stop.
+
+        Returns:
+            float32 `[R, C]`: the logits of the target's head.
+        """
+        config, forward = self.explorer.config, self.explorer.forward
+        top, num_tokens = config.num_hidden_layers, self.tokenized.num_tokens
+        most_rows = max(1, MOST_TOKENS // num_tokens)
+        chunks = np.array_split(np.arange(len(levels)), -(-len(levels) // most_rows))
+        answers = []
+        for index, rows in enumerate(chunks):
+            states = np.empty((0, num_tokens, config.hidden_size), "float32")
+            first = int(levels[rows[0]])
+            for level in range(first, top + 1):
+                if progress is not None:
+                    within = (level - first) / (top - first + 1)
+                    progress((index + within) / len(chunks), "layers")
+                if len(states):
+                    states = self._carry(level - 1, states)
+                if len(new := rows[levels[rows] == level]):
+                    entering = enter(level, new)
+                    if level == top:
+                        entering = entering[:, self._place]
+                    states = (
+                        np.concatenate([states, entering]) if len(states) else entering
+                    )
+            answers.append(forward.read(self.target.head, states[:, 0])["output"])
+        return np.concatenate(answers)
+
+    @property
+    def _place(self) -> slice:
+        """The position that is read."""
+        return slice(self.target.position, self.target.position + 1)
+
+    def _carry(self, layer: int, states: np.ndarray) -> np.ndarray:
+        """One block: float `[B, T, H]` in and out, `[B, 1, H]` from the last."""
+        forward, place = self.explorer.forward, self._place
+        if layer < self.explorer.config.num_hidden_layers - 1:
+            return forward.block(layer, states, keep=("output",))["output"]
+        looked_at = forward.block(
+            layer, states, keep=("attention.key", "attention.value")
+        )
+        looks = forward.visible(states.shape[1])[None, None, place]
+        return forward.block(
+            layer, states[:, place], looks, ("output",), replace=looked_at
+        )["output"]
 
 
 def ask(
@@ -97,10 +160,7 @@ def ask(
             position=target.position + 1,
             num_tokens=tokenized.num_tokens,
         )
-    inputs = {
-        "input_ids": tokenized.input_ids[None],
-        "token_type_ids": tokenized.token_type_ids[None],
-    }
+    inputs = tokenized.inputs
     if target.head == "mlm":
         inputs["mlm_positions"] = np.array([target.position], "int32")
     return Question(explorer, target, tokenized, inputs)
@@ -147,13 +207,3 @@ def _ranks(order: np.ndarray) -> np.ndarray:
     ranks = np.empty_like(order)
     ranks[order] = np.arange(1, len(order) + 1)
     return ranks
-
-
-def _nothing_off(config: BertConfig, num_tokens: int) -> Arrays:
-    """Masks that change nothing, so that one graph serves any set of switches."""
-    layers, heads = config.num_hidden_layers, config.num_attention_heads
-    return {
-        "head_mask": np.ones((1, layers, heads), "float32"),
-        "edge_mask": np.ones((1, 1, 1, num_tokens, num_tokens), "int32"),
-        "neuron_mask": np.ones((1, layers, config.intermediate_size), "float32"),
-    }

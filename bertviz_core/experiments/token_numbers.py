@@ -1,7 +1,7 @@
 """The walk of one token through the network, one part at a time.
 
-Nothing here runs the network; see `layer_steps`. A whole layer of a long text is too
-large to send for a picture of one token: this takes that token's share of it.
+A whole layer of a long text is too large to send for a picture of one token: this
+takes that token's share of it. For where the numbers come from see `layer_steps`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,12 @@ import dataclasses
 
 import numpy as np
 
-from bertviz_core.experiments.layer_steps import StepReader, list_steps, norm_input
+from bertviz_core.experiments.layer_steps import (
+    StepReader,
+    list_steps,
+    norm_input,
+    require_index,
+)
 from bertviz_core.experiments.step_results import (
     LayerStep,
     NormInput,
@@ -49,7 +54,7 @@ def part_numbers(
     Raises:
         ValueError: there is no such part or token, or the trace has no hidden states.
     """
-    _require_token(trace, token)
+    require_index("token", token, trace.tokenized.num_tokens)
     reader = StepReader(explorer, _asking_at(trace, token))
     steps = [step for step in reader.steps if step.part == part]
     if not steps:
@@ -58,8 +63,8 @@ def part_numbers(
         StepNumbers(step.name, _at_token(step.axes, reader.values(step.name), token))
         for step in steps
     ]
-    found = [*_entering(reader, steps, trace, token), *found]
-    return PartNumbers(part, token, tuple(found), _pooler_reads(reader, steps, trace))
+    found = [*_entering(reader, steps, token), *found]
+    return PartNumbers(part, token, tuple(found), _pooler_reads(reader, steps))
 
 
 def step_table(
@@ -85,24 +90,20 @@ def step_table(
         ValueError: there is no such step, token or head, the step has no axis of
             tokens, or the trace has no hidden states.
     """
-    _require_token(trace, token)
+    require_index("token", token, trace.tokenized.num_tokens)
     reader = StepReader(explorer, trace)
-    values = reader.values(step_name)
-    axes = next(step.axes for step in reader.steps if step.name == step_name)
+    values, axes = reader.values(step_name), reader.step(step_name).axes
     if not set(axes) & set(_TOKEN_AXES):
         raise ValueError(f"`step_name` must have tokens. Received: {step_name}.")
     if has_heads := "N" in axes:
-        if not 0 <= head < len(values):
-            raise ValueError(f"`head` must be below {len(values)}. Received: {head}.")
+        require_index("head", head, len(values))
         values = values[head]
     size = trace.tokenized.num_tokens
     first = max(0, min(token - num_tokens // 2, size - num_tokens))
     shown = values[first : first + num_tokens]
     if "Q" in axes and "K" in axes:
         shown = shown[:, first : first + num_tokens]
-    return StepTable(
-        step_name, head if has_heads else None, first, shown.astype(np.float32)
-    )
+    return StepTable(step_name, head if has_heads else None, first, shown.copy())
 
 
 def norm_input_at(
@@ -119,7 +120,7 @@ def norm_input_at(
     Raises:
         ValueError: see `layer_steps.norm_input`.
     """
-    _require_token(trace, token)
+    require_index("token", token, trace.tokenized.num_tokens)
     index = 0 if step_name == "mlm_norm" else token
     found = norm_input(explorer, _asking_at(trace, token), step_name, index)
     return dataclasses.replace(found, token=token)
@@ -132,30 +133,28 @@ def _asking_at(trace: Trace, token: int) -> Trace:
 
 
 def _entering(
-    reader: StepReader, steps: list[LayerStep], trace: Trace, token: int
+    reader: StepReader, steps: list[LayerStep], token: int
 ) -> list[StepNumbers]:
     """What a part starts from: the last step of the one before, as the trace has it."""
-    own = {step.name for step in steps}
-    before = dict.fromkeys(name for s in steps for name in s.inputs if name not in own)
-    if not before or trace.hidden_states is None:
-        return []
-    layer = steps[0].layer
-    state = trace.hidden_states[-1 if layer is None else layer][token]
-    return [StepNumbers(name, state.astype(np.float64)) for name in before]
+    found = {
+        name: StepNumbers(name, reader.read_by(step, name)[token].copy())
+        for step in steps
+        for name in step.inputs
+        if reader.step(name).part != step.part
+    }
+    return list(found.values())
 
 
 def _pooler_reads(
-    reader: StepReader, steps: list[LayerStep], trace: Trace
+    reader: StepReader, steps: list[LayerStep]
 ) -> tuple[StepNumbers, ...]:
     """The first token's vector, whichever token is followed."""
-    own = {step.name: step for step in steps}
-    names = (name for step in steps if step.is_pooled for name in step.inputs)
-    before = [name for name in names if name not in own or not own[name].is_pooled]
-    if not before or trace.hidden_states is None:
-        return ()
-    (name,) = before
-    whole = reader.values(name) if name in own else trace.hidden_states[-1]
-    return (StepNumbers(name, whole[0].astype(np.float64)),)
+    return tuple(
+        StepNumbers(name, reader.read_by(step, name)[0].copy())
+        for step in steps
+        for name in step.inputs
+        if step.is_pooled and not reader.step(name).is_pooled
+    )
 
 
 def _at_token(axes: tuple[str, ...], values: np.ndarray, token: int) -> np.ndarray:
@@ -165,11 +164,3 @@ def _at_token(axes: tuple[str, ...], values: np.ndarray, token: int) -> np.ndarr
         if letter in axes:
             return values.take(token, axes.index(letter))
     return np.array(values)
-
-
-def _require_token(trace: Trace, token: int) -> None:
-    if not 0 <= token < trace.tokenized.num_tokens:
-        raise ValueError(
-            f"`token` must be at least 0 and below {trace.tokenized.num_tokens}. "
-            f"Received: {token}."
-        )

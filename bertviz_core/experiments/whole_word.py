@@ -14,7 +14,6 @@ from bertviz_core.experiments.masked_rows import (
     all_word_logits,
     mask_position,
     piece_names,
-    require_masks,
 )
 from bertviz_core.experiments.scoring import word_rows
 from bertviz_core.experiments.word_results import WholeWords
@@ -69,7 +68,7 @@ def find_whole_words(
             f"`kind` must be among {KINDS}, `num_pieces` from 1 to {MOST_PIECES}, "
             f"`beam` at least 1. Received: {kind}, {num_pieces}, {beam}."
         )
-    tokenized = require_masks(explorer, text, pair)
+    tokenized = explorer.require_masks(text, pair)
     position = mask_position(tokenized, mask_index)
     choices = _choices(explorer, kind)
     search = _Beam(explorer, beam)

@@ -172,7 +172,7 @@ def fine_tune(
         click.echo(in_english(sentence), err=True)
     # A training of hours is not to end at a folder that nobody may write.
     require_writable(out)
-    import_keras()
+    import_keras("tensorflow")
     with _telling(out / _LOG if tensorboard else None, as_json) as tell:
         result = _run(model_id, rows, options, out, recipe, tell)
     click.echo(json.dumps(result, ensure_ascii=False) if as_json else _summary(result))

@@ -13,10 +13,10 @@ import numpy as np
 from keras import ops
 
 from bertviz_core.finetune.open_shapes import OpenShapes
-from bertviz_core.model.bert import HEADS, Bert
-from bertviz_core.model.layers import Tensor
-from bertviz_core.model.sparse import pattern_edges
+from bertviz_core.model.bert import HEADS, Bert, with_pattern
+from bertviz_core.model.taps import Tensor
 from bertviz_core.model.weights import as_numpy, truncated_normal
+from bertviz_core.training.fast import made_fast
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
@@ -28,11 +28,9 @@ _CLASSIFIER_HEADS = ("pooler", "classifier")
 class Network(OpenShapes):
     """Logits of rows, from tokens or from what frozen layers made of them.
 
-    The pooler reads the first token alone, so in the last block no other looks: what
-    the rest would become there is read by nobody.
-
     Args:
-        bert: with the heads "pooler" and "classifier".
+        bert: from `copy_to_train`. The pooler reads the first token alone, so in its
+            last block no other looks: what the rest would become is read by nobody.
         num_frozen: blocks that do not learn; 0 means that the embeddings learn
             too. All blocks frozen leaves the head, and the pooler where
             `learns_pooler`.
@@ -83,8 +81,7 @@ class Network(OpenShapes):
         if "pooled_output" in inputs:
             pooled = inputs["pooled_output"]
         else:
-            states = self.upper(self.lower(inputs, training), inputs, training)
-            pooled = self.bert.pooler(states)
+            pooled = self.pooled(self.lower(inputs, training), inputs, training)
         logits = self.bert.classifier(pooled, training=training)
         return ops.cast(logits, "float32")
 
@@ -102,28 +99,26 @@ class Network(OpenShapes):
         )
         return self._run(0, self.num_frozen, states, inputs, False)
 
-    def upper(
+    def pooled(
         self, states: Tensor, inputs: dict[str, Tensor], training: bool | None
     ) -> Tensor:
-        """The blocks that learn, and the norm after the last of a pre-norm model."""
-        count = len(self.bert.blocks)
-        states = self._run(self.num_frozen, count, states, inputs, training)
-        return states if self.bert.final_norm is None else self.bert.final_norm(states)
+        """What the blocks that learn and the pooler make of states, `[B, H]`."""
+        states = self._run(self.num_frozen, None, states, inputs, training)
+        return self.bert.pooler(self.bert.after_blocks(states[:, 0]))
 
     def _run(
         self,
         start: int,
-        end: int,
+        end: int | None,
         states: Tensor,
         inputs: dict[str, Tensor],
         training: bool | None,
     ) -> Tensor:
-        """Some blocks, `[B, T, H]` to the same, or to `[B, 1, H]` by the last."""
-        mask = self._mask(inputs)
-        for block in self.bert.blocks[start:end]:
-            count = 1 if block is self.bert.blocks[-1] else None
-            states, _ = block(states, mask, num_queries=count, training=training)
-        return states
+        mask = inputs["attention_mask"]
+        positions = ops.arange(ops.shape(mask)[1], dtype="int32")[None]
+        mask = with_pattern(self.bert.config, positions, mask)
+        states, _ = self.bert.encode(states, mask, start, end, training=training)
+        return states[-1]
 
     def compute_loss(
         self,
@@ -151,13 +146,6 @@ class Network(OpenShapes):
         """The mean loss since the last reset."""
         return self.get_metrics_result()
 
-    def _mask(self, inputs: dict[str, Tensor]) -> Tensor:
-        """Int `[B, K]`, or `[B, Q, K]` of a sparse model."""
-        mask = inputs["attention_mask"]
-        positions = ops.arange(ops.shape(mask)[1], dtype="int32")[None]
-        edges = pattern_edges(self.bert.config, positions)
-        return mask if edges is None else mask[:, None, :] * edges
-
 
 class FrozenPart(OpenShapes):
     """What the layers that do not learn make of tokens, to be kept.
@@ -175,11 +163,10 @@ class FrozenPart(OpenShapes):
         self.built = True
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
-        states = self.network.lower(inputs, False)
+        found = self.network.lower(inputs, False)
         if self.reads_pooled:
-            states = self.network.upper(states, inputs, False)
-            states = self.network.bert.pooler(states)
-        return ops.cast(states, "float32")
+            found = self.network.pooled(found, inputs, False)
+        return ops.cast(found, "float32")
 
 
 def copy_to_train(
@@ -225,7 +212,7 @@ def copy_to_train(
     _take(bert, loaded.model, left_out)
     for state in bert.non_trainable_variables:  # of dropout
         state.assign(rng.integers(2**31, size=state.shape).astype("uint32"))
-    return bert, not has_pooler
+    return made_fast(bert, for_first_token=True), not has_pooler
 
 
 def with_all_words(loaded: LoadedModel, trained: Bert, words: np.ndarray) -> Bert:
@@ -270,12 +257,10 @@ def _empty_copy(
     policy: Any,
     num_words: int | None = None,
 ) -> Bert:
+    """Zeros, not draws: all of it is overwritten."""
     config = loaded.model.config
-    # No spread means zeros, not draws: all of it is overwritten.
-    quiet = dataclasses.replace(
-        config, initializer_range=0.0, vocab_size=num_words or config.vocab_size
-    )
-    bert = Bert(quiet, heads, num_labels, dtype=policy)
+    few = dataclasses.replace(config, vocab_size=num_words or config.vocab_size)
+    bert = Bert(few, heads, num_labels, kernel_initializer="zeros", dtype=policy)
     bert.config = config
     return bert
 

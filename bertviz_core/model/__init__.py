@@ -1,1 +1,5 @@
-"""BERT in Keras, written to be read. Only `keras.ops`: any Keras backend runs it."""
+"""The network, in `keras.ops` only. Importing it loads Keras."""
+
+from bertviz_core.quiet import import_keras
+
+import_keras()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import keras
@@ -17,8 +17,9 @@ from bertviz_core.model.heads import (
     MaskedLanguageModelHead,
     Pooler,
 )
-from bertviz_core.model.layers import LayerNorm, Tensor
+from bertviz_core.model.layers import LayerNorm
 from bertviz_core.model.sparse import pattern_edges
+from bertviz_core.model.taps import Tap, Tensor, untouched, within
 
 # Parts that a checkpoint may lack. A part that it lacks is not built, so the
 # model has no output for it, rather than the noise of random weights.
@@ -27,37 +28,32 @@ PRETRAINING_HEADS = ("pooler", "mlm", "nsp")
 
 
 class Bert(keras.Model):
-    """BERT with every intermediate result in its output.
+    """BERT with its hidden states and attention in the open.
 
     Args:
         config: sizes and rates.
         heads: which of `HEADS` exist; "nsp" and "classifier" need "pooler".
         num_labels: outputs of the classifier head.
+        kernel_initializer: of all kernels and tables, see `start_values`; "zeros"
+            for who fills them all.
 
     Call arguments:
         input_ids: int `[B, T]`.
-        attention_mask: int `[B, T]`, 1 = token, 0 = padding; default all 1.
+        attention_mask: int `[B, T]`, 1 = token, 0 = padding, or as in
+            `SelfAttention`; default all 1.
         token_type_ids: int `[B, T]`; default all 0.
         mlm_positions: int `[P]`, places in the flattened `[B * T]` batch to
             predict words at, `b * T + t`; default none.
-        head_mask: float `[B or 1, L, N]`, see `SelfAttention`.
-        edge_mask: int `[B or 1, L or 1, N or 1, Q, K]`, see `SelfAttention`.
-        neuron_mask: float `[B or 1, L, I]`, see `FeedForward`.
-        replace_mask: int `[B or 1, L + 1, T]`; 1 marks a hidden state to
-            replace: index 0 the embedding output, l the output of block l - 1.
-        replacement: float `[B or 1, L + 1, T, H]`, read where `replace_mask`
-            is 1.
+        tap: see `taps`.
         training: turns dropout on.
 
     Returns:
         A dict:
-        `hidden_states` float `[B, L + 1, T, H]`, embedding output first;
-        `attention_probs` float `[B, L, N, Q, K]`;
+        `hidden_states`, L + 1 floats `[B, T, H]`, embedding output first;
+        `attention_probs`, L floats `[B, N, Q, K]`;
         `sequence_output` float `[B, T, H]`, the last hidden state, after the
         final norm in a pre-norm model;
-        and, where the part exists, `pooled_output` float `[B, H]`,
-        `nsp_logits` float `[B, 2]` (0 = is next), `class_logits`
-        float `[B, num_labels]`, `mlm_logits` float `[P, V]`.
+        and what `read` gives.
 
     Raises:
         TextError: more tokens than `max_position_embeddings`, where the length
@@ -73,16 +69,17 @@ class Bert(keras.Model):
         config: BertConfig,
         heads: Iterable[str] = PRETRAINING_HEADS,
         num_labels: int = 2,
+        kernel_initializer: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**{"name": "bert", **kwargs})
         self.config = config
         self.heads = _checked_heads(heads)
         self.num_labels = num_labels
-        policy = self.dtype_policy
-        self.embeddings = Embeddings(config, name="embeddings", dtype=policy)
+        policy, start = self.dtype_policy, kernel_initializer
+        self.embeddings = Embeddings(config, start, name="embeddings", dtype=policy)
         self.blocks = [
-            EncoderBlock(config, name=f"layer_{index}", dtype=policy)
+            EncoderBlock(config, start, name=f"layer_{index}", dtype=policy)
             for index in range(config.num_hidden_layers)
         ]
         self.final_norm = (
@@ -90,17 +87,23 @@ class Bert(keras.Model):
             if config.pre_norm
             else None
         )
-        self.pooler = self._head("pooler", Pooler)
-        self.mlm = self._head("mlm", MaskedLanguageModelHead)
-        self.nsp = self._head("nsp", ClassifierHead, num_labels=2, dropout=False)
-        self.classifier = self._head(
-            "classifier", ClassifierHead, num_labels=num_labels
-        )
+
+        def head(name: str, kind: Any, **arguments: Any) -> Any:
+            if name not in self.heads:
+                return None
+            arguments |= {"kernel_initializer": start, "dtype": policy}
+            return kind(config, name=name, **arguments)
+
+        self.pooler = head("pooler", Pooler)
+        self.mlm = head("mlm", MaskedLanguageModelHead)
+        self.nsp = head("nsp", ClassifierHead, num_labels=2, dropout=False)
+        self.classifier = head("classifier", ClassifierHead, num_labels=num_labels)
         self.build()
 
     def build(self, *_: Any) -> None:
         """Makes all weights at once: no shape here depends on an input."""
-        for part in (self.embeddings, *self.blocks, self.final_norm, *self._heads()):
+        heads = (self.pooler, self.mlm, self.nsp, self.classifier)
+        for part in (self.embeddings, *self.blocks, self.final_norm, *heads):
             if part is not None:
                 part.build()
         self.built = True
@@ -111,74 +114,139 @@ class Bert(keras.Model):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
         mlm_positions: Tensor | None = None,
-        head_mask: Tensor | None = None,
-        edge_mask: Tensor | None = None,
-        neuron_mask: Tensor | None = None,
-        replace_mask: Tensor | None = None,
-        replacement: Tensor | None = None,
+        tap: Tap = untouched,
         training: bool | None = None,
-    ) -> dict[str, Tensor]:
+    ) -> dict[str, Any]:
         if input_ids.shape[1] is not None:  # open in a compiled graph
             require_positions(input_ids.shape[1], self.config.max_position_embeddings)
         if token_type_ids is None:
             token_type_ids = ops.zeros_like(input_ids)
-        attention_mask = self._with_pattern(input_ids, attention_mask)
+        positions = ops.arange(ops.shape(input_ids)[1], dtype="int32")[None]  # [1, T]
+        mask = with_pattern(self.config, positions, attention_mask)
+        x = self.embeddings(
+            input_ids,
+            token_type_ids,
+            tap=within(tap, "embeddings"),
+            training=training,
+        )
+        hidden_states, attention_probs = self.encode(
+            x, mask, tap=tap, training=training
+        )
+        x = self.after_blocks(hidden_states[-1], tap)
+        asked = None
+        if mlm_positions is not None:
+            flat = ops.reshape(x, (-1, self.config.hidden_size))
+            asked = ops.take(flat, mlm_positions, axis=0)  # [P, H]
+        return {
+            "hidden_states": hidden_states,
+            "attention_probs": attention_probs,
+            "sequence_output": x,
+            **self.read(x[:, 0], asked, tap=tap, training=training),
+        }
 
-        x = self.embeddings(input_ids, token_type_ids, training=training)
-        x = _replaced(x, 0, replace_mask, replacement)
-        hidden_states, attention_probs = [x], []
-        for index, block in enumerate(self.blocks):
-            x, attention = block(
-                x,
+    def encode(
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None,
+        start: int = 0,
+        end: int | None = None,
+        tap: Tap = untouched,
+        training: bool | None = None,
+    ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """Runs blocks, one after the other.
+
+        Args:
+            hidden_states: float `[B, T, H]`, what enters the first of them.
+            attention_mask: as in `SelfAttention`, the pattern of a sparse model
+                included.
+            start: the first of them, from 0.
+            end: the one after the last; `None` for all that follow.
+            tap: see `taps`.
+            training: turns dropout on.
+
+        Returns:
+            `(hidden_states, attention_probs)`: floats `[B, T, H]`, what enters the
+            first and what leaves each; floats `[B, N, Q, K]` of each.
+        """
+        states, attention_probs = [hidden_states], []
+        for index, block in enumerate(self.blocks[start:end], start):
+            output, probs = block(
+                states[-1],
                 attention_mask,
-                head_mask=None if head_mask is None else head_mask[:, index],
-                edge_mask=_edges_of(edge_mask, index),
-                neuron_mask=None if neuron_mask is None else neuron_mask[:, index],
+                tap=within(tap, f"layer.{index}"),
                 training=training,
             )
-            x = _replaced(x, index + 1, replace_mask, replacement)
-            hidden_states.append(x)
-            attention_probs.append(attention.probs)
-        output = {
-            "hidden_states": ops.stack(hidden_states, axis=1),  # [B, L+1, T, H]
-            "attention_probs": ops.stack(attention_probs, axis=1),  # [B, L, N, Q, K]
-            "sequence_output": x if self.final_norm is None else self.final_norm(x),
-        }
-        self._add_heads(output, mlm_positions, training)
+            states.append(output)
+            attention_probs.append(probs)
+        return tuple(states), tuple(attention_probs)
+
+    def after_blocks(self, hidden_states: Tensor, tap: Tap = untouched) -> Tensor:
+        """The final norm of a pre-norm model; in others nothing. `[..., H]`."""
+        if self.final_norm is None:
+            return hidden_states
+        return tap("final_norm", self.final_norm(hidden_states))
+
+    def read(
+        self,
+        first: Tensor | None,
+        asked: Tensor | None,
+        heads: Collection[str] = HEADS,
+        tap: Tap = untouched,
+        training: bool | None = None,
+    ) -> dict[str, Tensor]:
+        """What the heads that exist make of vectors of `sequence_output`.
+
+        Args:
+            first: float `[B, H]`, those of [CLS]; `None` leaves out the pooler and
+                the heads on it.
+            asked: float `[P, H]`, those to predict words at; `None` for no words.
+            heads: which to read.
+            tap: see `taps`.
+            training: turns dropout on.
+
+        Returns:
+            Of `pooled_output` float `[B, H]`, `nsp_logits` float `[B, 2]` (0 = is
+            next), `class_logits` float `[B, num_labels]`, `mlm_logits` float
+            `[P, V]`, what was asked for and exists.
+        """
+        output = {}
+        if self.pooler is not None and first is not None:
+            pooled = self.pooler(first, tap=within(tap, "pooler"))
+            output["pooled_output"] = pooled
+            for name, head in (("nsp", self.nsp), ("classifier", self.classifier)):
+                if head is not None and name in heads:
+                    logits = head(pooled, tap=within(tap, name), training=training)
+                    output[LOGITS[name]] = logits
+        if self.mlm is not None and asked is not None:
+            output["mlm_logits"] = self.mlm(
+                asked, self.embeddings.word_embeddings, tap=within(tap, "mlm")
+            )
         return output
 
-    def _with_pattern(
-        self, input_ids: Tensor, attention_mask: Tensor | None
-    ) -> Tensor | None:
-        """Cuts the edges of a sparse model: `[B, T]` to `[B, Q, K]`."""
-        positions = ops.arange(ops.shape(input_ids)[1], dtype="int32")[None]  # [1, T]
-        edges = pattern_edges(self.config, positions)
-        if edges is None or attention_mask is None:
-            return attention_mask if edges is None else edges
-        return attention_mask[:, None, :] * edges
 
-    def _add_heads(
-        self, output: dict[str, Tensor], mlm_positions: Tensor | None, training: Any
-    ) -> None:
-        sequence_output = output["sequence_output"]
-        if self.pooler is not None:
-            pooled = output["pooled_output"] = self.pooler(sequence_output)  # [B, H]
-            if self.nsp is not None:
-                output["nsp_logits"] = self.nsp(pooled, training=training)
-            if self.classifier is not None:
-                output["class_logits"] = self.classifier(pooled, training=training)
-        if self.mlm is not None and mlm_positions is not None:
-            flat = ops.reshape(sequence_output, (-1, self.config.hidden_size))
-            asked = ops.take(flat, mlm_positions, axis=0)  # [P, H]
-            output["mlm_logits"] = self.mlm(asked, self.embeddings.word_embeddings)
+# Where `Bert` puts the logits of a head.
+LOGITS = {"mlm": "mlm_logits", "nsp": "nsp_logits", "classifier": "class_logits"}
 
-    def _head(self, name: str, kind: Any, **arguments: Any) -> Any:
-        if name not in self.heads:
-            return None
-        return kind(self.config, name=name, dtype=self.dtype_policy, **arguments)
 
-    def _heads(self) -> tuple[Any, ...]:
-        return self.pooler, self.mlm, self.nsp, self.classifier
+def with_pattern(
+    config: BertConfig, position_ids: Tensor, attention_mask: Tensor | None
+) -> Tensor | None:
+    """Cuts the edges that a sparse model has not.
+
+    Args:
+        config: its `sparse_` fields.
+        position_ids: int `[B or 1, T]`.
+        attention_mask: as in `SelfAttention`, with at most three axes.
+
+    Returns:
+        As `attention_mask`; int `[B or 1, Q, K]` of a sparse model.
+    """
+    edges = pattern_edges(config, position_ids)
+    if edges is None or attention_mask is None:
+        return attention_mask if edges is None else edges
+    if len(attention_mask.shape) == 2:
+        attention_mask = attention_mask[:, None, :]
+    return attention_mask * edges
 
 
 def _checked_heads(heads: Iterable[str]) -> tuple[str, ...]:
@@ -190,19 +258,3 @@ def _checked_heads(heads: Iterable[str]) -> tuple[str, ...]:
             f"'pooler'. Received: heads={sorted(chosen)}."
         )
     return tuple(name for name in HEADS if name in chosen)
-
-
-def _edges_of(edge_mask: Tensor | None, index: int) -> Tensor | None:
-    """One layer's edges; a mask with a single layer serves all of them."""
-    if edge_mask is None:
-        return None
-    return ops.take(edge_mask, ops.minimum(index, ops.shape(edge_mask)[1] - 1), axis=1)
-
-
-def _replaced(
-    x: Tensor, index: int, mask: Tensor | None, replacement: Tensor | None
-) -> Tensor:
-    if mask is None or replacement is None:
-        return x
-    chosen = ops.cast(mask[:, index], "bool")[:, :, None]  # [B, T, 1]
-    return ops.where(chosen, ops.cast(replacement[:, index], x.dtype), x)

@@ -5,11 +5,19 @@ The graph is made once, with all sizes open; NumPy in, NumPy out.
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
 import numpy as np
+
+from bertviz_core.errors import EngineError
+
+# OpenVINO keeps the memory of a call for the next one. After a large one, such as the
+# attention of 512 tokens, it is given back: each block would keep its own.
+_MOST_BYTES_KEPT = 4 * 2**20
 
 Arrays = dict[str, np.ndarray]
 # Tensors in, tensors out, by name.
@@ -17,8 +25,10 @@ Tensors = Mapping[str, Any]
 Body = Callable[[Tensors], dict[str, Any]]
 # An input's dtype and number of axes, by name.
 Signature = Mapping[str, tuple[str, int]]
-# Arrays, and the weights to compute with, to float32 arrays.
-Compiled = Callable[[Mapping[str, np.ndarray], Sequence[Any]], Arrays]
+# Where to put outputs, by name; `None`: in a new array.
+Into = Mapping[str, "np.ndarray | None"]
+# Arrays, weights to compute with and wanted outputs to float32 arrays.
+Compiled = Callable[[Mapping[str, np.ndarray], Sequence[Any], Into], Arrays]
 
 
 def compile_function(
@@ -41,8 +51,12 @@ def compile_function(
             numbers at each call.
 
     Returns:
-        From arrays and weights, as many and of the same shapes as `weights`, to
-        float32 arrays by output name, which may be read-only.
+        From arrays, weights, as many and of the same shapes as `weights`, and where to
+        put which outputs, to float32 arrays by output name, which may be read-only. On
+        OpenVINO weights are those of now.
+
+    Raises:
+        EngineError: a gradient on OpenVINO, which has none.
     """
     make = _MAKERS[keras.backend.backend()]
     compiled: Compiled = make(signature, _as_float32(body), weights, slope_of, are_own)
@@ -97,11 +111,13 @@ def _tensorflow(
     )
     concrete = function.get_concrete_function()
 
-    def step(arrays: Mapping[str, np.ndarray], weights: Sequence[Any]) -> Arrays:
+    def step(
+        arrays: Mapping[str, np.ndarray], weights: Sequence[Any], into: Into
+    ) -> Arrays:
         tensors = {k: tf.constant(v) for k, v in arrays.items()}
         values = [] if are_own else [tf.convert_to_tensor(w.value) for w in weights]
         found = concrete(tensors, values)
-        return {name: np.asarray(tensor) for name, tensor in found.items()}
+        return {name: _put(found[name], place) for name, place in into.items()}
 
     return step
 
@@ -125,11 +141,86 @@ def _jax(
 
     compiled = jax.jit(compute if slope_of is None else slopes)
 
-    def step(arrays: Mapping[str, np.ndarray], weights: Sequence[Any]) -> Arrays:
+    def step(
+        arrays: Mapping[str, np.ndarray], weights: Sequence[Any], into: Into
+    ) -> Arrays:
         found = compiled([w.value for w in weights], dict(arrays))
-        return {name: np.asarray(value) for name, value in found.items()}
+        return {name: _put(found[name], place) for name, place in into.items()}
 
     return step
+
+
+def _openvino(
+    signature: Mapping[str, tuple[str, int]],
+    body: Body,
+    weights: Sequence[Any],
+    slope_of: str | None,
+    _: bool,
+) -> Any:
+    """Weights become constants, which OpenVINO packs as the processor likes them."""
+    if slope_of is not None:
+        raise EngineError(
+            "Gradients need TensorFlow. Received: KERAS_BACKEND=openvino. Set it to "
+            "tensorflow, and start again."
+        )
+    import openvino
+
+    opset = openvino.opset16
+    names = sorted(signature)
+    parameters = [
+        opset.parameter([-1] * rank, np.dtype(dtype), name=name)
+        for name, (dtype, rank) in ((name, signature[name]) for name in names)
+    ]
+    tensors = {
+        name: keras.ops.convert_to_tensor(parameter.output(0))
+        for name, parameter in zip(names, parameters, strict=True)
+    }
+    results = body(tensors)
+    compiled = _core().compile_model(
+        openvino.Model([result.output for result in results.values()], parameters),
+        "CPU",
+        # Left to itself OpenVINO rounds to bfloat16 where the processor has it.
+        {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"},
+    )
+    # One call at a time: the next one writes over what this one shows, and OpenVINO
+    # gives no memory back while one runs. Each takes all processors: none waits longer.
+    lock = threading.Lock()
+    request = compiled.create_infer_request()
+
+    def step(
+        arrays: Mapping[str, np.ndarray], weights: Sequence[Any], into: Into
+    ) -> Arrays:
+        nonlocal request
+        with lock:
+            # Copied in: OpenVINO 2026.4 writes into the arrays of earlier calls, which
+            # are gone by then.
+            given = [arrays[name] for name in names]
+            values = request.infer(given, share_outputs=True).values()
+            found = dict(zip(results, values, strict=True))
+            outputs = {
+                name: _put(
+                    np.array(found[name]) if place is None else found[name], place
+                )
+                for name, place in into.items()
+            }
+            if sum(value.nbytes for value in found.values()) > _MOST_BYTES_KEPT:
+                request = compiled.create_infer_request()
+                compiled.release_memory()
+        return outputs
+
+    return step
+
+
+@functools.cache
+def _core() -> Any:
+    """One for all.
+
+    Each lays a stack for signals (OpenVINO 2026.4). Where one goes before another that
+    came after it, the stack that is then put back is gone, and a signal is a crash.
+    """
+    import openvino
+
+    return openvino.Core()
 
 
 def _torch(
@@ -137,7 +228,9 @@ def _torch(
 ) -> Any:
     import torch
 
-    def step(arrays: Mapping[str, np.ndarray], values: Sequence[Any]) -> Arrays:
+    def step(
+        arrays: Mapping[str, np.ndarray], values: Sequence[Any], into: Into
+    ) -> Arrays:
         inputs = {k: keras.ops.convert_to_tensor(v) for k, v in arrays.items()}
         run = _with_weights(body, weights, [w.value for w in values])
         if slope_of is None:
@@ -149,9 +242,23 @@ def _torch(
                 name: torch.autograd.grad(value.sum(), at, retain_graph=True)[0]
                 for name, value in run(inputs).items()
             }
-        return {k: keras.ops.convert_to_numpy(v) for k, v in found.items()}
+        arrays = {k: keras.ops.convert_to_numpy(v) for k, v in found.items()}
+        return {name: _put(arrays[name], place) for name, place in into.items()}
 
     return step
 
 
-_MAKERS: dict[str, Any] = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}
+def _put(value: Any, place: np.ndarray | None) -> np.ndarray:
+    """As an array: a new one, which may share memory with the value, or `place`."""
+    if place is None:
+        return np.asarray(value)
+    np.copyto(place, value)
+    return place
+
+
+_MAKERS: dict[str, Any] = {
+    "openvino": _openvino,
+    "tensorflow": _tensorflow,
+    "jax": _jax,
+    "torch": _torch,
+}

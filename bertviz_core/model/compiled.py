@@ -1,23 +1,27 @@
-"""The forward pass as one compiled function that serves every length.
+"""The forward pass, compiled part by part: embeddings, each block, heads.
 
-NumPy in, NumPy out. `keras.Model.predict` would trace anew for each shape and
-eager execution is several times slower; here the graph is made once for the set
-of inputs that are given, with all sizes open.
+NumPy in, NumPy out, without dropout. `keras.Model.predict` would trace anew for each
+shape and eager execution is several times slower; here each part is compiled once,
+with all sizes open. In parts, because then a question may start and end at any layer,
+ask for any activation of `taps` or replace it, and does not pay for the others.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import keras
 import numpy as np
 
 from bertviz_core.errors import require_positions
-from bertviz_core.model.bert import Bert
-from bertviz_core.model.compile import Arrays, compile_function
+from bertviz_core.model.bert import LOGITS, Bert
+from bertviz_core.model.compile import Arrays, Body, Compiled, Tensors, compile_function
+from bertviz_core.model.sparse import pattern_edges, visible_edges
+from bertviz_core.model.taps import Taps
 
-# Name of each input of `Bert.call` to its dtype and number of axes.
+# Name of each input of a whole pass to its dtype and number of axes.
 INPUTS: Mapping[str, tuple[str, int]] = {
     "input_ids": ("int32", 2),
     "attention_mask": ("int32", 2),
@@ -29,13 +33,19 @@ INPUTS: Mapping[str, tuple[str, int]] = {
     "replace_mask": ("int32", 3),
     "replacement": ("float32", 4),
 }
+# What a block is asked for unless the caller says otherwise: each further set of
+# activations is a function of its own, with weights packed of its own.
+BLOCK = ("output", "attention.probs")
+# Compiled functions that are kept: three sets for each block.
+_FUNCTIONS_A_PART = 3
 
 
 class CompiledForward:
     """Runs a model without dropout. Safe to call from several threads.
 
     Args:
-        model: read at each call, so new weights count at once.
+        model: OpenVINO keeps its weights as they are at the first call, on other
+            backends they are read at each call.
         on_call: told of each call.
     """
 
@@ -44,22 +54,28 @@ class CompiledForward:
     ) -> None:
         self.model = model
         self._on_call = on_call
-        self._functions: dict[tuple[frozenset[str], tuple[str, ...] | None], Any] = {}
+        self._functions: dict[Any, Compiled] = {}
         self._lock = threading.Lock()
 
     def __call__(
-        self, inputs: Mapping[str, Any], outputs: tuple[str, ...] | None = None
+        self, inputs: Mapping[str, Any], outputs: Sequence[str] | None = None
     ) -> Arrays:
-        """Computes the outputs of `Bert.call`.
+        """One pass through the whole network.
 
         Args:
-            inputs: arrays by the names of `INPUTS`; absent ones stay off.
-            outputs: which outputs to compute; what only others need is left
-                out of the graph. `None` for all.
+            inputs: arrays by the names of `INPUTS`: `input_ids`, `token_type_ids` and
+                `attention_mask` `[B, T]`; `mlm_positions` `[P]`, see `Bert`; and
+                `head_mask` `[B or 1, L, N]`, `edge_mask` `[B or 1, L or 1, N or 1,
+                Q, K]`, `neuron_mask` `[B or 1, L, I]`, `replace_mask`
+                `[B or 1, L + 1, T]` and `replacement` `[B or 1, L + 1, T, H]`, see
+                `Interventions`.
+            outputs: of "hidden_states" `[B, L + 1, T, H]`, "attention_probs"
+                `[B, L, N, Q, K]`, "sequence_output" `[B, T, H]` and the names of
+                `Bert.read`. `None` for all that there are.
 
         Returns:
-            NumPy float32 arrays by output name, see `Bert`; float32 also when
-            the model computes in half precision. They may be read-only.
+            NumPy float32 arrays by output name, float32 also when the model computes
+            in half precision.
 
         Raises:
             TextError: more tokens than positions.
@@ -67,24 +83,281 @@ class CompiledForward:
                 an output that the model does not have.
         """
         arrays = {name: _array(name, value) for name, value in inputs.items()}
-        require_positions(
-            arrays["input_ids"].shape[1], self.model.config.max_position_embeddings
-        )
+        input_ids = arrays["input_ids"]
+        require_positions(input_ids.shape[1], self.model.config.max_position_embeddings)
+        wanted = self._wanted(arrays, outputs)
         self._on_call()
-        return self._function(frozenset(arrays), outputs)(arrays)
+        mask = self._mask(input_ids.shape[1], arrays.get("attention_mask"))
+        found = self._encode(arrays, mask, wanted)
+        last = found.pop("last")  # [B, T, H]
+        return found | self._answers(last, arrays.get("mlm_positions"), wanted)
 
-    def _function(
-        self, names: frozenset[str], outputs: tuple[str, ...] | None
-    ) -> Callable[[Arrays], Arrays]:
-        key = (names, outputs)
-        # Without the lock first: a graph that is being made for other outputs must
-        # not hold up one that is ready.
-        if (ready := self._functions.get(key)) is not None:
-            return ready
-        with self._lock:
-            if key not in self._functions:
-                self._functions[key] = _compile(self.model, names, outputs)
-            return self._functions[key]
+    def embed(
+        self,
+        input_ids: np.ndarray,
+        token_type_ids: np.ndarray,
+        keep: Sequence[str] = ("output",),
+    ) -> Arrays:
+        """What enters the first block, and activations on the way.
+
+        Args:
+            input_ids: int `[B, T]`.
+            token_type_ids: int `[B, T]`.
+            keep: "output" and names of `taps`, without "embeddings.".
+        """
+        self._on_call()
+        return self._embed(input_ids, token_type_ids, keep)
+
+    def block(
+        self,
+        layer: int,
+        hidden_states: np.ndarray,
+        attention_mask: np.ndarray | None = None,
+        keep: Sequence[str] = BLOCK,
+        scale: Mapping[str, np.ndarray] | None = None,
+        replace: Mapping[str, np.ndarray] | None = None,
+    ) -> Arrays:
+        """One block on hidden states.
+
+        Args:
+            layer: from 0.
+            hidden_states: float `[B, T, H]`, what enters it.
+            attention_mask: as in `SelfAttention`, the pattern of a sparse model
+                included; `None` for texts without padding.
+            keep: "output" and names of `taps`, without "layer.0.".
+            scale: what to multiply activations by, by name.
+            replace: what to put in the place of activations, by name; what leads to
+                them alone is not computed.
+
+        Returns:
+            What `keep` names, float32.
+        """
+        self._on_call()
+        mask = attention_mask
+        if mask is None:
+            mask = self._mask(hidden_states.shape[1], None)
+        into = dict.fromkeys(keep)
+        return self._block(layer, hidden_states, mask, into, scale, replace)
+
+    def read(
+        self, head: str, vectors: np.ndarray, keep: Sequence[str] = ("output",)
+    ) -> Arrays:
+        """What a head makes of vectors of the last hidden state.
+
+        Args:
+            head: "mlm", "pooler", or "nsp" or "classifier", which go through the
+                pooler. A pre-norm model's final norm comes first; "final_norm" is
+                that alone.
+            vectors: float `[R, H]`, at the places to predict words at, or at [CLS].
+            keep: "output" and names of `taps`, in full.
+
+        Returns:
+            What `keep` names, float32: "output" is the head's `[R, C]`.
+        """
+        self._on_call()
+        return self._read(head, vectors, keep)
+
+    def visible(self, num_tokens: int) -> np.ndarray:
+        """What each token may look at, bool `[T, T]`; all true without a pattern."""
+        return visible_edges(self.model.config, num_tokens)
+
+    def _wanted(self, arrays: Arrays, outputs: Sequence[str] | None) -> set[str]:
+        model = self.model
+        known = {"hidden_states", "attention_probs", "sequence_output"}
+        if model.pooler is not None:
+            known |= {"pooled_output"}
+            known |= {LOGITS[h] for h in ("nsp", "classifier") if h in model.heads}
+        if model.mlm is not None and "mlm_positions" in arrays:
+            known.add("mlm_logits")
+        wanted = known if outputs is None else set(outputs)
+        if not wanted <= known:
+            raise ValueError(
+                f"`outputs` must be among {sorted(known)}. Received: {outputs}."
+            )
+        return wanted
+
+    def _encode(self, arrays: Arrays, mask: np.ndarray, wanted: set[str]) -> Arrays:
+        """The walk through embeddings and blocks."""
+        config, input_ids = self.model.config, arrays["input_ids"]
+        token_type_ids = arrays.get("token_type_ids", np.zeros_like(input_ids))
+        replaced = arrays.get("replace_mask"), arrays.get("replacement")
+        x = self._embed(input_ids, token_type_ids, ("output",))["output"]
+        x = _replaced(x, 0, *replaced)
+        found = self._room(x.shape, wanted)
+        if "hidden_states" in found:
+            found["hidden_states"][:, 0] = x
+        for layer in range(config.num_hidden_layers):
+            edges = _layer_of(arrays.get("edge_mask"), layer)
+            seen = mask if edges is None else mask * edges
+            into: dict[str, np.ndarray | None] = {"output": None}
+            if "attention_probs" in found:
+                into["attention.probs"] = found["attention_probs"][:, layer]
+            block = self._block(layer, x, seen, into, _strengths(arrays, layer))
+            x = _replaced(block["output"], layer + 1, *replaced)
+            if "hidden_states" in found:
+                found["hidden_states"][:, layer + 1] = x
+        return found | {"last": x}
+
+    def _room(self, shape: tuple[int, ...], wanted: set[str]) -> Arrays:
+        """Arrays for what every layer adds to, for states of the shape `[B, T, H]`."""
+        config, (batch, tokens, size) = self.model.config, shape
+        layers, heads = config.num_hidden_layers, config.num_attention_heads
+        shapes = {
+            "hidden_states": (batch, layers + 1, tokens, size),
+            "attention_probs": (batch, layers, heads, tokens, tokens),
+        }
+        return {k: np.empty(v, "float32") for k, v in shapes.items() if k in wanted}
+
+    def _answers(
+        self, last: np.ndarray, mlm_positions: np.ndarray | None, wanted: set[str]
+    ) -> Arrays:
+        """What the heads say about the last hidden state `[B, T, H]`."""
+        found = {}
+        if "sequence_output" in wanted:
+            found["sequence_output"] = self._read("final_norm", last)["output"]
+        if "pooled_output" in wanted:
+            found["pooled_output"] = self._read("pooler", last[:, 0])["output"]
+        for head in ("nsp", "classifier"):
+            if LOGITS[head] in wanted:
+                found[LOGITS[head]] = self._read(head, last[:, 0])["output"]
+        if "mlm_logits" in wanted:
+            asked = last.reshape(-1, last.shape[-1])[mlm_positions]
+            found["mlm_logits"] = self._read("mlm", asked)["output"]
+        return found
+
+    def _mask(self, num_tokens: int, attention_mask: np.ndarray | None) -> np.ndarray:
+        """Int `[B or 1, 1, T or 1, T]` of `[B, T]` and the pattern of the model."""
+        if attention_mask is None:
+            attention_mask = np.ones((1, num_tokens), "int32")
+        edges = pattern_edges(self.model.config, _positions(num_tokens))
+        mask = attention_mask[:, None, None, :]
+        return mask if edges is None else mask * edges[:, None].astype("int32")
+
+    def _embed(
+        self, input_ids: np.ndarray, token_type_ids: np.ndarray, keep: Sequence[str]
+    ) -> Arrays:
+        part = self.model.embeddings
+
+        def body(inputs: Tensors) -> dict[str, Any]:
+            taps = Taps(keep)
+            output = part(inputs["input_ids"], inputs["token_type_ids"], tap=taps)
+            return {"output": output, **taps.kept}
+
+        arrays = {
+            "input_ids": np.asarray(input_ids, "int32"),
+            "token_type_ids": np.asarray(token_type_ids, "int32"),
+        }
+        return self._run("embeddings", part, part, body, arrays, dict.fromkeys(keep))
+
+    def _block(
+        self,
+        layer: int,
+        hidden_states: np.ndarray,
+        mask: np.ndarray,
+        into: Mapping[str, np.ndarray | None],
+        scale: Mapping[str, np.ndarray] | None = None,
+        replace: Mapping[str, np.ndarray] | None = None,
+    ) -> Arrays:
+        # Blocks are alike: where a function takes the weights, one serves all of them.
+        index = layer if _holds_weights() else 0
+        shown, part = self.model.blocks[index], self.model.blocks[layer]
+        scale, replace = scale or {}, replace or {}
+        keep = BLOCK if not replace and set(into) <= set(BLOCK) else tuple(into)
+
+        def body(inputs: Tensors) -> dict[str, Any]:
+            taps = Taps(
+                keep,
+                {name: inputs[f"scale {name}"] for name in scale},
+                {name: inputs[f"replace {name}"] for name in replace},
+            )
+            output, _ = shown(
+                inputs["hidden_states"], inputs["attention_mask"], tap=taps
+            )
+            return {"output": output, **taps.kept}
+
+        arrays = {
+            "hidden_states": np.asarray(hidden_states, "float32"),
+            "attention_mask": np.asarray(mask, "int32"),
+            **{f"scale {k}": np.asarray(v, "float32") for k, v in scale.items()},
+            **{f"replace {k}": np.asarray(v, "float32") for k, v in replace.items()},
+        }
+        return self._run(f"block {index}", shown, part, body, arrays, into, keep)
+
+    def _read(
+        self, head: str, vectors: np.ndarray, keep: Sequence[str] = ("output",)
+    ) -> Arrays:
+        model = self.model
+
+        def body(inputs: Tensors) -> dict[str, Any]:
+            taps = Taps(keep)
+            x = model.after_blocks(inputs["vectors"], taps)
+            if head == "final_norm":
+                return {"output": x, **taps.kept}
+            first, asked = (None, x) if head == "mlm" else (x, None)
+            found = model.read(first, asked, (head,), taps)
+            return {"output": found[LOGITS.get(head, "pooled_output")], **taps.kept}
+
+        arrays = {"vectors": np.asarray(vectors, "float32")}
+        into = dict.fromkeys(keep)
+        return self._run(f"{head} {vectors.ndim}", model, model, body, arrays, into)
+
+    def _run(
+        self,
+        place: str,
+        shown: Any,
+        part: Any,
+        body: Body,
+        arrays: Arrays,
+        into: Mapping[str, np.ndarray | None],
+        keep: Sequence[str] = (),
+    ) -> Arrays:
+        """Runs the function of a part that was compiled before, or compiles it.
+
+        Args:
+            place: names the part.
+            shown: the part that `body` goes through.
+            part: whose weights count.
+            body: see `compile_function`.
+            arrays: the inputs.
+            into: see `compile_function`.
+            keep: outputs of the function; by default those of `into`.
+        """
+        keep = tuple(keep or into)
+        key = (place, *sorted(keep), *sorted(arrays))
+        if (function := self._functions.get(key)) is None:
+            with self._lock:
+                function = self._made(key, keep, shown, body, arrays)
+        return function(arrays, part.weights, into)
+
+    def _made(
+        self, key: Any, keep: Sequence[str], shown: Any, body: Body, arrays: Arrays
+    ) -> Compiled:
+        if key not in self._functions:
+            if len(self._functions) >= _FUNCTIONS_A_PART * (len(self.model.blocks) + 5):
+                del self._functions[next(iter(self._functions))]
+            self._functions[key] = compile_function(
+                {
+                    name: (array.dtype.name, array.ndim)
+                    for name, array in arrays.items()
+                },
+                lambda inputs: _only(body(inputs), keep),
+                shown.weights,
+                are_own=not key[0].startswith("block"),
+            )
+        return self._functions[key]
+
+
+def _holds_weights() -> bool:
+    """Whether a compiled function has the weights in it."""
+    return bool(keras.backend.backend() == "openvino")
+
+
+def _only(found: Tensors, keep: Sequence[str]) -> dict[str, Any]:
+    return {name: found[name] for name in keep}
+
+
+def _positions(num_tokens: int) -> np.ndarray:
+    return np.arange(num_tokens, dtype="int32")[None]
 
 
 def _array(name: str, value: Any) -> np.ndarray:
@@ -99,18 +372,33 @@ def _array(name: str, value: Any) -> np.ndarray:
     return array
 
 
-def _compile(
-    model: Bert, names: frozenset[str], outputs: tuple[str, ...] | None
-) -> Callable[[Arrays], Arrays]:
-    def forward(inputs: Mapping[str, Any]) -> dict[str, Any]:
-        result = model(**inputs, training=False)
-        wanted = tuple(result) if outputs is None else outputs
-        if not set(wanted) <= set(result):
-            raise ValueError(
-                f"`outputs` must be among {sorted(result)}. Received: {wanted}."
-            )
-        return {name: result[name] for name in wanted}
+def _layer_of(mask: np.ndarray | None, layer: int) -> np.ndarray | None:
+    """One layer of `[B, L or 1, ...]`; a mask with a single one serves all."""
+    return None if mask is None else mask[:, min(layer, mask.shape[1] - 1)]
 
-    signature = {name: INPUTS[name] for name in sorted(names)}
-    compiled = compile_function(signature, forward, model.variables)
-    return lambda arrays: compiled(arrays, model.variables)
+
+def _strengths(arrays: Arrays, layer: int) -> dict[str, np.ndarray] | None:
+    """What heads and neurons of a layer are multiplied by."""
+    heads, neurons = arrays.get("head_mask"), arrays.get("neuron_mask")
+    if heads is None and neurons is None:
+        return None
+    return {
+        "attention.head_context": np.ones((1, 1, 1, 1), "float32")
+        if heads is None
+        else heads[:, layer, :, None, None],
+        "mlp.post": np.ones((1, 1, 1), "float32")
+        if neurons is None
+        else neurons[:, layer, None, :],
+    }
+
+
+def _replaced(
+    x: np.ndarray,
+    level: int,
+    mask: np.ndarray | None,
+    replacement: np.ndarray | None,
+) -> np.ndarray:
+    """Hidden states `[B, T, H]`, other numbers where the mask says so."""
+    if mask is None or replacement is None:
+        return x
+    return np.where(mask[:, level, :, None] == 1, replacement[:, level], x)

@@ -8,8 +8,8 @@ import keras
 from keras import ops
 
 from bertviz_core.config import BertConfig
-from bertviz_core.model.dropout import Dropout
-from bertviz_core.model.layers import LayerNorm, Tensor, initializer
+from bertviz_core.model.layers import LayerNorm, start_values
+from bertviz_core.model.taps import Tap, Tensor, untouched
 
 
 class Embeddings(keras.layers.Layer):
@@ -17,11 +17,13 @@ class Embeddings(keras.layers.Layer):
 
     Args:
         config: sizes, `hidden_dropout_prob`, `layer_norm_eps`.
+        kernel_initializer: of the tables, see `start_values`.
 
     Call arguments:
         input_ids: int `[B, T]`, T at most `max_position_embeddings`.
         token_type_ids: int `[B, T]`; 0 first segment, 1 second.
         position_ids: int `[B, T]` or `None`; by default 0 to T - 1.
+        tap: see `taps`.
         training: turns dropout on.
 
     Returns:
@@ -32,11 +34,16 @@ class Embeddings(keras.layers.Layer):
         google-research/bert, `modeling.py`, `embedding_postprocessor`.
     """
 
-    def __init__(self, config: BertConfig, **kwargs: Any) -> None:
+    def __init__(
+        self, config: BertConfig, kernel_initializer: Any = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.config = config
+        self.kernel_initializer = kernel_initializer
         self.layer_norm = LayerNorm(config, name="layer_norm", dtype=self.dtype_policy)
-        self.dropout = Dropout(config.hidden_dropout_prob, dtype=self.dtype_policy)
+        self.dropout = keras.layers.Dropout(
+            config.hidden_dropout_prob, dtype=self.dtype_policy
+        )
 
     def build(self, *_: Any) -> None:
         self.word_embeddings = self._table("word_embeddings", self.config.vocab_size)
@@ -53,21 +60,25 @@ class Embeddings(keras.layers.Layer):
         input_ids: Tensor,
         token_type_ids: Tensor,
         position_ids: Tensor | None = None,
+        tap: Tap = untouched,
         training: bool | None = None,
     ) -> Tensor:
-        words = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, T, H]
         if position_ids is None:
-            num_tokens = ops.shape(input_ids)[1]
-            positions = self.position_embeddings[:num_tokens]  # [T, H]
-        else:
-            positions = ops.take(self.position_embeddings, position_ids, axis=0)
-        segments = ops.take(self.token_type_embeddings, token_type_ids, axis=0)
-        embedded = self.layer_norm(words + positions + segments)  # [B, T, H]
-        return self.dropout(embedded, training=training)
+            position_ids = ops.arange(ops.shape(input_ids)[1], dtype="int32")  # [T]
+        words = tap("word", ops.take(self.word_embeddings, input_ids, axis=0))
+        positions = tap(
+            "position", ops.take(self.position_embeddings, position_ids, axis=0)
+        )
+        segments = tap(
+            "token_type", ops.take(self.token_type_embeddings, token_type_ids, axis=0)
+        )
+        summed = tap("sum", words + positions + segments)  # [B, T, H]
+        normed = tap("norm", self.layer_norm(summed))
+        return self.dropout(normed, training=training)
 
     def _table(self, name: str, rows: int) -> Any:
         return self.add_weight(
             shape=(rows, self.config.hidden_size),
-            initializer=initializer(self.config),
+            initializer=start_values(self.config, self.kernel_initializer),
             name=name,
         )

@@ -5,18 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import keras
-from keras import ops
 
 from bertviz_core.config import BertConfig
-from bertviz_core.model.attention import AttentionOutput, SelfAttention
-from bertviz_core.model.dropout import Dropout
-from bertviz_core.model.layers import (
-    ACTIVATIONS,
-    Dense,
-    LayerNorm,
-    Tensor,
-    first,
-)
+from bertviz_core.model.attention import SelfAttention
+from bertviz_core.model.layers import ACTIVATIONS, Dense, LayerNorm, start_values
+from bertviz_core.model.taps import Tap, Tensor, untouched, within
 
 
 class FeedForward(keras.layers.Layer):
@@ -24,11 +17,11 @@ class FeedForward(keras.layers.Layer):
 
     Args:
         config: `hidden_size`, `intermediate_size`, `hidden_act`.
+        kernel_initializer: see `start_values`.
 
     Call arguments:
         hidden_states: float `[B, T, H]`.
-        neuron_mask: float `[B or 1, I]` or `None`; multiplies each neuron
-            after the activation: 1 leaves it, 0 silences it.
+        tap: see `taps`.
 
     Returns:
         float `[B, T, H]`.
@@ -38,27 +31,30 @@ class FeedForward(keras.layers.Layer):
         `transformer_model`, "intermediate" and "output".
     """
 
-    def __init__(self, config: BertConfig, **kwargs: Any) -> None:
+    def __init__(
+        self, config: BertConfig, kernel_initializer: Any = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         hidden, inner = config.hidden_size, config.intermediate_size
         policy = self.dtype_policy
         self.activation = ACTIVATIONS[config.hidden_act]
+        start = start_values(config, kernel_initializer)
         self.intermediate = Dense(
-            hidden, inner, config, name="intermediate", dtype=policy
+            hidden, inner, start, name="intermediate", dtype=policy
         )
+        start = start_values(config, kernel_initializer)
         self.output_projection = Dense(
-            inner, hidden, config, name="output", dtype=policy
+            inner, hidden, start, name="output", dtype=policy
         )
 
     def build(self, *_: Any) -> None:
         self.intermediate.build()
         self.output_projection.build()
 
-    def call(self, hidden_states: Tensor, neuron_mask: Tensor | None = None) -> Tensor:
-        neurons = self.activation(self.intermediate(hidden_states))  # [B, T, I]
-        if neuron_mask is not None:
-            neurons = neurons * ops.cast(neuron_mask, neurons.dtype)[:, None, :]
-        return self.output_projection(neurons)
+    def call(self, hidden_states: Tensor, tap: Tap = untouched) -> Tensor:
+        intermediate = tap("pre", self.intermediate(hidden_states))  # [B, T, I]
+        neurons = tap("post", self.activation(intermediate))
+        return tap("output", self.output_projection(neurons))  # [B, T, H]
 
 
 class EncoderBlock(keras.layers.Layer):
@@ -69,34 +65,39 @@ class EncoderBlock(keras.layers.Layer):
 
     Args:
         config: reads all sizes and rates, and `pre_norm`.
+        kernel_initializer: see `start_values`.
 
     Call arguments:
-        hidden_states, attention_mask, head_mask, edge_mask, num_queries, training:
-            see `SelfAttention`.
-        neuron_mask: see `FeedForward`.
-        update_scale: a number or `None`; multiplies what either half adds.
+        hidden_states, attention_mask, tap, training: see `SelfAttention`.
 
     Returns:
-        `(hidden_states, attention)`: float `[B, Q, H]` of the tokens that look, by
-        default all, and `AttentionOutput`.
+        `(hidden_states, probs)`: float `[B, T, H]`, and float `[B, N, Q, K]` as
+        `SelfAttention` gives them.
 
     Source:
         google-research/bert, `modeling.py`, `transformer_model`; for pre-norm
         Xiong et al. 2020 (arXiv:2002.04745), figure 1b.
     """
 
-    def __init__(self, config: BertConfig, **kwargs: Any) -> None:
+    def __init__(
+        self, config: BertConfig, kernel_initializer: Any = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         size, policy = config.hidden_size, self.dtype_policy
+        start = start_values(config, kernel_initializer)
         self.pre_norm = config.pre_norm
-        self.attention = SelfAttention(config, name="attention", dtype=policy)
+        self.attention = SelfAttention(
+            config, kernel_initializer, name="attention", dtype=policy
+        )
         self.attention_output = Dense(
-            size, size, config, name="attention_output", dtype=policy
+            size, size, start, name="attention_output", dtype=policy
         )
         self.attention_norm = LayerNorm(config, name="attention_norm", dtype=policy)
-        self.feed_forward = FeedForward(config, name="feed_forward", dtype=policy)
+        self.feed_forward = FeedForward(
+            config, kernel_initializer, name="feed_forward", dtype=policy
+        )
         self.output_norm = LayerNorm(config, name="output_norm", dtype=policy)
-        self.dropout = Dropout(config.hidden_dropout_prob, dtype=policy)
+        self.dropout = keras.layers.Dropout(config.hidden_dropout_prob, dtype=policy)
 
     def build(self, *_: Any) -> None:
         for part in (
@@ -112,37 +113,23 @@ class EncoderBlock(keras.layers.Layer):
         self,
         hidden_states: Tensor,
         attention_mask: Tensor | None = None,
-        head_mask: Tensor | None = None,
-        edge_mask: Tensor | None = None,
-        neuron_mask: Tensor | None = None,
-        update_scale: Tensor | None = None,
-        num_queries: int | None = None,
+        tap: Tap = untouched,
         training: bool | None = None,
-    ) -> tuple[Tensor, AttentionOutput]:
+    ) -> tuple[Tensor, Tensor]:
+        in_attention, in_mlp = within(tap, "attention"), within(tap, "mlp")
         x = hidden_states
-        attention = self.attention(
-            self.attention_norm(x) if self.pre_norm else x,
-            attention_mask,
-            head_mask=head_mask,
-            edge_mask=edge_mask,
-            num_queries=num_queries,
-            training=training,
+        source = in_attention("norm", self.attention_norm(x)) if self.pre_norm else x
+        context, probs = self.attention(
+            source, attention_mask, tap=in_attention, training=training
         )
-        update = _scaled(self.attention_output(attention.context), update_scale)
-        x = first(x, num_queries, axis=1)
-        x = x + self.dropout(update, training=training)
+        update = in_attention("output", self.attention_output(context))
+        x = in_attention("residual", x + self.dropout(update, training=training))
         if not self.pre_norm:
-            x = self.attention_norm(x)
+            x = in_attention("norm", self.attention_norm(x))
 
-        update = self.feed_forward(
-            self.output_norm(x) if self.pre_norm else x, neuron_mask
-        )
-        update = _scaled(update, update_scale)
-        x = x + self.dropout(update, training=training)
+        source = in_mlp("norm", self.output_norm(x)) if self.pre_norm else x
+        update = self.feed_forward(source, tap=in_mlp)
+        x = in_mlp("residual", x + self.dropout(update, training=training))
         if not self.pre_norm:
-            x = self.output_norm(x)
-        return x, attention
-
-
-def _scaled(update: Tensor, scale: Tensor | None) -> Tensor:
-    return update if scale is None else update * ops.cast(scale, update.dtype)
+            x = in_mlp("norm", self.output_norm(x))
+        return x, probs

@@ -8,25 +8,29 @@ tokens, K key tokens (Q = K = T in BERT), N heads, D head size, H hidden size
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
 from keras import ops
 
 from bertviz_core.config import BertConfig
+from bertviz_core.model.taps import Tensor
 
-Tensor = Any  # a tensor of the Keras backend in use, or a symbolic one
 
+def start_values(config: BertConfig, given: Any = None) -> Any:
+    """What draws the start of one kernel or table.
 
-def initializer(config: BertConfig) -> keras.initializers.Initializer:
-    """A fresh initializer; sharing one object would repeat the same draws.
+    Args:
+        config: reads `initializer_range`.
+        given: a Keras initializer, or the name of one, to take instead.
 
-    A spread of 0 gives zeros without drawing, for a loader that fills all weights.
+    Source: google-research/bert, `modeling.py`, `create_initializer`.
     """
-    if config.initializer_range == 0:
-        return keras.initializers.Zeros()
-    return keras.initializers.TruncatedNormal(stddev=config.initializer_range)
+    # A fresh one for each weight: sharing one would repeat the same draws.
+    if given is None:
+        return keras.initializers.TruncatedNormal(stddev=config.initializer_range)
+    return keras.initializers.get(given)
 
 
 class Dense(keras.layers.Layer):
@@ -35,7 +39,7 @@ class Dense(keras.layers.Layer):
     Args:
         input_size: size of the last axis of `x`.
         output_size: size of the last axis of the result.
-        config: reads `initializer_range`.
+        kernel_initializer: see `start_values`.
 
     Call arguments:
         x: float `[..., input_size]`.
@@ -49,11 +53,11 @@ class Dense(keras.layers.Layer):
     """
 
     def __init__(
-        self, input_size: int, output_size: int, config: BertConfig, **kwargs: Any
+        self, input_size: int, output_size: int, kernel_initializer: Any, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self.kernel_shape = (input_size, output_size)
-        self.kernel_initializer = initializer(config)
+        self.kernel_initializer = kernel_initializer
 
     def build(self, *_: Any) -> None:
         self.kernel = self.add_weight(
@@ -64,12 +68,7 @@ class Dense(keras.layers.Layer):
         )
 
     def call(self, x: Tensor) -> Tensor:
-        others, (size, output_size) = ops.shape(x)[:-1], self.kernel_shape
-        # A function with a gradient of its own takes what is in a variable, not itself.
-        kernel = ops.cast(self.kernel, self.compute_dtype)
-        bias = ops.cast(self.bias, self.compute_dtype)
-        y = _affine(ops.reshape(x, (-1, size)), kernel, bias)
-        return ops.reshape(y, (*others, output_size))
+        return ops.matmul(x, self.kernel) + self.bias
 
 
 class LayerNorm(keras.layers.Layer):
@@ -103,20 +102,15 @@ class LayerNorm(keras.layers.Layer):
         self.beta = self._vector("beta", "zeros")
 
     def call(self, x: Tensor) -> Tensor:
-        @ops.custom_gradient
-        def standardize(
-            x: Tensor, gamma: Tensor, beta: Tensor
-        ) -> tuple[Tensor, Callable[..., Any]]:
-            mean = ops.mean(x, axis=-1, keepdims=True)
-            centred = x - mean
-            variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
-            scale = ops.rsqrt(variance + self.epsilon)
-            normed = centred * scale
-            y = normed * gamma + beta
-            return y, _gradient_of_norm(normed, scale, gamma)
+        return ops.cast(self.normed(ops.cast(x, self.wide)), x.dtype)
 
-        gamma, beta = ops.cast(self.gamma, self.wide), ops.cast(self.beta, self.wide)
-        return ops.cast(standardize(ops.cast(x, self.wide), gamma, beta), x.dtype)
+    def normed(self, x: Tensor) -> Tensor:
+        """The formula, in the precision of `x`."""
+        mean = ops.mean(x, axis=(-1,), keepdims=True)
+        centred = x - mean
+        variance = ops.mean(ops.square(centred), axis=(-1,), keepdims=True)
+        standardized = centred / ops.sqrt(variance + self.epsilon)
+        return standardized * self.gamma + self.beta
 
     def _vector(self, name: str, start: str) -> Any:
         # Without `autocast=False` a half-precision model would round it first.
@@ -129,98 +123,16 @@ class LayerNorm(keras.layers.Layer):
         )
 
 
-def first(x: Tensor, count: int | None, axis: int) -> Tensor:
-    """The first so many entries along an axis; `None`: all, without a copy."""
-    if count is None:
-        return x
-    return x[(slice(None),) * axis + (slice(count),)]
-
-
-def gradient_rule(rule: Callable[[Tensor], Any]) -> Callable[..., Any]:
-    """Makes of what takes the gradient of a result what `ops.custom_gradient` wants.
-
-    TensorFlow and JAX give that gradient by place, torch gives it by name.
-    """
-
-    def gradient(*args: Tensor, upstream: Tensor | None = None) -> Any:
-        return rule(args[0] if upstream is None else upstream)
-
-    return gradient
-
-
-@ops.custom_gradient
-def _affine(
-    x: Tensor, kernel: Tensor, bias: Tensor
-) -> tuple[Tensor, Callable[..., Any]]:
-    """`x @ kernel + bias` of rows `[R, I]`.
-
-    On TensorFlow the sum of rows that the bias gets is half as fast as this product.
-    """
-
-    @gradient_rule
-    def gradient(given: Tensor) -> tuple[Tensor, ...]:
-        to_x = ops.matmul(given, ops.transpose(kernel))
-        return to_x, ops.matmul(ops.transpose(x), given), _sum_of_rows(given)
-
-    return ops.matmul(x, kernel) + bias, gradient
-
-
-def _gradient_of_norm(
-    normed: Tensor, scale: Tensor, gamma: Tensor
-) -> Callable[..., Any]:
-    """The gradients of a layer norm, in fewer operations than line by line.
-
-    With n the vector of mean 0 and variance 1, s the inverse standard deviation and g
-    the gradient of n, that of x is s * (g - mean(g) - n * mean(g * n)).
-    """
-    size = gamma.shape[0]  # known also where the shape of what comes is open
-
-    @gradient_rule
-    def gradient(given: Tensor) -> tuple[Tensor, ...]:
-        rows, flat = (ops.reshape(x, (-1, size)) for x in (given, normed))
-        weights, product = gamma[:, None] / size, rows * flat
-        # Means over a vector and sums over rows are products of matrices: g is that of
-        # the result times gamma.
-        moved = ops.matmul(rows, weights) + flat * ops.matmul(product, weights)
-        to_x = ops.reshape(scale, (-1, 1)) * (rows * gamma - moved)
-        return (
-            ops.reshape(to_x, ops.shape(normed)),
-            _sum_of_rows(product),
-            _sum_of_rows(rows),
-        )
-
-    return gradient
-
-
-def _sum_of_rows(x: Tensor) -> Tensor:
-    """`[R, I]` to `[I]`; as a product, which both cores compute at once."""
-    return ops.matmul(ops.ones((1, ops.shape(x)[0]), x.dtype), x)[0]
-
-
-def gelu_erf(x: Tensor) -> Tensor:
+def gelu(x: Tensor) -> Tensor:
     """X * Phi(x), Phi the cumulative normal distribution.
-
-    Its gradient is Phi(x) + x * phi(x), phi the density.
 
     Source: Hendrycks and Gimpel 2016 (arXiv:1606.08415), section 2.
     """
-    return _gelu_erf(x)
-
-
-@ops.custom_gradient
-def _gelu_erf(x: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:
-    below = 0.5 + 0.5 * ops.erf(x * math.sqrt(0.5))  # Phi(x)
-
-    @gradient_rule
-    def gradient(given: Tensor) -> Tensor:
-        density = ops.exp(-0.5 * ops.square(x)) * (1.0 / math.sqrt(2.0 * math.pi))
-        return given * (below + x * density)
-
-    return x * below, gradient
+    return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
-    """The tanh approximation of `gelu_erf`.
+    """The tanh approximation of `gelu`.
 
     Source: Hendrycks and Gimpel 2016, section 2, with its constant 0.044715;
     google-research/bert, `modeling.py`, `gelu`, since commit bee6030 (2019).
@@ -229,8 +141,8 @@ def gelu_tanh(x: Tensor) -> Tensor:
     return 0.5 * x * (1.0 + ops.tanh(inner))
 
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu": gelu_erf,
+ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "gelu": gelu,
     "gelu_new": gelu_tanh,
     "relu": ops.relu,
     "swish": ops.silu,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from keras import ops
 
 from bertviz_core.config import BertConfig
-from bertviz_core.model.layers import Tensor
+from bertviz_core.model.taps import Tensor
 
 
 def pattern_edges(config: BertConfig, position_ids: Tensor) -> Tensor | None:
@@ -18,7 +19,7 @@ def pattern_edges(config: BertConfig, position_ids: Tensor) -> Tensor | None:
 
     Args:
         config: its four `sparse_` fields.
-        position_ids: int `[B or 1, T]`.
+        position_ids: int `[B or 1, T]`, a tensor or an array of NumPy.
 
     Returns:
         int `[B or 1, Q, K]`, 1 where a row may look; `None` for full attention.
@@ -32,11 +33,18 @@ def pattern_edges(config: BertConfig, position_ids: Tensor) -> Tensor | None:
         return None
     blocks = position_ids // config.sparse_block
     looking, looked_at = blocks[:, :, None], blocks[:, None, :]
-    distance = ops.abs(looking - looked_at)  # [B, Q, K]
+    distance = abs(looking - looked_at)  # [B, Q, K]
     edges = distance <= config.sparse_window
     if config.sparse_stride:
-        edges = ops.logical_or(edges, distance % config.sparse_stride == 0)
+        edges = edges | (distance % config.sparse_stride == 0)
     if config.sparse_global:
-        nearest_to_start = ops.minimum(looking, looked_at)
-        edges = ops.logical_or(edges, nearest_to_start < config.sparse_global)
-    return ops.cast(edges, "int32")
+        edges = edges | (looking < config.sparse_global)
+        edges = edges | (looked_at < config.sparse_global)
+    return ops.cast(edges, "int32") if ops.is_tensor(edges) else edges * 1
+
+
+def visible_edges(config: BertConfig, num_tokens: int) -> np.ndarray:
+    """What each token may look at, bool `[T, T]`; all true without a pattern."""
+    edges = pattern_edges(config, np.arange(num_tokens)[None])
+    shape = (num_tokens, num_tokens)
+    return np.ones(shape, bool) if edges is None else edges[0].astype(bool)

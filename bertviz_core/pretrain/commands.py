@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+from bertviz_core.quiet import import_keras
+
 
 @click.command()
 @click.option(
@@ -92,7 +94,7 @@ def pretrain(
             else:
                 click.echo(folder)
         return
-    _import_keras()
+    import_keras("tensorflow")
     from bertviz_core.pretrain import run
 
     seconds = None if stop_after_minutes is None else stop_after_minutes * 60
@@ -144,7 +146,6 @@ def evaluate_mlm(
     """
     if text_path is None and cloze_path is None:
         raise click.UsageError("Give --text or --cloze.")
-    _import_keras()
     from bertviz_core.checkpoints.default import DEFAULT_MODEL
     from bertviz_core.command_progress import download_progress
     from bertviz_core.pretrain.report import evaluate_model
@@ -195,7 +196,6 @@ def average_models(
 
     It often guesses better than each of them.
     """
-    _import_keras()
     from bertviz_core.checkpoints.export import save_model
     from bertviz_core.checkpoints.library import open_model
     from bertviz_core.command_progress import download_progress
@@ -206,12 +206,6 @@ def average_models(
     models = [open_model(model_id, progress) for model_id in model_ids]
     save_model(averaging.average_models(models, fractions), out, half)
     click.echo(str(out))
-
-
-def _import_keras() -> None:
-    from bertviz_core.quiet import import_keras
-
-    import_keras()
 
 
 @contextmanager

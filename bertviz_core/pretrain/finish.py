@@ -34,7 +34,7 @@ def save_model_of(
         CheckpointError: it cannot be written.
     """
     config = dataclasses.replace(settings.model, vocab_size=tokenizer.vocab_size)
-    bert = Bert(config, PRETRAINING_HEADS)
+    bert = Bert(config, PRETRAINING_HEADS, kernel_initializer="zeros")
     pairs = zip(bert.trainable_variables, trainer.bert.trainable_variables, strict=True)
     for target, source in pairs:
         target.assign(as_numpy(source))

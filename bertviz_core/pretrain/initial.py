@@ -199,7 +199,7 @@ def take_weights(bert: Bert, loaded: LoadedModel) -> int:
 def _open(model_id: str) -> LoadedModel:
     from bertviz_core.quiet import import_keras
 
-    import_keras()
+    import_keras("tensorflow")  # what is trained begins with it
     from bertviz_core.checkpoints.library import open_model
 
     return open_model(model_id)

@@ -11,10 +11,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from bertviz_core.model.bert import Bert
+from bertviz_core.model.bert import Bert, with_pattern
 from bertviz_core.model.encoder import EncoderBlock
-from bertviz_core.model.layers import Tensor
-from bertviz_core.model.sparse import pattern_edges
+from bertviz_core.model.taps import Taps, Tensor
 from bertviz_core.pretrain.distribution import has_hosts, num_replicas
 
 
@@ -63,18 +62,17 @@ class PretrainingModel(keras.Model):
         self, inputs: dict[str, Tensor], training: bool | None = None
     ) -> dict[str, Tensor]:
         states = self.encode(inputs, training)  # [B, T, H]
-        hidden = ops.reshape(
-            _gathered(states, inputs["mlm_positions"]),
-            (-1, self.bert.config.hidden_size),
-        )  # [B * P, H]
-        logits = self.bert.mlm(hidden, self.bert.embeddings.word_embeddings)
-        shape = (*ops.shape(inputs["mlm_positions"]), self.bert.config.vocab_size)
-        firsts = _gathered(states, inputs["cls_positions"])  # [B, S, H]
-        pooled = ops.tanh(self.bert.pooler.dense(firsts))
-        nsp_logits = self.bert.nsp(pooled, training=training)  # [B, S, 2]
+        asked = inputs["mlm_positions"]
+        hidden = _gathered(states, asked)  # [B, P, H]
+        found = self.bert.read(
+            _gathered(states, inputs["cls_positions"]),  # [B, S, H]
+            ops.reshape(hidden, (-1, self.bert.config.hidden_size)),  # [B * P, H]
+            training=training,
+        )
+        shape = (*ops.shape(asked), self.bert.config.vocab_size)
         return {
-            "mlm_logits": ops.cast(ops.reshape(logits, shape), "float32"),
-            "nsp_logits": ops.cast(nsp_logits, "float32"),
+            "mlm_logits": ops.cast(ops.reshape(found["mlm_logits"], shape), "float32"),
+            "nsp_logits": ops.cast(found["nsp_logits"], "float32"),
         }
 
     def encode(self, inputs: dict[str, Tensor], training: bool | None) -> Tensor:
@@ -83,23 +81,17 @@ class PretrainingModel(keras.Model):
         Returns:
             float `[B, T, H]`, the last hidden state.
         """
-        mask = _same_sequence(inputs["sequence_ids"])  # [B, Q, K]
-        edges = pattern_edges(self.bert.config, inputs["position_ids"])
-        if edges is not None:
-            mask = mask * edges
-        states = self.bert.embeddings(
-            inputs["input_ids"],
-            inputs["token_type_ids"],
-            inputs["position_ids"],
-            training=training,
+        bert, positions = self.bert, inputs["position_ids"]
+        same = _same_sequence(inputs["sequence_ids"])
+        mask = with_pattern(bert.config, positions, same)  # [B, Q, K]
+        states = bert.embeddings(
+            inputs["input_ids"], inputs["token_type_ids"], positions, training=training
         )
         scales = inputs.get("layer_scales")
-        for index, block in enumerate(self.bert.blocks):
+        for index, block in enumerate(bert.blocks):
             scale = None if scales is None or not training else scales[0, index]
             states = self._block(block, states, mask, scale, training)
-        if self.bert.final_norm is not None:
-            states = self.bert.final_norm(states)
-        return states
+        return bert.after_blocks(states)
 
     def compute_loss(
         self,
@@ -159,8 +151,13 @@ class PretrainingModel(keras.Model):
         scale: Tensor | None,
         training: bool | None,
     ) -> Tensor:
+        taps = Taps()
+        if scale is not None:  # what either half adds
+            by = ops.cast(scale, self.compute_dtype)
+            taps = Taps(scale={"attention.output": by, "mlp.output": by})
+
         def through(states: Tensor) -> Tensor:
-            return block(states, mask, update_scale=scale, training=training)[0]
+            return block(states, mask, tap=taps, training=training)[0]
 
         def kept_or_not(states: Tensor) -> Tensor:
             if scale is None:

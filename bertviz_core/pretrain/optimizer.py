@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from bertviz_core.model.layers import Tensor
+from bertviz_core.model.taps import Tensor
 from bertviz_core.pretrain.distribution import num_replicas
 from bertviz_core.pretrain.schedule import learning_rate
 from bertviz_core.pretrain.settings import OptimizerSettings, PretrainSettings

@@ -13,13 +13,13 @@ from pathlib import Path
 import filelock
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.model.precision import chosen_precision
 from bertviz_core.pretrain.begun import settings_file, settings_of_run
 from bertviz_core.pretrain.checkpoint import Checkpoint
 from bertviz_core.pretrain.corpus import EncodedCorpus
 from bertviz_core.pretrain.distribution import has_hosts, writes_files
 from bertviz_core.pretrain.settings import MAY_CHANGE, PretrainSettings
 from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.training.precision import chosen_precision
 
 
 def with_precision(settings: PretrainSettings, out: Path) -> PretrainSettings:

@@ -14,12 +14,6 @@ import numpy as np
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import TrainingError
 from bertviz_core.model.bert import PRETRAINING_HEADS, Bert
-from bertviz_core.model.precision import chosen_precision
-from bertviz_core.model.training_state import (
-    named_variables,
-    read_state,
-    write_state,
-)
 from bertviz_core.model.weights import as_numpy, truncated_normal
 from bertviz_core.pretrain.batches import Batch, Batches
 from bertviz_core.pretrain.distribution import (
@@ -31,6 +25,9 @@ from bertviz_core.pretrain.objective import PretrainingModel
 from bertviz_core.pretrain.optimizer import make_optimizer
 from bertviz_core.pretrain.positions import continued_positions
 from bertviz_core.pretrain.settings import PretrainSettings
+from bertviz_core.training.fast import made_fast
+from bertviz_core.training.precision import chosen_precision
+from bertviz_core.training.state import named_variables, read_state, write_state
 
 Arrays = dict[str, np.ndarray]
 _INITIALISING = 3  # stream of random numbers; 0 to 2 are those of `Batches`
@@ -78,7 +75,8 @@ class Trainer:
         with on_devices(num_devices):
             _require_parts_in_turn(settings)
             _require_equal_parts(settings, max(num_devices, num_replicas()))
-            self.bert = Bert(self.config, PRETRAINING_HEADS, dtype=policy)
+            bert = Bert(self.config, PRETRAINING_HEADS, dtype=policy)
+            self.bert = made_fast(bert)
             self.model = PretrainingModel(self.bert, settings.remat, dtype=policy)
             _initialise(self.model, self.config, settings.seed)
             optimizer = make_optimizer(settings, self.model.trainable_variables)

@@ -73,7 +73,7 @@ for token, row in zip(trace.tokenized.tokens, shown):
 
 ARITHMETIC = """
 from bertviz_core import Explorer
-from bertviz_core.experiments.pair_arithmetic import pair_arithmetic
+from bertviz_core.experiments.attention_parts import pair_arithmetic
 
 explorer = Explorer.open({model})
 trace = explorer.trace({text}, {pair}, cut=True)
@@ -89,12 +89,11 @@ PROFILE = """
 from bertviz_core import Explorer
 from bertviz_core.analysis.head_distances import divergence_sums, nearest_heads
 from bertviz_core.analysis.head_profiles import name_heads, profile_sums
-from bertviz_core.experiments.attention_parts import visible_edges
 
 explorer = Explorer.open({model})
 trace = explorer.trace({text}, {pair}, cut=True)
 probs, read = trace.attention_probs, trace.tokenized
-edges = visible_edges(explorer.config, read.num_tokens)
+edges = explorer.forward.visible(read.num_tokens)
 kinds = read.is_special, read.is_word
 profile = profile_sums(
     probs, read.input_ids, read.token_type_ids, *kinds, edges
@@ -128,6 +127,10 @@ print(found.before.value, found.after.value)
 """
 
 HEAD_MAP = """
+from bertviz_core.quiet import import_keras
+
+import_keras("tensorflow")  # which has gradients
+
 from bertviz_core import Explorer
 from bertviz_core.experiments.ablation import ablate_heads
 from bertviz_core.experiments.cause_results import Target

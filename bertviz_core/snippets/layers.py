@@ -88,6 +88,10 @@ print(found.delta_probability, found.delta_logit)
 """
 
 EFFECTS = """
+from bertviz_core.quiet import import_keras
+
+import_keras("tensorflow")  # which has gradients
+
 from bertviz_core import Explorer
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.neuron_effects import rank_neurons

@@ -9,30 +9,33 @@ import streamlit as st
 
 from pages.ui.engine import has_answered
 from pages.ui.language import t
+from pages.ui.terms import TERMS, explain_terms
+
+# Pages that say in a sentence what they are about before all else.
+_WITH_INTRO = ("home", "activations", "fine_tune", "pretraining")
 
 
-def page_head(
-    title: str, see: str, look_for: str, not_proved: str, intro: str = ""
-) -> None:
-    """Draws the title and three sentences. Call it first: it needs no engine.
+def page_head(page: str) -> None:
+    """Draws the title of a page, three sentences, and its new words.
+
+    Before the page's own script: that imports what its figures need, and the visitor
+    reads meanwhile.
 
     Args:
-        title: of the page.
-        see: what the reader sees.
-        look_for: what is worth looking for.
-        not_proved: what the page does not prove.
-        intro: a line between the title and these.
+        page: a name in `navigation.ICONS`; `<page>.title` and so on are the texts.
     """
-    st.title(title, anchor=False)
-    if intro:
-        st.markdown(intro)
+    st.title(t(f"{page}.title"), anchor=False)
+    if page in _WITH_INTRO:
+        st.markdown(t(f"{page}.intro"))
     pieces = (
-        (t("app.what_you_see"), see),
-        (t("app.what_to_look_for"), look_for),
-        (t("app.what_it_does_not_prove"), not_proved),
+        (t("app.what_you_see"), t(f"{page}.what_you_see")),
+        (t("app.what_to_look_for"), t(f"{page}.what_to_look_for")),
+        (t("app.what_it_does_not_prove"), t(f"{page}.what_it_does_not_prove")),
     )
     for column, (name, text) in zip(st.columns(3), pieces, strict=True):
         column.caption(f"**{name}**  \n{text}")
+    if page in TERMS:
+        explain_terms(page)
 
 
 @contextmanager

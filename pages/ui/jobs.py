@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
 from bertviz_core.checkpoints.versions import version_of
 from bertviz_core.engine import JobStatus
+from bertviz_core.engine.worker_specs import GRADIENT_TASKS
 from bertviz_core.errors import BertVizError, EngineError
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
@@ -29,11 +30,13 @@ class _Job:
     """A job that was started, and how it ended.
 
     Args:
+        task: its name.
         question: what it answers.
         job_id: of the engine.
         ended: `None` while it runs.
     """
 
+    task: str
     question: Hashable
     job_id: str
     ended: JobStatus | None = None
@@ -127,7 +130,7 @@ def _start(
     """Starts a job; `None`, and the reason on the page, where too many wait."""
     job = None
     with shown_to_user(stop=False):
-        job = _Job(question, client().start(task, **arguments))
+        job = _Job(task, question, client().start(task, **arguments))
         try:
             st.session_state[key] = job
             await_job(job.job_id)
@@ -153,10 +156,13 @@ def _watch(
     with shown_to_user():
         status = _status(job.job_id)
         if status.is_finished:
-            st.session_state[key] = _Job(job.question, job.job_id, status)
+            st.session_state[key] = replace(job, ended=status)
             st.rerun()
         is_waiting = status.state == "waiting"
-        words = t("app.in_line") if is_waiting else wording.working(status.fraction)
+        words = wording.working(status.fraction)
+        if is_waiting:
+            derives = job.task in GRADIENT_TASKS
+            words = t("app.gradients_start") if derives else t("app.in_line")
         st.progress(status.fraction, words)
         if st.button(t("app.cancel"), key=f"{key}_cancel"):
             client().cancel(job.job_id)

@@ -6,14 +6,14 @@ import streamlit as st
 
 from pages.ui.language import t
 
-# By the title of each page's box: its words, and what each means; all are keys.
+# By page: its words, and what each means; all are keys.
 TERMS = {
-    "attention.terms": {
+    "attention": {
         "attention.term_attention": "attention.help_attention",
         "attention.term_head": "attention.help_head",
         "attention.term_special": "attention.help_special",
     },
-    "layers.terms": {
+    "layers": {
         "layers.term_vector": "layers.help_vector",
         "layers.term_layer": "layers.help_layer",
         "layers.term_weights": "layers.help_weights",
@@ -22,14 +22,14 @@ TERMS = {
         "layers.term_neuron": "layers.help_neuron",
         "layers.term_logit": "layers.help_logit",
     },
-    "embeddings.terms": {
+    "embeddings": {
         "embeddings.term_vector": "embeddings.meaning_vector",
         "embeddings.term_cosine": "embeddings.meaning_cosine",
         "embeddings.term_pca": "embeddings.meaning_pca",
         "embeddings.term_tsne": "embeddings.meaning_tsne",
         "embeddings.term_trustworthiness": "embeddings.meaning_trustworthiness",
     },
-    "masked_word.terms": {
+    "masked_word": {
         "masked_word.term_token": "masked_word.help_token",
         "masked_word.term_logit": "masked_word.help_logit",
         "masked_word.term_temperature": "masked_word.help_temperature",
@@ -38,7 +38,7 @@ TERMS = {
         "masked_word.term_entropy": "masked_word.help_entropy",
         "masked_word.term_choices": "masked_word.help_choices",
     },
-    "activations.terms": {
+    "activations": {
         "activations.term_activation": "activations.help_activation",
         "activations.term_neuron": "activations.help_neuron",
         "activations.term_slope": "activations.help_slope",
@@ -50,13 +50,13 @@ TERMS = {
 }
 
 
-def explain_terms(title: str) -> None:
+def explain_terms(page: str) -> None:
     """Draws the words of a page and their meaning, for who never heard of them.
 
     Args:
-        title: of the box, a key of `TERMS`.
+        page: a key of `TERMS`.
     """
-    with st.expander(t(title), icon=":material/menu_book:"):
+    with st.expander(t(f"{page}.terms"), icon=":material/menu_book:"):
         # One element: each costs the server as much as ten lines of text.
-        said = (f"**{t(word)}** — {t(said)}" for word, said in TERMS[title].items())
+        said = (f"**{t(word)}** — {t(said)}" for word, said in TERMS[page].items())
         st.markdown("\n\n".join(said))

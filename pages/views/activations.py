@@ -5,19 +5,8 @@ import streamlit as st
 from pages.ui.activations.curves import explore_curves
 from pages.ui.activations.gelu import explore_approximation, explore_normal
 from pages.ui.activations.weaknesses import explore_weaknesses
-from pages.ui.head import page_head
 from pages.ui.language import t
 from pages.ui.masked_word.panels import PANEL, choose_panel
-from pages.ui.terms import explain_terms
-
-page_head(
-    t("activations.title"),
-    see=t("activations.what_you_see"),
-    look_for=t("activations.what_to_look_for"),
-    not_proved=t("activations.what_it_does_not_prove"),
-    intro=t("activations.intro"),
-)
-explain_terms("activations.terms")
 
 st.header(t("activations.curves_title"), anchor=False)
 explore_curves()

@@ -9,18 +9,10 @@ from pages.ui.attention.panels import ask_further
 from pages.ui.attention.texts import edit_texts
 from pages.ui.attention.words import own_words
 from pages.ui.errors import shown_to_user
-from pages.ui.head import model_at_work, page_head
+from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.models import model_picker
-from pages.ui.terms import explain_terms
 
-page_head(
-    t("attention.title"),
-    see=t("attention.what_you_see"),
-    look_for=t("attention.what_to_look_for"),
-    not_proved=t("attention.what_it_does_not_prove"),
-)
-explain_terms("attention.terms")
 model = model_picker()
 
 texts = edit_texts(model)

@@ -23,8 +23,6 @@ from pages.ui.fine_tune.running import lead_on_after_stop
 from pages.ui.fine_tune.state import FineTuneState, read_state, take_over
 from pages.ui.fine_tune.steps import choose_step, explain_closed, peek_step
 from pages.ui.fine_tune.try_chosen import can_try, explain_classes, is_tried
-from pages.ui.head import page_head
-from pages.ui.language import t
 from pages.ui.models import choose_next, model_picker
 
 SHOWN: dict[str, tuple[Callable[[FineTuneState], None], ...]] = {
@@ -36,13 +34,6 @@ SHOWN: dict[str, tuple[Callable[[FineTuneState], None], ...]] = {
     "take": (taking.show,),
 }
 
-page_head(
-    t("fine_tune.title"),
-    see=t("fine_tune.what_you_see"),
-    look_for=t("fine_tune.what_to_look_for"),
-    not_proved=t("fine_tune.what_it_does_not_prove"),
-    intro=t("fine_tune.intro"),
-)
 state = look_at_run(read_state(model_picker()))
 if state.status is not None and not state.table:
     take_over(state.status.request)

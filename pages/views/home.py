@@ -6,7 +6,7 @@ from bertviz_core.mask_text import normalise_masks
 from pages.ui.answers import describe_model, predict_masks, vocabulary
 from pages.ui.errors import shown_to_user
 from pages.ui.guesses import best_guesses
-from pages.ui.head import model_at_work, page_head
+from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.masked_word.arriving import OPEN_TEXT
 from pages.ui.models import default_model, language_of, model_picker
@@ -28,13 +28,6 @@ def next_example(key: str, sentences: list[str]) -> None:
     st.session_state[key] = sentences[place % len(sentences)]
 
 
-page_head(
-    t("home.title"),
-    see=t("home.what_you_see"),
-    look_for=t("home.what_to_look_for"),
-    not_proved=t("home.what_it_does_not_prove"),
-    intro=t("home.intro"),
-)
 model = model_picker()
 
 st.header(t("home.try_it"), anchor=False)

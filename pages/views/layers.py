@@ -4,21 +4,13 @@ import streamlit as st
 
 from pages.ui.answers import describe_model, tokenize
 from pages.ui.errors import shown_to_user
-from pages.ui.head import model_at_work, page_head
+from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.layers.panels import ask_further
 from pages.ui.layers.texts import choose_token, edit_texts
 from pages.ui.layers.walk import walk
 from pages.ui.models import model_picker
-from pages.ui.terms import explain_terms
 
-page_head(
-    t("layers.title"),
-    see=t("layers.what_you_see"),
-    look_for=t("layers.what_to_look_for"),
-    not_proved=t("layers.what_it_does_not_prove"),
-)
-explain_terms("layers.terms")
 model = model_picker()
 
 texts = edit_texts(model)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.ui.answers import describe_model, predict_masks, vocabulary
 from pages.ui.errors import shown_to_user
-from pages.ui.head import model_at_work, page_head
+from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.masked_word.arriving import take_arriving_text
 from pages.ui.masked_word.candidates import (
@@ -17,15 +17,7 @@ from pages.ui.masked_word.editor import edit_text
 from pages.ui.masked_word.panels import ask_further, ask_without_text
 from pages.ui.masked_word.reading import show_reading
 from pages.ui.models import model_picker
-from pages.ui.terms import explain_terms
 
-page_head(
-    t("masked_word.title"),
-    see=t("masked_word.what_you_see"),
-    look_for=t("masked_word.what_to_look_for"),
-    not_proved=t("masked_word.what_it_does_not_prove"),
-)
-explain_terms("masked_word.terms")
 model = model_picker()
 
 take_arriving_text()

@@ -5,18 +5,12 @@ import streamlit as st
 from pages.ui.add_model import add_model
 from pages.ui.answers import describe_model
 from pages.ui.fine_tune.try_chosen import can_try, offer_to_try
-from pages.ui.head import model_at_work, page_head
+from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.markdown import Markdown
 from pages.ui.model_report import config_table, show_parts, show_report, show_sizes
 from pages.ui.models import known_models, model_picker, summary
 
-page_head(
-    t("models.title"),
-    see=t("models.what_you_see"),
-    look_for=t("models.what_to_look_for"),
-    not_proved=t("models.what_it_does_not_prove"),
-)
 model = model_picker()
 with model_at_work():
     info = describe_model(model)

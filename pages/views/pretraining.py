@@ -4,17 +4,9 @@ import streamlit as st
 
 from bertviz_core.figures.tiny_pretraining import LOSS_FORMULA
 from bertviz_core.pretrain.tiny_results import COMMAND
-from pages.ui.head import page_head
 from pages.ui.language import t
 from pages.ui.pretraining.watching import explore_pretraining
 
-page_head(
-    t("pretraining.title"),
-    see=t("pretraining.what_you_see"),
-    look_for=t("pretraining.what_to_look_for"),
-    not_proved=t("pretraining.what_it_does_not_prove"),
-    intro=t("pretraining.intro"),
-)
 explore_pretraining()
 
 st.header(t("pretraining.how_title"), anchor=False)

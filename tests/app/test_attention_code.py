@@ -94,7 +94,9 @@ def test_a_switched_off_prediction_comes_out_of_the_program():
     assert found.before.value != found.after.value
 
 
-@pytest.mark.parametrize("kind", ["heads", "parts"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("heads", marks=pytest.mark.tensorflow), "parts"]
+)
 def test_a_map_of_causes_comes_out_of_the_program(kind, monkeypatch):
     monkeypatch.setattr("pages.ui.attention.maps._SHORT_WORK", 1e20)
     app = unfolded("maps", "attention_map", attention_map_kind=kind)

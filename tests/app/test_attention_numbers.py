@@ -144,7 +144,10 @@ def test_the_exact_map_and_its_agreement_are_those_of_each_head_switched_off(
         assert found[layer, head] == pytest.approx(change, abs=5e-6)
     mass = client().attention_mass(DEFAULT_MODEL, TEXT, target.position)
     np.testing.assert_array_equal(drawn["attention_map_mass"], mass)
-    estimate = client().estimate_heads(DEFAULT_MODEL, TEXT, target).estimated_deltas
+    job = client().start(
+        "estimate_heads", model=DEFAULT_MODEL, text=TEXT, target=target
+    )
+    estimate = ended(client(), job).result.estimated_deltas
     shown = [float(metric.value) for metric in app.metric[:2]]
     right = rank_correlation(np.abs(found), mass), rank_correlation(found, estimate)
     assert shown == pytest.approx(right, abs=0.006)

@@ -102,11 +102,11 @@ def test_every_panel_opens_from_a_link(language, panel):
 def test_the_words_of_the_page_are_explained_at_its_top(language):
     app = open_page(language, layers_panel="orders")
     (terms,) = (m.value for m in app.markdown if m.value.startswith("**"))
-    for word, meaning in TERMS["layers.terms"].items():
+    for word, meaning in TERMS["layers"].items():
         said = said_in(meaning, language)
         assert f"**{said_in(word, language)}** — {said}" in terms
     # It stands below the words that a neuron speaks for.
-    assert "layers.term_logit" in TERMS["layers.terms"]
+    assert "layers.term_logit" in TERMS["layers"]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -243,18 +243,24 @@ def test_an_input_is_a_way_to_the_step_that_made_it():
     assert step_now(app) == "layer_1/output_norm"
 
 
-def test_walking_runs_no_network():
+def test_walking_runs_a_part_of_the_network_once_and_never_the_whole():
     # A model that was chosen, and not the one that goes with the language, stays.
     app = open_page(model="bert-mini-zh", layers_text="以前没有人走过这[MASK]话。")
     before = client().forward_count()
     for _ in range(12):
         walk(app, 1)
-    app.get_by_key("layers_token").set_value("3").run()
-    app.session_state["layers_step"] = "layer_4/neurons"
+    # It has come to the first layer, and holds the first step of the second.
+    assert client().forward_count() - before == 1
+    for _ in range(12):
+        walk(app, -1)
+    app.session_state["layers_step"] = "layer_0/neurons"
     app.run()
+    assert client().forward_count() - before == 1
+    app.get_by_key("layers_token").set_value("3").run()
+    assert client().forward_count() - before == 4
     app.get_by_key("lang").set_value("中文").run()
     assert not app.exception
-    assert client().forward_count() == before
+    assert client().forward_count() - before == 4
 
 
 def test_a_step_in_a_layer_that_was_seen_asks_the_engine_nothing(monkeypatch):

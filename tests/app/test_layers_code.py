@@ -92,7 +92,7 @@ def test_similar_layers():
     np.testing.assert_allclose(shown, found[0], atol=6e-5)
 
 
-def test_neurons_switching_and_effects():
+def test_neurons_and_switching():
     panel = {"layers_panel": "neurons"}
     app, output = layers_printed("layers_strongest", **panel)
     chosen = app.get_by_key("layers_neuron").value
@@ -103,7 +103,11 @@ def test_neurons_switching_and_effects():
     assert float(shown[0].rstrip("%")) == pytest.approx(100 * before, abs=0.06)
     change = floats(output)[2]
     assert float(shown[2].split()[0]) == pytest.approx(100 * change, abs=6e-4)
-    app, output = layers_printed("layers_effects", **panel)
+
+
+@pytest.mark.tensorflow  # the program takes a gradient
+def test_effects():
+    app, output = layers_printed("layers_effects", layers_panel="neurons")
     places = re.findall(r"\[ *(\d+) +(\d+)\]", output)
     labels = [f"{int(a) + 1}·{int(b) + 1}" for a, b in places]
     assert app.get_by_key("layers_effect_open").options == labels

@@ -4,6 +4,7 @@ Written from the papers' formulas and not from the code under test, so that a
 slip in one is not repeated in the other. Weights live in a nested dict:
 `weights["layers"][0]["query"]` is `(kernel [in, out], bias [out])`, a norm is
 `(gain, bias)`. Every one is random; a zero bias would hide a forgotten one.
+Each result passes through `tap(name, value)`, which may note it or give another.
 
 Sources: Vaswani et al. 2017 (arXiv:1706.03762), section 3; Devlin et al. 2019
 (arXiv:1810.04805); Ba et al. 2016 (arXiv:1607.06450); Hendrycks and Gimpel 2016
@@ -17,6 +18,8 @@ import math
 
 import numpy as np
 
+# What google-research/bert takes off a score that is hidden.
+HIDDEN_SCORE = 10000.0
 DENSE_OF_A_LAYER = ("query", "key", "value", "attention_output", "inner", "outer")
 
 
@@ -93,20 +96,26 @@ ACTIVATIONS = {
 }
 
 
-def embeddings(weights, config, input_ids, token_type_ids):
+def untouched(name, value):
+    """A tap that notes nothing and changes nothing."""
+    return value
+
+
+def within(tap, place):
+    return lambda name, value: tap(f"{place}.{name}", value)
+
+
+def embeddings(weights, config, input_ids, token_type_ids, tap=untouched):
     """One text, int [T], to [T, H]."""
-    summed = np.stack(
-        [
-            weights["words"][word] + weights["positions"][t] + weights["segments"][kind]
-            for t, (word, kind) in enumerate(
-                zip(input_ids, token_type_ids, strict=True)
-            )
-        ]
-    )
-    return layer_norm(summed, *weights["embedding_norm"], config.layer_norm_eps)
+    words = tap("word", np.stack([weights["words"][word] for word in input_ids]))
+    places = tap("position", weights["positions"][: len(input_ids)])
+    kinds = np.stack([weights["segments"][kind] for kind in token_type_ids])
+    summed = tap("sum", words + places + tap("token_type", kinds))
+    normed = layer_norm(summed, *weights["embedding_norm"], config.layer_norm_eps)
+    return tap("norm", normed)
 
 
-def attention(layer, num_heads, x, keep, head_mask=None, edge_mask=None):
+def attention(layer, num_heads, x, keep, head_mask=None, edge_mask=None, tap=untouched):
     """One text [T, H]: context [T, H], raw scores and probabilities [N, T, T].
 
     What may not be looked at has a probability of exactly 0; scores are those
@@ -114,93 +123,137 @@ def attention(layer, num_heads, x, keep, head_mask=None, edge_mask=None):
     """
     tokens, hidden = x.shape
     size = hidden // num_heads
-    query, key, value = (dense(x, *layer[name]) for name in ("query", "key", "value"))
-    context = np.zeros_like(x)
-    scores = np.zeros((num_heads, tokens, tokens))
-    probs = np.zeros_like(scores)
-    for head in range(num_heads):
-        part = slice(head * size, (head + 1) * size)
+    parts = [slice(head * size, (head + 1) * size) for head in range(num_heads)]
+    query, key, value = (
+        tap(name, np.stack([dense(x, *layer[name])[:, part] for part in parts]))
+        for name in ("query", "key", "value")
+    )  # [N, T, D]
+    scores, hidden_by = np.zeros((2, num_heads, tokens, tokens))
+    for head, q, k in np.ndindex(scores.shape):
+        scores[head, q, k] = query[head, q] @ key[head, k] / math.sqrt(size)
+        if not keep[k] or (edge_mask is not None and not edge_mask[head, q, k]):
+            hidden_by[head, q, k] = HIDDEN_SCORE
+    scores = tap("scores", scores)
+    masked = tap("masked_scores", scores - hidden_by)
+    probs = np.zeros_like(masked)
+    for head, q in np.ndindex(probs.shape[:2]):
+        highest = max(masked[head, q])
+        powers = [math.exp(score - highest) for score in masked[head, q]]
+        probs[head, q] = [power / sum(powers) for power in powers]
+    probs = tap("probs", probs)
+    by_head = np.zeros_like(query)
+    for head, q, k in np.ndindex(probs.shape):
         strength = 1.0 if head_mask is None else head_mask[head]
-        for q in range(tokens):
-            allowed = [
-                k
-                for k in range(tokens)
-                if keep[k] and (edge_mask is None or edge_mask[head, q, k])
-            ]
-            for k in range(tokens):
-                scores[head, q, k] = query[q, part] @ key[k, part] / math.sqrt(size)
-            highest = max(scores[head, q, k] for k in allowed)
-            powers = {k: math.exp(scores[head, q, k] - highest) for k in allowed}
-            for k in allowed:
-                probs[head, q, k] = powers[k] / sum(powers.values())
-                context[q, part] += strength * probs[head, q, k] * value[k, part]
+        by_head[head, q] += strength * probs[head, q, k] * value[head, k]
+    by_head = tap("head_context", by_head)
+    context = tap("context", np.concatenate(list(by_head), axis=-1))
     return context, scores, probs
 
 
-def feed_forward(layer, config, x, neuron_mask=None):
-    neurons = ACTIVATIONS[config.hidden_act](dense(x, *layer["inner"]))
+def feed_forward(layer, config, x, neuron_mask=None, tap=untouched):
+    neurons = ACTIVATIONS[config.hidden_act](tap("pre", dense(x, *layer["inner"])))
     if neuron_mask is not None:
         neurons = neurons * neuron_mask
-    return dense(neurons, *layer["outer"])
+    return tap("output", dense(tap("post", neurons), *layer["outer"]))
 
 
-def block(layer, config, x, keep, head_mask=None, edge_mask=None, neuron_mask=None):
+def block(
+    layer,
+    config,
+    x,
+    keep,
+    head_mask=None,
+    edge_mask=None,
+    neuron_mask=None,
+    tap=untouched,
+):
     """One text [T, H] through one block: ([T, H], probabilities [N, T, T])."""
+    in_attention, in_mlp = within(tap, "attention"), within(tap, "mlp")
 
-    def norm(name, vectors):
-        return layer_norm(vectors, *layer[name], config.layer_norm_eps)
+    def norm(name, tap, vectors):
+        return tap("norm", layer_norm(vectors, *layer[name], config.layer_norm_eps))
 
     def attend(vectors):
         context, _, probs = attention(
-            layer, config.num_attention_heads, vectors, keep, head_mask, edge_mask
+            layer,
+            config.num_attention_heads,
+            vectors,
+            keep,
+            head_mask,
+            edge_mask,
+            in_attention,
         )
-        return dense(context, *layer["attention_output"]), probs
+        update = dense(context, *layer["attention_output"])
+        return in_attention("output", update), probs
 
     if config.pre_norm:
-        update, probs = attend(norm("attention_norm", x))
-        x = x + update
-        update = feed_forward(layer, config, norm("output_norm", x), neuron_mask)
-        return x + update, probs
+        update, probs = attend(norm("attention_norm", in_attention, x))
+        x = in_attention("residual", x + update)
+        normed = norm("output_norm", in_mlp, x)
+        update = feed_forward(layer, config, normed, neuron_mask, in_mlp)
+        return in_mlp("residual", x + update), probs
     update, probs = attend(x)
-    x = norm("attention_norm", x + update)
-    update = feed_forward(layer, config, x, neuron_mask)
-    return norm("output_norm", x + update), probs
+    x = in_attention("residual", x + update)
+    x = norm("attention_norm", in_attention, x)
+    update = feed_forward(layer, config, x, neuron_mask, in_mlp)
+    return norm("output_norm", in_mlp, in_mlp("residual", x + update)), probs
 
 
-def pooler(weights, sequence_output):
+def pooler(weights, sequence_output, tap=untouched):
     """[T, H] to [H]."""
-    return np.tanh(dense(sequence_output[0], *weights["pooler"]))
+    projected = tap("pre", dense(sequence_output[0], *weights["pooler"]))
+    return tap("output", np.tanh(projected))
 
 
-def mlm(weights, config, vector):
+def mlm(weights, config, vector, tap=untouched):
     """[H] to a score for each of V words."""
-    changed = ACTIVATIONS[config.hidden_act](dense(vector, *weights["transform"]))
+    changed = tap("pre", dense(vector, *weights["transform"]))
+    changed = tap("post", ACTIVATIONS[config.hidden_act](changed))
     changed = layer_norm(changed, *weights["transform_norm"], config.layer_norm_eps)
-    return np.array(
+    changed = tap("norm", changed)
+    rows = zip(weights["words"], weights["decoder_bias"], strict=True)
+    return tap("logits", np.array([changed @ word + bias for word, bias in rows]))
+
+
+def forward(weights, config, inputs, seen=None):
+    """The whole model on a batch; `inputs` by the names of `Bert.call`.
+
+    `seen`, a dict, takes in each activation by its name: [B, ...], and [P, ...] of
+    the masked-word head.
+    """
+    ids = inputs["input_ids"]
+    places = inputs.get("mlm_positions", ())
+    of_texts, of_words = [{} for _ in ids], [{} for _ in places]
+    result = _stacked(
         [
-            changed @ word + bias
-            for word, bias in zip(
-                weights["words"], weights["decoder_bias"], strict=True
-            )
+            _forward_one(weights, config, inputs, b, noted)
+            for b, noted in _taps(of_texts)
         ]
     )
-
-
-def forward(weights, config, inputs):
-    """The whole model on a batch; `inputs` by the names of `Bert.call`."""
-    ids = inputs["input_ids"]
-    texts = [_forward_one(weights, config, inputs, b) for b in range(len(ids))]
-    result = {name: np.stack([text[name] for text in texts]) for name in texts[0]}
     if "mlm_positions" in inputs:
-        tokens = ids.shape[1]
-        places = [divmod(place, tokens) for place in inputs["mlm_positions"]]
+        vectors = result["sequence_output"].reshape(-1, config.hidden_size)
         result["mlm_logits"] = np.stack(
-            [mlm(weights, config, result["sequence_output"][place]) for place in places]
+            [
+                mlm(weights, config, vectors[places[p]], within(noted, "mlm"))
+                for p, noted in _taps(of_words)
+            ]
         )
+    if seen is not None:
+        seen |= _stacked(of_texts) | _stacked(of_words)
     return result
 
 
-def _forward_one(weights, config, inputs, b):
+def _taps(notes):
+    """The number of each dict, and a tap that notes in it."""
+    for index, seen in enumerate(notes):
+        yield index, lambda name, value, seen=seen: seen.setdefault(name, value)
+
+
+def _stacked(dicts):
+    return {name: np.stack([d[name] for d in dicts]) for name in dicts[0]}
+
+
+def _forward_one(weights, config, inputs, b, tap):
     ids = inputs["input_ids"][b]
 
     def of_text(name, default=None):
@@ -224,7 +277,8 @@ def _forward_one(weights, config, inputs, b):
             [rows[t] if chosen[index][t] else x[t] for t in range(len(ids))]
         )
 
-    x = embeddings(weights, config, ids, of_text("token_type_ids", np.zeros_like(ids)))
+    segments = of_text("token_type_ids", np.zeros_like(ids))
+    x = embeddings(weights, config, ids, segments, within(tap, "embeddings"))
     x = replaced(x, 0)
     states, all_probs = [x], []
     for index, layer in enumerate(weights["layers"]):
@@ -236,18 +290,20 @@ def _forward_one(weights, config, inputs, b):
             head_mask=None if heads is None else heads[index],
             edge_mask=None if edges is None else edges[index],
             neuron_mask=None if neurons is None else neurons[index],
+            tap=within(tap, f"layer.{index}"),
         )
         x = replaced(x, index + 1)
         states.append(x)
         all_probs.append(probs)
     if config.pre_norm:
         x = layer_norm(x, *weights["final_norm"], config.layer_norm_eps)
-    pooled = pooler(weights, x)
+        x = tap("final_norm", x)
+    pooled = pooler(weights, x, within(tap, "pooler"))
     return {
         "hidden_states": np.stack(states),
         "attention_probs": np.stack(all_probs),
         "sequence_output": x,
         "pooled_output": pooled,
-        "nsp_logits": dense(pooled, *weights["nsp"]),
-        "class_logits": dense(pooled, *weights["classifier"]),
+        "nsp_logits": tap("nsp.logits", dense(pooled, *weights["nsp"])),
+        "class_logits": tap("classifier.logits", dense(pooled, *weights["classifier"])),
     }

@@ -100,15 +100,16 @@ def set_model(model, weights):
 def random_model(config=CONFIG, heads=ALL_HEADS, seed=11, **arguments):
     """A model and the oracle's weights, equal number for number."""
     from bertviz_core.model.bert import Bert
+    from bertviz_core.model.weights import as_numpy as value_of
 
     weights = oracle.random_weights(config, seed, LABELS)
     model = Bert(config, heads, num_labels=LABELS, **arguments)
-    before = [weight.numpy() for weight in model.weights]
+    before = [value_of(weight) for weight in model.weights]
     set_model(model, weights)
     untouched = [
         weight.path
         for weight, old in zip(model.weights, before, strict=True)
-        if (weight.numpy() == old).any()
+        if (value_of(weight) == old).any()
     ]
     assert not untouched, "a weight kept its start value"
     return model, weights
@@ -172,14 +173,46 @@ def random_interventions(name, seed=3, rows=BATCH):
     }
 
 
-def as_numpy(output):
-    """Tensors to float32 arrays; NumPy has no half precision of this kind."""
-    from keras import ops
+def evaluate(function, *arrays, **given):
+    """What a layer, or a function of tensors, makes of arrays, on any backend.
 
-    return {
-        name: ops.convert_to_numpy(ops.cast(value, "float32"))
-        for name, value in output.items()
-    }
+    Compiled as the app compiles: OpenVINO without that compiles each output alone.
+
+    Args:
+        function: a Keras layer or a function without weights.
+        arrays: in their order.
+        given: arrays by name, and what goes to the function as it is.
+
+    Returns:
+        float32 arrays, in a dict or a tuple if the function gives one.
+    """
+    import keras
+
+    from bertviz_core.model.compile import compile_function
+
+    places = [f"argument {index}" for index in range(len(arrays))]
+    inputs = dict(zip(places, arrays, strict=True))
+    inputs |= {k: v for k, v in given.items() if isinstance(v, np.ndarray)}
+    results, into = [], {}
+
+    def body(tensors):
+        named = {k: v for k, v in tensors.items() if k not in places}
+        result = function(*(tensors[k] for k in places), **{**given, **named})
+        results.append(result)
+        flat = {str(n): leaf for n, leaf in enumerate(keras.tree.flatten(result))}
+        into.update(dict.fromkeys(flat))
+        return flat
+
+    signature = {name: (array.dtype.name, array.ndim) for name, array in inputs.items()}
+    weights = getattr(function, "weights", [])
+    found = compile_function(signature, body, weights)(inputs, weights, into)
+    return keras.tree.pack_sequence_as(results[0], [found[name] for name in into])
+
+
+def outputs_of(model, **inputs):
+    """`evaluate` of a whole model, each output an array as `CompiledForward` has it."""
+    found = evaluate(model, **inputs)
+    return {k: np.stack(v, 1) if isinstance(v, tuple) else v for k, v in found.items()}
 
 
 def agree(actual, expected, atol=1e-5):

@@ -7,11 +7,10 @@ from bertviz_core.config import BertConfig
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_parts import (
     norm_weighted_attention,
+    pair_arithmetic,
+    require_room,
     value_zeroing,
-    visible_edges,
 )
-from bertviz_core.experiments.pair_arithmetic import pair_arithmetic
-from bertviz_core.experiments.zeroing_room import require_room
 from tests.core import oracle
 from tests.core.random_models import CONFIG, PRE_NORM, agree, explorer_of, random_model
 
@@ -23,6 +22,8 @@ CASES = {
     "sparse": dataclasses.replace(CONFIG, **SPARSE),
     "sparse pre-norm": dataclasses.replace(PRE_NORM, **SPARSE),
 }
+# Of a distance up to 0.1: what two outputs in float32 leave of it.
+ZEROED = 1e-7
 LAYERS, HEADS = CONFIG.num_hidden_layers, CONFIG.num_attention_heads
 
 
@@ -87,7 +88,7 @@ def test_the_steps_of_a_pair_end_at_the_exposed_probability(case):
         size = CONFIG.head_size
         assert steps.query.shape == steps.key.shape == (size,)
         assert steps.score == pytest.approx(steps.running_sums[-1] / np.sqrt(size))
-        agree(steps.scores, scores[head, query], 1e-6)  # in float32
+        agree(steps.scores, scores[head, query], 2e-6)  # in float32, up to 4.2
         assert steps.scores.shape == steps.probs.shape == (tokens,)
         agree(steps.probs, probs[head, query], 1e-6)
         assert steps.prob == pytest.approx(steps.exposed_prob, abs=1e-6)
@@ -102,8 +103,8 @@ def test_a_pair_lets_through_its_value_times_its_weight(case):
         size = CONFIG.head_size
         own = slice(head * size, (head + 1) * size)
         value = oracle.dense(case.source(layer), *weights["value"])[:, own]
-        agree(steps.value, value[key], 1e-10)
-        agree(steps.weighted, steps.prob * value[key], 1e-10)
+        agree(steps.value, value[key], 1e-6)
+        agree(steps.weighted, steps.prob * value[key], 1e-6)
         agree(steps.output, case.attention(layer)[0][query, own], 1e-6)
         part = parts_of(case, layer)[head, query, key]
         assert steps.norm == pytest.approx(np.linalg.norm(part), abs=1e-6)
@@ -119,7 +120,8 @@ def test_what_a_pattern_hides_is_seen_in_the_mask_term(case):
 
 def test_edges_are_those_of_the_pattern(case):
     tokens = case.trace.tokenized.num_tokens
-    np.testing.assert_array_equal(visible_edges(case.config, tokens), case.edges()[0])
+    edges = case.explorer.forward.visible(tokens)
+    np.testing.assert_array_equal(edges, case.edges()[0])
 
 
 def parts_of(case, layer):
@@ -143,12 +145,12 @@ def test_norms_are_lengths_of_parts_that_add_up_to_the_output_of_attention(case)
     for layer in range(LAYERS):
         result = norm_weighted_attention(case.explorer, case.trace, layer)
         parts = parts_of(case, layer)
-        agree(result.norms, np.linalg.norm(parts, axis=-1), 1e-9)
-        agree(result.combined, np.linalg.norm(parts.sum(axis=0), axis=-1), 1e-7)
+        agree(result.norms, np.linalg.norm(parts, axis=-1), 1e-6)
+        agree(result.combined, np.linalg.norm(parts.sum(axis=0), axis=-1), 1e-6)
         weights = case.weights["layers"][layer]["attention_output"]
         context = case.attention(layer)[0]
-        agree(result.output, oracle.dense(context, *weights), 1e-9)
-        agree(parts.sum(axis=(0, 2)) + weights[1], result.output, 1e-9)
+        agree(result.output, oracle.dense(context, *weights), 1e-6)
+        agree(parts.sum(axis=(0, 2)) + weights[1], result.output, 1e-6)
 
 
 def test_the_output_of_attention_leads_to_the_next_hidden_state_of_the_trace(case):
@@ -157,7 +159,7 @@ def test_the_output_of_attention_leads_to_the_next_hidden_state_of_the_trace(cas
         eps = case.config.layer_norm_eps
         update = norm_weighted_attention(case.explorer, case.trace, layer).output
         following = finish(case, weights, eps, case.residual(layer), update)
-        agree(case.trace.hidden_states[layer + 1], following, 1e-4)
+        agree(case.trace.hidden_states[layer + 1], following, 1e-5)
 
 
 def finish(case, weights, eps, x, update):
@@ -201,8 +203,8 @@ def zeroed_by_hand(case, layer):
 def test_value_zeroing_compares_whole_blocks_one_token_at_a_time(case, layer):
     result = value_zeroing(case.explorer, case.trace, layer)
     expected = zeroed_by_hand(case, layer)
-    agree(result.distances, expected, 1e-12)
-    agree(result.scores, expected / expected.sum(axis=-1, keepdims=True), 1e-9)
+    agree(result.distances, expected, ZEROED)
+    agree(result.scores, expected / expected.sum(axis=-1, keepdims=True), 1e-6)
     agree(result.scores.sum(axis=-1), 1, 1e-12)
 
 
@@ -215,17 +217,17 @@ def test_a_text_in_several_chunks_gives_the_same_and_tells_how_far_it_is(
     parts = value_zeroing(
         case.explorer, case.trace, 1, lambda done, _: told.append(done)
     )
-    agree(parts.distances, whole.distances, 1e-14)
+    agree(parts.distances, whole.distances, ZEROED)
     assert told == [0, 3 / 8, 6 / 8]
 
 
 @pytest.mark.parametrize(
-    ("limit", "value"), [("MOST_TOKENS", 7), ("MOST_BYTES", 10_000)]
+    ("limit", "value"), [("_MOST_TOKENS", 7), ("_MOST_BYTES", 10_000)]
 )
 def test_more_than_fits_is_refused_before_it_is_computed(
     case, monkeypatch, limit, value
 ):
-    monkeypatch.setattr(f"bertviz_core.experiments.zeroing_room.{limit}", value)
+    monkeypatch.setattr(f"bertviz_core.experiments.attention_parts.{limit}", value)
     with pytest.raises(TextError, match="8 tokens"):
         value_zeroing(case.explorer, case.trace, 1)
 
@@ -238,7 +240,7 @@ def test_the_room_of_the_largest_bert_is_enough_for_its_longest_text():
         num_attention_heads=16,
         intermediate_size=4096,
     )
-    require_room(large, 512, 2048)
+    require_room(large, 512)
 
 
 @pytest.mark.parametrize(("act"), ["gelu_new", "relu", "swish"])
@@ -248,7 +250,7 @@ def test_value_zeroing_takes_the_models_own_activation(act):
     explorer = explorer_of(model)
     case = Case(config, weights, explorer, explorer.trace(WORDS))
     result = value_zeroing(explorer, case.trace, 2)
-    agree(result.distances, zeroed_by_hand(case, 2), 1e-12)
+    agree(result.distances, zeroed_by_hand(case, 2), ZEROED)
 
 
 def test_a_token_that_no_head_may_look_at_changes_nothing():
@@ -256,9 +258,9 @@ def test_a_token_that_no_head_may_look_at_changes_nothing():
     explorer = explorer_of(random_model(config)[0])
     trace = explorer.trace(WORDS)
     distances = value_zeroing(explorer, trace, 0).distances
-    hidden = ~visible_edges(config, trace.tokenized.num_tokens)
+    hidden = ~explorer.forward.visible(trace.tokenized.num_tokens)
     assert hidden.any()
-    assert (distances[hidden] < 1e-20).all()
+    assert (distances[hidden] < 1e-12).all()
     assert (distances[~hidden] > 1e-9).all()
 
 

@@ -6,19 +6,21 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import CheckpointError, TextError
-from bertviz_core.experiments import input_gradients
+from bertviz_core.experiments import attribution
 from bertviz_core.experiments.attribution import (
     METHODS,
     AttributionSettings,
     attribute,
 )
 from bertviz_core.experiments.cause_results import Target
+from bertviz_core.model.weights import as_numpy
 from tests.core import oracle
 from tests.core.brute_force import log_softmax, written
 from tests.core.random_models import VOCABULARY, explorer_of, random_model
 
 TEXT = "the [MASK] sat ."  # 6 tokens, the mask at 2
 CAT, MAT, HIDDEN = (VOCABULARY.index(token) for token in ("cat", "mat", "[MASK]"))
+pytestmark = pytest.mark.tensorflow
 STEP = 1e-4
 ANSWERS = [
     pytest.param(Target("mlm", CAT, 2), None, id="word"),
@@ -229,16 +231,16 @@ def test_chunks_change_nothing(explorer, monkeypatch):
     settings = only("integrated_gradients", num_steps=5, max_steps=5)
     target = Target("mlm", CAT, 2)
     whole = attribute(explorer, TEXT, target, settings=settings)
-    monkeypatch.setattr(input_gradients, "TOKENS_A_PASS", 13)
+    monkeypatch.setattr(attribution, "TOKENS_A_PASS", 13)
     chunked = attribute(explorer, TEXT, target, settings=settings)
     np.testing.assert_allclose(chunked.scores, whole.scores, atol=1e-5)
 
 
 def test_the_model_is_not_changed(any_norm_model, explorer):
-    before = [weight.numpy() for weight in any_norm_model[0].weights]
+    before = [as_numpy(weight) for weight in any_norm_model[0].weights]
     attribute(explorer, TEXT, Target("mlm", CAT, 2))
     for weight, old in zip(any_norm_model[0].weights, before, strict=True):
-        np.testing.assert_array_equal(weight.numpy(), old)
+        np.testing.assert_array_equal(as_numpy(weight), old)
 
 
 def test_progress_names_the_methods_and_may_cancel(explorer):

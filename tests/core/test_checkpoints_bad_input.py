@@ -474,8 +474,10 @@ def test_a_google_folder_with_two_unrelated_checkpoints(tmp_path):
     assert "first, second" in refusal(folder)
 
 
+@pytest.mark.tensorflow
 def test_a_checkpoint_of_tensorflow_2(tmp_path):
-    tf = pytest.importorskip("tensorflow")
+    import tensorflow as tf
+
     folder = google_copy(tmp_path)
     for path in list(folder.glob("bert_model.ckpt*")):
         path.unlink()
@@ -499,8 +501,10 @@ def test_names_with_tricks(name):
     assert "no model of this name" in str(caught.value)
 
 
+@pytest.mark.tensorflow
 def test_a_google_weight_that_is_no_float(tmp_path):
-    tf = pytest.importorskip("tensorflow")
+    import tensorflow as tf
+
     folder = google_copy(tmp_path)
     reader = tf.train.load_checkpoint(str(folder / "bert_model.ckpt"))
     tensors = {

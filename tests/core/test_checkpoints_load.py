@@ -12,6 +12,7 @@ from bertviz_core.checkpoints.casing import open_tokenizer
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.errors import CheckpointError
+from bertviz_core.model.weights import as_numpy
 from tests.core.checkpoint_copies import (
     GOOGLE,
     HF,
@@ -29,7 +30,7 @@ WORDS = "bert.embeddings.word_embeddings.weight"
 
 def variables_of(folder):
     model, _ = load(open_folder(folder))
-    return {variable.path: variable.numpy() for variable in model.weights}
+    return {variable.path: as_numpy(variable) for variable in model.weights}
 
 
 def notes_of(report):
@@ -77,7 +78,7 @@ def test_a_google_report_counts_what_the_optimiser_left():
     assert any("tanh" in sentence for sentence in notes_of(report))
 
 
-def test_the_spread_of_the_config_survives_the_cheap_start():
+def test_the_spread_of_the_config_survives_the_start_from_zeros():
     model, _ = load(open_folder(HF))
     assert model.config.initializer_range == 0.02
 
@@ -198,7 +199,7 @@ def test_a_classifier_brings_its_class_names(tmp_path):
     weights = with_classifier(weights_of_hf())
     loaded = open_model(str(hf_copy(tmp_path, weights, config)))
     assert loaded.labels == tuple(names.values())
-    kernel = loaded.model.classifier.dense.kernel.numpy()
+    kernel = as_numpy(loaded.model.classifier.dense.kernel)
     assert np.array_equal(kernel, weights["classifier.weight"].T)
 
 

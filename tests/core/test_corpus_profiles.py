@@ -7,7 +7,6 @@ from bertviz_core.analysis.head_distances import divergence_sums
 from bertviz_core.analysis.head_profiles import MEASURES, profile_sums
 from bertviz_core.errors import TextError
 from bertviz_core.experiments import corpus_profiles
-from bertviz_core.experiments.attention_parts import visible_edges
 from bertviz_core.experiments.corpus_profiles import corpus_profile
 from bertviz_core.sentences import Sentence
 from tests.core.random_models import CONFIG, PRE_NORM, agree, explorer_of, random_model
@@ -27,7 +26,7 @@ def one_by_one(explorer, sentences):
     for sentence in sentences:
         trace = explorer.trace(sentence.text, sentence.pair, cut=True)
         text = trace.tokenized
-        edges = visible_edges(explorer.config, text.num_tokens)
+        edges = explorer.forward.visible(text.num_tokens)
         one = profile_sums(
             trace.attention_probs,
             text.input_ids,

@@ -5,8 +5,9 @@ import pytest
 import tensorflow as tf
 from keras.ops import convert_to_numpy as to_numpy
 
-from bertviz_core.model.dropout import Dropout
-from tests.core import oracle
+from bertviz_core.training.dropout import ByteDropout
+
+pytestmark = pytest.mark.tensorflow
 
 ROWS, SIZE = 400, 301
 
@@ -14,7 +15,7 @@ ROWS, SIZE = 400, 301
 def dropped_of(rate, rows=ROWS, size=SIZE, seed=3):
     """Bool `[rows, size]`."""
     ones = np.ones((rows, size), "float32")
-    return to_numpy(Dropout(rate, seed=seed)(ones, training=True)) == 0
+    return to_numpy(ByteDropout(rate, seed=seed)(ones, training=True)) == 0
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
@@ -38,7 +39,7 @@ def test_the_four_numbers_of_one_draw_are_dropped_independently(apart):
 
 @pytest.mark.parametrize(("rate", "dropped"), [(1e-6, 1), (0.9999, 255)])
 def test_a_rate_near_an_end_is_neither_none_nor_all(rate, dropped):
-    layer = Dropout(rate, seed=4)
+    layer = ByteDropout(rate, seed=4)
     assert layer.scale == 256 / (256 - dropped)
     share = (to_numpy(layer(np.ones((400, 500), "float32"), training=True)) == 0).mean()
     assert share == pytest.approx(dropped / 256, abs=5 * np.sqrt(dropped) / 6000)
@@ -46,7 +47,7 @@ def test_a_rate_near_an_end_is_neither_none_nor_all(rate, dropped):
 
 @pytest.mark.parametrize("shape", [(1,), (5,), (3, 2), (2, 3, 5, 7)])
 def test_any_number_of_numbers_can_be_drawn_for(shape):
-    layer = Dropout(0.5, seed=6)
+    layer = ByteDropout(0.5, seed=6)
     kept = to_numpy(layer.kept(tf.ones(shape)))
     assert kept.shape == shape
     assert set(kept.ravel()) <= {0.0, 1.0}
@@ -54,42 +55,40 @@ def test_any_number_of_numbers_can_be_drawn_for(shape):
 
 def test_what_is_kept_is_scaled_up():
     x = np.random.default_rng(0).normal(size=(7, 8)).astype("float32")
-    found = to_numpy(Dropout(0.2, seed=1)(x, training=True))
+    found = to_numpy(ByteDropout(0.2, seed=1)(x, training=True))
     kept = found != 0
     assert 0 < kept.sum() < x.size
-    np.testing.assert_allclose(
-        found[kept], x[kept] * oracle.dropout_scale(0.2), rtol=1e-6
-    )
+    np.testing.assert_allclose(found[kept], x[kept] * 256 / (256 - 51), rtol=1e-6)
 
 
 def test_the_gradient_goes_where_the_numbers_went():
     x = tf.constant(np.random.default_rng(0).normal(size=(7, 9)).astype("float32"))
     given = tf.constant(np.random.default_rng(1).normal(size=(7, 9)).astype("float32"))
-    layer = Dropout(0.4, seed=2)
+    layer = ByteDropout(0.4, seed=2)
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = layer(x, training=True)
-    scale = np.where(y.numpy() == 0, 0.0, oracle.dropout_scale(0.4))
+    scale = np.where(y.numpy() == 0, 0.0, 256 / (256 - 102))
     gradient = tape.gradient(y, x, output_gradients=given)
     np.testing.assert_allclose(gradient, given * scale, rtol=1e-6)
 
 
 def test_every_call_draws_anew_and_a_seed_draws_the_same():
-    layer, ones = Dropout(0.5, seed=5), np.ones((4, 64), "float32")
+    layer, ones = ByteDropout(0.5, seed=5), np.ones((4, 64), "float32")
     first, second = (to_numpy(layer(ones, training=True)) for _ in range(2))
     assert not np.array_equal(first, second)
-    again = Dropout(0.5, seed=5)
+    again = ByteDropout(0.5, seed=5)
     np.testing.assert_array_equal(to_numpy(again(ones, training=True)), first)
 
 
 @pytest.mark.parametrize(("rate", "training"), [(0.5, False), (0.5, None), (0.0, True)])
 def test_outside_training_and_without_a_rate_nothing_is_dropped(rate, training):
     x = np.ones((3, 5), "float32")
-    np.testing.assert_array_equal(to_numpy(Dropout(rate)(x, training=training)), x)
+    np.testing.assert_array_equal(to_numpy(ByteDropout(rate)(x, training=training)), x)
 
 
 def test_half_precision_stays_half_precision():
     x = tf.ones((3, 6), "bfloat16")
-    y = Dropout(0.5, seed=1, dtype="mixed_bfloat16")(x, training=True)
+    y = ByteDropout(0.5, seed=1, dtype="mixed_bfloat16")(x, training=True)
     assert y.dtype == "bfloat16"
     assert set(np.unique(np.asarray(y, "float32"))) == {0.0, 2.0}

@@ -95,7 +95,7 @@ def test_no_block_runs_and_the_pass_is_counted(explorer, monkeypatch):
     def refuse(*_):
         raise RuntimeError
 
-    monkeypatch.setattr(explorer, "forward", refuse)
+    monkeypatch.setattr(explorer.forward, "block", refuse)
     take_input_apart(explorer, TEXT)
     assert explorer.num_forward_passes == before + 1
 
@@ -116,9 +116,8 @@ def test_the_positions_are_the_weights_and_stay_when_the_model_is_trained_on(
     table = position_table(explorer)
     assert table.dtype == np.float32
     variable = explorer.loaded.model.embeddings.position_embeddings
-    old = variable.numpy().copy()
     try:
-        variable.assign(old + 1)
+        variable.assign(weights["positions"] + 1)
         np.testing.assert_array_equal(table, weights["positions"])
     finally:
-        variable.assign(old)
+        variable.assign(weights["positions"])

@@ -188,8 +188,10 @@ def test_a_head_off_says_the_same_alone_and_in_the_map(client, target):
     assert exact.delta_logits[1, 3] == pytest.approx(alone.delta_logit, abs=1e-5)
 
 
+@pytest.mark.tensorflow
 def test_an_estimate_has_a_number_for_every_head(client, attention, target):
-    estimate = client.estimate_heads(MODEL, TEXT, target)
+    job_id = client.start("estimate_heads", model=MODEL, text=TEXT, target=target)
+    estimate = ended(client, job_id).result
     assert estimate.derivatives.shape == attention.shape[:2]
     mass = client.attention_mass(MODEL, TEXT, target.position)
     assert mass.shape == attention.shape[:2]

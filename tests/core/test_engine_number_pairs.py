@@ -14,6 +14,8 @@ from tests.core import engine_waiting
 from tests.core.checkpoint_copies import HF
 from tests.core.engine_waiting import ended, wait_until
 
+pytestmark = pytest.mark.tensorflow  # it trains
+
 SETTINGS = FinetuneSettings(
     level="top", num_top_layers=1, epochs=2, batch_size=10, learning_rate=3e-3,
     max_tokens=14, precision="float32", patience=0, seed=5,

@@ -68,7 +68,7 @@ def test_calls_never_run_where_trainings_do(monkeypatch):
     assert TRAIN_RESOURCE not in reading.resources
     training = training_spec(3)
     assert CALL_RESOURCE not in training.resources
-    assert training.num_threads == 2
+    assert training.num_threads == 3
     assert training.environment["TF_NUM_INTRAOP_THREADS"] == "3"
     monkeypatch.setenv("BERTVIZ_TRAINING_SLOTS", "4")
     assert training_spec(3).resources[TRAIN_RESOURCE] == 4

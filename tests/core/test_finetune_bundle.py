@@ -47,6 +47,8 @@ from tests.core.finetune_samples import (
 )
 from tests.core.random_models import PRE_NORM, explorer_of, random_model
 
+pytestmark = pytest.mark.tensorflow
+
 SETTINGS = FinetuneSettings(
     level="head", epochs=2, batch_size=5, learning_rate=0.05, max_tokens=11, seed=3
 )

@@ -14,6 +14,8 @@ from bertviz_core.finetune.notes import in_english
 from bertviz_core.finetune.origin import DataOrigin
 from bertviz_core.finetune.recipe_file import read_recipe
 
+pytestmark = pytest.mark.tensorflow
+
 OPTIONS = {
     "text_column": "text",
     "pair_column": None,

@@ -14,6 +14,8 @@ from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.pretrain import checkpoint
 from tests.core.finetune_samples import random_data, tiny_loaded
 
+pytestmark = pytest.mark.tensorflow
+
 BASE = BertConfig(vocab_size=30522)  # BERT-base, uncased
 H, INNER, C = 768, 3072, 3
 LAYER = 4 * (H * H + H) + 2 * H + (H * INNER + INNER) + (INNER * H + H) + 2 * H

@@ -10,6 +10,8 @@ from bertviz_core.finetune import baselines, estimate, inputs
 from bertviz_core.finetune.settings import FinetuneSettings
 from tests.core.finetune_samples import random_data, tiny_loaded, weights_of
 
+pytestmark = pytest.mark.tensorflow
+
 FULL = FinetuneSettings(
     level="full", epochs=3, batch_size=5, max_tokens=9, precision="float32"
 )

@@ -18,6 +18,8 @@ from bertviz_core.finetune.run_estimate import RunEstimate
 from bertviz_core.finetune.settings import FinetuneSettings
 from tests.core.finetune_samples import random_data, tiny_loaded, weights_of
 
+pytestmark = pytest.mark.tensorflow
+
 SETTINGS = FinetuneSettings(
     level="top", num_top_layers=2, epochs=7, batch_size=5, max_tokens=9
 )

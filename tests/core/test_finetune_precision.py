@@ -13,8 +13,10 @@ from bertviz_core.finetune.card_words import LANGUAGES
 from bertviz_core.finetune.run import finetune
 from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.model import precision
+from bertviz_core.training import precision
 from tests.core.finetune_samples import number_data, random_data, tiny_loaded
+
+pytestmark = pytest.mark.tensorflow
 
 SETTINGS = FinetuneSettings(
     level="full", epochs=2, batch_size=5, learning_rate=0.01, max_tokens=11, seed=3,

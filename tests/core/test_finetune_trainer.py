@@ -24,6 +24,8 @@ from tests.core.finetune_samples import (
     weights_of,
 )
 
+pytestmark = pytest.mark.tensorflow
+
 SETTINGS = FinetuneSettings(
     level="full",
     epochs=3,

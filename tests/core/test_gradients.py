@@ -20,6 +20,7 @@ from tests.core.cause_models import (
 from tests.core.checkpoint_copies import number_copy
 from tests.core.random_models import agree
 
+pytestmark = pytest.mark.tensorflow
 STEP = 1e-4  # of a head's mask
 
 

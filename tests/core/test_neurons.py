@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.experiments.cause_results import Switches, Target
+from bertviz_core.experiments.cause_results import Switches
 from bertviz_core.experiments.neuron_factors import neuron_factors
 from bertviz_core.experiments.neurons import (
     neuron_activations,
@@ -86,10 +86,10 @@ def test_the_strongest_neurons_come_first(case, layer):
     found = strongest_neurons(case.explorer, case.trace, layer, token, 5)
     order = sorted(range(NEURONS), key=lambda neuron: -activations[neuron])[:5]
     assert found.neurons.tolist() == order
-    np.testing.assert_allclose(found.activations, activations[order], atol=1e-10)
+    agree(found.activations, activations[order], 2e-6)
     kernel = case.weights["layers"][layer]["outer"][0]
     added = [np.linalg.norm(activations[i] * kernel[i]) for i in order]
-    np.testing.assert_allclose(found.contributions, added, atol=1e-10)
+    agree(found.contributions, added, 2e-6)
 
 
 def test_by_contribution_a_negative_activation_can_lead(case):
@@ -100,10 +100,8 @@ def test_by_contribution_a_negative_activation_can_lead(case):
         case.explorer, case.trace, 1, 2, NEURONS + 4, order="contribution"
     )
     assert len(found.neurons) == NEURONS
-    np.testing.assert_allclose(found.contributions, sorted(added)[::-1], atol=1e-10)
-    np.testing.assert_allclose(
-        found.activations, activations[found.neurons], atol=1e-10
-    )
+    agree(found.contributions, sorted(added)[::-1], 2e-6)
+    agree(found.activations, activations[found.neurons], 2e-6)
     by_activation = strongest_neurons(case.explorer, case.trace, 1, 2, NEURONS)
     assert by_activation.neurons.tolist() != found.neurons.tolist()
 
@@ -111,8 +109,8 @@ def test_by_contribution_a_negative_activation_can_lead(case):
 def test_one_neuron_is_shown_at_all_tokens(case):
     found = neuron_activations(case.explorer, case.trace, 2, 11)
     inputs, activations, _ = case.neurons(2)
-    np.testing.assert_allclose(found.inputs, inputs[:, 11], atol=1e-10)
-    np.testing.assert_allclose(found.activations, activations[:, 11], atol=1e-10)
+    agree(found.inputs, inputs[:, 11], 2e-6)
+    agree(found.activations, activations[:, 11], 2e-6)
     assert found.tokens == case.trace.tokenized.tokens
 
 
@@ -123,7 +121,7 @@ def test_the_contributions_of_all_neurons_and_the_bias_are_the_update(case):
         for index in range(NEURONS)
     ]
     update = step_values(case.explorer, case.trace, "layer_0/feed_forward_output")
-    np.testing.assert_allclose(np.stack(every, axis=1) @ kernel + bias, update)
+    agree(np.stack(every, axis=1) @ kernel + bias, update, 2e-6)
 
 
 def test_words_by_weights_alone_are_products_with_the_embeddings(case):
@@ -133,8 +131,8 @@ def test_words_by_weights_alone_are_products_with_the_embeddings(case):
     found = words_of_neuron(case.explorer, 1, 7, top_k=6)
     assert found.promoted_ids.tolist() == order[:6].tolist()
     assert found.suppressed_ids.tolist() == order[::-1][:6].tolist()
-    np.testing.assert_allclose(found.promoted_changes, changes[order[:6]])
-    np.testing.assert_allclose(found.suppressed_changes, changes[order[::-1][:6]])
+    agree(found.promoted_changes, changes[order[:6]], 2e-6)
+    agree(found.suppressed_changes, changes[order[::-1][:6]], 2e-6)
     names = (*VOCABULARY, "[row 21]", "[row 22]")  # two rows belong to no word
     assert found.promoted_tokens == tuple(names[index] for index in order[:6])
     assert (found.reading, found.token) == ("embedding", None)
@@ -151,10 +149,9 @@ def test_words_at_a_token_are_the_lens_with_less_the_lens_without(
         case.explorer, case.trace, layer, neuron, token, CONFIG.vocab_size
     )
     assert found.promoted_ids.tolist() == np.argsort(-changes).tolist()
-    np.testing.assert_allclose(
-        found.promoted_changes, np.sort(changes)[::-1], atol=1e-10
-    )
-    np.testing.assert_allclose(found.suppressed_changes, np.sort(changes), atol=1e-10)
+    # A difference of two logits that are up to 10.
+    agree(found.promoted_changes, np.sort(changes)[::-1], 5e-6)
+    agree(found.suppressed_changes, np.sort(changes), 5e-6)
     assert (found.reading, found.token) == ("head", token)
 
 
@@ -230,17 +227,6 @@ def test_neurons_that_never_fire_leave_nothing_out():
     explorer = explorer_of(model)
     found = neuron_factors(explorer, explorer.trace(TEXT), 2, seed=0, layers=(1,))
     assert (found.error, found.negative_share) == (0, 0)
-
-
-def test_only_switching_off_runs_the_network(case):
-    before = case.explorer.num_forward_passes
-    strongest_neurons(case.explorer, case.trace, 0, 0)
-    words_of_neuron(case.explorer, 0, 0)
-    words_of_neuron_here(case.explorer, case.trace, 0, 0, 0)
-    neuron_factors(case.explorer, case.trace, 2, seed=0)
-    assert case.explorer.num_forward_passes == before
-    switch_neurons_off(case.explorer, TEXT, Target("nsp", 1), [(0, 0)])
-    assert case.explorer.num_forward_passes > before
 
 
 def test_a_model_without_the_head_reads_by_weights_alone():

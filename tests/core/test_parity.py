@@ -1,7 +1,8 @@
-"""The whole model against checkpoints that other programs wrote and evaluated.
+"""The whole model against checkpoints that other programs wrote or evaluated.
 
-`hf_tiny` comes from `transformers`; `google_tiny` has Google's names and layout
-and was evaluated by the NumPy oracle. `tests/make_golden.py` made both.
+`hf_tiny` comes from `transformers`, which also evaluated the bundled models;
+`google_tiny` has Google's names and layout and was evaluated by the NumPy oracle.
+`tests/make_golden.py` made them all; `test_backends.py` runs this on each backend.
 
 Tolerance: 1e-5 absolute for numbers of order 1 after a few layers in float32,
 about fifty times what is left of float32's precision (1.2e-7).
@@ -15,15 +16,20 @@ import pytest
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.model.compiled import CompiledForward
 from tests.core.random_models import agree
+from tests.make_golden import SENTENCES
 
 FOLDER = Path(__file__).parents[1] / "data" / "checkpoints"
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+TINY = ("hf_tiny", "google_tiny")
 
 
-def run(name):
+def expected_of(name):
+    return dict(np.load(FOLDER / f"{name}_expected.npz", allow_pickle=False))
+
+
+def run_tiny(name):
     """What we compute, what is expected, and where the tokens are."""
-    loaded = open_model(str(FOLDER / name))
-    expected = dict(np.load(FOLDER / f"{name}_expected.npz", allow_pickle=False))
+    loaded, expected = open_model(str(FOLDER / name)), expected_of(name)
     inputs = {key: expected[key] for key in INPUTS}
     places = np.arange(inputs["input_ids"].size)
     output = CompiledForward(loaded.model)(inputs | {"mlm_positions": places})
@@ -31,9 +37,21 @@ def run(name):
     return output, expected, inputs["attention_mask"] == 1
 
 
-@pytest.fixture(scope="module", params=["hf_tiny", "google_tiny"])
+def run_bundled(name):
+    """The same of the tokens and words that are kept."""
+    loaded, expected = open_model(name), expected_of(name)
+    rows, words = expected["rows"], expected["words"]
+    inputs = {key: expected[key] for key in ("input_ids", "token_type_ids")}
+    output = CompiledForward(loaded.model)(inputs | {"mlm_positions": rows})
+    output["hidden_states"] = output["hidden_states"][:, :, rows]
+    output["attention_probs"] = output["attention_probs"][:, :, :, rows]
+    output["mlm_logits"] = output["mlm_logits"][None, :, words]
+    return output, expected, np.ones((1, len(rows)), bool)
+
+
+@pytest.fixture(scope="module", params=[*TINY, *SENTENCES])
 def outcome(request):
-    return run(request.param)
+    return (run_tiny if request.param in TINY else run_bundled)(request.param)
 
 
 def test_every_hidden_state_agrees(outcome):
@@ -57,7 +75,9 @@ def test_pooled_output_agrees(outcome):
 
 def test_masked_word_logits_agree_at_every_token(outcome):
     output, expected, kept = outcome
-    agree(output["mlm_logits"][kept], expected["mlm_logits"][kept])
+    logits = [array["mlm_logits"][kept] for array in (output, expected)]
+    # Those of the bundled models reach 12, and a millionth of each is added.
+    np.testing.assert_allclose(*logits, rtol=1e-6, atol=1e-5)
 
 
 def test_next_sentence_logits_agree(outcome):
@@ -71,22 +91,31 @@ def test_the_tolerance_would_notice_the_other_gelu(tmp_path):
         text = path.read_bytes().replace(b'"gelu"', b'"gelu_new"')
         data = text if path.name == "config.json" else path.read_bytes()
         (tmp_path / path.name).write_bytes(data)
-    expected = dict(np.load(FOLDER / "hf_tiny_expected.npz", allow_pickle=False))
+    expected = expected_of("hf_tiny")
     forward = CompiledForward(open_model(str(tmp_path)).model)
     output = forward({key: expected[key] for key in INPUTS}, ("pooled_output",))
     assert np.abs(output["pooled_output"] - expected["pooled_output"]).max() > 1e-4
 
 
+@pytest.mark.parametrize("name", SENTENCES)
+def test_the_sentences_are_split_as_transformers_splits_them(name):
+    split = open_model(name).tokenizer.encode(*SENTENCES[name])
+    expected = expected_of(name)
+    assert split.input_ids.tolist() == expected["input_ids"][0].tolist()
+    assert split.token_type_ids.tolist() == expected["token_type_ids"][0].tolist()
+
+
 @pytest.mark.peer
+@pytest.mark.tensorflow
 def test_the_golden_files_are_what_the_script_writes(tmp_path):
     pytest.importorskip("torch", reason="make peers installs it")
     from tests.make_golden import main
 
     main(tmp_path)
-    for name in ("hf_tiny", "google_tiny"):
+    for name in (*TINY, *SENTENCES):
         again = np.load(tmp_path / f"{name}_expected.npz", allow_pickle=False)
-        stored = np.load(FOLDER / f"{name}_expected.npz", allow_pickle=False)
-        assert sorted(again.files) == sorted(stored.files)
-        for key in stored.files:
+        stored = expected_of(name)
+        assert set(again.files) == set(stored)
+        for key, array in stored.items():
             # Another processor adds in another order: 2e-6 between an Intel and an AMD.
-            agree(again[key], stored[key], atol=1e-5)
+            agree(again[key], array, atol=1e-5)

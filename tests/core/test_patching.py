@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import CheckpointError, TextError
-from bertviz_core.experiments import upper_layers
+from bertviz_core.experiments import targets
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.patching import patch_hidden_states
 from bertviz_core.interventions import Interventions
@@ -17,7 +17,7 @@ from tests.core.cause_models import (
     answer,
     explorer_named,
 )
-from tests.core.random_models import CONFIG, agree
+from tests.core.random_models import CONFIG, agree, explorer_of, random_model
 
 CORRUPTED = "The mats [MASK] on red cat"
 MINUS = 9
@@ -87,7 +87,7 @@ def test_equal_words_bring_nothing_back_before_the_first_block():
 def test_the_size_of_a_batch_changes_no_score(monkeypatch, most_tokens):
     explorer = explorer_named("post-norm")
     whole = patch_hidden_states(explorer, TEXT, CORRUPTED, WORD, MINUS)
-    monkeypatch.setattr(upper_layers, "MOST_TOKENS", most_tokens)
+    monkeypatch.setattr(targets, "MOST_TOKENS", most_tokens)
     again = patch_hidden_states(explorer, TEXT, CORRUPTED, WORD, MINUS)
     agree(again.scores, whole.scores)
 
@@ -128,17 +128,12 @@ def test_long_texts_of_unequal_length_are_shown_in_part(monkeypatch):
 
 def test_a_small_probability_has_shares_as_a_large_one_has():
     """The bias of one word falls: all its probabilities do, by the same factor."""
-    explorer = explorer_named("post-norm")
-    whole = patch_hidden_states(explorer, TEXT, CORRUPTED, WORD)
-    bias = explorer.loaded.model.mlm.bias
-    old = bias.numpy()
-    lowered = old.copy()
+    whole = patch_hidden_states(explorer_named("post-norm"), TEXT, CORRUPTED, WORD)
+    model, weights = random_model(CONFIG)
+    lowered = weights["decoder_bias"].copy()
     lowered[WORD.index] -= 20
-    bias.assign(lowered)
-    try:
-        found = patch_hidden_states(explorer, TEXT, CORRUPTED, WORD)
-    finally:
-        bias.assign(old)
+    model.mlm.bias.assign(lowered)
+    found = patch_hidden_states(explorer_of(model), TEXT, CORRUPTED, WORD)
     assert found.clean_score < 1e-8
     # Odds, not probabilities, fall by one factor: equal where both are small.
     odds = whole.scores / (1 - whole.scores)

@@ -18,6 +18,8 @@ from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.pretrain.trainer import Trainer, _require_equal_parts
 from tests.core import pretrain_samples as samples
 
+pytestmark = pytest.mark.tensorflow
+
 ROOT = Path(__file__).parents[2]
 # Devices are counted once for a process, so each backend gets one of its own.
 SCRIPT = """

@@ -14,6 +14,8 @@ from bertviz_core.pretrain.curve import read_curve
 from bertviz_core.pretrain.prepare import prepare_corpus
 from tests.core import pretrain_samples as samples
 
+pytestmark = pytest.mark.tensorflow
+
 ROOT = Path(__file__).parents[2]
 LIMIT_SECONDS = 300
 

@@ -21,6 +21,8 @@ from bertviz_core.pretrain.prepare import prepare_corpus
 from bertviz_core.tokenizer import BertTokenizer
 from tests.core import pretrain_samples as samples
 
+pytestmark = pytest.mark.tensorflow
+
 # One length that the first run knew, and a longer one.
 PHASES = [
     {"max_tokens": 16, "num_tokens": 96, "batch_tokens": 96},

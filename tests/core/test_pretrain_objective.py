@@ -23,6 +23,8 @@ from bertviz_core.pretrain.schedule import learning_rate
 from bertviz_core.pretrain.trainer import Trainer, training_config
 from tests.core import pretrain_samples as samples
 
+pytestmark = pytest.mark.tensorflow
+
 CONFIG = training_config(samples.settings(), len(samples.VOCABULARY))
 SPARSE = {"sparse_block": 2, "sparse_window": 1, "sparse_stride": 3, "sparse_global": 1}
 
@@ -141,19 +143,24 @@ def test_a_dropped_block_passes_its_input_on(batch):
     np.testing.assert_allclose(encoded([0.0, 0.0], training=False), whole, atol=1e-6)
 
 
-def test_what_a_kept_block_adds_is_scaled():
-    config = dataclasses.replace(CONFIG, pre_norm=True)
-    block = EncoderBlock(config, name="block")
-    block.build()
-    randomise(block)
-    rng = np.random.default_rng(0)
-    states = rng.normal(size=(2, 5, CONFIG.hidden_size)).astype("float32")
-    mask = np.ones((2, 5), "int32")
+def test_what_a_kept_block_adds_is_scaled(batch):
+    inputs, _ = batch
+    config = dataclasses.replace(CONFIG, pre_norm=True, num_hidden_layers=1)
+    model = model_of(config)
+    block = model.bert.blocks[0]
+    states = model.bert.embeddings(
+        inputs["input_ids"], inputs["token_type_ids"], inputs["position_ids"]
+    )
+    same = inputs["sequence_ids"][:, :, None] == inputs["sequence_ids"][:, None]
+    mask = (same & (inputs["sequence_ids"][:, None] > 0)).astype("int32")
     # Twice what attention adds, then twice what the second half adds to that.
-    attention = block.attention(block.attention_norm(states), mask)
-    half = states + 2 * block.attention_output(attention.context)
-    expected = half + 2 * block.feed_forward(block.output_norm(half))
-    found, _ = block(states, mask, update_scale=2.0)
+    context, _ = block.attention(block.attention_norm(states), mask)
+    half = states + 2 * block.attention_output(context)
+    expected = model.bert.final_norm(
+        half + 2 * block.feed_forward(block.output_norm(half))
+    )
+    scales = np.full((len(states), 1), 2.0, "float32")
+    found = model.encode({**inputs, "layer_scales": scales}, training=True)
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
@@ -204,7 +211,7 @@ def test_a_sparse_model_is_a_full_one_with_edges_cut():
     mask = np.ones((3, 11), "int32")
     mask[1, 7:] = 0
     edges = pattern_edges(sparse.config, np.arange(11)[None])
-    expected = full(ids, mask, edge_mask=np.asarray(edges)[:, None, None])
+    expected = full(ids, mask[:, None] * edges)
     found = sparse(ids, mask)
     for name in ("sequence_output", "attention_probs", "nsp_logits"):
         np.testing.assert_allclose(found[name], expected[name], atol=1e-5)

@@ -8,6 +8,8 @@ from bertviz_core.pretrain.positions import continued_positions
 from bertviz_core.pretrain.trainer import Trainer
 from tests.core import pretrain_samples as samples
 
+pytestmark = pytest.mark.tensorflow
+
 
 def circles(num_positions, noise=0.0):
     """Waves of four lengths in a space of 24 axes, and an offset."""

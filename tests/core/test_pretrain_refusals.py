@@ -3,13 +3,17 @@
 import dataclasses
 import json
 
+import keras
 import pytest
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain import run, run_folder
 from bertviz_core.pretrain.batches import Batches
 from bertviz_core.pretrain.checkpoint import read_latest
+from bertviz_core.pretrain.trainer import Trainer
 from tests.core import pretrain_samples as samples
+
+pytestmark = pytest.mark.tensorflow
 
 
 @pytest.fixture
@@ -109,3 +113,10 @@ def test_several_machines_need_an_encoded_text_and_a_precision(
     unsettled = dataclasses.replace(asked, precision="auto")
     with pytest.raises(TrainingError, match="Received: precision=auto"):
         run_folder.with_precision(unsettled, out)
+
+
+def test_nothing_is_trained_on_openvino(world, monkeypatch):
+    _, asked = world
+    monkeypatch.setattr(keras.backend, "backend", lambda: "openvino")
+    with pytest.raises(TrainingError, match="KERAS_BACKEND=openvino"):
+        Trainer(asked, len(samples.VOCABULARY))

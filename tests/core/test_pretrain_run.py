@@ -27,6 +27,8 @@ from bertviz_core.pretrain.prepare import corpus_key
 from bertviz_core.pretrain.trainer import Trainer
 from tests.core import pretrain_samples as samples
 
+pytestmark = pytest.mark.tensorflow
+
 
 def plan(folder, asked, name, **more):
     return run.RunPlan(asked, [folder / "text.txt"], folder / name, **more)

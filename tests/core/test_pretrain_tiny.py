@@ -13,6 +13,8 @@ from bertviz_core.pretrain.tiny import pretrain_tiny
 from bertviz_core.pretrain.tiny_results import MAX_TINY_CHARACTERS, TinyLook, TinyRun
 from bertviz_core.sentences import first_page
 
+pytestmark = pytest.mark.tensorflow
+
 SENTENCE = "The cat drinks [MASK]."
 
 

@@ -1,6 +1,7 @@
 """Keras without what it would bring along, and nobody else without it."""
 
 import importlib
+import os
 import subprocess
 import sys
 import threading
@@ -14,13 +15,34 @@ ROOT = Path(__file__).parents[2]
 # Of the standard library; nothing imports it but a test.
 SPARE = "this"
 
+# What has come with Keras; then that all of it can come.
 IMPORT_KERAS = """
 import sys
 from bertviz_core.quiet import import_keras
-import_keras()
-print(*(name for name in ("pandas", "pyarrow", "sklearn") if name in sys.modules))
-import pandas, sklearn.linear_model
+import_keras({})
+import keras
+print(keras.backend.backend())
+names = ("pandas", "pyarrow", "sklearn", "PIL", "jax", "tensorflow", "openvino")
+print(*(n for n in (*names, "scipy.signal._signaltools") if n in sys.modules))
+import pandas, sklearn.linear_model, scipy.signal
+assert scipy.signal.get_window("hann", 2)[0] == 0
+from scipy.signal import lfilter
 """
+
+
+def keras_imported(asked="", **environment):
+    """What the lines above print, with this argument and these variables."""
+    others = {k: v for k, v in os.environ.items() if k != "KERAS_BACKEND"}
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_KERAS.replace("{}", asked)],
+        cwd=ROOT,
+        env=others | environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    return done.stdout.splitlines()
 
 
 @pytest.fixture
@@ -31,10 +53,17 @@ def spare(monkeypatch, capsys):
     sys.modules.pop(SPARE, None)
 
 
-def test_keras_comes_without_pandas_and_scikit_learn_which_can_come_later():
-    command = [sys.executable, "-c", IMPORT_KERAS]
-    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert done.stdout.splitlines()[0] == ""
+def test_keras_comes_on_openvino_without_what_nobody_asks_it_for():
+    assert keras_imported() == ["openvino", "openvino"]
+
+
+def test_who_trains_gets_tensorflow_without_pandas_and_scikit_learn():
+    assert keras_imported("'tensorflow'") == ["tensorflow", "tensorflow"]
+
+
+def test_the_environment_decides_about_the_backend():
+    asked = keras_imported("'openvino'", KERAS_BACKEND="tensorflow")
+    assert asked == ["tensorflow", "tensorflow"]
 
 
 def test_a_package_is_not_found_until_the_end_and_then_again(spare):

@@ -162,6 +162,7 @@ def test_a_text_is_nearest_to_itself(explorer):
         assert found.cosines[0] == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.tensorflow
 def test_what_explains_a_number_is_the_number_itself(number_explorer):
     text = "the cat sat"
     found = attribute(number_explorer, text, Target("classifier", 0))

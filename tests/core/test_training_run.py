@@ -30,6 +30,8 @@ from bertviz_core.finetune.training_run import TrainingRun
 from bertviz_core.pretrain import checkpoint
 from tests.core.finetune_samples import number_data, random_data, tiny_loaded
 
+pytestmark = pytest.mark.tensorflow
+
 SETTINGS = FinetuneSettings(
     level="full", epochs=3, batch_size=5, learning_rate=1e-2, max_tokens=9,
     patience=0, precision="float32", seed=4,

@@ -21,6 +21,7 @@ from bertviz_core.experiments.vocabulary_maps import (
     map_by_tsne,
 )
 from bertviz_core.explorer import Explorer
+from bertviz_core.model.weights import as_numpy
 from tests.core.checkpoint_copies import HF
 
 NUM_ENTRIES, SIZE = 61, 8
@@ -164,7 +165,7 @@ def test_the_command_draws_both_maps_and_writes_the_tables(
     assert result.exit_code == 0, result.output
     assert "trustworthiness" in result.stdout
     explorer = Explorer.open(str(folder))
-    table = explorer.loaded.model.embeddings.word_embeddings.numpy()
+    table = as_numpy(explorer.loaded.model.embeddings.word_embeddings)
     for num_axes in (2, 3):
         found = find_map(str(folder), digest_of(table), num_axes, len(table))
         assert (found.method, found.seed, found.perplexity) == ("tsne", 4, 3.0)
@@ -187,7 +188,7 @@ def test_the_first_kind_that_fits_is_the_main_one():
 @pytest.mark.parametrize("model_id", [entry.model_id for entry in bundled_models()])
 def test_the_bundled_maps_are_of_the_bundled_weights(model_id, num_axes):
     explorer = Explorer.open(model_id)
-    table = explorer.loaded.model.embeddings.word_embeddings.numpy()
+    table = as_numpy(explorer.loaded.model.embeddings.word_embeddings)
     found = find_map(model_id, digest_of(table), num_axes, len(table))
     assert found.method == "tsne"
     assert found.coordinates.shape == (len(table), num_axes)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.experiments.weight_change import PARTS, weight_change
+from bertviz_core.model.weights import as_numpy
 from tests.core.random_models import CONFIG, PRE_NORM, random_model
 
 
@@ -26,14 +27,14 @@ def test_nothing_changed_is_zero_everywhere(two_models):
 def test_a_part_that_is_a_quarter_longer_has_moved_by_a_quarter(two_models):
     before, after = two_models
     for weight in after.blocks[1].attention.key.weights:
-        weight.assign(1.25 * weight.numpy())
+        weight.assign(1.25 * as_numpy(weight))
     found = weight_change(before, after)
     share = found.shares[row(found, "layer_1"), PARTS.index("key")]
     assert share == pytest.approx(0.25, rel=1e-5)
     assert np.nansum(found.shares) == pytest.approx(share)
     # The layer as a whole: the same change over all its weights.
-    weights = [weight.numpy() for weight in before.blocks[1].weights]
-    keys = [weight.numpy() for weight in before.blocks[1].attention.key.weights]
+    weights = [as_numpy(weight) for weight in before.blocks[1].weights]
+    keys = [as_numpy(weight) for weight in before.blocks[1].attention.key.weights]
     moved = 0.25 * np.sqrt(sum((key.astype(float) ** 2).sum() for key in keys))
     size = np.sqrt(sum((weight.astype(float) ** 2).sum() for weight in weights))
     assert found.totals[row(found, "layer_1")] == pytest.approx(moved / size, rel=1e-5)
@@ -46,7 +47,7 @@ def test_every_weight_of_the_encoder_counts_exactly_once(config):
     heads = [before.mlm, before.nsp, before.classifier]
     left_out = {weight.path for head in heads for weight in head.weights}
     for weight in after.trainable_variables:
-        old = weight.numpy()
+        old = as_numpy(weight)
         weight.assign(old + 1)
         moved = weight_change(before, after)
         weight.assign(old)
@@ -70,7 +71,7 @@ def test_parts_of_other_layers_have_no_share(two_models):
 def test_weights_that_were_all_zero_have_no_share(two_models):
     before, after = two_models
     for weight in before.pooler.dense.weights:
-        weight.assign(0 * weight.numpy())
+        weight.assign(0 * as_numpy(weight))
     found = weight_change(before, after)
     assert np.isnan(found.totals[row(found, "pooler")])
 

@@ -14,7 +14,6 @@ from bertviz_core.analysis.shown_attention import (
 )
 from bertviz_core.experiments.attention_results import CorpusProfile, PairArithmetic
 from bertviz_core.experiments.cause_results import (
-    GradientMap,
     SparsePattern,
     SparsePrediction,
     SwitchedPrediction,
@@ -33,8 +32,8 @@ from pages.ui.text_pair import Texts
 if TYPE_CHECKING:  # other pages ask, too, and have no use for the pictures
     from pages.ui.attention.controls import View
 
-# Squares of tokens times hidden size: about five seconds on two cores. More is a job.
-_MOST_ZEROED = 3e9
+# Squares of tokens times hidden size: about three seconds on two cores. More is a job.
+_MOST_ZEROED = 2e10
 
 
 # A matrix of 512 tokens takes 1 MB.
@@ -207,12 +206,6 @@ def switch_off(
     return client().switch_off(
         model, texts.text, target, switches, texts.pair, cut=True
     )
-
-
-@st.cache_data(max_entries=32, show_spinner=False)
-def estimate_heads(model: str, texts: Texts, target: Target) -> GradientMap:
-    """A gradient estimate for every head."""
-    return client().estimate_heads(model, texts.text, target, texts.pair, cut=True)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)

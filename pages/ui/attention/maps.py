@@ -11,6 +11,7 @@ from bertviz_core.analysis.correlation import map_agreement
 from bertviz_core.experiments.cause_results import (
     ABLATED_PARTS,
     AblationMap,
+    GradientMap,
     PartAblation,
 )
 from bertviz_core.figures.attention_view import HeadMap
@@ -19,7 +20,7 @@ from bertviz_core.snippets import attention as programs
 from pages.ui.address import choose_linked
 from pages.ui.answers import describe_model
 from pages.ui.attention.agreement import agreement_sentence, show_agreement
-from pages.ui.attention.answers import attention_mass, estimate_heads
+from pages.ui.attention.answers import attention_mass
 from pages.ui.attention.canvas import canvas_words
 from pages.ui.attention.canvas import head_map as clickable_map
 from pages.ui.attention.controls import HEAD, LAYER, select_head
@@ -58,7 +59,6 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
     with shown_to_user():
         with model_at_work():
             mass = attention_mass(model, texts, watched.target.position)
-            estimate = estimate_heads(model, texts, watched.target).estimated_deltas
         kind = choose_linked(
             st.segmented_control,
             t("attention.map_kind"),
@@ -72,14 +72,17 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
         _show_code(programs.PART_MAP, model, texts, watched)
         return
     exact = _ask(model, texts, watched, num_tokens, "ablate_heads")
-    found = None if exact is None else map_agreement(exact.deltas, estimate, mass)
+    gradient = _estimate(model, texts, watched)
+    found = None
+    if exact is not None and gradient is not None:
+        found = map_agreement(exact.deltas, gradient.estimated_deltas, mass)
     saved = "" if found is None else agreement_sentence(found)
     first, second = st.columns(2)
     with first:
-        if exact is None:
-            _show_heads(estimate, watched, "estimate", saved)
-        else:
+        if exact is not None:
             _show_heads(exact.deltas, watched, "exact", saved)
+        elif gradient is not None:
+            _show_heads(gradient.estimated_deltas, watched, "estimate", saved)
     with second:
         _show_mass(mass, saved)
     if found is not None:
@@ -96,6 +99,21 @@ def _show_code(template: str, model: str, texts: Texts, watched: Watched) -> Non
         pair=texts.pair,
         **watched.literals,
     )
+
+
+def _estimate(model: str, texts: Texts, watched: Watched) -> GradientMap | None:
+    result: GradientMap | None = ask_job(
+        "attention_estimate",
+        t("attention.compute_estimate"),
+        "estimate_heads",
+        at_once=True,
+        model=model,
+        text=texts.text,
+        target=watched.target,
+        pair=texts.pair,
+        cut=True,
+    )
+    return result
 
 
 def _ask(

@@ -22,8 +22,8 @@ from pages.ui.text_pair import Texts
 
 LENGTHS = ("residual_norms", "attention_norms", "middle_norms", "feed_forward_norms")
 COSINES = ("attention_cosines", "feed_forward_cosines")
-# Multiplications in double precision: a sentence in BERT-base just fits.
-_SHORT_WORK = 2e9
+# Multiplications: 180 tokens in BERT-base just fit.
+_SHORT_WORK = 5e10
 _MOST_TOKENS = 64  # columns that can be told apart
 
 
@@ -62,8 +62,9 @@ def _ask(model: str, texts: Texts) -> ResidualStream | None:
         int(str(config[name])) for name in ("num_hidden_layers", "hidden_size")
     )
     tokens = tokenize(model, texts.text, texts.pair, cut=True).num_tokens
-    # 12 H^2 weights in a layer; making them wide costs about as much as 8 tokens.
-    if num_layers * 12 * hidden**2 * (tokens + 8) < _SHORT_WORK:
+    # 12 H^2 weights in a layer; to pack them for the first time takes as long as 400
+    # tokens.
+    if num_layers * 12 * hidden**2 * (tokens + 400) < _SHORT_WORK:
         with model_at_work():
             return residual_stream(model, texts)
     found: ResidualStream | None = ask_job(

@@ -24,7 +24,7 @@ def walk(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> None
     """Draws the chosen step, and the ways to another one.
 
     Only this part of the page runs again when the step changes, and the numbers of a
-    layer come in one piece: the network runs for a new text alone.
+    layer come in one piece: each runs once for a token.
 
     Args:
         model: its id.

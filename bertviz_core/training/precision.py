@@ -9,6 +9,8 @@ from pathlib import Path
 
 import keras
 
+from bertviz_core.errors import TrainingError
+
 # Products of bfloat16 pairs: in tiles on Intel, in AVX-512's vectors on AMD too.
 _FLAGS = ("amx_bf16", "avx512_bf16")
 # B·T, H and I of a product that is timed: that of a small feed-forward block.
@@ -29,7 +31,15 @@ def chosen_precision(asked: str) -> str:
 
     Args:
         asked: "auto", "bfloat16" or "float32".
+
+    Raises:
+        TrainingError: Keras runs on a backend on which nothing can be trained.
     """
+    if keras.backend.backend() == "openvino":
+        raise TrainingError(
+            "OpenVINO cannot train a model. Received: KERAS_BACKEND=openvino. Set it "
+            "to tensorflow, and start again."
+        )
     if asked != "auto":
         return asked
     if _has_accelerator():

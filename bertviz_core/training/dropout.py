@@ -7,10 +7,10 @@ import math
 import keras
 from keras import ops
 
-from bertviz_core.model.layers import Tensor
+from bertviz_core.model.taps import Tensor
 
 
-class Dropout(keras.layers.Dropout):
+class ByteDropout(keras.layers.Dropout):
     """Sets numbers to 0 by chance in training, and scales up the rest.
 
     Drawing takes most of the time of a dropout, so a draw of 32 bits decides for four

@@ -1,0 +1,35 @@
+"""What holds on this backend of Keras holds on the others: the same tests, run there."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TESTS = ("parity", "bert", "layers")
+
+
+@pytest.mark.parametrize(
+    "backend", ["openvino", "tensorflow", pytest.param("jax", marks=pytest.mark.peer)]
+)
+def test_models_agree_with_the_references_on_another_backend(backend):
+    if backend == keras.backend.backend():
+        pytest.skip("this process runs those tests itself")
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(
+            f"{backend} is not installed: pip install -r requirements-peers.txt"
+        )
+    files = [f"tests/core/test_{name}.py" for name in TESTS]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-m", "not peer", *files],
+        cwd=ROOT,
+        env={**os.environ, "KERAS_BACKEND": backend},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]

@@ -1,0 +1,74 @@
+"""Gradients run on TensorFlow, in a worker that starts with the first of them."""
+
+import os
+
+import numpy as np
+import psutil
+import pytest
+
+from bertviz_core.engine import connect
+from bertviz_core.engine.client import Client
+from bertviz_core.engine.cluster import ClusterEngine
+from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.engine.tasks import JOB_TASKS
+from bertviz_core.engine.worker_specs import GRADIENT_TASKS, reading_backend
+from bertviz_core.errors import EngineError
+from bertviz_core.experiments.cause_results import Target
+from tests.core.checkpoint_copies import HF
+from tests.core.engine_waiting import ended
+
+MODEL, TEXT = str(HF), "ab cab [MASK] ba"
+
+
+@pytest.fixture
+def client(tmp_path, monkeypatch):
+    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path))
+    client = Client(ClusterEngine())
+    yield client
+    client.close()
+
+
+def processes_with(library):
+    """Ids of this one's descendants that have loaded a native library."""
+
+    def has_it(process):
+        return any(library in part.path for part in process.memory_maps())
+
+    return {p.pid for p in psutil.Process().children(recursive=True) if has_it(p)}
+
+
+def test_whoever_reads_never_loads_tensorflow(client):
+    predicted = client.predict_masks(MODEL, TEXT)
+    (reader,) = processes_with("libopenvino")
+    assert processes_with("libtensorflow") == set()
+    target = Target("mlm", 7, int(predicted.positions[0]))
+    arguments = {"model": MODEL, "text": TEXT, "target": target}
+    status = ended(client, client.start("estimate_heads", **arguments))
+    assert status.error is None
+    assert np.isfinite(status.result.derivatives).all()
+    (deriver,) = processes_with("libtensorflow")
+    assert deriver != reader
+
+
+def test_every_gradient_is_a_job_so_that_the_page_can_say_what_starts():
+    assert set(GRADIENT_TASKS) <= set(JOB_TASKS)
+
+
+@pytest.mark.skipif(
+    os.environ["KERAS_BACKEND"] == "tensorflow", reason="there it can be answered"
+)
+def test_a_gradient_without_tensorflow_is_a_sentence():
+    client = Client(InlineEngine())
+    arguments = {"model": MODEL, "text": TEXT, "target": Target("mlm", 7, 3)}
+    status = ended(client, client.start("estimate_heads", **arguments))
+    assert "Gradients need TensorFlow" in str(status.error)
+    client.close()
+
+
+def test_the_environment_names_what_models_are_asked_on(monkeypatch):
+    assert reading_backend() == "openvino"
+    monkeypatch.setenv("BERTVIZ_BACKEND", "TensorFlow")
+    assert reading_backend() == "tensorflow"
+    monkeypatch.setenv("BERTVIZ_BACKEND", "abacus")
+    with pytest.raises(EngineError, match="Received: abacus"):
+        connect()
