@@ -1,4 +1,4 @@
-"""What holds on this backend of Keras holds on the others: the same tests, run there."""
+"""What holds on this backend of Keras holds on others: the same tests, run there."""
 
 import importlib.util
 import os
@@ -10,7 +10,7 @@ import keras
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TESTS = ("parity", "bert", "layers")
+TESTS = ("parity", "layers")
 
 
 @pytest.mark.parametrize(
@@ -31,5 +31,6 @@ def test_models_agree_with_the_references_on_another_backend(backend):
         capture_output=True,
         text=True,
         timeout=280,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
