@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -184,6 +185,20 @@ def test_a_finished_model_stays_until_the_next_one_is_whole(world, monkeypatch):
         run.pretrain(plan(folder, asked, "whole"), str)
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
     assert not [path for path in model.parent.iterdir() if "new" in path.name]
+
+
+def test_a_finished_model_is_never_missing_while_it_is_replaced(world, monkeypatch):
+    folder, asked, model, _ = world
+    remove, is_there = shutil.rmtree, []
+
+    def look(path, **options):
+        remove(path, **options)
+        is_there.append((model / "config.json").is_file())
+
+    monkeypatch.setattr(shutil, "rmtree", look)
+    assert run.pretrain(plan(folder, asked, "whole"), str) == model
+    assert is_there
+    assert all(is_there)
 
 
 def test_a_run_out_of_time_saves_and_stops_after_its_step(world):
