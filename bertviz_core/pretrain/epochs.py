@@ -117,7 +117,7 @@ def plan_epoch(
         corpus: the text.
         times: int `[num_documents]`, how often to read each document.
         phase: its length and its own shares of short sequences, if it has any.
-        settings: reads `sequences`.
+        settings: reads `sequences` and `corpus.pair_rates`.
         rng: decides all that is random.
         sentence_times: as in `draw_sequences`.
 
@@ -126,7 +126,13 @@ def plan_epoch(
     """
     asked = dataclasses.replace(settings.sequences, **phase.rates)
     sequences = draw_sequences(
-        corpus, times, phase.max_tokens, asked, rng, sentence_times
+        corpus,
+        times,
+        phase.max_tokens,
+        asked,
+        rng,
+        sentence_times,
+        settings.corpus.pair_rates,
     )
     most = max(phase.max_tokens // _TOKENS_PER_SEQUENCE, 1)
     rows = pack_rows(sequences.lengths, phase.max_tokens, most, rng)

@@ -163,6 +163,27 @@ def test_the_share_of_pairs_is_as_asked(corpus):
     assert 0.35 < np.mean(shares) < 0.55
 
 
+def test_sentences_of_a_file_may_have_nothing_to_do_with_each_other():
+    """Those are no pairs, not even with the document that follows."""
+    files = (np.arange(150) % 50 < 20).astype("uint8")
+    mixed = dataclasses.replace(
+        samples.corpus(150), document_files=files, file_names=("a.txt", "b.txt")
+    )
+    asked = samples.settings(
+        corpus={"pair_rates": {"b.txt": 0.0}},
+        sequences={"pair_rate": 1.0, "join_rate": 0.5},
+    )
+    sequences = Batches(mixed, KINDS, asked)._make_plan(1, 0).sequences
+    owners = files[document_of(mixed, sequences.a_starts)]
+    is_pair = sequences.b_lengths > 0
+    assert not is_pair[owners == 1].any()
+    assert is_pair[owners == 0].mean() > 0.5
+    of_b = files[document_of(mixed, sequences.b_starts[is_pair])]
+    assert not of_b.any()
+    with pytest.raises(TrainingError, match="pair_rates"):
+        samples.settings(corpus={"pair_rates": {"b.txt": 1.5}})
+
+
 def test_documents_are_joined_only_when_asked_and_only_with_their_neighbour(corpus):
     def crossing(rate):
         sequences = drawn(corpus, pair_rate=0.0, join_rate=rate)
