@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import shutil
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from bertviz_core.cached_files import cache_folder, cache_path
 from bertviz_core.checkpoints.folder import is_weights
 from bertviz_core.trace import ModelEntry
+from bertviz_core.whole_files import write_whole
 
 BUNDLED_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "models"
 
@@ -119,9 +119,7 @@ def write_entry(folder: Path, name: str, revision: str = "", asked: str = "") ->
         asked: the revision that was asked for.
     """
     entry = {"name": name, "revision": revision, "asked_revision": asked}
-    scratch = folder / f"{ENTRY_FILE}.new"
-    scratch.write_text(json.dumps(entry, indent=1) + "\n", encoding="utf-8")
-    os.replace(scratch, folder / ENTRY_FILE)
+    write_whole(folder / ENTRY_FILE, json.dumps(entry, indent=1) + "\n")
 
 
 def make_room_for_upload(needed_bytes: int, limit: int = MAX_UPLOADS_BYTES) -> None:

@@ -166,11 +166,11 @@ def words_of_neuron_here(
     values, activations = _activations_at(explorer, trace, layer, token)
     residual = values["mlp.residual"][token]
     added = activations[neuron] * _rows_out(explorer, layer)[neuron]
-    both = np.stack([residual, residual - added])[:, None]  # [2, 1, H]
+    both = np.stack([residual, residual - added])[None]  # [1, 2, H]
     changed = explorer.forward.block(
         layer, both, keep=("output",), replace={"mlp.residual": both}
     )
-    logits = explorer.forward.read("mlm", changed["output"][:, 0])["output"]
+    logits = explorer.forward.read("mlm", changed["output"][0])["output"]
     changes = logits[:1] - logits[1:]  # [1, V]
     return _words(explorer, changes, (layer, neuron, token, "head"), top_k)
 

@@ -21,6 +21,7 @@ from bertviz_core.finetune.card_words import LANGUAGES
 from bertviz_core.finetune.cells import safe_cell
 from bertviz_core.finetune.evaluation import ClassificationReport
 from bertviz_core.finetune.numbers import number_text
+from bertviz_core.whole_files import write_whole
 
 if TYPE_CHECKING:
     from bertviz_core.finetune.run import FinetuneResult
@@ -108,10 +109,8 @@ def write_texts(result: FinetuneResult, folder: Path, title: str = "") -> None:
         texts[words.file_name] = model_card(result, title, words)
     for name, text in texts.items():
         # Whole under its name: who reads a run may do so at any time.
-        scratch = folder / f"{name}.new"
         encoding = _CSV_ENCODING if name.endswith(".csv") else "utf-8"
-        scratch.write_text(text, encoding=encoding, newline="")
-        os.replace(scratch, folder / name)
+        write_whole(folder / name, text, encoding)
 
 
 def predictions_csv(result: FinetuneResult) -> str:

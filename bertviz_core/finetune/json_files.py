@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-_MOST_TRIES, _SECONDS_BETWEEN_TRIES = 20, 0.01
+from bertviz_core.whole_files import write_whole
 
 
 def write_json(path: Path, value: Any) -> None:
     """Replaces a file by another whole one."""
-    scratch = path.with_name(f"{path.name}.new")
-    text = json.dumps(value, ensure_ascii=False, default=_plain)
-    scratch.write_text(text, encoding="utf-8")
-    _replace(scratch, path)
-
-
-def _replace(scratch: Path, path: Path) -> None:
-    """Windows refuses it for the moment in which another process reads the file."""
-    for _ in range(_MOST_TRIES - 1):
-        try:
-            os.replace(scratch, path)
-        except PermissionError:
-            time.sleep(_SECONDS_BETWEEN_TRIES)
-        else:
-            return
-    os.replace(scratch, path)
+    write_whole(path, json.dumps(value, ensure_ascii=False, default=_plain))
 
 
 def read_json(path: Path) -> Any:

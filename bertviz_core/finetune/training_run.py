@@ -25,6 +25,7 @@ from bertviz_core.finetune.run import FinetuneResult, finetune
 from bertviz_core.finetune.run_history import RunHistory
 from bertviz_core.finetune.table_limits import lease_seconds
 from bertviz_core.finetune.tensorboard_log import TensorBoardLog
+from bertviz_core.whole_files import replace_folder
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel
@@ -169,9 +170,7 @@ class TrainingRun:
         shutil.rmtree(scratch, ignore_errors=True)
         write_model_folder(result, scratch, self.request.title)
         pack_model(scratch, self.folder / run_files.BUNDLE)
-        model = self.folder / run_files.MODEL
-        shutil.rmtree(model, ignore_errors=True)
-        scratch.replace(model)
+        replace_folder(scratch, self.folder / run_files.MODEL)
         self._tidy()
 
     def _keep_methods(self, result: FinetuneResult) -> None:

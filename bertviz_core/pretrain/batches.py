@@ -6,44 +6,26 @@ needs saving. NumPy only.
 
 from __future__ import annotations
 
-import dataclasses
-import threading
-from dataclasses import dataclass
-
 import numpy as np
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.pretrain.chunks import SHORTEST_SEQUENCE, Sequences, draw_sequences
+from bertviz_core.pretrain.chunks import SHORTEST_SEQUENCE, Sequences
 from bertviz_core.pretrain.corpus import EncodedCorpus
+from bertviz_core.pretrain.epochs import EpochPlan, Epochs, plan_epoch
 from bertviz_core.pretrain.masking import (
     TokenKinds,
     choose_positions,
     draw_weights,
     hide,
 )
-from bertviz_core.pretrain.packing import pack_rows
 from bertviz_core.pretrain.schedule import layer_scales
 from bertviz_core.pretrain.sentence_weights import sentence_weights
-from bertviz_core.pretrain.settings import Phase, PretrainSettings
+from bertviz_core.pretrain.settings import PretrainSettings
 
-Batch = tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
+Arrays = dict[str, np.ndarray]
+Batch = tuple[Arrays, Arrays]
 
-# Room in a row for sequences: one for so many tokens.
-_TOKENS_PER_SEQUENCE = 8
 _PLANNING, _MASKING, _LAYERS = range(3)  # what a stream of random numbers is for
-
-
-@dataclass(frozen=True)
-class EpochPlan:
-    """The rows of one pass over the text.
-
-    Args:
-        sequences: all of them.
-        rows: int64 `[R, S]`, which sequences stand in each row; -1 where none.
-    """
-
-    sequences: Sequences
-    rows: np.ndarray
 
 
 class Batches:
@@ -78,9 +60,6 @@ class Batches:
             kinds.ids,
             settings.corpus.sentence_max_tokens,
         )
-        self._sentence_tokens = float(
-            self.sentence_weights @ np.diff(corpus.sentence_starts)
-        )
         frequent_from = settings.masking.frequent_from
         self._draw_weights = (
             None
@@ -92,23 +71,16 @@ class Batches:
         for index, weights in enumerate(self.weights):
             if not (weights * self._is_readable).any():
                 raise _nothing_to_read(index)
-        self._plans: dict[tuple[int, int], EpochPlan] = {}
-        self._lock = threading.Lock()
-
-    def steps_per_epoch(self, phase_index: int) -> int:
-        """Optimiser steps until every text was read as often as it weighs."""
-        phase = self.settings.phases[phase_index]
-        num_tokens = float(self.weights[phase_index] @ self.corpus.document_tokens)
-        num_tokens += self._sentence_tokens
-        return max(1, int(num_tokens) // (phase.num_rows * phase.max_tokens))
+        self.epochs = Epochs(self._make_plan)
 
     def prepare(self, phase_index: int, step: int) -> None:
-        """Plans the epoch of a step, so that its batches come at once.
+        """Plans the pass over the text that a step reads, so that batches come at once.
 
         Raises:
             TrainingError: there is no sequence to read.
         """
-        self._plan(phase_index, step // self.steps_per_epoch(phase_index))
+        num_rows = self.settings.phases[phase_index].num_rows
+        self.epochs.rows(phase_index, step * num_rows, num_rows)
 
     def batch(self, phase_index: int, step: int, part: int = 0) -> Batch:
         """Makes the batch of a step, or one part of it under accumulation.
@@ -124,15 +96,9 @@ class Batches:
         """
         settings = self.settings
         phase, parts = settings.phases[phase_index], settings.optimizer.accumulation
-        epoch, step_in_epoch = divmod(step, self.steps_per_epoch(phase_index))
-        plan = self._plan(phase_index, epoch)
         num_rows = phase.num_rows // parts
-        first = step_in_epoch * phase.num_rows + part * num_rows
-        # An epoch that came out a little shorter than planned begins anew.
-        rows = plan.rows[np.arange(first, first + num_rows) % len(plan.rows)]
-        arrays = assemble(
-            self.corpus.tokens, plan.sequences, rows, phase.max_tokens, self.kinds
-        )
+        first = step * phase.num_rows + part * num_rows
+        arrays = self._assembled(phase_index, first, num_rows)
         nsp = {name: arrays.pop(name) for name in ("nsp_labels", "nsp_weights")}
         rng = self._rng(_MASKING, phase_index, step, part)
         masking = phase.masking_of(settings.masking)
@@ -148,19 +114,22 @@ class Batches:
             arrays["layer_scales"] = np.tile(scales, (num_rows, 1))
         return arrays, {"mlm_labels": mlm_labels, "mlm_weights": weights, **nsp}
 
+    def _assembled(self, phase_index: int, first: int, count: int) -> Arrays:
+        max_tokens = self.settings.phases[phase_index].max_tokens
+        found = [
+            assemble(
+                self.corpus.tokens, plan.sequences, plan.rows, max_tokens, self.kinds
+            )
+            for plan in self.epochs.rows(phase_index, first, count)
+        ]
+        return {
+            name: np.concatenate([part[name] for part in found]) for name in found[0]
+        }
+
     def _layer_scales(self, phase_index: int, step: int) -> np.ndarray:
         done = sum(phase.num_steps for phase in self.settings.phases[:phase_index])
         rng = self._rng(_LAYERS, phase_index, step)
         return layer_scales(self.settings, done + step, rng)
-
-    def _plan(self, phase_index: int, epoch: int) -> EpochPlan:
-        with self._lock:
-            key = (phase_index, epoch)
-            if key not in self._plans:
-                while len(self._plans) > 1:  # the one before may still be in use
-                    del self._plans[next(iter(self._plans))]
-                self._plans[key] = self._make_plan(phase_index, epoch)
-            return self._plans[key]
 
     def _make_plan(self, phase_index: int, epoch: int) -> EpochPlan:
         phase = self.settings.phases[phase_index]
@@ -170,7 +139,7 @@ class Batches:
         if not (times * self._is_readable).any():  # a handful of little weight
             times = (weights > 0).astype("int64")
         alone = None
-        if self._sentence_tokens:
+        if self.sentence_weights.any():
             draws = rng.random(len(self.sentence_weights))
             alone = np.floor(self.sentence_weights + draws).astype("int64")
         plan = plan_epoch(self.corpus, times, phase, self.settings, rng, alone)
@@ -182,43 +151,13 @@ class Batches:
         return np.random.default_rng([self.settings.seed, purpose, *numbers])
 
 
-def plan_epoch(
-    corpus: EncodedCorpus,
-    times: np.ndarray,
-    phase: Phase,
-    settings: PretrainSettings,
-    rng: np.random.Generator,
-    sentence_times: np.ndarray | None = None,
-) -> EpochPlan:
-    """Cuts the text into sequences and packs them into rows.
-
-    Args:
-        corpus: the text.
-        times: int `[num_documents]`, how often to read each document.
-        phase: its length and its own shares of short sequences, if it has any.
-        settings: reads `sequences`.
-        rng: decides all that is random.
-        sentence_times: as in `draw_sequences`.
-
-    Returns:
-        The plan, without rows where there is no sequence.
-    """
-    asked = dataclasses.replace(settings.sequences, **phase.rates)
-    sequences = draw_sequences(
-        corpus, times, phase.max_tokens, asked, rng, sentence_times
-    )
-    most = max(phase.max_tokens // _TOKENS_PER_SEQUENCE, 1)
-    rows = pack_rows(sequences.lengths, phase.max_tokens, most, rng)
-    return EpochPlan(sequences, rows)
-
-
 def assemble(
     tokens: np.ndarray,
     sequences: Sequences,
     rows: np.ndarray,
     max_tokens: int,
     kinds: TokenKinds,
-) -> dict[str, np.ndarray]:
+) -> Arrays:
     """Fills rows with tokens.
 
     Args:

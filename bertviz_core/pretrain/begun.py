@@ -32,7 +32,7 @@ def encoded_text_of(out: Path) -> str | None:
     """Name of the folder of the encoded text that a run has begun with.
 
     Raises:
-        TrainingError: the checkpoint is damaged.
+        TrainingError: all of its checkpoints are damaged.
     """
     found = read_latest(out / "checkpoints", with_state=False)
     parts = [] if found is None else found.fingerprint.split()

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from bertviz_core.errors import TrainingError
+from bertviz_core.whole_files import replace_folder
 
 _NAME = re.compile(r"step-(\d{9})")
 _STATE, _INFO = "state.safetensors", "checkpoint.json"
@@ -58,8 +60,7 @@ def save_checkpoint(checkpoint: Checkpoint, root: Path) -> Path:
         scratch = Path(tempfile.mkdtemp(prefix=".step-", dir=root))
         try:
             _write(checkpoint, scratch)
-            shutil.rmtree(folder, ignore_errors=True)
-            scratch.rename(folder)
+            replace_folder(scratch, folder)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     except (OSError, SafetensorError) as error:
@@ -70,8 +71,12 @@ def save_checkpoint(checkpoint: Checkpoint, root: Path) -> Path:
             step=checkpoint.step,
             reason=getattr(error, "strerror", None) or str(error)[:120],
         ) from error
+    folders = _folders(root)
+    # Later ones are damaged: the run has gone back to one before them.
+    later = folders[folders.index(folder) + 1 :]
+    older = folders[: -len(later) - NUM_KEPT]
     # With what a process left that was killed while it wrote.
-    for old in [*_folders(root)[:-NUM_KEPT], *root.glob(".step-*")]:
+    for old in [*later, *older, *root.glob(".step-*")]:
         shutil.rmtree(old, ignore_errors=True)
     return folder
 
@@ -81,30 +86,40 @@ def has_checkpoint(root: Path) -> bool:
     return bool(_folders(root))
 
 
-def read_latest(root: Path, with_state: bool = True) -> Checkpoint | None:
-    """Reads the newest checkpoint of a run; `None` where there is none.
+def read_latest(
+    root: Path,
+    with_state: bool = True,
+    say: Callable[[str], None] = lambda line: None,
+) -> Checkpoint | None:
+    """Reads the newest checkpoint of a run that is whole; `None` where there is none.
 
     Args:
         root: folder of the run's checkpoints.
         with_state: false leaves `state` empty, for who asks which run it is.
+        say: told in a line of each newer one that is damaged.
 
     Raises:
-        TrainingError: it is damaged.
+        TrainingError: all that there are are damaged.
     """
-    folders = _folders(root)
-    if not folders:
-        return None
-    folder = folders[-1]
-    try:
-        info = json.loads((folder / _INFO).read_text(encoding="utf-8"))
-        state = load_file(folder / _STATE) if with_state else {}
-        return Checkpoint(int(info["step"]), str(info["fingerprint"]), state)
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        raise TrainingError(
-            "The checkpoint {name} is damaged. Remove its folder; the run then goes on "
-            "from the one before.",
-            name=folder.name,
-        ) from error
+    folders = _folders(root)[::-1]
+    for folder in folders:
+        try:
+            return _read(folder, with_state)
+        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+            if folder == folders[-1]:
+                raise TrainingError(
+                    "No checkpoint of the run is whole. Received: {names}, damaged. "
+                    "Bring one back from a copy, or begin a new run in another folder.",
+                    names=", ".join(damaged.name for damaged in folders),
+                ) from error
+            say(f"The checkpoint {folder.name} is damaged; taking the one before")
+    return None
+
+
+def _read(folder: Path, with_state: bool) -> Checkpoint:
+    info = json.loads((folder / _INFO).read_text(encoding="utf-8"))
+    state = load_file(folder / _STATE) if with_state else {}
+    return Checkpoint(int(info["step"]), str(info["fingerprint"]), state)
 
 
 def _write(checkpoint: Checkpoint, folder: Path) -> None:

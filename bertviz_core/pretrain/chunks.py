@@ -6,6 +6,7 @@ and nothing loops over sentences, so that millions of them take seconds.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +51,7 @@ def draw_sequences(
     settings: SequenceSettings,
     rng: np.random.Generator,
     sentence_times: np.ndarray | None = None,
+    pair_rates: Mapping[str, float] | None = None,
 ) -> Sequences:
     """Cuts the text of an epoch into sequences, afresh at each call.
 
@@ -64,6 +66,7 @@ def draw_sequences(
         rng: decides all that is random.
         sentence_times: int `[num_sentences]`, how often to read each sentence
             alone, beside its document; `None` for never.
+        pair_rates: by file name, in place of that of `settings`.
 
     Returns:
         The sequences, in the order of the text; sentences read alone come last.
@@ -73,8 +76,10 @@ def draw_sequences(
         alone = np.repeat(np.arange(len(sentence_times)), sentence_times)
         begins = np.append(begins, corpus.sentence_starts[alone])
         ends = np.append(ends, corpus.sentence_starts[alone + 1])
+    of_documents = _pair_rates(corpus, settings.pair_rate, pair_rates or {})
+    rates = of_documents[_document_of(corpus, begins)]
     starts, lengths, is_pair = _cut(
-        corpus.sentence_starts, begins, ends, max_tokens, settings, rng
+        corpus.sentence_starts, begins, ends, rates, max_tokens, settings, rng
     )
     first = np.searchsorted(corpus.sentence_starts, starts, "right")
     last = np.searchsorted(corpus.sentence_starts, starts + lengths, "left")
@@ -91,6 +96,17 @@ def draw_sequences(
         nsp_weights=is_pair.astype("float32"),
     )
     return _with_random_next(corpus, pairs, settings.random_next_rate, rng)
+
+
+def _pair_rates(
+    corpus: EncodedCorpus, common: float, by_file: Mapping[str, float]
+) -> np.ndarray:
+    """Float64 `[num_documents]`, how many of its sequences are to be pairs."""
+    rates = np.full(corpus.num_documents, common)
+    for index, name in enumerate(corpus.file_names):
+        if name in by_file:
+            rates[corpus.document_files == index] = by_file[name]
+    return rates
 
 
 def _units(
@@ -117,6 +133,7 @@ def _cut(
     sentence_starts: np.ndarray,
     begins: np.ndarray,
     ends: np.ndarray,
+    pair_rates: np.ndarray,
     max_tokens: int,
     settings: SequenceSettings,
     rng: np.random.Generator,
@@ -128,7 +145,7 @@ def _cut(
     places, order = begins, np.arange(len(begins))
     starts, lengths, wishes, owners = [], [], [], []
     while len(places):
-        is_pair = rng.random(len(places)) < settings.pair_rate
+        is_pair = rng.random(len(places)) < pair_rates[order]
         room = max_tokens - 2 - is_pair
         kind = rng.random(len(places)) - settings.sentence_rate
         is_sentence, is_short = kind < 0, kind < settings.short_rate

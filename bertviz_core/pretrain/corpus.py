@@ -17,6 +17,7 @@ from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain.data_settings import CorpusSettings
 from bertviz_core.pretrain.parts import Documents, encoded_parts, joined
 from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.whole_files import replace_folder
 
 INDEX_FILE = "corpus.json"
 # Part of the key: a change of the layout or of the sentence rule must encode anew.
@@ -100,8 +101,7 @@ def write_corpus(
                 np.save(scratch / f"{name}.npy", arrays[name].astype(dtype))
             tokenizer.save(scratch)
             _write_index(scratch, file_names, tokenizer, settings)
-            shutil.rmtree(folder, ignore_errors=True)
-            scratch.rename(folder)
+            replace_folder(scratch, folder)
     except OSError as error:
         raise TrainingError(
             "The encoded corpus cannot be written to {folder}. Received: {reason}. "

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
-import os
+import io
 from collections.abc import Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from pathlib import Path
+
+from bertviz_core.whole_files import write_whole
 
 
 @dataclass(frozen=True)
@@ -77,16 +79,13 @@ def _point(row: dict[str, str | None]) -> CurvePoint | None:
 def write_curve(points: Sequence[CurvePoint], folder: Path) -> None:
     """Writes `curve.csv` and `curve.svg`, each at once."""
     names = [field.name for field in fields(CurvePoint)]
-    scratch = folder / ".curve.csv"
-    with scratch.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, names)
-        table.writeheader()
-        for point in points:
-            table.writerow({k: _short(v) for k, v in asdict(point).items()})
-    os.replace(scratch, folder / "curve.csv")
-    scratch = folder / ".curve.svg"
-    scratch.write_text(draw_curve(points), encoding="utf-8")
-    os.replace(scratch, folder / "curve.svg")
+    file = io.StringIO(newline="")
+    table = csv.DictWriter(file, names)
+    table.writeheader()
+    for point in points:
+        table.writerow({k: _short(v) for k, v in asdict(point).items()})
+    write_whole(folder / "curve.csv", file.getvalue())
+    write_whole(folder / "curve.svg", draw_curve(points))
 
 
 def with_held_out(

@@ -10,7 +10,13 @@ from dataclasses import dataclass, field, fields
 from bertviz_core.pretrain.settings_json import Checked
 
 # Settings of a corpus that leave its token ids as they are.
-_READING = ("weights", "sentence_weights", "sentence_max_tokens", "vocabulary_file")
+_READING = (
+    "weights",
+    "sentence_weights",
+    "sentence_max_tokens",
+    "pair_rates",
+    "vocabulary_file",
+)
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,9 @@ class CorpusSettings(Checked):
             piece of the vocabulary. Of several, the highest counts.
         sentence_max_tokens: longer sentences do not count for it, in word pieces;
             `None` for any length.
+        pair_rates: in place of `SequenceSettings.pair_rate`, by file name. 0 for a
+            file whose sentences have nothing to do with each other: none of them is
+            the next one.
     """
 
     lower_case: bool = True
@@ -38,6 +47,7 @@ class CorpusSettings(Checked):
     weights: dict[str, float] = field(default_factory=dict)
     sentence_weights: dict[str, float] = field(default_factory=dict)
     sentence_max_tokens: int | None = None
+    pair_rates: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.require("held_out_rate", 0 <= self.held_out_rate <= 0.5, "0 … 0.5")
@@ -45,6 +55,8 @@ class CorpusSettings(Checked):
         require_weights(self, "sentence_weights", self.sentence_weights)
         most = self.sentence_max_tokens
         self.require("sentence_max_tokens", most is None or most >= 1, "≥ 1")
+        fits = all(0 <= rate <= 1 for rate in self.pair_rates.values())
+        self.require("pair_rates", fits, "0 … 1")
 
     def encoding(self) -> dict[str, object]:
         """All that decides the token ids beside the text and a vocabulary file."""

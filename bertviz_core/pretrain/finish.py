@@ -14,6 +14,7 @@ from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.pretrain.trainer import Trainer
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import LoadReport
+from bertviz_core.whole_files import replace_folder
 
 
 def save_model_of(
@@ -40,9 +41,8 @@ def save_model_of(
         target.assign(as_numpy(source))
     report = LoadReport("huggingface", (), (), (), 0, ())
     loaded = LoadedModel(settings.model_name, bert, tokenizer, (), report)
-    # The model that is there goes when the new one is whole.
+    # Who reads the model that is there finds it, or the new one when that is whole.
     scratch = folder.with_name(f".{folder.name}-new")
     shutil.rmtree(scratch, ignore_errors=True)
     save_model(loaded, scratch, half=True)
-    shutil.rmtree(folder, ignore_errors=True)
-    scratch.rename(folder)
+    replace_folder(scratch, folder)

@@ -102,7 +102,7 @@ def beginning_of(
         loaded: the model that the settings name, where it is open already.
 
     Raises:
-        TrainingError: see `open_initial_model`; or a checkpoint is damaged.
+        TrainingError: see `open_initial_model`; or all checkpoints are damaged.
         CheckpointError, ConfigError, TokenizerError: see `library.open_model`.
     """
     there = settings_of_run(out)

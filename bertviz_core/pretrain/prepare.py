@@ -277,7 +277,7 @@ def _require_same_encoding(corpus: EncodedCorpus, asked: CorpusSettings) -> None
 
 def _require_weighed(file_names: Sequence[str], settings: PretrainSettings) -> None:
     weighed = [settings.corpus.weights, *(p.weights or {} for p in settings.phases)]
-    for name in sorted(set().union(*weighed)):
+    for name in sorted(set().union(*weighed, settings.corpus.pair_rates)):
         if name not in file_names:
             raise TrainingError(
                 "The settings weigh a text file that is not in the corpus. Received: "

@@ -149,7 +149,7 @@ class _Run:
         self.fingerprint = fingerprint_of(
             self.settings, folder, self.corpus, self.tokenizer
         )
-        checkpoint = read_latest(plan.out / "checkpoints")
+        checkpoint = read_latest(plan.out / "checkpoints", say=say)
         if checkpoint is not None:
             require_same_run(checkpoint, self.fingerprint)
         self.batches = Batches(self.corpus, self.kinds, self.settings)

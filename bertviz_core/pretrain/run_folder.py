@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from bertviz_core.pretrain.distribution import has_hosts, writes_files
 from bertviz_core.pretrain.settings import MAY_CHANGE, PretrainSettings
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.training.precision import chosen_precision
+from bertviz_core.whole_files import write_whole
 
 
 def with_precision(settings: PretrainSettings, out: Path) -> PretrainSettings:
@@ -62,10 +62,8 @@ def claim_folder(out: Path, settings: PretrainSettings) -> None:
         _require_same_settings(out, there, settings)
     elif writes_files():
         text = json.dumps(settings.to_dict(), indent=2, ensure_ascii=False)
-        scratch = out / ".settings.json"
         try:
-            scratch.write_text(text + "\n", encoding="utf-8")
-            os.replace(scratch, settings_file(out))
+            write_whole(settings_file(out), text + "\n")
         except OSError as error:
             raise _not_written(out, error) from error
 

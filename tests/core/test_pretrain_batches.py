@@ -1,15 +1,17 @@
 """From documents to batches: nothing lost, nothing mixed up, nothing twice the same."""
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from bertviz_core.errors import TrainingError
 from bertviz_core.pretrain import corpus as corpora
-from bertviz_core.pretrain.batches import Batches, assemble, plan_epoch
+from bertviz_core.pretrain.batches import Batches, assemble
 from bertviz_core.pretrain.chunks import IS_NEXT, IS_RANDOM, draw_sequences
 from bertviz_core.pretrain.data_settings import MaskingSettings, SequenceSettings
+from bertviz_core.pretrain.epochs import plan_epoch
 from bertviz_core.pretrain.masking import (
     SPAN_SHARES,
     TokenKinds,
@@ -159,6 +161,27 @@ def test_the_share_of_pairs_is_as_asked(corpus):
         for seed in range(5)
     ]
     assert 0.35 < np.mean(shares) < 0.55
+
+
+def test_sentences_of_a_file_may_have_nothing_to_do_with_each_other():
+    """Those are no pairs, not even with the document that follows."""
+    files = (np.arange(150) % 50 < 20).astype("uint8")
+    mixed = dataclasses.replace(
+        samples.corpus(150), document_files=files, file_names=("a.txt", "b.txt")
+    )
+    asked = samples.settings(
+        corpus={"pair_rates": {"b.txt": 0.0}},
+        sequences={"pair_rate": 1.0, "join_rate": 0.5},
+    )
+    sequences = Batches(mixed, KINDS, asked)._make_plan(1, 0).sequences
+    owners = files[document_of(mixed, sequences.a_starts)]
+    is_pair = sequences.b_lengths > 0
+    assert not is_pair[owners == 1].any()
+    assert is_pair[owners == 0].mean() > 0.5
+    of_b = files[document_of(mixed, sequences.b_starts[is_pair])]
+    assert not of_b.any()
+    with pytest.raises(TrainingError, match="pair_rates"):
+        samples.settings(corpus={"pair_rates": {"b.txt": 1.5}})
 
 
 def test_documents_are_joined_only_when_asked_and_only_with_their_neighbour(corpus):
@@ -456,9 +479,56 @@ def test_a_phase_may_have_a_share_of_short_sequences_of_its_own():
             dataclasses.replace(plain, **{name: 1.5})
 
 
+def steps_to_read(batches, phase, num_epochs):
+    """The fewest steps that read all of some passes."""
+    num_rows = sum(batches.epochs.num_rows(phase, epoch) for epoch in range(num_epochs))
+    return -(-num_rows // batches.settings.phases[phase].num_rows)
+
+
+def rows_read(batches, phase, steps):
+    """The text of each row that steps read, hidden words put back."""
+    rows = []
+    for step in steps:
+        inputs, labels = batches.batch(phase, step)
+        ids, is_hidden = inputs["input_ids"].copy(), labels["mlm_weights"] > 0
+        where = np.nonzero(is_hidden)[0], inputs["mlm_positions"][is_hidden]
+        ids[where] = labels["mlm_labels"][is_hidden]
+        rows += [row.tobytes() for row in ids]
+    return rows
+
+
+@pytest.mark.parametrize("phase", [0, 1])
+@pytest.mark.parametrize("sizes", [(60, 9), (2, 2)], ids=["long", "below a batch"])
+def test_every_row_of_every_pass_is_read_once(phase, sizes):
+    """Special tokens and padding once were not counted, and up to 14 % left out."""
+    asked = samples.settings(corpus={"sentence_weights": {"red": 0.5}})
+    corpus = samples.corpus(sizes[0], most_sentences=sizes[1])
+    batches = Batches(corpus, KINDS, asked)
+    planned = []
+    for epoch in range(3):
+        plan = batches._make_plan(phase, epoch)
+        length = asked.phases[phase].max_tokens
+        made = assemble(corpus.tokens, plan.sequences, plan.rows, length, KINDS)
+        planned += [row.tobytes() for row in made["input_ids"]]
+    read = rows_read(batches, phase, range(steps_to_read(batches, phase, 3)))
+    assert read[: len(planned)] == planned
+    assert len(read) - len(planned) < asked.phases[phase].num_rows
+
+
+def test_a_batch_is_the_same_whichever_was_asked_for_before():
+    steps = list(range(30))  # three passes and more
+    in_order = rows_read(samples.batches(), 0, steps)
+    backwards = [rows_read(samples.batches(), 0, [step]) for step in steps]
+    assert in_order == [row for rows in backwards for row in rows]
+    batches = samples.batches()
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda step: rows_read(batches, 0, [step]), steps[::-1]))
+    assert found[::-1] == backwards
+
+
 def test_words_are_hidden_afresh_in_every_epoch():
     batches = samples.batches()
-    steps = batches.steps_per_epoch(0)
+    steps = batches.epochs.num_rows(0, 0) // batches.settings.phases[0].num_rows
     first, later = (
         [batches.batch(0, epoch * steps + i)[0] for i in range(steps)]
         for epoch in (0, 1)
@@ -493,7 +563,7 @@ def test_held_out_documents_are_never_trained_on():
     corpus = dataclasses.replace(corpus, tokens=tokens, is_held_out=held_out)
     asked = samples.settings(masking={"mask_rate": 1.0, "random_rate": 0.0})
     batches = Batches(corpus, KINDS, asked)
-    for step in range(2 * batches.steps_per_epoch(0)):
+    for step in range(2 * steps_to_read(batches, 0, num_epochs=1)):
         inputs, labels = batches.batch(0, step)
         assert marker not in inputs["input_ids"]
         assert marker not in labels["mlm_labels"]
@@ -526,13 +596,13 @@ def test_little_of_a_batch_is_padding():
     batches = samples.batches()
     shares = [
         (batches.batch(1, step)[0]["sequence_ids"] == 0).mean()
-        for step in range(batches.steps_per_epoch(1))
+        for step in range(steps_to_read(batches, 1, num_epochs=1))
     ]
     assert np.mean(shares) < 0.05
 
 
 def test_a_text_smaller_than_a_batch_fills_it_by_repeating():
     asked = samples.settings()
-    batches = Batches(samples.corpus(2), KINDS, asked)
-    assert batches.steps_per_epoch(0) == 1
+    batches = Batches(samples.corpus(2, most_sentences=2), KINDS, asked)
+    assert batches.epochs.num_rows(0, 0) < asked.phases[0].num_rows
     assert (batches.batch(0, 5)[0]["sequence_ids"][:, 0] == 1).all()

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -186,6 +187,20 @@ def test_a_finished_model_stays_until_the_next_one_is_whole(world, monkeypatch):
         run.pretrain(plan(folder, asked, "whole"), str)
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
     assert not [path for path in model.parent.iterdir() if "new" in path.name]
+
+
+def test_a_finished_model_is_never_missing_while_it_is_replaced(world, monkeypatch):
+    folder, asked, model, _ = world
+    remove, is_there = shutil.rmtree, []
+
+    def look(path, **options):
+        remove(path, **options)
+        is_there.append((model / "config.json").is_file())
+
+    monkeypatch.setattr(shutil, "rmtree", look)
+    assert run.pretrain(plan(folder, asked, "whole"), str) == model
+    assert is_there
+    assert all(is_there)
 
 
 def test_a_run_out_of_time_saves_and_stops_after_its_step(world):
@@ -417,12 +432,46 @@ def test_a_full_disk_leaves_the_checkpoints_before(tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_damaged_checkpoint_is_refused_by_name(tmp_path):
-    folder = save_checkpoint(checkpoint(5), tmp_path)
-    content = (folder / "state.safetensors").read_bytes()
-    (folder / "state.safetensors").write_bytes(content[:-9])
-    with pytest.raises(TrainingError, match="step-000000005 is damaged"):
+def damage(folder, name="state.safetensors"):
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[:-9])
+
+
+@pytest.mark.parametrize("name", ["state.safetensors", "checkpoint.json"])
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(tmp_path, name):
+    save_checkpoint(checkpoint(3), tmp_path)
+    damage(save_checkpoint(checkpoint(5), tmp_path), name)
+    said = []
+    assert read_latest(tmp_path, say=said.append).step == 3
+    assert said == ["The checkpoint step-000000005 is damaged; taking the one before"]
+    # The next one to be saved is the newest that is whole, and the damaged one goes.
+    save_checkpoint(checkpoint(4), tmp_path)
+    assert read_latest(tmp_path).step == 4
+    assert sorted(path.name[-2:] for path in tmp_path.iterdir()) == ["03", "04"]
+
+
+def test_damaged_checkpoints_are_refused_by_name_where_none_is_whole(tmp_path):
+    for step in (3, 5):
+        damage(save_checkpoint(checkpoint(step), tmp_path))
+    names = "step-000000005, step-000000003, damaged"
+    with pytest.raises(TrainingError, match=names):
         read_latest(tmp_path)
+
+
+def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(world, tmp_path):
+    folder, asked, _, _ = world
+    out = shutil.copytree(folder / "whole", tmp_path / "whole")
+    damage(out / "checkpoints" / "step-000000013")
+    said, cache = [], folder / "whole" / "corpus"
+    again = run.RunPlan(asked, [folder / "text.txt"], out, cache)
+    assert run.pretrain(again, said.append) == out / "model"
+    assert said[:2] == [
+        "The checkpoint step-000000013 is damaged; taking the one before",
+        "Going on after step 12",
+    ]
+    states = [read_latest(f / "checkpoints").state for f in (folder / "whole", out)]
+    for name, values in states[0].items():
+        np.testing.assert_allclose(states[1][name], values, atol=1e-6, err_msg=name)
 
 
 def point(step, **more):

@@ -35,9 +35,6 @@ def test_a_sentence_with_a_weighed_word_is_read_more_often_alone():
         assert (drawn.a_lengths[-8:] == lengths[alone]).all()
         assert not drawn.b_lengths[-8:].any()
         assert drawn.a_starts[-9] > corpus.sentence_starts[50]  # the text's own end
-    total = corpus.document_tokens.sum() + 4 * lengths[places].sum()
-    phase = batches.settings.phases[0]
-    assert batches.steps_per_epoch(0) == total // phase.batch_tokens
 
 
 def test_half_a_weight_is_drawn_anew_in_each_epoch():

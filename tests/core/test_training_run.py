@@ -11,6 +11,7 @@ import pytest
 from safetensors import SafetensorError
 from sklearn.linear_model import LogisticRegression
 
+from bertviz_core import whole_files
 from bertviz_core.checkpoints import export
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.errors import CheckpointError, DatasetError, TrainingError
@@ -648,7 +649,7 @@ def test_a_file_that_is_being_read_is_replaced_a_moment_later(tmp_path, monkeypa
             raise PermissionError(13, "The file is in use")
         replace(source, target)
 
-    monkeypatch.setattr(json_files.os, "replace", busy)
+    monkeypatch.setattr(whole_files.os, "replace", busy)
     json_files.write_json(path, {"step": 3})
     assert json_files.read_json(path) == {"step": 3}
     assert len(tries) == 3
@@ -658,6 +659,6 @@ def test_a_file_that_may_never_be_replaced_is_an_error(tmp_path, monkeypatch):
     def refused(source, target):
         raise PermissionError(13, "Not yours")
 
-    monkeypatch.setattr(json_files.os, "replace", refused)
+    monkeypatch.setattr(whole_files.os, "replace", refused)
     with pytest.raises(PermissionError):
         json_files.write_json(tmp_path / "it.json", {})

@@ -1,0 +1,92 @@
+"""Files and folders that others read while they are replaced: the old or the new."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+_MOST_TRIES, _SECONDS_BETWEEN_TRIES = 20, 0.01
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux' <fcntl.h>
+
+
+def write_whole(path: Path, text: str, encoding: str = "utf-8") -> None:
+    """Replaces a text file by another whole one; any number of writers may do so.
+
+    Args:
+        path: of the file, in a folder that exists. Line ends stay as they are given.
+        text: all of it.
+        encoding: as `open` takes it.
+
+    Raises:
+        OSError: it cannot be written; what was there stays.
+    """
+    scratch = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        scratch.write_text(text, encoding=encoding, newline="")
+        _replace(scratch, path)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def replace_folder(new: Path, folder: Path) -> None:
+    """Puts a folder in the place of another, which is removed.
+
+    Linux lets both change their names in one go. Elsewhere nothing has the name for the
+    moment between two renamings.
+
+    Args:
+        new: the folder that is to have the name, whole, on the same disk.
+        folder: the name; nothing need be there.
+
+    Raises:
+        OSError: it cannot be renamed; what was there stays.
+    """
+    exchange = _exchange()
+    if not folder.exists():
+        new.rename(folder)
+    elif exchange is not None and exchange(os.fsencode(new), os.fsencode(folder)):
+        shutil.rmtree(new, ignore_errors=True)
+    else:
+        aside = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+        folder.rename(aside)
+        try:
+            new.rename(folder)
+        except OSError:
+            aside.rename(folder)
+            raise
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _replace(scratch: Path, path: Path) -> None:
+    """Windows refuses it for the moment in which another process reads the file."""
+    for _ in range(_MOST_TRIES - 1):
+        try:
+            os.replace(scratch, path)
+        except PermissionError:
+            time.sleep(_SECONDS_BETWEEN_TRIES)
+        else:
+            return
+    os.replace(scratch, path)
+
+
+@functools.cache
+def _exchange() -> Callable[[bytes, bytes], bool] | None:
+    """What lets two names change places, if the system has it.
+
+    Source: `renameat2(2)` of Linux; file systems may refuse the exchange.
+    """
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return None
+
+    def exchange(one: bytes, other: bytes) -> bool:
+        return bool(rename(_HERE, one, _HERE, other, _EXCHANGE) == 0)
+
+    return exchange

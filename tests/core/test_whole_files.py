@@ -1,0 +1,104 @@
+"""Files and folders that are replaced while others read and write them."""
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from bertviz_core import whole_files
+from bertviz_core.finetune.json_files import read_json, write_json
+from bertviz_core.whole_files import replace_folder, write_whole
+
+
+def test_many_writers_of_one_file_never_meet(tmp_path):
+    path, texts = tmp_path / "it.json", [str(i) * 5000 for i in range(4)]
+    write_json(path, texts[0])
+    found = []
+
+    def write(text):
+        for _ in range(100):
+            write_json(path, text)
+            found.append(read_json(path))
+
+    with ThreadPoolExecutor(len(texts)) as pool:
+        list(pool.map(write, texts))
+    assert len(found) == 400
+    assert set(found) <= set(texts)
+    assert [file.name for file in tmp_path.iterdir()] == ["it.json"]
+
+
+def test_a_file_that_cannot_be_written_stays_and_leaves_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "it.txt"
+    write_whole(path, "first\n")
+
+    def full(self, text, **_):
+        self.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(path, "second\n")
+    assert path.read_bytes() == b"first\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["it.txt"]
+
+
+def new_folder(parent, content):
+    folder = parent / "new"
+    folder.mkdir()
+    (folder / "word").write_text(content)
+    return folder
+
+
+@pytest.fixture(params=["in one go", "by two renamings"])
+def ways(request, monkeypatch):
+    if request.param == "by two renamings":
+        monkeypatch.setattr(whole_files, "_exchange", lambda: None)
+    return request.param
+
+
+def test_a_folder_takes_the_place_of_another(tmp_path, ways):
+    folder = tmp_path / "model"
+    for content in ("first", "second", "third"):
+        replace_folder(new_folder(tmp_path, content), folder)
+        assert (folder / "word").read_text() == content
+        assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_an_exchange_that_the_file_system_refuses_becomes_two_renamings(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(whole_files, "_exchange", lambda: lambda one, other: False)
+    replace_folder(new_folder(tmp_path, "first"), tmp_path / "model")
+    replace_folder(new_folder(tmp_path, "second"), tmp_path / "model")
+    assert (tmp_path / "model" / "word").read_text() == "second"
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_folder_that_cannot_be_replaced_stays(tmp_path, ways):
+    folder = tmp_path / "model"
+    replace_folder(new_folder(tmp_path, "first"), folder)
+    with pytest.raises(OSError, match="absent"):
+        replace_folder(tmp_path / "absent", folder)
+    assert (folder / "word").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.skipif(whole_files._exchange() is None, reason="needs Linux")
+def test_readers_always_find_a_whole_folder(tmp_path):
+    folder, is_over, missed = tmp_path / "model", threading.Event(), []
+    replace_folder(new_folder(tmp_path, "0"), folder)
+
+    def look():
+        while not is_over.is_set():
+            if not os.path.exists(folder):
+                missed.append(1)
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    for i in range(300):
+        replace_folder(new_folder(tmp_path, str(i)), folder)
+    is_over.set()
+    reader.join()
+    assert not missed
