@@ -92,6 +92,10 @@ for layer, best in enumerate(lens.top_tokens):
 """
 
 REASONS = """
+from bertviz_core.quiet import import_keras
+
+import_keras("tensorflow")  # which has gradients
+
 from bertviz_core import Explorer
 from bertviz_core.experiments.attribution import AttributionSettings, attribute
 from bertviz_core.experiments.cause_results import Target
@@ -120,6 +124,10 @@ print(found.delta_probabilities)
 """
 
 RANDOM_WEIGHTS = """
+from bertviz_core.quiet import import_keras
+
+import_keras("tensorflow")  # which has gradients
+
 from bertviz_core import Explorer
 from bertviz_core.experiments.attribution import AttributionSettings
 from bertviz_core.experiments.cause_results import Target

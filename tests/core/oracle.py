@@ -60,12 +60,6 @@ def random_weights(config, seed, num_labels=10):
     }
 
 
-def dropout_scale(rate):
-    """What is kept is multiplied by it: the rate is met to a 256th."""
-    dropped = round(256 * rate)
-    return 256 / (256 - dropped)
-
-
 def dense(x, kernel, bias):
     return x @ kernel + bias
 
