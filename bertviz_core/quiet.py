@@ -35,7 +35,8 @@ def import_keras(backend: str = "openvino") -> None:
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     chosen = os.environ.setdefault("KERAS_BACKEND", backend)
-    unasked = _NOT_FOR_KERAS if chosen == "jax" else (*_NOT_FOR_KERAS, "jax")
+    # JAX asks for itself, and torch for pandas.
+    unasked = {"jax": _NOT_FOR_KERAS, "torch": ()}.get(chosen, (*_NOT_FOR_KERAS, "jax"))
     with _stderr_held_back(), not_found(unasked):
         if chosen == "openvino":
             _import_later(_LATER_FOR_KERAS)

@@ -28,7 +28,13 @@ PRIORITIES = {
     TRAIN_RESOURCE: 0,
 }
 # Jobs that derive, which OpenVINO cannot.
-GRADIENT_TASKS = ("estimate_heads", "rank_neurons", "attribute", "attribute_class")
+GRADIENT_TASKS = (
+    "estimate_heads",
+    "rank_neurons",
+    "attribute",
+    "attribute_class",
+    "check_with_random_weights",
+)
 # Tasks that ask for something else than what is said of all calls, or jobs. Gradients
 # and the next two run where trainings do, on TensorFlow, and may use up the memory
 # without harm to those who read; the others wait for a network or a disk, and nobody

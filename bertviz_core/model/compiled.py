@@ -214,7 +214,9 @@ class CompiledForward:
         """What the heads say about the last hidden state `[B, T, H]`."""
         found = {}
         if "sequence_output" in wanted:
-            found["sequence_output"] = self._read("final_norm", last)["output"]
+            found["sequence_output"] = last
+            if self.model.final_norm is not None:
+                found["sequence_output"] = self._read("final_norm", last)["output"]
         if "pooled_output" in wanted:
             found["pooled_output"] = self._read("pooler", last[:, 0])["output"]
         for head in ("nsp", "classifier"):
@@ -299,7 +301,7 @@ class CompiledForward:
 
         arrays = {"vectors": np.asarray(vectors, "float32")}
         into = dict.fromkeys(keep)
-        return self._run(f"{head} {vectors.ndim}", model, model, body, arrays, into)
+        return self._run(head, model, model, body, arrays, into)
 
     def _run(
         self,
@@ -323,28 +325,21 @@ class CompiledForward:
             keep: outputs of the function; by default those of `into`.
         """
         keep = tuple(keep or into)
-        key = (place, *sorted(keep), *sorted(arrays))
-        if (function := self._functions.get(key)) is None:
-            with self._lock:
-                function = self._made(key, keep, shown, body, arrays)
-        return function(arrays, part.weights, into)
-
-    def _made(
-        self, key: Any, keep: Sequence[str], shown: Any, body: Body, arrays: Arrays
-    ) -> Compiled:
-        if key not in self._functions:
-            if len(self._functions) >= _FUNCTIONS_A_PART * (len(self.model.blocks) + 5):
+        axes = sorted((name, array.ndim) for name, array in arrays.items())
+        key = (place, *sorted(keep), *axes)
+        with self._lock:
+            function = self._functions.pop(key, None)
+            if function is None:
+                function = compile_function(
+                    {name: (a.dtype.name, a.ndim) for name, a in arrays.items()},
+                    lambda inputs: _only(body(inputs), keep),
+                    shown.weights,
+                    are_own=not place.startswith("block"),
+                )
+            self._functions[key] = function  # the last to be let go
+            if len(self._functions) > _FUNCTIONS_A_PART * (len(self.model.blocks) + 5):
                 del self._functions[next(iter(self._functions))]
-            self._functions[key] = compile_function(
-                {
-                    name: (array.dtype.name, array.ndim)
-                    for name, array in arrays.items()
-                },
-                lambda inputs: _only(body(inputs), keep),
-                shown.weights,
-                are_own=not key[0].startswith("block"),
-            )
-        return self._functions[key]
+        return function(arrays, part.weights, into)
 
 
 def _holds_weights() -> bool:

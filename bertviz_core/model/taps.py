@@ -3,7 +3,8 @@
 Every layer hands each of its results to a `Tap` by name and goes on with what it gets
 back. The names of a whole model:
 
-    embeddings.word, .position, .token_type  what is looked up      [B, T, H]
+    embeddings.word, .token_type             what is looked up      [B, T, H]
+    embeddings.position                      the same for all texts [T, H]
     embeddings.sum, .norm                    added up; after the norm
     layer.3.attention.query, .key, .value    of each head           [B, N, T, D]
     layer.3.attention.scores                 q . k / sqrt(D)        [B, N, Q, K]

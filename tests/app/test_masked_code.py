@@ -227,6 +227,7 @@ def test_the_lens_comes_out_of_the_program():
     assert names["lens"].word_tokens == ("rome",)
 
 
+@pytest.mark.tensorflow  # the program takes a gradient
 def test_reasons_come_out_of_the_program():
     app = open_page(
         "masked_why",
@@ -276,6 +277,7 @@ def test_important_heads_come_out_of_the_program():
     )
 
 
+@pytest.mark.tensorflow  # the program takes a gradient
 def test_the_check_with_random_weights_comes_out_of_the_program():
     app = open_page(
         "masked_why_check",

@@ -21,6 +21,7 @@ from bertviz_core.experiments import (
     word_vectors,
 )
 from bertviz_core.explorer import Explorer
+from bertviz_core.model.weights import as_numpy
 from tests.core.checkpoint_copies import HF, hf_copy
 from tests.core.engine_waiting import ended
 
@@ -65,7 +66,7 @@ def test_the_input_sum_is_that_of_the_experiment(client, explorer):
 
 
 def test_positions_are_those_of_the_model(client, explorer):
-    table = explorer.loaded.model.embeddings.position_embeddings.numpy()
+    table = as_numpy(explorer.loaded.model.embeddings.position_embeddings)
     expected = position_geometry(table)
     found = client.position_geometry(MODEL)
     np.testing.assert_allclose(found.cosines, expected.cosines, atol=1e-6)

@@ -105,6 +105,7 @@ def test_layers_are_compared_for_the_reading_that_is_asked(run):
     assert tasks.compare_layers(quiet, run, "mean").reading == "mean"
 
 
+@pytest.mark.tensorflow
 def test_a_class_is_attributed_with_its_completeness(run):
     found = tasks.attribute_class(quiet, f"run:{RUN}", TEXT, 3, "a mat", "pad")
     assert found.target.index == 3

@@ -23,6 +23,8 @@ from tests.core import engine_waiting
 from tests.core.checkpoint_copies import HF
 from tests.core.engine_waiting import ended, wait_until
 
+pytestmark = pytest.mark.tensorflow
+
 MODEL = str(HF)
 SETTINGS = FinetuneSettings(
     level="head", epochs=3, batch_size=5, max_tokens=19, precision="float32"

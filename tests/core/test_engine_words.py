@@ -118,6 +118,7 @@ def test_the_last_layer_of_the_lens_is_the_prediction(client):
     assert lens.top_ids.shape[-1] == 2
 
 
+@pytest.mark.tensorflow
 def test_an_attribution_explains_the_answer_that_was_asked_for(client):
     position = int(client.tokenize(MODEL, TEXT).mask_positions[0])
     target = Target("mlm", 7, position)
@@ -213,6 +214,7 @@ def test_a_shuffled_test_can_ask_a_network_with_random_weights(client, explorer)
     assert own.num_pairs == other.num_pairs == 2
 
 
+@pytest.mark.tensorflow
 def test_an_attribution_is_checked_with_random_weights(client):
     position = int(client.tokenize(MODEL, TEXT).mask_positions[0])
     arguments = {"text": TEXT, "target": Target("mlm", 7, position), "baseline": "pad"}

@@ -59,7 +59,8 @@ def refusal(folder):
 
 
 def assert_same_as_tensorflow(prefix):
-    tf = pytest.importorskip("tensorflow")
+    import tensorflow as tf
+
     reader = tf.train.load_checkpoint(str(prefix))
     ours = TensorBundle(prefix)
     shapes = {name: tuple(s) for name, s in reader.get_variable_to_shape_map().items()}
@@ -73,7 +74,8 @@ def assert_same_as_tensorflow(prefix):
 
 
 def save(prefix, tensors):
-    tf = pytest.importorskip("tensorflow")
+    import tensorflow as tf
+
     tf.raw_ops.SaveV2(
         prefix=str(prefix),
         tensor_names=list(tensors),
@@ -82,12 +84,15 @@ def save(prefix, tensors):
     )
 
 
+@pytest.mark.tensorflow
 def test_the_golden_checkpoint_is_what_tensorflow_reads():
     assert NAME in assert_same_as_tensorflow(GOOGLE / PREFIX)
 
 
+@pytest.mark.tensorflow
 def test_all_floats_and_shapes_are_what_tensorflow_reads(tmp_path):
-    tf = pytest.importorskip("tensorflow")
+    import tensorflow as tf
+
     rng = np.random.default_rng(3)
     values = rng.normal(size=(3, 4, 5))
     kinds = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
@@ -98,8 +103,10 @@ def test_all_floats_and_shapes_are_what_tensorflow_reads(tmp_path):
     assert_same_as_tensorflow(tmp_path / "m")
 
 
+@pytest.mark.tensorflow
 def test_an_index_of_many_blocks_and_data_in_several_files(tmp_path):
-    tf = pytest.importorskip("tensorflow")
+    import tensorflow as tf
+
     rng = np.random.default_rng(4)
     for shard in range(3):
         names = (f"layer_{i}/of/{shard}/{'long' * 20}{i * 7919}" for i in range(2000))
@@ -194,8 +201,10 @@ def test_a_weight_in_pieces_is_refused_as_such(tmp_path, index):
     assert "cut into pieces" in refusal(crafted(tmp_path, index))
 
 
+@pytest.mark.tensorflow
 def test_weights_in_pieces_as_tensorflow_writes_them(tmp_path):
-    tf = pytest.importorskip("tensorflow")
+    import tensorflow as tf
+
     folder = google_copy(tmp_path)
     tf.raw_ops.SaveV2(
         prefix=str(folder / PREFIX),
