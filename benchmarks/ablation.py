@@ -20,7 +20,6 @@ from benchmarks.table import Table, met
 from bertviz_core.config import BertConfig
 from bertviz_core.experiments.ablation import ablate_heads
 from bertviz_core.experiments.cause_results import Target
-from bertviz_core.experiments.gradients import estimate_heads
 from bertviz_core.explorer import Explorer
 
 NUM_TOKENS = 16  # [CLS] and [SEP] among them
@@ -32,11 +31,10 @@ MOST_DIFFERENCE = 1e-5
 
 @dataclass(frozen=True)
 class Round:
-    """Both ways once, and the estimate: seconds, and cores busy with other work."""
+    """Both ways once: seconds, and cores busy with other work."""
 
     slow: float
     fast: float
-    estimate: float
     others: float
 
 
@@ -48,7 +46,6 @@ def measure() -> Table:
     found = ablate_heads(explorer, text, TARGET)  # compiles
     first = time.perf_counter() - began
     slow = _slow_map(explorer, text)
-    estimate_heads(explorer, text, TARGET)
     fast = np.stack([found.logits, found.probabilities])
     difference = float(np.abs(slow - fast).max())
     rounds = [_one_round(explorer, text) for _ in range(ROUNDS)]
@@ -58,7 +55,7 @@ def measure() -> Table:
         (
             *("one pass a head", "exact map", "times faster", ">= 3"),
             *("largest difference", "<= 1e-05", "largest change of a logit"),
-            *("first map", "gradient estimate", "others"),
+            *("first map", "others"),
         ),
         [
             (
@@ -70,7 +67,6 @@ def measure() -> Table:
                 met(difference, MOST_DIFFERENCE),
                 f"{np.abs(found.delta_logits).max():.2f}",
                 f"{first:.1f} s",
-                f"{statistics.median(done.estimate for done in rounds):.2f} s",
                 f"{max(done.others for done in rounds):.2f}",
             )
         ],
@@ -90,12 +86,11 @@ def _one_round(explorer: Explorer, text: str) -> Round:
     for run in (
         lambda: _slow_map(explorer, text),
         lambda: ablate_heads(explorer, text, TARGET),
-        lambda: estimate_heads(explorer, text, TARGET),
     ):
         run()
         marks.append(time.perf_counter())
-    slow, fast, estimate = np.diff(marks)
-    return Round(float(slow), float(fast), float(estimate), others.cores())
+    slow, fast = np.diff(marks)
+    return Round(float(slow), float(fast), others.cores())
 
 
 def _slow_map(explorer: Explorer, text: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Whole numbers that the environment of a process sets."""
+"""What the environment of a process sets: whole numbers, and one of several words."""
 
 from __future__ import annotations
 
@@ -31,3 +31,36 @@ def whole_number(name: str, default: int, least: int = 0) -> int:
             received=received[:60],
         )
     return int(received)
+
+
+def one_of(name: str, choices: tuple[str, ...]) -> str:
+    """Reads a variable; one that is absent or blank is the first choice.
+
+    Args:
+        name: of the variable.
+        choices: in lower case.
+
+    Raises:
+        EngineError: it is none of them.
+    """
+    received = os.environ.get(name, "").strip()
+    if not received:
+        return choices[0]
+    if received.lower() not in choices:
+        raise EngineError(
+            "The environment variable {name} must be one of: {choices}. "
+            "Received: {received}. Correct it, or remove it, and start again.",
+            name=name,
+            choices=", ".join(choices),
+            received=received[:60],
+        )
+    return received.lower()
+
+
+def precision() -> str:
+    """What OpenVINO computes in; what goes in and comes out is float32.
+
+    Raises:
+        EngineError: `BERTVIZ_PRECISION` is neither "float32" nor "bfloat16".
+    """
+    return one_of("BERTVIZ_PRECISION", ("float32", "bfloat16"))

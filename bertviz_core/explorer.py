@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bertviz_core.analysis.wordlists import name_of_empty
+from bertviz_core.environment import precision
 from bertviz_core.errors import CheckpointError, TextError, require_characters
 from bertviz_core.interventions import Interventions
+from bertviz_core.model.compile import uses_openvino
 from bertviz_core.model.compiled import CompiledForward
 from bertviz_core.trace import MaskPredictions, ModelInfo, TokenizedText, Trace
 
@@ -91,6 +93,7 @@ class Explorer:
             num_weights=sum(int(np.prod(w.shape)) for w in model.weights),
             report=self.loaded.report,
             trained_inputs=self.loaded.trained_inputs,
+            precision=precision() if uses_openvino() else model.compute_dtype,
         )
 
     def tokenize(

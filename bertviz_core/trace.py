@@ -261,6 +261,7 @@ class ModelInfo:
         num_weights: how many numbers the model holds.
         report: what was loaded.
         trained_inputs: what its classifier learned from.
+        precision: what it computes in, "float32" or "bfloat16".
     """
 
     model_id: str
@@ -271,3 +272,4 @@ class ModelInfo:
     num_weights: int
     report: LoadReport
     trained_inputs: TrainedInputs = dataclasses.field(default_factory=TrainedInputs)
+    precision: str = "float32"

@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from bertviz_core.engine.jobs import JobStatus
-from bertviz_core.errors import EngineError
+from bertviz_core.environment import one_of, precision
 
 if TYPE_CHECKING:
     from bertviz_core.engine.client import Client
@@ -31,7 +31,8 @@ def connect() -> Client:
     `BERTVIZ_ENGINE` is "cluster" (default: model processes on this machine) or
     "inline" (this process). `BERTVIZ_SCHEDULER`, such as "tcp://10.0.0.5:8786",
     names a running Dask cluster to use instead. `BERTVIZ_BACKEND` is "openvino"
-    (default) or "tensorflow", for a machine with a GPU: what models are asked on.
+    (default) or "tensorflow", for a machine with a GPU: what models are asked on;
+    `BERTVIZ_PRECISION` is "float32" (default) or "bfloat16": what OpenVINO computes in.
 
     Raises:
         EngineError: `BERTVIZ_ENGINE` or a limit has a value that cannot be.
@@ -50,27 +51,20 @@ def _require_limits() -> None:
     from bertviz_core.finetune.table_limits import lease_seconds
 
     limits = (max_models, max_answer_bytes, training_slots, lease_seconds)
-    for limit in (*limits, reading_backend):
+    for limit in (*limits, reading_backend, precision):
         limit()
 
 
 def _engine() -> Engine:
     scheduler = os.environ.get(SCHEDULER_VARIABLE, "").strip()
-    kind = os.environ.get(ENGINE_VARIABLE, "").strip().lower() or "cluster"
-    if kind == "inline":
+    if one_of(ENGINE_VARIABLE, ("cluster", "inline")) == "inline":
         from bertviz_core.engine.inline import InlineEngine
 
         return InlineEngine()
-    if kind == "cluster":
-        from bertviz_core.engine.local_cluster import LocalCluster
+    from bertviz_core.engine.local_cluster import LocalCluster
 
-        # Its processes import for seconds: they begin before this one imports the rest.
-        begun = None if scheduler else LocalCluster()
-        from bertviz_core.engine.cluster import ClusterEngine
+    # Its processes import for seconds: they begin before this one imports the rest.
+    begun = None if scheduler else LocalCluster()
+    from bertviz_core.engine.cluster import ClusterEngine
 
-        return ClusterEngine(scheduler or None, begun=begun)
-    raise EngineError(
-        "The environment variable BERTVIZ_ENGINE must be cluster or inline. "
-        "Received: {received}. Correct it, or remove it, and start again.",
-        received=kind[:60],
-    )
+    return ClusterEngine(scheduler or None, begun=begun)

@@ -6,8 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bertviz_core.environment import whole_number
-from bertviz_core.errors import EngineError
+from bertviz_core.environment import one_of, whole_number
 
 # What tasks ask for one of, and so which worker takes them and how many at a time:
 # questions of pages; jobs; gradients; the timed steps of an estimate; trainings; models
@@ -50,8 +49,6 @@ READING, TRAINING = "reading", "training"
 # What runs on TensorFlow, in the worker that starts when it is first asked for.
 ON_TENSORFLOW = (GRADIENT_RESOURCE, ESTIMATE_RESOURCE, TRAIN_RESOURCE)
 SLOTS_VARIABLE = "BERTVIZ_TRAINING_SLOTS"
-BACKEND_VARIABLE = "BERTVIZ_BACKEND"
-BACKENDS = ("openvino", "tensorflow")
 
 
 @dataclass(frozen=True)
@@ -121,16 +118,9 @@ def reading_backend() -> str:
     """What Keras runs on in the worker that reads.
 
     Raises:
-        EngineError: `BERTVIZ_BACKEND` names another than `BACKENDS`.
+        EngineError: `BERTVIZ_BACKEND` names another than these two.
     """
-    received = os.environ.get(BACKEND_VARIABLE, "").strip().lower() or BACKENDS[0]
-    if received not in BACKENDS:
-        raise EngineError(
-            "The environment variable BERTVIZ_BACKEND must be openvino or tensorflow. "
-            "Received: {received}. Correct it, or remove it, and start again.",
-            received=received[:60],
-        )
-    return received
+    return one_of("BERTVIZ_BACKEND", ("openvino", "tensorflow"))
 
 
 def _environment(num_cores: int) -> dict[str, str]:

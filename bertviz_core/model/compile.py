@@ -13,11 +13,14 @@ from typing import Any
 import keras
 import numpy as np
 
+from bertviz_core.environment import precision
 from bertviz_core.errors import EngineError
 
 # OpenVINO keeps the memory of a call for the next one. After a large one, such as the
 # attention of 512 tokens, it is given back: each block would keep its own.
 _MOST_BYTES_KEPT = 4 * 2**20
+
+_HINTS = {"float32": "f32", "bfloat16": "bf16"}
 
 Arrays = dict[str, np.ndarray]
 # Tensors in, tensors out, by name.
@@ -61,6 +64,11 @@ def compile_function(
     make = _MAKERS[keras.backend.backend()]
     compiled: Compiled = make(signature, _as_float32(body), weights, slope_of, are_own)
     return compiled
+
+
+def uses_openvino() -> bool:
+    """Whether a compiled function is OpenVINO's, with the weights in it."""
+    return bool(keras.backend.backend() == "openvino")
 
 
 def _as_float32(body: Body) -> Body:
@@ -182,7 +190,7 @@ def _openvino(
         {
             "PERFORMANCE_HINT": "LATENCY",
             # Left to itself OpenVINO rounds to bfloat16 where the processor has it,
-            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_PRECISION_HINT": _HINTS[precision()],
             # and keeps kernels of 5,000 shapes: 600 MB after 500 texts of all lengths.
             "CPU_RUNTIME_CACHE_CAPACITY": 64,
         },

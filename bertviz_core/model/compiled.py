@@ -12,12 +12,18 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import keras
 import numpy as np
 
 from bertviz_core.errors import require_positions
 from bertviz_core.model.bert import LOGITS, Bert
-from bertviz_core.model.compile import Arrays, Body, Compiled, Tensors, compile_function
+from bertviz_core.model.compile import (
+    Arrays,
+    Body,
+    Compiled,
+    Tensors,
+    compile_function,
+    uses_openvino,
+)
 from bertviz_core.model.sparse import pattern_edges, visible_edges
 from bertviz_core.model.taps import Taps
 
@@ -33,6 +39,9 @@ INPUTS: Mapping[str, tuple[str, int]] = {
     "replace_mask": ("int32", 3),
     "replacement": ("float32", 4),
 }
+INTERVENTIONS = frozenset(
+    ("head_mask", "edge_mask", "neuron_mask", "replace_mask", "replacement")
+)
 # What a block is asked for unless the caller says otherwise: each further set of
 # activations is a function of its own, with weights packed of its own.
 BLOCK = ("output", "attention.probs")
@@ -180,20 +189,23 @@ class CompiledForward:
         """The walk through embeddings and blocks."""
         config, input_ids = self.model.config, arrays["input_ids"]
         token_type_ids = arrays.get("token_type_ids", np.zeros_like(input_ids))
-        replaced = arrays.get("replace_mask"), arrays.get("replacement")
+        changes = None if INTERVENTIONS.isdisjoint(arrays) else _Changes(arrays)
         x = self._embed(input_ids, token_type_ids, ("output",))["output"]
-        x = _replaced(x, 0, *replaced)
+        if changes is not None:
+            x = changes.replaced(x, 0)
         found = self._room(x.shape, wanted)
         if "hidden_states" in found:
             found["hidden_states"][:, 0] = x
         for layer in range(config.num_hidden_layers):
-            edges = _layer_of(arrays.get("edge_mask"), layer)
-            seen = mask if edges is None else mask * edges
             into: dict[str, np.ndarray | None] = {"output": None}
             if "attention_probs" in found:
                 into["attention.probs"] = found["attention_probs"][:, layer]
-            block = self._block(layer, x, seen, into, _strengths(arrays, layer))
-            x = _replaced(block["output"], layer + 1, *replaced)
+            if changes is None:
+                x = self._block(layer, x, mask, into)["output"]
+            else:
+                seen, strengths = changes.cut(mask, layer), changes.strengths(layer)
+                x = self._block(layer, x, seen, into, strengths)["output"]
+                x = changes.replaced(x, layer + 1)
             if "hidden_states" in found:
                 found["hidden_states"][:, layer + 1] = x
         return found | {"last": x}
@@ -260,8 +272,9 @@ class CompiledForward:
         scale: Mapping[str, np.ndarray] | None = None,
         replace: Mapping[str, np.ndarray] | None = None,
     ) -> Arrays:
-        # Blocks are alike: where a function takes the weights, one serves all of them.
-        index = layer if _holds_weights() else 0
+        # Blocks are alike: where a function takes the weights, one serves all of them;
+        # on OpenVINO it has them in it.
+        index = layer if uses_openvino() else 0
         shown, part = self.model.blocks[index], self.model.blocks[layer]
         scale, replace = scale or {}, replace or {}
         keep = BLOCK if not replace and set(into) <= set(BLOCK) else tuple(into)
@@ -342,11 +355,6 @@ class CompiledForward:
         return function(arrays, part.weights, into)
 
 
-def _holds_weights() -> bool:
-    """Whether a compiled function has the weights in it."""
-    return bool(keras.backend.backend() == "openvino")
-
-
 def _only(found: Tensors, keep: Sequence[str]) -> dict[str, Any]:
     return {name: found[name] for name in keep}
 
@@ -367,33 +375,41 @@ def _array(name: str, value: Any) -> np.ndarray:
     return array
 
 
-def _layer_of(mask: np.ndarray | None, layer: int) -> np.ndarray | None:
-    """One layer of `[B, L or 1, ...]`; a mask with a single one serves all."""
-    return None if mask is None else mask[:, min(layer, mask.shape[1] - 1)]
+class _Changes:
+    """What interventions change, by layer.
 
+    Args:
+        arrays: inputs by the names of `INPUTS`.
+    """
 
-def _strengths(arrays: Arrays, layer: int) -> dict[str, np.ndarray] | None:
-    """What heads and neurons of a layer are multiplied by."""
-    heads, neurons = arrays.get("head_mask"), arrays.get("neuron_mask")
-    if heads is None and neurons is None:
-        return None
-    return {
-        "attention.head_context": np.ones((1, 1, 1, 1), "float32")
-        if heads is None
-        else heads[:, layer, :, None, None],
-        "mlp.post": np.ones((1, 1, 1), "float32")
-        if neurons is None
-        else neurons[:, layer, None, :],
-    }
+    def __init__(self, arrays: Arrays) -> None:
+        self._arrays = arrays
 
+    def cut(self, mask: np.ndarray, layer: int) -> np.ndarray:
+        """The mask of a layer without the edges that are cut."""
+        edges = self._arrays.get("edge_mask")
+        if edges is None:
+            return mask
+        return mask * edges[:, min(layer, edges.shape[1] - 1)]
 
-def _replaced(
-    x: np.ndarray,
-    level: int,
-    mask: np.ndarray | None,
-    replacement: np.ndarray | None,
-) -> np.ndarray:
-    """Hidden states `[B, T, H]`, other numbers where the mask says so."""
-    if mask is None or replacement is None:
-        return x
-    return np.where(mask[:, level, :, None] == 1, replacement[:, level], x)
+    def strengths(self, layer: int) -> dict[str, np.ndarray] | None:
+        """What heads and neurons of a layer are multiplied by."""
+        heads, neurons = map(self._arrays.get, ("head_mask", "neuron_mask"))
+        if heads is None and neurons is None:
+            return None
+        one = np.ones(1, "float32")
+        return {
+            "attention.head_context": one[:, None, None, None]
+            if heads is None
+            else heads[:, layer, :, None, None],
+            "mlp.post": one[:, None, None]
+            if neurons is None
+            else neurons[:, layer, None, :],
+        }
+
+    def replaced(self, x: np.ndarray, level: int) -> np.ndarray:
+        """Hidden states `[B, T, H]`, other numbers where the mask says so."""
+        mask, values = map(self._arrays.get, ("replace_mask", "replacement"))
+        if mask is None or values is None:
+            return x
+        return np.where(mask[:, level, :, None] == 1, values[:, level], x)

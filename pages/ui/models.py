@@ -102,7 +102,8 @@ def model_picker() -> str:
         _require_allowed(model, entries)
         if not _must_be_downloaded(model, entries):
             ask_anew_if_changed(model)
-            describe_model(model)
+            if describe_model(model).precision != "float32":
+                st.sidebar.caption(t("app.in_bfloat16"))
             _keep_on_loan(model)
             return model
     downloaded = offer_download(model)

@@ -15,6 +15,7 @@ import pytest
 from bertviz_core.errors import EngineError, TextError
 from bertviz_core.model import compile as compiling
 from bertviz_core.model import compiled
+from bertviz_core.model.compile import uses_openvino
 from bertviz_core.model.compiled import INPUTS, CompiledForward
 from tests.core import oracle
 from tests.core.random_models import (
@@ -23,6 +24,7 @@ from tests.core.random_models import (
     PRE_NORM,
     TOKENS,
     agree,
+    explorer_of,
     random_inputs,
     random_interventions,
     random_model,
@@ -391,3 +393,16 @@ def test_torch_gives_what_the_backend_here_gives(
         for name, array in CompiledForward(model)(given).items():
             agree(results.pop(f"{order}/{name}"), array)
     assert not results
+
+
+@pytest.mark.skipif(not uses_openvino(), reason="the precision is OpenVINO's")
+def test_the_environment_has_openvino_compute_in_bfloat16(monkeypatch):
+    model, _ = random_model()
+    inputs = random_inputs()
+    exact = CompiledForward(model)(inputs, ("sequence_output",))["sequence_output"]
+    monkeypatch.setenv("BERTVIZ_PRECISION", "bfloat16")
+    rounded = CompiledForward(model)(inputs, ("sequence_output",))["sequence_output"]
+    assert rounded.dtype == np.float32
+    # A processor without it computes in float32 all the same.
+    assert np.abs(rounded - exact).max() < 0.2
+    assert explorer_of(model).info().precision == "bfloat16"

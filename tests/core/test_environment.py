@@ -1,9 +1,9 @@
-"""Whole numbers from the environment: one rule for all of them."""
+"""Numbers and words from the environment: one rule for all of each."""
 
 import pytest
 
 from bertviz_core.engine.worker_specs import SLOTS_VARIABLE, training_slots
-from bertviz_core.environment import whole_number
+from bertviz_core.environment import one_of, whole_number
 from bertviz_core.errors import EngineError
 
 NAME = "BERTVIZ_OF_A_TEST"
@@ -38,3 +38,16 @@ def test_a_number_that_makes_no_sense_is_told(monkeypatch):
         training_slots()
     monkeypatch.setenv(SLOTS_VARIABLE, " 2 ")
     assert training_slots() == 2
+
+
+def test_a_word_is_one_of_several_in_any_case(monkeypatch):
+    choices = ("cluster", "inline")
+    monkeypatch.delenv("WORD", raising=False)
+    assert one_of("WORD", choices) == "cluster"
+    monkeypatch.setenv("WORD", " InLine ")
+    assert one_of("WORD", choices) == "inline"
+    monkeypatch.setenv("WORD", "rocket" * 100)
+    with pytest.raises(EngineError) as caught:
+        one_of("WORD", choices)
+    assert "WORD must be one of: cluster, inline. Received: rocket" in str(caught.value)
+    assert len(str(caught.value)) < 250
