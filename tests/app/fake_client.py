@@ -57,6 +57,7 @@ class FakeClient:
         self.suggested = ("bert-base-uncased", "bert-base-chinese")
         self.heads = ("mlm",)
         self.trained_inputs = TrainedInputs()
+        self.precision = "float32"
         self.logits = np.array([-9, -9, -9, -9, -9, 1, 0], "float32")
         self.broken = {}  # method name -> exception to raise
         self.jobs = {}
@@ -96,6 +97,7 @@ class FakeClient:
             12_345_678,
             REPORT,
             self.trained_inputs,
+            self.precision,
         )
 
     def vocabulary(self, model):

@@ -293,3 +293,9 @@ def test_a_model_name_is_shown_as_text(open_app, client):
     listed = next(m.value for m in app.markdown if "by typing" in m.value)
     assert listed.startswith(r"**\<i\>\[x\]\(y\)\<\/i\>** · ")
     assert listed.endswith(r": a\_b\_\*c\*")
+
+
+def test_a_model_that_rounds_says_so_on_every_page(open_app, client):
+    assert not any("bfloat16" in c.value for c in open_app("models").sidebar.caption)
+    client.precision = "bfloat16"
+    assert any("bfloat16" in c.value for c in open_app("models").sidebar.caption)
