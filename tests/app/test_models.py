@@ -295,7 +295,8 @@ def test_a_model_name_is_shown_as_text(open_app, client):
     assert listed.endswith(r": a\_b\_\*c\*")
 
 
-def test_a_model_that_rounds_says_so_on_every_page(open_app, client):
-    assert not any("bfloat16" in c.value for c in open_app("models").sidebar.caption)
-    client.precision = "bfloat16"
-    assert any("bfloat16" in c.value for c in open_app("models").sidebar.caption)
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_model_that_rounds_says_so(open_app, client, precision):
+    client.precision = precision
+    said = [caption.value for caption in open_app("models").sidebar.caption]
+    assert any("bfloat16" in text for text in said) == (precision == "bfloat16")
