@@ -143,7 +143,7 @@ def test_a_lock_and_a_head_in_one_breath_both_count(listened):
 
 
 def test_work_that_takes_longer_ends_in_its_picture(listened):
-    long = "+".join(["the+cat+and+the+dog+sat+on+a+mat+."] * 22)
+    long = "+".join(["the+cat+and+the+dog+sat+on+a+mat+."] * 48)
     query = f"?attention_method=value_zeroing&attention_text={long}"
     page, _, _ = listened(query, with_pictures=False)
     page.get_by_role("button", name=re.compile("Take away the values")).click()

@@ -32,8 +32,8 @@ from pages.ui.text_pair import Texts
 if TYPE_CHECKING:  # other pages ask, too, and have no use for the pictures
     from pages.ui.attention.controls import View
 
-# Squares of tokens times hidden size: about three seconds on two cores. More is a job.
-_MOST_ZEROED = 2e10
+# Squares of tokens times hidden size: a second or two on two cores. More is a job.
+_MOST_ZEROED = 1e10
 
 
 # A matrix of 512 tokens takes 1 MB.
