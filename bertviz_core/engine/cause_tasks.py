@@ -26,20 +26,7 @@ def switch_off(
     pair: str | None = None,
     cut: bool = False,
 ) -> SwitchedPrediction:
-    """Predicts with parts of the model switched off.
-
-    Args:
-        model: its id.
-        text: the first text.
-        target: the answer that is watched.
-        switches: what to switch off.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-
-    Raises:
-        CheckpointError: the model lacks the target's head.
-        TextError: empty, too long, or a row would be left without an edge.
-    """
+    """Predicts with parts of the model switched off."""
     from bertviz_core.experiments import switching
 
     return switching.switch_off(explorer(model), text, target, switches, pair, cut)
@@ -53,20 +40,7 @@ def predict_sparsely(
     pair: str | None = None,
     cut: bool = False,
 ) -> SparsePrediction:
-    """Predicts under a sparse attention pattern.
-
-    Args:
-        model: its id.
-        text: the first text.
-        target: the answer that is watched.
-        pattern: which tokens may look at which.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-
-    Raises:
-        CheckpointError: the model lacks the target's head.
-        TextError: empty or too long.
-    """
+    """Predicts under a sparse attention pattern."""
     from bertviz_core.experiments import sparsity
 
     opened = explorer(model)

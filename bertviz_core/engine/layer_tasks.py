@@ -23,17 +23,7 @@ from bertviz_core.experiments.step_results import (
 def layer_steps(
     model: str, text: str, pair: str | None = None, cut: bool = False
 ) -> tuple[LayerStep, ...]:
-    """Every operation in its order, the masked-word head asked at one token.
-
-    Args:
-        model: its id.
-        text: the text.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-
-    Raises:
-        TextError: empty, or too long while `cut` is false.
-    """
+    """Every operation in its order, the masked-word head asked at one token."""
     from bertviz_core.experiments import token_numbers
 
     trace = whole_trace(model, text, pair, cut)
@@ -48,19 +38,7 @@ def part_numbers(
     pair: str | None = None,
     cut: bool = False,
 ) -> PartNumbers:
-    """What every step of a part of the network computed for one token.
-
-    Args:
-        model: its id.
-        text: the text.
-        part: "embeddings", "layer_2" (from 0) or "heads", see `LayerStep.part`.
-        token: index of the token.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-
-    Raises:
-        TextError: empty, or too long while `cut` is false.
-    """
+    """What every step of a part of the network computed for one token."""
     from bertviz_core.experiments import token_numbers
 
     trace = whole_trace(model, text, pair, cut)
@@ -76,20 +54,7 @@ def step_table(
     pair: str | None = None,
     cut: bool = False,
 ) -> StepTable:
-    """What a step computed for 64 tokens around one.
-
-    Args:
-        model: its id.
-        text: the text.
-        step: name of a step with an axis of tokens.
-        token: index of the token.
-        head: from 0; not read for a step without heads.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-
-    Raises:
-        TextError: empty, or too long while `cut` is false.
-    """
+    """What a step computed for 64 tokens around one."""
     from bertviz_core.experiments import token_numbers
 
     trace = whole_trace(model, text, pair, cut)
@@ -104,19 +69,7 @@ def norm_input(
     pair: str | None = None,
     cut: bool = False,
 ) -> NormInput:
-    """What a layer norm got for one token, and its weights.
-
-    Args:
-        model: its id.
-        text: the text.
-        step: name of a step whose operation ends in "_norm".
-        token: index of the token.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-
-    Raises:
-        TextError: empty, or too long while `cut` is false.
-    """
+    """What a layer norm got for one token, and its weights."""
     from bertviz_core.experiments import token_numbers
 
     trace = whole_trace(model, text, pair, cut)
@@ -129,15 +82,6 @@ def residual_stream(
     """Lengths of the residual and of both updates, at every layer and token.
 
     For large models and long texts there is the job `measure_residual_stream`.
-
-    Args:
-        model: its id.
-        text: the text.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-
-    Raises:
-        TextError: empty, or too long while `cut` is false.
     """
     from bertviz_core.experiments import residual_stream as stream
 
@@ -149,14 +93,7 @@ def residual_stream(
 def layer_similarity(
     model: str, text: str, pair: str | None = None, cut: bool = False
 ) -> np.ndarray:
-    """How alike every two layers see the tokens, `[L + 1, L + 1]`.
-
-    Args:
-        model: its id.
-        text: the text.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-    """
+    """How alike every two layers see the tokens, `[L + 1, L + 1]`."""
     states = whole_trace(model, text, pair, cut).hidden_states
     return layer_similarities(np.asarray(states))
 
@@ -188,21 +125,7 @@ def strongest_neurons(
     pair: str | None = None,
     cut: bool = False,
 ) -> StrongNeurons:
-    """The feed-forward neurons that are strongest at a token.
-
-    Args:
-        model: its id.
-        text: the text.
-        layer: from 0.
-        token: index of the token.
-        num_neurons: how many.
-        order: "activation" or "contribution", see `neurons.strongest_neurons`.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-
-    Raises:
-        TextError: empty, or too long while `cut` is false.
-    """
+    """The feed-forward neurons that are strongest at a token."""
     from bertviz_core.experiments import neurons
 
     trace = whole_trace(model, text, pair, cut)
@@ -219,19 +142,7 @@ def neuron_activations(
     pair: str | None = None,
     cut: bool = False,
 ) -> NeuronActivations:
-    """One neuron at every token.
-
-    Args:
-        model: its id.
-        text: the text.
-        layer: from 0.
-        neuron: from 0.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-
-    Raises:
-        TextError: empty, or too long while `cut` is false.
-    """
+    """One neuron at every token."""
     from bertviz_core.experiments import neurons
 
     trace = whole_trace(model, text, pair, cut)
@@ -248,23 +159,7 @@ def neuron_words(
     pair: str | None = None,
     cut: bool = False,
 ) -> NeuronWords:
-    """Words that a neuron speaks for and against.
-
-    Args:
-        model: its id.
-        text: the text; not read without `token`.
-        layer: from 0.
-        neuron: from 0.
-        token: index of the token for the reading "head"; `None` for "embedding",
-            see `NeuronWords`.
-        top_k: words on each side.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
-
-    Raises:
-        CheckpointError: the reading "head" of a model without masked-word head.
-        TextError: empty, or too long while `cut` is false.
-    """
+    """Words that a neuron speaks for and against."""
     from bertviz_core.experiments import neurons
 
     opened = explorer(model)

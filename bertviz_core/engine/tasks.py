@@ -3,6 +3,10 @@
 `TASKS` are the methods of `Client`; those in `JOB_TASKS` take a `progress` first and
 are started as jobs. Keras is imported with the first model, so that the list of
 models need not wait for it.
+
+`model` is a model's id; `text`, `pair` and `cut` are those of `model_tasks.tokenize`.
+Other arguments, and errors, are told at the experiment that a task asks, unless the
+task itself says more.
 """
 
 from __future__ import annotations

@@ -29,18 +29,7 @@ LOOK_SECONDS = 0.25
 
 
 def fill_masks(model: str, text: str, mode: str, top_k: int = 10) -> JointFilling:
-    """Fills every mask with its best word, in an order.
-
-    Args:
-        model: its id.
-        text: with at least one mask.
-        mode: "independent", "left_to_right" or "most_confident_first".
-        top_k: candidates kept of each step.
-
-    Raises:
-        CheckpointError: the model has no masked-word head.
-        TextError: no mask, empty or too long.
-    """
+    """Fills every mask with its best word, in an order."""
     from bertviz_core.experiments import joint_filling
 
     return joint_filling.fill_masks(explorer(model), text, mode, top_k=top_k)
@@ -49,55 +38,21 @@ def fill_masks(model: str, text: str, mode: str, top_k: int = 10) -> JointFillin
 def score_words(
     model: str, text: str, words: tuple[str, ...], mask_index: int = 0
 ) -> tuple[WordScore, ...]:
-    """Scores words that the user names at a mask, in their order.
-
-    Args:
-        model: its id.
-        text: with at least one mask.
-        words: of one piece or several; those that the vocabulary has no pieces for,
-            or that the text has no room for, are left out.
-        mask_index: which mask, left to right.
-
-    Raises:
-        CheckpointError: the model has no masked-word head.
-        TextError: no mask, or a text too long.
-    """
+    """Scores words that the user names at a mask, in their order."""
     return _score_words(model, text, words, mask_index, None)
 
 
 def read_layers(
     model: str, text: str, word_ids: tuple[int, ...] = (), top_k: int = 5
 ) -> LogitLens:
-    """Reads every layer with the masked-word head, at every place.
-
-    Args:
-        model: its id.
-        text: what the model reads.
-        word_ids: words whose probability and rank to follow.
-        top_k: best words to keep.
-
-    Raises:
-        CheckpointError: the model has no masked-word head.
-        TextError: empty or too long.
-    """
+    """Reads every layer with the masked-word head, at every place."""
     from bertviz_core.experiments import lens
 
     return lens.read_layers(explorer(model), text, word_ids=word_ids, top_k=top_k)
 
 
 def switch_gelu(model: str, text: str, top_k: int = 10) -> GeluSwitch:
-    """Predicts the masks with the erf and with the tanh GELU.
-
-    Args:
-        model: its id.
-        text: with at least one mask.
-        top_k: best words to keep of each prediction.
-
-    Raises:
-        CheckpointError: the model has no masked-word head.
-        ConfigError: the model's activation is no GELU.
-        TextError: no mask, empty or too long.
-    """
+    """Predicts the masks with the erf and with the tanh GELU."""
     from bertviz_core.experiments import gelu_switch
 
     return gelu_switch.switch_gelu(explorer(model), text, top_k=top_k)
@@ -110,19 +65,7 @@ def find_whole_words(
     kind: str = "characters",
     mask_index: int = 0,
 ) -> WholeWords:
-    """Finds the likeliest words of several pieces for one mask.
-
-    Args:
-        model: its id.
-        text: with at least one mask.
-        num_pieces: of the word, 1 to 8.
-        kind: "characters" or "pieces".
-        mask_index: which mask, left to right.
-
-    Raises:
-        CheckpointError: the model has no masked-word head.
-        TextError: no mask, too long, or a vocabulary without such pieces.
-    """
+    """Finds the likeliest words of several pieces for one mask."""
     from bertviz_core.experiments import whole_word
 
     return whole_word.find_whole_words(
@@ -133,18 +76,7 @@ def find_whole_words(
 def start_chain(
     model: str, text: str, settings: GibbsSettings, num_masks: int = 0
 ) -> GibbsState:
-    """Where a Gibbs chain begins; the job `run_chain` goes on from there.
-
-    Args:
-        model: its id.
-        text: what to begin with; not read if `num_masks` is not 0.
-        settings: how to draw.
-        num_masks: begins with so many masks; 0 begins with the text.
-
-    Raises:
-        CheckpointError: the model has no masked-word head.
-        TextError: empty or too long.
-    """
+    """Where a Gibbs chain begins; the job `run_chain` goes on from there."""
     from bertviz_core.experiments import gibbs
 
     if num_masks:
