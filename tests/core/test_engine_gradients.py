@@ -28,25 +28,26 @@ def client(tmp_path, monkeypatch):
     client.close()
 
 
-def processes_with(library):
-    """Ids of this one's descendants that have loaded a native library."""
+def processes_with(library, client):
+    """Ids of a client's processes that have loaded a native library."""
 
     def has_it(process):
         return any(library in part.path for part in process.memory_maps())
 
-    return {p.pid for p in psutil.Process().children(recursive=True) if has_it(p)}
+    cluster = psutil.Process(client._engine._connection().cluster.pid)
+    return {p.pid for p in cluster.children(recursive=True) if has_it(p)}
 
 
 def test_whoever_reads_never_loads_tensorflow(client):
     predicted = client.predict_masks(MODEL, TEXT)
-    (reader,) = processes_with("libopenvino")
-    assert processes_with("libtensorflow") == set()
+    (reader,) = processes_with("libopenvino", client)
+    assert processes_with("libtensorflow", client) == set()
     target = Target("mlm", 7, int(predicted.positions[0]))
     arguments = {"model": MODEL, "text": TEXT, "target": target}
     status = ended(client, client.start("estimate_heads", **arguments))
     assert status.error is None
     assert np.isfinite(status.result.derivatives).all()
-    (deriver,) = processes_with("libtensorflow")
+    (deriver,) = processes_with("libtensorflow", client)
     assert deriver != reader
 
 
