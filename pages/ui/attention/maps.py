@@ -72,12 +72,13 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
         _show_code(programs.PART_MAP, model, texts, watched)
         return
     exact = _ask(model, texts, watched, num_tokens, "ablate_heads")
-    gradient = _estimate(model, texts, watched)
+    first, second = st.columns(2)
+    with st.container():  # under the maps, which need not wait for it
+        gradient = _estimate(model, texts, watched)
     found = None
     if exact is not None and gradient is not None:
         found = map_agreement(exact.deltas, gradient.estimated_deltas, mass)
     saved = "" if found is None else agreement_sentence(found)
-    first, second = st.columns(2)
     with first:
         if exact is not None:
             _show_heads(exact.deltas, watched, "exact", saved)
