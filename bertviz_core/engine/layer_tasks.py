@@ -159,7 +159,7 @@ def neuron_words(
     pair: str | None = None,
     cut: bool = False,
 ) -> NeuronWords:
-    """Words that a neuron speaks for and against."""
+    """Words that a neuron speaks for and against; without `token`, of its weights."""
     from bertviz_core.experiments import neurons
 
     opened = explorer(model)

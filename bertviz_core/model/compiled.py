@@ -24,7 +24,7 @@ from bertviz_core.model.compile import (
     compile_function,
     uses_openvino,
 )
-from bertviz_core.model.sparse import pattern_edges, visible_edges
+from bertviz_core.model.sparse import visible_edges
 from bertviz_core.model.taps import Taps
 
 # Name of each input of a whole pass to its dtype and number of axes.
@@ -243,9 +243,8 @@ class CompiledForward:
         """Int `[B or 1, 1, T or 1, T]` of `[B, T]` and the pattern of the model."""
         if attention_mask is None:
             attention_mask = np.ones((1, num_tokens), "int32")
-        edges = pattern_edges(self.model.config, _positions(num_tokens))
         mask = attention_mask[:, None, None, :]
-        return mask if edges is None else mask * edges[:, None].astype("int32")
+        return mask * self.visible(num_tokens) if self.model.config.is_sparse else mask
 
     def _embed(
         self, input_ids: np.ndarray, token_type_ids: np.ndarray, keep: Sequence[str]
@@ -357,10 +356,6 @@ class CompiledForward:
 
 def _only(found: Tensors, keep: Sequence[str]) -> dict[str, Any]:
     return {name: found[name] for name in keep}
-
-
-def _positions(num_tokens: int) -> np.ndarray:
-    return np.arange(num_tokens, dtype="int32")[None]
 
 
 def _array(name: str, value: Any) -> np.ndarray:
