@@ -76,7 +76,10 @@ def find_whole_words(
 def start_chain(
     model: str, text: str, settings: GibbsSettings, num_masks: int = 0
 ) -> GibbsState:
-    """Where a Gibbs chain begins; the job `run_chain` goes on from there."""
+    """Where a Gibbs chain begins; the job `run_chain` goes on from there.
+
+    With `num_masks` it begins with so many masks, and `text` is not read.
+    """
     from bertviz_core.experiments import gibbs
 
     if num_masks:
