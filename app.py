@@ -13,7 +13,7 @@ from pages.ui.fine_tune.keeping import keep_fine_tuning
 from pages.ui.head import page_head
 from pages.ui.hosting import MIDDLEWARE, ROUTES, lifespan, show_uncaught
 from pages.ui.job_leases import keep_jobs
-from pages.ui.language import choose_language, plain, t
+from pages.ui.language import choose_language, plain
 from pages.ui.navigation import FIRST, ICONS
 from pages.ui.replaced_words import translate_frame
 
@@ -30,12 +30,7 @@ def show_page() -> None:
     # No icons here: Streamlit would fetch them from another server as favicons.
     scripts = {name: VIEWS / f"{name}.py" for name in ICONS}
     pages = {
-        name: st.Page(
-            script,
-            title=plain(f"app.page_{name}"),
-            help=t(f"app.page_{name}_help"),
-            default=name == FIRST,
-        )
+        name: st.Page(script, title=plain(f"app.page_{name}"), default=name == FIRST)
         for name, script in scripts.items()
     }
     page = st.navigation(list(pages.values()), position="hidden")

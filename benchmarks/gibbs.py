@@ -10,9 +10,9 @@ from benchmarks.machine import OtherWork, wait_until_quiet
 from benchmarks.table import Table, met
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import connect
-from bertviz_core.engine.client import Client
+from bertviz_core.engine.engine import Engine
 from bertviz_core.experiments.chain_results import GibbsSettings, GibbsState
-from bertviz_core.experiments.gibbs import run_chain, start_from_masks
+from bertviz_core.experiments.gibbs import follow_chain, run_chain, start_from_masks
 from bertviz_core.explorer import Explorer
 from pages.ui.masked_word.chain_chunks import POLL_SECONDS, next_chunk
 
@@ -41,7 +41,9 @@ def measure() -> Table:
         for name, settings in SETTINGS.items():
             if settings.num_chains > 1:  # the page runs one
                 continue
-            start = client.start_chain(DEFAULT_MODEL, "", settings, NUM_TOKENS - 2)
+            start = client.ask(start_from_masks)(
+                DEFAULT_MODEL, NUM_TOKENS - 2, settings
+            )
             _wait_for_steps(client, start, 5, 0.01)
             run = functools.partial(_run_as_page, client, start)
             rows.append(_timed(f"{name}, as on the page", settings, run))
@@ -70,7 +72,7 @@ def _timed(
     return (name, f"{seconds:.1f} s", is_met, f"{work.cores():.2f}")
 
 
-def _run_as_page(client: Client, state: GibbsState) -> None:
+def _run_as_page(client: Engine, state: GibbsState) -> None:
     chunk, seconds = 0, 0.0
     while left := NUM_STEPS - state.step:
         chunk = next_chunk(left, chunk, seconds)
@@ -80,11 +82,11 @@ def _run_as_page(client: Client, state: GibbsState) -> None:
 
 
 def _wait_for_steps(
-    client: Client, state: GibbsState, num_steps: int, poll_seconds: float
+    client: Engine, state: GibbsState, num_steps: int, poll_seconds: float
 ) -> GibbsState:
     """Where the chain stands after some more steps, seen at the next look."""
     job_id = client.start(
-        "run_chain", model=DEFAULT_MODEL, state=state, num_steps=num_steps
+        client.ask(follow_chain).about(DEFAULT_MODEL, state, num_steps)
     )
     while not (status := client.job(job_id)).is_finished:
         time.sleep(poll_seconds)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.tokenizer import SPECIAL_TOKENS
+from bertviz_core.trace import SPECIAL_TOKENS
 
 Arrays = dict[str, np.ndarray]
 Forward = Callable[[np.ndarray, np.ndarray | None], Any]

@@ -30,7 +30,8 @@ from bertviz_core.pretrain.batches import Batches
 from bertviz_core.pretrain.corpus import encode_documents
 from bertviz_core.pretrain.masking import TokenKinds
 from bertviz_core.pretrain.settings import Phase, PretrainSettings
-from bertviz_core.tokenizer import SPECIAL_TOKENS, BertTokenizer
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.trace import SPECIAL_TOKENS
 
 SETTINGS = Path(__file__).parents[1] / "bertviz_core/pretrain/configs/bert-mini-en.json"
 BATCH_TOKENS = 8192

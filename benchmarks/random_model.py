@@ -9,8 +9,8 @@ import numpy as np
 from bertviz_core.checkpoints.library import LoadedModel
 from bertviz_core.config import BertConfig
 from bertviz_core.model.bert import Bert
-from bertviz_core.tokenizer import SPECIAL_TOKENS, BertTokenizer
-from bertviz_core.trace import LoadReport
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.trace import SPECIAL_TOKENS, LoadReport
 
 
 def random_model(

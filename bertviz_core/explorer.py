@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -14,8 +13,7 @@ from bertviz_core.analysis.wordlists import name_of_empty
 from bertviz_core.environment import precision
 from bertviz_core.errors import CheckpointError, TextError, require_characters
 from bertviz_core.interventions import Interventions
-from bertviz_core.model.compile import uses_openvino
-from bertviz_core.model.compiled import CompiledForward
+from bertviz_core.tasks import task
 from bertviz_core.trace import MaskPredictions, ModelInfo, TokenizedText, Trace
 
 # Four times those of BERT-large on 512 tokens; 1.6 GB.
@@ -38,6 +36,8 @@ class Explorer:
     """
 
     def __init__(self, loaded: LoadedModel) -> None:
+        from bertviz_core.model.compiled import CompiledForward  # loads Keras
+
         self.loaded = loaded
         self.model_id = loaded.model_id
         self.tokenizer = loaded.tokenizer
@@ -81,12 +81,15 @@ class Explorer:
         spare = range(len(words), self.config.vocab_size)
         return (*named, *map(name_of_empty, spare))
 
+    @task()
     def info(self) -> ModelInfo:
         """Describes the model in plain values."""
+        from bertviz_core.model.compile import uses_openvino
+
         model = self.loaded.model
         return ModelInfo(
             model_id=self.model_id,
-            config=dataclasses.asdict(self.config),
+            config=self.config,
             heads=model.heads,
             labels=tuple(self.loaded.labels),
             lower_case=self.tokenizer.lower_case,
@@ -96,6 +99,7 @@ class Explorer:
             precision=precision() if uses_openvino() else model.compute_dtype,
         )
 
+    @task()
     def tokenize(
         self, text: str, pair: str | None = None, cut: bool = False
     ) -> TokenizedText:
@@ -179,6 +183,7 @@ class Explorer:
             mlm_logits=output.get("mlm_logits"),
         )
 
+    @task()
     def predict_masks(
         self, text: str, pair: str | None = None, cut: bool = False
     ) -> MaskPredictions:
@@ -195,6 +200,13 @@ class Explorer:
         self._require_finite(logits)
         return MaskPredictions(self.model_id, tokenized, positions, logits)
 
+    @task()
+    def warm_up(self) -> None:
+        """Compiles and runs what the first question runs."""
+        if "mlm" in self.loaded.model.heads:
+            self.predict_masks("Ready? [MASK]")
+        self.trace("Ready?")
+
     def require_masks(
         self, text: str, pair: str | None = None, cut: bool = False
     ) -> TokenizedText:
@@ -209,7 +221,7 @@ class Explorer:
         if not len(tokenized.mask_positions):
             raise TextError(
                 "There is no [MASK] in the text, so there is nothing to guess. "
-                "Click a word, or write [MASK] in its place."
+                "Write [MASK] in the place of a word."
             )
         return tokenized
 

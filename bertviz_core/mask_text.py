@@ -192,7 +192,9 @@ def carry_originals(before: MaskedText, text: str) -> MaskedText:
     """Keeps what masks hide when the text was edited by hand.
 
     A mask keeps its word where the words around it stayed; a mask typed over a
-    word remembers that word. Beyond `MOST_WORDS_COMPARED` words nothing is kept.
+    word remembers that word. Nothing is kept where fewer than half of the words of
+    the shorter text stayed: then it is another text, though it may have a mask and a
+    full stop as well. Nor beyond `MOST_WORDS_COMPARED` words.
 
     Args:
         before: the text before the edit.
@@ -208,10 +210,19 @@ def carry_originals(before: MaskedText, text: str) -> MaskedText:
     hidden = iter(before.originals)
     old_values = [next(hidden) if word.is_mask else word.text for word in old]
     originals = {index: "" for index, word in enumerate(new) if word.is_mask}
-    for old_index, new_index in _same_places(old, new):
+    same = tuple(_same_places(old, new))
+    stayed = _num_read([old[old_index] for old_index, _ in same])
+    if 2 * stayed < min(_num_read(old), _num_read(new)):
+        return after
+    for old_index, new_index in same:
         if new_index in originals:
             originals[new_index] = old_values[old_index]
     return MaskedText(after.text, tuple(originals.values()))
+
+
+def _num_read(words: Sequence[Word]) -> int:
+    """How many are words, not signs or masks."""
+    return sum(word.text[0].isalnum() and not word.is_mask for word in words)
 
 
 def _same_places(old: Sequence[Word], new: Sequence[Word]) -> Iterator[tuple[int, int]]:

@@ -28,9 +28,7 @@ from bertviz_core.tokenizer_files import (
     read_tokenizer_json,
     read_vocabulary,
 )
-from bertviz_core.trace import TokenizedText
-
-SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+from bertviz_core.trace import SPECIAL_TOKENS, TokenizedText
 
 
 class BertTokenizer:

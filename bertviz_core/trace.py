@@ -11,6 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bertviz_core.config import BertConfig
+from bertviz_core.tasks import task
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+# Where `Bert` and `Trace` have the logits of a head.
+LOGITS = {"mlm": "mlm_logits", "nsp": "nsp_logits", "classifier": "class_logits"}
+Arrays = dict[str, np.ndarray]
+
 
 class FrozenArrays:
     """Makes every array of a dataclass read-only, also after unpickling."""
@@ -24,6 +32,19 @@ class FrozenArrays:
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self.__post_init__()
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What a model reads; what is beyond its last position is left out.
+
+    Args:
+        text: the first text, masks written as `[MASK]`.
+        pair: the second text; `None` for none.
+    """
+
+    text: str
+    pair: str | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +113,7 @@ class TokenizedText(FrozenArrays):
         Two [UNK] stand for two words, as do two [MASK]: that their ids are equal says
         nothing.
         """
-        return ~np.isin(self.tokens, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))
+        return ~np.isin(self.tokens, SPECIAL_TOKENS)
 
     @property
     def is_special(self) -> np.ndarray:
@@ -138,6 +159,7 @@ class Trace(FrozenArrays):
     mlm_positions: np.ndarray | None = None
     mlm_logits: np.ndarray | None = None
 
+    @task()
     def only(self, parts: tuple[str, ...]) -> Trace:
         """The same trace with just these arrays.
 
@@ -254,7 +276,7 @@ class ModelInfo:
 
     Args:
         model_id: which model.
-        config: fields of `BertConfig`.
+        config: its sizes.
         heads: parts that exist, of "pooler", "mlm", "nsp", "classifier".
         labels: class names of the classifier head, by class index.
         lower_case: whether the tokenizer folds case and accents.
@@ -265,7 +287,7 @@ class ModelInfo:
     """
 
     model_id: str
-    config: dict[str, object]
+    config: BertConfig
     heads: tuple[str, ...]
     labels: tuple[str, ...]
     lower_case: bool

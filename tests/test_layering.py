@@ -12,81 +12,6 @@ HEAVY = {
     *("keras", "openvino", "tensorflow", "tokenizers", "safetensors"),
     *("torch", "transformers"),
 }
-# What a page may import of the core; a name that ends in a dot means all below.
-LIGHT = (
-    "bertviz_core.errors",
-    "bertviz_core.cached_files",
-    "bertviz_core.config",
-    "bertviz_core.trace",
-    "bertviz_core.checkpoints",
-    "bertviz_core.checkpoints.default",
-    "bertviz_core.checkpoints.versions",
-    "bertviz_core.mask_text",
-    "bertviz_core.chinese_words",
-    "bertviz_core.analysis.",
-    "bertviz_core.figures.",
-    "bertviz_core.sentences",
-    "bertviz_core.pretrain.tiny_results",
-    "bertviz_core.sentence_splitting",
-    "bertviz_core.snippets.",
-    "bertviz_core.experiments",
-    "bertviz_core.experiments.cause_results",
-    "bertviz_core.experiments.attention_results",
-    "bertviz_core.experiments.embedding_results",
-    "bertviz_core.experiments.finetuned_results",
-    "bertviz_core.experiments.layer_results",
-    "bertviz_core.experiments.map_results",
-    "bertviz_core.experiments.neuron_results",
-    "bertviz_core.experiments.sentence_pair_results",
-    "bertviz_core.experiments.step_results",
-    "bertviz_core.experiments.step_table",
-    "bertviz_core.experiments.word_results",
-    "bertviz_core.experiments.word_vector_results",
-    "bertviz_core.experiments.chain_results",
-    "bertviz_core.finetune",
-    "bertviz_core.finetune.card_words",
-    "bertviz_core.finetune.cells",
-    "bertviz_core.finetune.checks",
-    "bertviz_core.finetune.column_choice",
-    "bertviz_core.finetune.column_profile",
-    "bertviz_core.finetune.columns",
-    "bertviz_core.finetune.coverage",
-    "bertviz_core.finetune.dataset",
-    "bertviz_core.finetune.findings",
-    "bertviz_core.finetune.label_kind",
-    "bertviz_core.finetune.lengths",
-    "bertviz_core.finetune.notes",
-    "bertviz_core.finetune.prediction_file",
-    "bertviz_core.finetune.remedies",
-    "bertviz_core.finetune.data_check",
-    "bertviz_core.finetune.evaluation",
-    "bertviz_core.finetune.events",
-    "bertviz_core.finetune.examples",
-    "bertviz_core.finetune.numbers",
-    "bertviz_core.finetune.outcome",
-    "bertviz_core.finetune.paired",
-    "bertviz_core.finetune.request",
-    "bertviz_core.finetune.resampling",
-    "bertviz_core.finetune.run_estimate",
-    "bertviz_core.finetune.schedule",
-    "bertviz_core.finetune.scores",
-    "bertviz_core.finetune.baselines",
-    "bertviz_core.finetune.selection",
-    "bertviz_core.finetune.settings",
-    "bertviz_core.finetune.table_limits",
-    "bertviz_core.finetune.table_view",
-    "bertviz_core.finetune.training_status",
-    "bertviz_core.finetune.split",
-    "bertviz_core.finetune.table",
-    "bertviz_core.finetune.table_encoding",
-    "bertviz_core.finetune.table_layout",
-    "bertviz_core.engine",
-    "bertviz_core.engine.client",
-    "bertviz_core.engine.jobs",
-    "bertviz_core.engine.worker_specs",
-)
-# The client names the functions of these; only workers call them.
-IN_WORKERS = re.compile(r"bertviz_core\.engine\.(\w+_tasks|memory)")
 FORBIDDEN_NAMES = {"utils", "common", "helpers", "misc"}
 
 CORE_FILES = sorted((ROOT / CORE).rglob("*.py"))
@@ -159,12 +84,14 @@ def modules_loaded_by(module):
 
 
 def reached_from(path):
-    """Every module that a file imports, and those that these import."""
+    """Every module that a file loads, and those that these load.
+
+    What the core imports in a function is loaded by who calls it: workers.
+    """
     seen, waiting = {}, [(path, ())]
     while waiting:
         file, way = waiting.pop()
-        is_called_here = not (way and IN_WORKERS.fullmatch(way[-1]))
-        for name in imports_of(file, is_called_here):
+        for name in imports_of(file, with_functions=file not in CORE_FILES):
             for module in modules_loaded_by(name):
                 if module in seen:
                     continue
@@ -178,36 +105,8 @@ def packages(names):
     return {name.split(".")[0] for name in names}
 
 
-def is_light(module):
-    return any(
-        module == name or (name.endswith(".") and f"{module}.".startswith(name))
-        for name in LIGHT
-    )
-
-
-def module_of(path):
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def light_files():
-    return [file for file in CORE_FILES if is_light(module_of(file))]
-
-
 def test_the_core_does_not_know_that_a_page_exists():
     assert faults(CORE_FILES, lambda path: packages(imports_of(path)) & FACE) == {}
-
-
-def test_a_page_imports_no_framework_and_of_the_core_only_what_is_light():
-    def not_light(path):
-        names = imports_of(path)
-        modules = {
-            name for name in names if name.startswith(f"{CORE}.") and file_of(name)
-        } | {name for name in names if name == CORE}
-        heavy = {module for module in modules if not is_light(module)}
-        return heavy | packages(names) & HEAVY
-
-    assert faults(FACE_FILES, not_light) == {}
 
 
 def ways_to_frameworks(path):
@@ -215,16 +114,40 @@ def ways_to_frameworks(path):
     return [" -> ".join(way) for module, way in ways.items() if module in HEAVY]
 
 
-def test_nothing_light_reaches_a_framework():
-    assert faults(light_files() + FACE_FILES, ways_to_frameworks) == {}
+def test_no_page_loads_a_framework():
+    assert faults(FACE_FILES, ways_to_frameworks) == {}
 
 
 def test_a_way_to_a_framework_would_be_found():
-    program = ROOT / CORE / "explorer.py"
-    assert list(faults([program], ways_to_frameworks)) == [f"{CORE}/explorer.py"]
-    assert "keras" in reached_from(ROOT / CORE / "engine" / "word_tasks.py")
-    assert "tokenizers" in reached_from(ROOT / CORE / "explorer.py")
-    assert len(light_files()) > 8
+    program = ROOT / CORE / "checkpoints" / "library.py"
+    assert list(faults([program], ways_to_frameworks)) == [
+        f"{CORE}/checkpoints/library.py"
+    ]
+    assert "keras" in reached_from(ROOT / CORE / "experiments" / "quoted_lines.py")
+
+
+def test_no_page_calls_what_needs_a_model():
+    """Experiments are asked, never called: their functions load frameworks."""
+    tasks = {
+        node.name
+        for path in CORE_FILES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef)
+        and any(ast.unparse(one).startswith("task(") for one in node.decorator_list)
+    }
+    assert len(tasks) > 70
+
+    def called(path):
+        asked = {
+            name.rpartition(".")[2]
+            for name in imports_of(path)
+            if re.match(rf"{CORE}\.(experiments|engine)\.\w+\.[a-z]", name)
+        }
+        calls = (n.func for n in ast.walk(tree_of(path)) if isinstance(n, ast.Call))
+        names = {func.id for func in calls if isinstance(func, ast.Name)}
+        return names & asked & tasks
+
+    assert faults(FACE_FILES, called) == {}
 
 
 def test_no_file_is_named_by_its_kind():

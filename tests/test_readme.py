@@ -47,11 +47,7 @@ def test_the_pages_are_those_of_the_app_by_their_names(language, text):
     words = json.loads(
         (ROOT / f"assets/locales/{language}/app.json").read_text("utf-8")
     )
-    names = [
-        value
-        for key, value in words.items()
-        if key.startswith("page_") and not key.endswith("_help")
-    ]
+    names = [value for key, value in words.items() if key.startswith("page_")]
     assert sorted(rows(text)) == sorted(names)
 
 
@@ -62,9 +58,10 @@ def test_what_it_links_to_exists(text):
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
-def settings_rows():
+def settings_rows(text=ENGLISH):
     """The table of what can be set: the names of each row, by what stands first."""
-    table = ENGLISH[ENGLISH.index("| setting |") :].split("\n\n")[0]
+    heading, *_ = [r for r in ("| setting |", "| 设置 |") if r in text]
+    table = text[text.index(heading) :].split("\n\n")[0]
     cells = [line.split("|")[1:3] for line in table.splitlines()[2:]]
     return {
         name: re.findall(r"`(\w+)`", meaning)
@@ -76,6 +73,24 @@ def settings_rows():
 def test_every_setting_of_pre_training_is_named_and_no_other():
     fields = [field.name for field in dataclasses.fields(PretrainSettings)]
     assert sorted(settings_rows()) == sorted(fields)
+
+
+def test_the_settings_are_the_same_in_both_languages():
+    english, chinese = settings_rows(), settings_rows(CHINESE)
+    assert list(chinese) == list(english)
+    for name, named in english.items():
+        assert set(chinese[name]) == set(named), name
+
+
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["en", "zh"])
+def test_every_variable_that_the_code_reads_is_explained(text):
+    files = [*(ROOT / "bertviz_core").rglob("*.py"), *(ROOT / "pages").rglob("*.py")]
+    read = {
+        name
+        for file in files
+        for name in re.findall("BERTVIZ_[A-Z_]+", file.read_text("utf-8"))
+    }
+    assert sorted(re.findall(r"^\| `(BERTVIZ_\w+)` \|", text, re.M)) == sorted(read)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Fitting a checkpoint to a model: first compare, then refuse or assign.
 
-The comparison needs the config and the file's names and shapes only. Nothing is
-built before it, so a config of absurd sizes costs nothing.
+The comparison needs the config, the file's names and shapes, and the biases of its
+heads. Nothing is built before it, so a config of absurd sizes costs nothing.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def load(
     total = sum(math.prod(weight.shape) for weight in agreed.weights)
     done = 0
     for weight in agreed.weights:
-        variables[weight.ours].assign(_read(checkpoint, weight))
+        variables[weight.ours].assign(read_weight(checkpoint, weight))
         done += math.prod(weight.shape)
         if progress is not None:
             progress(done / total, "read")
@@ -203,7 +203,31 @@ def _heads(checkpoint: Checkpoint) -> tuple[tuple[str, ...], tuple[Note, ...]]:
                     head=head,
                 )
             )
+    for head in reversed(present[:]):  # the pooler last
+        is_read = head == "pooler" and {*_NEED_POOLER} & {*present}
+        if not is_read and _is_untrained(checkpoint, head):
+            present.remove(head)
+            notes.append(
+                note(
+                    "The {head} head was left out: all its biases are 0, so it was "
+                    "never trained. A program makes up such weights where a checkpoint "
+                    "lacks them.",
+                    head=head,
+                )
+            )
     return tuple(present), tuple(notes)
+
+
+def _is_untrained(checkpoint: Checkpoint, head: str) -> bool:
+    """Whether its biases are what a new layer begins with; training moves them."""
+    names = [
+        row.stored_name(checkpoint.kind)
+        for row in TABLE
+        if row.part == head and row.ours.endswith("/bias")
+    ]
+    return all(
+        name in checkpoint.shapes and not checkpoint.read(name).any() for name in names
+    )
 
 
 def _num_labels(checkpoint: Checkpoint) -> int:
@@ -255,7 +279,12 @@ def _require_size(checkpoint: Checkpoint, weights: Sequence[Weight]) -> None:
         )
 
 
-def _read(checkpoint: Checkpoint, weight: Weight) -> np.ndarray:
+def read_weight(checkpoint: Checkpoint, weight: Weight) -> np.ndarray:
+    """One weight in float32 and in our shape.
+
+    Raises:
+        CheckpointError: its file is damaged, or it holds what is not a finite number.
+    """
     stored = checkpoint.read(weight.stored)
     if stored.shape != weight.stored_shape:
         raise damaged(weight.stored, ValueError(f"shape {stored.shape}"))

@@ -56,7 +56,8 @@ class CachedModel:
 
     Args:
         folder: of the checkpoint.
-        name: hub name, or the title of an upload.
+        name: hub name, or the title of an upload; "" for a zip file that was opened
+            where it lies.
         revision: commit on the hub; "" for an upload.
         asked_revision: what was asked for, such as a branch; "" for the newest.
     """
@@ -114,7 +115,7 @@ def write_entry(folder: Path, name: str, revision: str = "", asked: str = "") ->
 
     Args:
         folder: holds the checkpoint's folder.
-        name: hub name or title.
+        name: of a `CachedModel`.
         revision: commit on the hub.
         asked: the revision that was asked for.
     """

@@ -113,7 +113,7 @@ def _let_others_read(folder: Path) -> None:
 
 
 def _weights(loaded: LoadedModel, half: bool) -> dict[str, np.ndarray]:
-    from bertviz_core.model.weights import as_numpy
+    from bertviz_core.weights import as_numpy
 
     model = loaded.model
     variables = {variable.path: variable for variable in model.weights}

@@ -14,19 +14,22 @@ if TYPE_CHECKING:
 
 
 def require_fitting(folder: Path) -> None:
-    """Compares config, weights and vocabulary; reads no weights.
+    """Compares config, weights and vocabulary, and reads every weight once.
 
     Args:
         folder: of one checkpoint.
 
     Raises:
-        CheckpointError: they do not fit each other, or a file is damaged.
+        CheckpointError: they do not fit each other, or a file is damaged or holds what
+            is not a finite number.
         ConfigError: the config is broken or not BERT's.
         TokenizerError: the vocabulary is absent or broken.
     """
     checkpoint = open_folder(folder)
-    assign.plan(checkpoint)
+    agreed = assign.plan(checkpoint)
     fitting_tokenizer(folder, checkpoint)
+    for weight in agreed.weights:
+        assign.read_weight(checkpoint, weight)
 
 
 def fitting_tokenizer(

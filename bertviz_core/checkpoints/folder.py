@@ -86,8 +86,10 @@ def require_checkpoint(folder_name: str, names: Iterable[str]) -> None:
         raise CheckpointError(
             "The weights of {folder} are in a pickle file, {name}, which could run "
             "any program when opened, so BERT Explorer never opens it. Save the "
-            "model as model.safetensors: in Python, "
-            "BertForPreTraining.from_pretrained(...).save_pretrained(...) does it.",
+            "model as model.safetensors: in Python, load it by from_pretrained of the "
+            "class that config.json names under architectures, such as "
+            "BertForMaskedLM, and call save_pretrained. Another class would make up "
+            "weights that the file lacks.",
             folder=folder_name,
             name=pickles[0][:120],
         )

@@ -77,7 +77,8 @@ def list_models() -> tuple[ModelEntry, ...]:
 
 def list_uploads() -> tuple[ModelEntry, ...]:
     """Uploaded models, the latest use first: for an app of one user."""
-    return tuple(_upload_entry(model) for model in catalogue.cached_uploads())
+    uploads = catalogue.cached_uploads()
+    return tuple(_upload_entry(model) for model in uploads if model.name)
 
 
 def suggested_models() -> tuple[ModelEntry, ...]:
@@ -109,8 +110,7 @@ def open_model(model_id: str, progress: Progress | None = None) -> LoadedModel:
 def add_upload(zip_path: str | Path, name: str = "") -> ModelEntry:
     """Takes a zip file with a checkpoint into the cache.
 
-    The checkpoint is compared with its config; its weights are read when it is
-    opened.
+    It is checked whole, its weights included: one that is refused leaves nothing.
 
     Args:
         zip_path: of the file; it may be removed afterwards.
@@ -127,6 +127,17 @@ def add_upload(zip_path: str | Path, name: str = "") -> ModelEntry:
     title = re.sub(r"[\x00-\x1f\x7f]", "", name)[:_MAX_TITLE_LENGTH] or path.stem
     catalogue.write_entry(folder.parent, title)
     return _upload_entry(CachedModel(folder, title))
+
+
+def remove_upload(model_id: str) -> None:
+    """Removes an uploaded model from the disk, unless it is gone already.
+
+    Args:
+        model_id: that `add_upload` gave.
+    """
+    if match := _UPLOAD_ID.fullmatch(model_id):
+        with contextlib.suppress(CheckpointError):
+            archive.remove(_upload_folder(match["digest"]).parent)
 
 
 def download(
@@ -203,20 +214,19 @@ def _load(model_id: str, folder: Path, progress: Progress | None) -> LoadedModel
 
 
 def _unpacked(path: Path) -> Path:
-    """The checkpoint of a zip file in the cache, compared with its config."""
+    """The checkpoint of a zip file in the cache, checked; nobody's upload so far."""
     target = catalogue.uploads_folder() / archive.sha256_of(path)
-    is_new = not target.is_dir()
-    if is_new:
+    if not target.is_dir():
         catalogue.make_room_for_upload(path.stat().st_size)
     folder = archive.unpack(path, target)
-    try:
-        require_fitting(folder)
-    except BaseException:  # whatever it was, nobody could open this
-        archive.remove(target)
-        raise
     # A process may have died between the two.
-    if is_new or not (target / catalogue.ENTRY_FILE).is_file():
-        catalogue.write_entry(target, path.stem)
+    if not (target / catalogue.ENTRY_FILE).is_file():
+        try:
+            require_fitting(folder)
+        except BaseException:  # whatever it was, nobody could open this
+            archive.remove(target)
+            raise
+        catalogue.write_entry(target, "")
     return folder
 
 

@@ -13,7 +13,6 @@ from bertviz_core.engine.jobs import JobStatus
 from bertviz_core.environment import one_of, precision
 
 if TYPE_CHECKING:
-    from bertviz_core.engine.client import Client
     from bertviz_core.engine.engine import Engine
 
 __all__ = ["JobStatus", "connect"]
@@ -22,11 +21,11 @@ ENGINE_VARIABLE = "BERTVIZ_ENGINE"
 SCHEDULER_VARIABLE = "BERTVIZ_SCHEDULER"
 
 
-def connect() -> Client:
-    """Makes a client of the engine that the environment names.
+def connect() -> Engine:
+    """Makes the engine that the environment names.
 
     Returns at once: a cluster starts in the background, and the first call waits
-    for it. Each call makes another engine, so a server keeps one client.
+    for it. Each call makes another engine, so a server keeps one.
 
     `BERTVIZ_ENGINE` is "cluster" (default: model processes on this machine) or
     "inline" (this process). `BERTVIZ_SCHEDULER`, such as "tcp://10.0.0.5:8786",
@@ -38,24 +37,6 @@ def connect() -> Client:
         EngineError: `BERTVIZ_ENGINE` or a limit has a value that cannot be.
     """
     _require_limits()
-    engine = _engine()
-    from bertviz_core.engine.client import Client
-
-    return Client(engine)
-
-
-def _require_limits() -> None:
-    """Says that one cannot be on the first page, before processes stumble over it."""
-    from bertviz_core.engine.memory_limits import max_answer_bytes, max_models
-    from bertviz_core.engine.worker_specs import reading_backend, training_slots
-    from bertviz_core.finetune.table_limits import lease_seconds
-
-    limits = (max_models, max_answer_bytes, training_slots, lease_seconds)
-    for limit in (*limits, reading_backend, precision):
-        limit()
-
-
-def _engine() -> Engine:
     scheduler = os.environ.get(SCHEDULER_VARIABLE, "").strip()
     if one_of(ENGINE_VARIABLE, ("cluster", "inline")) == "inline":
         from bertviz_core.engine.inline import InlineEngine
@@ -68,3 +49,14 @@ def _engine() -> Engine:
     from bertviz_core.engine.cluster import ClusterEngine
 
     return ClusterEngine(scheduler or None, begun=begun)
+
+
+def _require_limits() -> None:
+    """Says that one cannot be on the first page, before processes stumble over it."""
+    from bertviz_core.engine.memory_limits import max_answer_bytes, max_models
+    from bertviz_core.engine.worker_specs import reading_backend, training_slots
+    from bertviz_core.finetune.table_limits import lease_seconds
+
+    limits = (max_models, max_answer_bytes, training_slots, lease_seconds)
+    for limit in (*limits, reading_backend, precision):
+        limit()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -120,3 +123,19 @@ class BoundedCache(Generic[Key, Value]):
         if self._on_drop is not None:
             for value in dropped:
                 self._on_drop(value)
+
+
+def num_bytes(answer: Any) -> int:
+    """What arrays and text take, in dataclasses and collections of them too."""
+    if isinstance(answer, np.ndarray):
+        return answer.nbytes
+    if isinstance(answer, (str, bytes)):
+        return len(answer)
+    if dataclasses.is_dataclass(answer):
+        names = (field.name for field in dataclasses.fields(answer))
+        return sum(num_bytes(getattr(answer, name)) for name in names)
+    if isinstance(answer, dict):
+        return sum(num_bytes(part) for item in answer.items() for part in item)
+    if isinstance(answer, (tuple, list, set, frozenset)):
+        return sum(map(num_bytes, answer))
+    return 0

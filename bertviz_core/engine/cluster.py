@@ -12,10 +12,11 @@ from concurrent.futures import Future as Promise
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.engine import dispatch
-from bertviz_core.engine.dispatch import Outcome, Request, is_closed_error
-from bertviz_core.engine.engine import Engine, in_background
+from bertviz_core.engine.dispatch import Outcome, is_closed_error
+from bertviz_core.engine.engine import TRAIN, Engine, in_background
 from bertviz_core.engine.jobs import Job
 from bertviz_core.engine.local_cluster import LocalCluster
+from bertviz_core.engine.questions import Question
 from bertviz_core.errors import EngineError
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ class ClusterEngine(Engine):
             this machine that listens on 127.0.0.1 only. Whoever can connect to
             a scheduler can run code there: a cluster elsewhere belongs in a
             closed network.
-        module: defines the tasks; workers must be able to import it.
-        training_module: defines the training; so must this be.
+        train: see `Engine`; workers must be able to import it.
         begun: processes on this machine that have been started already, to be used
             and closed; `None` starts them, where there is no scheduler.
     """
@@ -50,11 +50,10 @@ class ClusterEngine(Engine):
     def __init__(
         self,
         scheduler: str | None = None,
-        module: str = dispatch.TASKS_MODULE,
-        training_module: str = dispatch.TRAINING_MODULE,
+        train: str = TRAIN,
         begun: LocalCluster | None = None,
     ) -> None:
-        super().__init__(module, training_module)
+        super().__init__(train)
         self._scheduler = scheduler
         self._topic = f"bertviz-jobs-{uuid.uuid4().hex}"
         self._lock = threading.Lock()
@@ -70,29 +69,30 @@ class ClusterEngine(Engine):
         if not was_closed:
             _close(self._connecting)
 
-    def _run(self, request: Request, job: Job | None = None) -> Outcome:
+    def _run(self, question: Question[Any], job: Job | None = None) -> Outcome:
         if job is None:
-            return self._ask(request, lambda wire: wire.call(request))
-        return self._ask(request, lambda wire: wire.run_job(request, job, self._topic))
+            return self._reply(question, lambda wire: wire.call(question))
+        topic = self._topic
+        return self._reply(question, lambda wire: wire.run_job(question, job, topic))
 
-    def _run_training(self, request: Request) -> Outcome:
-        return self._ask(request, lambda wire: wire.train(request))
+    def _run_training(self, question: Question[None]) -> Outcome:
+        return self._reply(question, lambda wire: wire.train(question))
 
     def _rest(self) -> None:
         connecting = self._connecting
         if connecting.done() and connecting.exception() is None:
             connecting.result().training_worker.release()
 
-    def _ask(
-        self, request: Request, question: Callable[[Connection], Outcome]
+    def _reply(
+        self, question: Question[Any], ask: Callable[[Connection], Outcome]
     ) -> Outcome:
         try:
-            return question(self._connection())
+            return ask(self._connection())
         except EngineError as error:
             return Outcome(error=is_closed_error() if self._is_closed else error)
         except Exception as error:
-            LOGGER.exception("Dask could not run the task %s.", request.task)
-            return Outcome(error=dispatch.unexpected(request.task, error))
+            LOGGER.exception("Dask could not run the task %s.", question.name)
+            return Outcome(error=dispatch.unexpected(question.name, error))
 
     def _connection(self) -> Connection:
         with self._lock:

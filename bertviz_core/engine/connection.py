@@ -11,20 +11,15 @@ from typing import Any
 import distributed
 
 from bertviz_core.engine import worker
-from bertviz_core.engine.dispatch import Outcome, Request
+from bertviz_core.engine.dispatch import Outcome
 from bertviz_core.engine.jobs import Job
 from bertviz_core.engine.local_cluster import LocalCluster
+from bertviz_core.engine.questions import Question
 from bertviz_core.engine.suspects import Suspects
 from bertviz_core.engine.training_worker import TrainingWorker
-from bertviz_core.engine.worker_specs import (
-    CALL_RESOURCE,
-    JOB_RESOURCE,
-    ON_TENSORFLOW,
-    PRIORITIES,
-    RESOURCE_OF_TASK,
-    TRAIN_RESOURCE,
-)
+from bertviz_core.engine.worker_specs import ON_TENSORFLOW, PRIORITIES
 from bertviz_core.errors import EngineError
+from bertviz_core.tasks import CALL_RESOURCE, JOB_RESOURCE, TRAIN_RESOURCE
 
 START_SECONDS = 60.0
 CLOSE_SECONDS = 5.0
@@ -111,30 +106,30 @@ class Connection:
         """Has `handler` called with `(time, event)` for the events of a topic."""
         self.client.subscribe_topic(topic, handler)
 
-    def call(self, request: Request) -> Outcome:
+    def call(self, question: Question[Any]) -> Outcome:
         """Runs a task in a worker and waits; once more where the worker died.
 
         Raises:
             EngineError: no answer came.
         """
         with _sentences():
-            resource = RESOURCE_OF_TASK.get(request.task, CALL_RESOURCE)
+            resource = question.resource(CALL_RESOURCE)
             if resource != CALL_RESOURCE:
                 self._require_worker(resource)
 
             def ask() -> Outcome:
-                future = self._submit(request, resource, worker.run_call, request)
+                future = self._submit(question, resource, worker.run_call)
                 return future.result(timeout=CALL_SECONDS)
 
             return self._readers.ask(resource, ask)
 
-    def run_job(self, request: Request, job: Job, topic: str) -> Outcome:
+    def run_job(self, question: Question[Any], job: Job, topic: str) -> Outcome:
         """Runs a task in a worker that takes jobs, and waits as long as it takes.
 
         Where the worker died, the task runs once more, from its beginning.
 
         Args:
-            request: the task.
+            question: what is asked.
             job: `cancel` on it ends the wait and the task.
             topic: where the worker reports.
 
@@ -142,7 +137,7 @@ class Connection:
             EngineError: no answer came.
         """
         with _sentences(), contextlib.ExitStack() as held:
-            resource = RESOURCE_OF_TASK.get(request.task, JOB_RESOURCE)
+            resource = question.resource(JOB_RESOURCE)
             self._require_worker(resource)
             suspects = self._readers
             if resource in ON_TENSORFLOW:
@@ -151,7 +146,7 @@ class Connection:
 
             def ask() -> Outcome:
                 future = self._submit(
-                    request, resource, worker.run_job, request, job.job_id, topic
+                    question, resource, worker.run_job, job.job_id, topic
                 )
                 job.when_cancelled(future.cancel)
                 return future.result()
@@ -165,7 +160,7 @@ class Connection:
                 self.client.run(worker.stop_job, job.job_id, on_error="ignore")
                 return Outcome(is_cancelled=True)
 
-    def train(self, request: Request) -> Outcome:
+    def train(self, question: Question[Any]) -> Outcome:
         """Runs a training in the worker for it, and waits as long as it takes.
 
         A worker that dies is started again and goes on, once, or until what runs
@@ -178,7 +173,7 @@ class Connection:
             self._require_worker(TRAIN_RESOURCE)
 
             def ask() -> Outcome:
-                future = self._submit(request, TRAIN_RESOURCE, worker.run_call, request)
+                future = self._submit(question, TRAIN_RESOURCE, worker.run_call)
                 return future.result()
 
             try:
@@ -205,13 +200,14 @@ class Connection:
                 self.cluster.close()
 
     def _submit(
-        self, request: Request, resource: str, function: Any, *arguments: Any
+        self, question: Question[Any], resource: str, function: Any, *arguments: Any
     ) -> distributed.Future:
         # A key of its own: equal questions are answered from the worker's cache,
         # and Dask need not hold on to answers.
-        key = f"{request.task}-{uuid.uuid4().hex}"
+        key = f"{question.name}-{uuid.uuid4().hex}"
         return self.client.submit(
             function,
+            question,
             *arguments,
             key=key,
             pure=False,

@@ -1,38 +1,16 @@
-"""Runs a task by name, where the caller is: in a worker or in this process.
-
-The module that names the tasks is imported here, at the first task, so that an engine
-can be given another.
-"""
+"""Answers a question where the caller is, in a worker or in this process."""
 
 from __future__ import annotations
 
-import importlib
 import logging
 from dataclasses import dataclass
 from typing import Any
 
 from bertviz_core.engine.jobs import JobCancelled, Progress
+from bertviz_core.engine.questions import Question, answer
 from bertviz_core.errors import BertVizError, EngineError
 
-TASKS_MODULE = "bertviz_core.engine.tasks"
-TRAINING_MODULE = "bertviz_core.engine.training_tasks"
-
 LOGGER = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Request:
-    """A task to run, in plain values.
-
-    Args:
-        task: a name in the module's `TASKS` or, for a job, `JOB_TASKS`.
-        arguments: by name.
-        module: where the tasks are.
-    """
-
-    task: str
-    arguments: dict[str, Any]
-    module: str = TASKS_MODULE
 
 
 @dataclass(frozen=True)
@@ -58,28 +36,25 @@ class Outcome:
         return self.value
 
 
-def run(request: Request, progress: Progress | None = None) -> Outcome:
-    """Runs a task and catches what it raises.
+def run(question: Question[Any], progress: Progress | None = None) -> Outcome:
+    """Answers a question and catches what that raises.
 
     An exception that is not a `BertVizError` is a defect: its traceback goes to
     the log of this process, and the caller gets a sentence.
 
     Args:
-        request: which task.
-        progress: makes it a job; given to the task as its first argument.
+        question: what is asked.
+        progress: makes it a job.
     """
     try:
-        tasks = importlib.import_module(request.module)
-        if progress is None:
-            return Outcome(tasks.TASKS[request.task](**request.arguments))
-        return Outcome(tasks.JOB_TASKS[request.task](progress, **request.arguments))
+        return Outcome(answer(question, progress))
     except JobCancelled:
         return Outcome(is_cancelled=True)
     except BertVizError as error:
         return Outcome(error=error)
     except Exception as error:
-        LOGGER.exception("The task %s failed.", request.task)
-        return Outcome(error=unexpected(request.task, error))
+        LOGGER.exception("The task %s failed.", question.name)
+        return Outcome(error=unexpected(question.name, error))
 
 
 def unexpected(task: str, error: BaseException) -> EngineError:

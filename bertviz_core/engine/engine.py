@@ -5,59 +5,56 @@ from __future__ import annotations
 import abc
 import logging
 import threading
-from typing import Any
+from typing import Any, TypeVar
 
-from bertviz_core.engine.dispatch import (
-    TASKS_MODULE,
-    TRAINING_MODULE,
-    Outcome,
-    Request,
-)
+from bertviz_core.engine.dispatch import Outcome
+from bertviz_core.engine.finetune_engine import FinetuneEngine
 from bertviz_core.engine.jobs import Job, JobBoard, JobStatus
 from bertviz_core.engine.lease_keeper import LeaseKeeper
+from bertviz_core.engine.questions import Asker, Question
 from bertviz_core.engine.training_desk import TrainingDesk
 from bertviz_core.errors import BertVizError
+from bertviz_core.explorer import Explorer
 
+R = TypeVar("R")
+# By name: what trains is imported where it does.
+TRAIN = "bertviz_core.engine.training_tasks:train"
 LOGGER = logging.getLogger(__name__)
 
 
-class Engine(abc.ABC):
-    """Runs tasks by name. Safe to use from several threads.
+class Engine(FinetuneEngine, abc.ABC):
+    """Answers questions somewhere. Safe to use from several threads and sessions.
 
     A call waits for its answer. A job runs on while its caller asks now and then
     how far it is, and is cancelled when nobody has for `jobs.LEASE_SECONDS`; jobs run
     one at a time, so that they leave room for calls, but that downloads hold up none.
 
     Args:
-        module: defines the tasks, as the dicts `TASKS` and `JOB_TASKS`.
-        training_module: defines the task "train" of a run's id.
+        train: where the function is that trains a run, given its id.
+
+    Attributes:
+        ask: asks a function of the core: `engine.ask(Explorer.info)("bert-mini-en")`.
     """
 
-    def __init__(
-        self, module: str = TASKS_MODULE, training_module: str = TRAINING_MODULE
-    ) -> None:
-        self._module = module
-        self._training_module = training_module
+    def __init__(self, train: str = TRAIN) -> None:
+        self.ask = Asker(self.call)
+        self._train_task = train
         self._jobs = JobBoard()
         self._keeper = LeaseKeeper(
             "job-keeper", self._jobs.cancel_abandoned, self._jobs.renew_all
         )
         self.trainings = TrainingDesk(self._train, self._rest)
 
-    def call(self, task: str, **arguments: Any) -> Any:
-        """Runs a task and waits for its value.
-
-        Args:
-            task: its name.
-            arguments: plain values.
+    def call(self, question: Question[R]) -> R:
+        """Waits for an answer.
 
         Raises:
             BertVizError: the one that the task raised.
             EngineError: the task could not be run, or broke.
         """
-        return self._run(Request(task, arguments, self._module)).unwrap()
+        return self._run(question).unwrap()
 
-    def start(self, task: str, **arguments: Any) -> str:
+    def start(self, question: Question[Any]) -> str:
         """Starts a job.
 
         Returns:
@@ -68,8 +65,7 @@ class Engine(abc.ABC):
         """
         job = self._jobs.add()
         self._keeper.open()
-        request = Request(task, arguments, self._module)
-        in_background(f"job-{task}", self._work, request, job)
+        in_background(f"job-{question.name}", self._work, question, job)
         return job.job_id
 
     def job(self, job_id: str) -> JobStatus:
@@ -95,8 +91,8 @@ class Engine(abc.ABC):
 
         Whoever asks for a model that cannot be loaded gets the error then.
         """
-        request = Request("warm_up", {"model": model}, self._module)
-        in_background("engine-warm-up", self._warm_up, request)
+        question = self.ask(Explorer.warm_up).about(model)
+        in_background("engine-warm-up", self._warm_up, question)
 
     def close(self) -> None:
         """Stops jobs and processes. Calls after this raise `EngineError`."""
@@ -105,11 +101,11 @@ class Engine(abc.ABC):
         self.trainings.close()
 
     @abc.abstractmethod
-    def _run(self, request: Request, job: Job | None = None) -> Outcome:
+    def _run(self, question: Question[Any], job: Job | None = None) -> Outcome:
         """Runs a task, as a job if one is given; tells errors in the outcome."""
 
     @abc.abstractmethod
-    def _run_training(self, request: Request) -> Outcome:
+    def _run_training(self, question: Question[None]) -> Outcome:
         """Runs a training where trainings run, to its end."""
 
     def _rest(self) -> None:
@@ -117,11 +113,10 @@ class Engine(abc.ABC):
         return
 
     def _train(self, run_id: str) -> BertVizError | None:
-        request = Request("train", {"run_id": run_id}, self._training_module)
-        return self._run_training(request).error
+        return self._run_training(Question(self._train_task, (run_id,))).error
 
-    def _work(self, request: Request, job: Job) -> None:
-        outcome = self._run(request, job)
+    def _work(self, question: Question[Any], job: Job) -> None:
+        outcome = self._run(question, job)
         if outcome.error is not None:
             job.fail(outcome.error)
         elif outcome.is_cancelled:
@@ -129,8 +124,8 @@ class Engine(abc.ABC):
         else:
             job.finish(outcome.value)
 
-    def _warm_up(self, request: Request) -> None:
-        error = self._run(request).error
+    def _warm_up(self, question: Question[None]) -> None:
+        error = self._run(question).error
         if error is not None:
             LOGGER.warning("The warm-up did not succeed: %s", error)
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from bertviz_core.engine import run_store, table_store
 from bertviz_core.engine.jobs import Progress
-from bertviz_core.engine.memory import ANSWERS, explorer, give_memory_back
+from bertviz_core.engine.memory import ANSWERS, give_memory_back
 from bertviz_core.engine.training_tasks import RUNNING
+from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.data_check import DataCheck, DataRow
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import DataChoice, TableSource
@@ -19,8 +20,10 @@ from bertviz_core.finetune.run_estimate import TrainingEstimate
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table_view import TableView
 from bertviz_core.finetune.workplace import RUN_PREFIX
+from bertviz_core.tasks import ESTIMATE_RESOURCE, task, untold
 
 
+@task()
 def read_table(source: TableSource) -> TableView:
     """Reads a table and describes it.
 
@@ -35,11 +38,12 @@ def read_table(source: TableSource) -> TableView:
     return view_table(table_store.table(source))
 
 
-def check_data(model: str, data: DataChoice) -> DataCheck:
+@task()
+def check_data(explorer: Explorer, data: DataChoice) -> DataCheck:
     """Runs all checks of the rows that were chosen.
 
     Args:
-        model: id of the model that would be trained; its vocabulary counts
+        explorer: of the model that would be trained; its vocabulary counts
             the tokens.
         data: the rows.
 
@@ -51,15 +55,14 @@ def check_data(model: str, data: DataChoice) -> DataCheck:
     from bertviz_core.finetune.lengths import measure_lengths
 
     prepared = table_store.prepared(data)
-    opened = explorer(model)
     judged = prepared.judged
     rows = data_check.rows_in_use(prepared.dataset, prepared.data, judged)
     measured = data_check.to_measure(rows)
     return data_check.check_data(
         prepared.dataset,
         prepared.data,
-        measure_lengths(measured, opened.tokenizer),
-        opened.config.max_position_embeddings,
+        measure_lengths(measured, explorer.tokenizer),
+        explorer.config.max_position_embeddings,
         prepared.notes,
         prepared.leakage,
         measured,
@@ -69,6 +72,7 @@ def check_data(model: str, data: DataChoice) -> DataCheck:
     )
 
 
+@task()
 def data_rows(data: DataChoice, rows: tuple[int, ...]) -> tuple[DataRow, ...]:
     """Shows rows of the table, such as those of a finding.
 
@@ -85,8 +89,12 @@ def data_rows(data: DataChoice, rows: tuple[int, ...]) -> tuple[DataRow, ...]:
     return rows_of(chosen, dataset.label_names, tuple(range(len(indices))))
 
 
+@task(ESTIMATE_RESOURCE, is_kept=False)
 def estimate_training(
-    progress: Progress, model: str, data: DataChoice, settings: FinetuneSettings
+    model: str,
+    data: DataChoice,
+    settings: FinetuneSettings,
+    progress: Progress = untold,
 ) -> TrainingEstimate:
     """Times two steps of each level; runs where trainings run."""
     from bertviz_core.checkpoints.library import open_model
@@ -103,6 +111,7 @@ def estimate_training(
         give_memory_back()
 
 
+@task()
 def training_outcome(run_id: str) -> RunOutcome:
     """How good the trained model is, and what it was made of.
 
@@ -118,6 +127,7 @@ def training_outcome(run_id: str) -> RunOutcome:
     return found
 
 
+@task()
 def validation_rows(run_id: str, indices: tuple[int, ...]) -> tuple[DataRow, ...]:
     """Shows rows that a training was judged by.
 
@@ -132,6 +142,3 @@ def validation_rows(run_id: str, indices: tuple[int, ...]) -> tuple[DataRow, ...
 
     data = run_store.run_data(run_id)
     return rows_of(data.validation, data.labels, indices)
-
-
-JOB_TASKS = (estimate_training,)

@@ -1,52 +1,32 @@
-"""Tasks about models that were trained here, see `tasks`."""
+"""What is asked about models that were trained here."""
 
 from __future__ import annotations
 
 import hashlib
 from typing import TYPE_CHECKING
 
+from bertviz_core.engine import memory
 from bertviz_core.engine.jobs import Progress
-from bertviz_core.engine.memory import ANSWERS, explorer, whole_trace
-from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.finetuned_results import (
     HeadChange,
     LayerComparison,
     NearTrainingRows,
-    ReadText,
     TablePredictions,
     WeightChange,
 )
-from bertviz_core.experiments.layer_results import Attribution
+from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.data_check import rows_of
 from bertviz_core.finetune.request import SAMPLES, TableSource
 from bertviz_core.finetune.workplace import RUN_PREFIX
+from bertviz_core.tasks import task, untold
+from bertviz_core.trace import Texts
 
 if TYPE_CHECKING:
     from bertviz_core.finetune.examples import TrainingData
     from bertviz_core.finetune.request import TrainingRequest
 
 
-def read_class(
-    model: str, text: str, pair: str | None = None, max_tokens: int = 0
-) -> ReadText:
-    """Asks a classifier about one text.
-
-    Args:
-        model: its id.
-        text: the first text.
-        pair: the second text.
-        max_tokens: what is beyond is cut; 0 for the length that the model learned
-            with, or, where that is not known, for its positions.
-
-    Raises:
-        CheckpointError: the model has no classifier.
-        TextError: empty.
-    """
-    from bertviz_core.experiments import row_prediction
-
-    return row_prediction.read_text(explorer(model), text, pair, max_tokens)
-
-
+@task()
 def weight_change(run: str) -> WeightChange:
     """Measures how far a training has moved the weights of each layer.
 
@@ -59,15 +39,16 @@ def weight_change(run: str) -> WeightChange:
     """
     from bertviz_core.experiments import weight_change as experiment
 
-    return ANSWERS.get(
+    return memory.ANSWERS.get(
         ("weight_change", _model(run)),
         lambda: experiment.weight_change(
-            explorer(_request(run).model).loaded.model,
-            explorer(_model(run)).loaded.model,
+            memory.explorer(_request(run).model).loaded.model,
+            memory.explorer(_model(run)).loaded.model,
         ),
     )
 
 
+@task()
 def head_change(run: str, text: str, pair: str | None = None) -> HeadChange:
     """Measures how much of each head's attention went elsewhere.
 
@@ -84,7 +65,7 @@ def head_change(run: str, text: str, pair: str | None = None) -> HeadChange:
     from bertviz_core.analysis import attention_change
 
     before, after = (
-        whole_trace(model, text, pair, cut=True)
+        memory.whole_trace(model, Texts(text, pair))
         for model in (_request(run).model, _model(run))
     )
     if before.attention_probs is None or after.attention_probs is None:
@@ -97,37 +78,20 @@ def head_change(run: str, text: str, pair: str | None = None) -> HeadChange:
     )
 
 
-def attribute_class(
-    progress: Progress,
-    model: str,
-    text: str,
-    index: int,
-    pair: str | None = None,
-    baseline: str = "mask",
-) -> Attribution:
-    """Says how much each token speaks for a class, or for a number."""
-    from bertviz_core.experiments import attribution
-
-    key = ("attribute_class", model, text, index, pair, baseline)
-    settings = attribution.AttributionSettings(baseline=baseline)
-    target = Target("classifier", index)
-    return ANSWERS.get(
-        key,
-        lambda: attribution.attribute(
-            explorer(model), text, target, None, pair, settings, True, progress
-        ),
-    )
-
-
+@task()
 def nearest_training_rows(
-    progress: Progress, run: str, text: str, pair: str | None = None, count: int = 5
+    run: str,
+    text: str,
+    pair: str | None = None,
+    count: int = 5,
+    progress: Progress = untold,
 ) -> NearTrainingRows:
     """Finds the training rows that look most alike to the classifier."""
     from bertviz_core.experiments import nearest_rows, row_prediction
 
     data, max_tokens = _data(run), _request(run).settings.max_tokens
-    part, opened = data.train, explorer(_model(run))
-    known = ANSWERS.get(
+    part, opened = data.train, memory.explorer(_model(run))
+    known = memory.ANSWERS.get(
         ("row_vectors", _model(run)),
         lambda: nearest_rows.row_vectors(
             opened, part.texts, part.pairs, max_tokens, progress
@@ -142,31 +106,32 @@ def nearest_training_rows(
     )
 
 
-def compare_layers(progress: Progress, run: str, reading: str) -> LayerComparison:
+@task()
+def compare_layers(
+    run: str, reading: str, progress: Progress = untold
+) -> LayerComparison:
     """Looks at rows in each layer of the model before and after training."""
     from bertviz_core.experiments import layer_comparison
 
     request = _request(run)
-    return ANSWERS.get(
-        ("compare_layers", _model(run), reading),
-        lambda: layer_comparison.compare_layers(
-            explorer(request.model),
-            explorer(_model(run)),
-            _data(run),
-            reading,
-            request.settings.max_tokens,
-            progress,
-        ),
+    return layer_comparison.compare_layers(
+        memory.explorer(request.model),
+        memory.explorer(_model(run)),
+        _data(run),
+        reading,
+        request.settings.max_tokens,
+        progress,
     )
 
 
+@task(is_kept=False)
 def predict_table(
-    progress: Progress,
-    model: str,
+    explorer: Explorer,
     source: TableSource,
     text_column: str,
     pair_column: str | None = None,
     max_tokens: int = 0,
+    progress: Progress = untold,
 ) -> TablePredictions:
     """Predicts every row of a table that a visitor brought.
 
@@ -192,10 +157,10 @@ def predict_table(
         has_header=source.has_header,
     )
     # Beside the table, so that it goes when the table goes.
-    asked = repr((model, source, text_column, pair_column, max_tokens))
+    asked = repr((explorer.model_id, source, text_column, pair_column, max_tokens))
     name = hashlib.sha256(asked.encode()).hexdigest()[:16]
     return table_prediction.predict_table(
-        explorer(model),
+        explorer,
         table,
         (text_column, pair_column),
         max_tokens,
@@ -218,6 +183,3 @@ def _data(run: str) -> TrainingData:
     from bertviz_core.engine.run_store import run_data
 
     return run_data(run)
-
-
-JOB_TASKS = (attribute_class, nearest_training_rows, compare_layers, predict_table)

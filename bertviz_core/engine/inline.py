@@ -6,10 +6,11 @@ import threading
 from typing import Any
 
 from bertviz_core.engine import dispatch
-from bertviz_core.engine.dispatch import Outcome, Request, is_closed_error
-from bertviz_core.engine.engine import Engine
+from bertviz_core.engine.dispatch import Outcome, is_closed_error
+from bertviz_core.engine.engine import TRAIN, Engine
 from bertviz_core.engine.jobs import Job, JobCancelled
-from bertviz_core.engine.worker_specs import DOWNLOAD_RESOURCE, RESOURCE_OF_TASK
+from bertviz_core.engine.questions import Question
+from bertviz_core.tasks import DOWNLOAD_RESOURCE, JOB_RESOURCE
 
 
 class InlineEngine(Engine):
@@ -18,18 +19,10 @@ class InlineEngine(Engine):
     The first task imports Keras into this process. A Streamlit server must not have
     it, see CONTRIBUTING.md, and uses the cluster. Keras runs on OpenVINO unless
     `KERAS_BACKEND` says otherwise; trainings and gradients need "tensorflow".
-
-    Args:
-        module: defines the tasks.
-        training_module: defines the training.
     """
 
-    def __init__(
-        self,
-        module: str = dispatch.TASKS_MODULE,
-        training_module: str = dispatch.TRAINING_MODULE,
-    ) -> None:
-        super().__init__(module, training_module)
+    def __init__(self, train: str = TRAIN) -> None:
+        super().__init__(train)
         self._one_job = threading.Lock()
         self._one_download = threading.Lock()
         self._is_closed = False
@@ -38,25 +31,25 @@ class InlineEngine(Engine):
         self._is_closed = True
         super().close()
 
-    def _run(self, request: Request, job: Job | None = None) -> Outcome:
+    def _run(self, question: Question[Any], job: Job | None = None) -> Outcome:
         if self._is_closed:
             return Outcome(error=is_closed_error())
         if job is None:
-            return dispatch.run(request)
+            return dispatch.run(question)
 
         def progress(fraction: float, message: str, so_far: Any = None) -> None:
             job.report(fraction, message, so_far)
             if job.status.state == "cancelled":
                 raise JobCancelled
 
-        is_download = RESOURCE_OF_TASK.get(request.task) == DOWNLOAD_RESOURCE
+        is_download = question.resource(JOB_RESOURCE) == DOWNLOAD_RESOURCE
         with self._one_download if is_download else self._one_job:
             if job.status.state == "cancelled":
                 return Outcome(is_cancelled=True)
             progress(0.0, "")
-            return dispatch.run(request, progress)
+            return dispatch.run(question, progress)
 
-    def _run_training(self, request: Request) -> Outcome:
+    def _run_training(self, question: Question[None]) -> Outcome:
         if self._is_closed:
             return Outcome(error=is_closed_error())
-        return dispatch.run(request)
+        return dispatch.run(question)

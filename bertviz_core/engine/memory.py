@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import dataclasses
 import gc
 import threading
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bertviz_core.checkpoints.versions import version_of
-from bertviz_core.engine.cache import BoundedCache
+from bertviz_core.engine.cache import BoundedCache, num_bytes
 from bertviz_core.engine.memory_limits import max_answer_bytes, max_models
-from bertviz_core.trace import Trace
+from bertviz_core.trace import Texts, Trace
 
 if TYPE_CHECKING:
+    from bertviz_core.engine.jobs import Progress
+    from bertviz_core.experiments.embedding_results import SentenceStates
     from bertviz_core.experiments.word_vectors import WordVectors
     from bertviz_core.explorer import Explorer
 
@@ -38,12 +37,27 @@ def explorer(model: str) -> Explorer:
     return EXPLORERS.get((model, version), lambda: _open(model))
 
 
-def whole_trace(
-    model: str, text: str, pair: str | None = None, cut: bool = False
-) -> Trace:
+def whole_trace(model: str, texts: Texts) -> Trace:
     """Every array of one forward pass, from the store if it is there."""
-    key = ("trace", model, text, pair, cut)
-    return ANSWERS.get(key, lambda: explorer(model).trace(text, pair, cut))
+    opened = explorer(model)
+    return ANSWERS.get(
+        ("trace", model, texts), lambda: opened.trace(texts.text, texts.pair, cut=True)
+    )
+
+
+def sentence_states(
+    model: str, sentences: tuple[str, ...], reading: str, progress: Progress | None
+) -> SentenceStates:
+    """Vectors of sentences at every layer, from the store if they are there."""
+    from bertviz_core.experiments import sentence_states as experiment
+
+    opened = explorer(model)
+    return ANSWERS.get(
+        ("sentence_states", model, sentences, reading),
+        lambda: experiment.sentence_states(
+            opened, sentences, reading, cut=True, progress=progress
+        ),
+    )
 
 
 def words_of(model: str) -> WordVectors:
@@ -83,22 +97,6 @@ def give_memory_back() -> None:
     gc.collect()  # models are full of cycles
     with contextlib.suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def num_bytes(answer: Any) -> int:
-    """What arrays and text take, in dataclasses and collections of them too."""
-    if isinstance(answer, np.ndarray):
-        return answer.nbytes
-    if isinstance(answer, (str, bytes)):
-        return len(answer)
-    if dataclasses.is_dataclass(answer):
-        names = (field.name for field in dataclasses.fields(answer))
-        return sum(num_bytes(getattr(answer, name)) for name in names)
-    if isinstance(answer, dict):
-        return sum(num_bytes(part) for item in answer.items() for part in item)
-    if isinstance(answer, (tuple, list, set, frozenset)):
-        return sum(map(num_bytes, answer))
-    return 0
 
 
 class _Retired:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from bertviz_core.engine.jobs import Progress
 from bertviz_core.pretrain.tiny_results import TinyRun
+from bertviz_core.tasks import ESTIMATE_RESOURCE, task, untold
 
 
+@task(ESTIMATE_RESOURCE, is_kept=False)
 def pretrain_tiny(
-    progress: Progress, text: str, sentence: str, num_steps: int = 400, seed: int = 1
+    text: str,
+    sentence: str,
+    num_steps: int = 400,
+    seed: int = 1,
+    progress: Progress = untold,
 ) -> TinyRun:
     """Pre-trains a tiny BERT on a page; shows `TinyRun.to_dict` after each look."""
     from bertviz_core.pretrain.tiny import pretrain_tiny as run
@@ -16,6 +22,3 @@ def pretrain_tiny(
         progress(run.fraction, "", run.to_dict())
 
     return run(text, sentence, num_steps, seed, tell)
-
-
-JOB_TASKS = (pretrain_tiny,)

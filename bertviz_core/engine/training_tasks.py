@@ -5,11 +5,13 @@ from __future__ import annotations
 from bertviz_core.engine import table_store
 from bertviz_core.engine.memory import give_memory_back
 from bertviz_core.finetune import run_files, workplace
+from bertviz_core.tasks import TRAIN_RESOURCE, task
 
 # Runs that are trained in this process now.
 RUNNING: set[str] = set()
 
 
+@task(TRAIN_RESOURCE)
 def train(run_id: str) -> None:
     """Runs a training to its end; everything that it leaves is in its folder.
 
@@ -30,6 +32,3 @@ def train(run_id: str) -> None:
         del run
         table_store.clear()
         give_memory_back()
-
-
-TASKS = {"train": train}

@@ -19,12 +19,13 @@ import time
 from typing import Any
 
 from bertviz_core.engine import dispatch
-from bertviz_core.engine.dispatch import Outcome, Request
+from bertviz_core.engine.dispatch import Outcome
 from bertviz_core.engine.jobs import JobCancelled
+from bertviz_core.engine.questions import Question
 from bertviz_core.engine.worker_specs import ON_TENSORFLOW, reading_backend
 from bertviz_core.quiet import import_keras
 
-HEAVY_MODULE = "bertviz_core.explorer"
+HEAVY_MODULE = "bertviz_core.model.compiled"
 # Pages are to stay quick while a model trains, so the system lets others go first.
 TRAINING_NICENESS = 5
 # Reports that follow each other faster than this are dropped, unless they say
@@ -50,16 +51,16 @@ def dask_setup(worker: Any) -> None:
     threading.Thread(target=_import_heavy, name="import-keras", daemon=True).start()
 
 
-def run_call(request: Request) -> Outcome:
+def run_call(question: Question[Any]) -> Outcome:
     """Runs a task and returns what became of it."""
-    return dispatch.run(request)
+    return dispatch.run(question)
 
 
-def run_job(request: Request, job_id: str, topic: str) -> Outcome:
+def run_job(question: Question[Any], job_id: str, topic: str) -> Outcome:
     """Runs a task that reports to a topic of the scheduler and can be stopped.
 
     Args:
-        request: which task.
+        question: what is asked.
         job_id: for `stop_job`.
         topic: gets events `{"job_id", "fraction", "message", "so_far"}`.
     """
@@ -69,7 +70,7 @@ def run_job(request: Request, job_id: str, topic: str) -> Outcome:
     reporter = _Reporter(get_worker(), topic, job_id, stop)
     try:
         reporter(0.0, "")
-        return dispatch.run(request, reporter)
+        return dispatch.run(question, reporter)
     except JobCancelled:
         return Outcome(is_cancelled=True)
     finally:

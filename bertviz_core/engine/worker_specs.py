@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bertviz_core.environment import one_of, whole_number
+from bertviz_core.tasks import (
+    CALL_RESOURCE,
+    DOWNLOAD_RESOURCE,
+    ESTIMATE_RESOURCE,
+    GRADIENT_RESOURCE,
+    JOB_RESOURCE,
+    TRAIN_RESOURCE,
+    UPLOAD_RESOURCE,
+)
 
-# What tasks ask for one of, and so which worker takes them and how many at a time:
-# questions of pages; jobs; gradients; the timed steps of an estimate; trainings; models
-# that come from the hub, for an hour on a slow line, or in a zip file.
-CALL_RESOURCE, JOB_RESOURCE = "call", "job"
-ESTIMATE_RESOURCE, TRAIN_RESOURCE = "estimate", "train"
-GRADIENT_RESOURCE = "gradient"
-DOWNLOAD_RESOURCE, UPLOAD_RESOURCE = "download", "upload"
 # A worker of Dask looks at the first of its waiting tasks alone: one whose resource is
 # taken holds up all behind it. So what is soon over comes before what takes long.
 PRIORITIES = {
@@ -26,27 +28,9 @@ PRIORITIES = {
     DOWNLOAD_RESOURCE: 0,
     TRAIN_RESOURCE: 0,
 }
-# Jobs that derive, which OpenVINO cannot.
-GRADIENT_TASKS = (
-    "estimate_heads",
-    "rank_neurons",
-    "attribute",
-    "attribute_class",
-    "check_with_random_weights",
-)
-# Tasks that ask for something else than what is said of all calls, or jobs. Gradients
-# and the next two run where trainings do, on TensorFlow, and may use up the memory
-# without harm to those who read; the others wait for a network or a disk, and nobody
-# else shall.
-RESOURCE_OF_TASK = {
-    **dict.fromkeys(GRADIENT_TASKS, GRADIENT_RESOURCE),
-    "estimate_training": ESTIMATE_RESOURCE,
-    "pretrain_tiny": ESTIMATE_RESOURCE,
-    "download_model": DOWNLOAD_RESOURCE,
-    "add_upload": UPLOAD_RESOURCE,
-}
 READING, TRAINING = "reading", "training"
-# What runs on TensorFlow, in the worker that starts when it is first asked for.
+# What runs on TensorFlow, in the worker that starts when it is first asked for: it may
+# use up the memory without harm to those who read.
 ON_TENSORFLOW = (GRADIENT_RESOURCE, ESTIMATE_RESOURCE, TRAIN_RESOURCE)
 SLOTS_VARIABLE = "BERTVIZ_TRAINING_SLOTS"
 

@@ -15,8 +15,10 @@ from bertviz_core.experiments.cause_results import (
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task
 
 
+@task()
 def ablate_heads(
     explorer: Explorer,
     text: str,
@@ -53,6 +55,7 @@ def ablate_heads(
     return AblationMap(target, question.tokenized, *found)
 
 
+@task()
 def ablate_parts(
     explorer: Explorer,
     text: str,

@@ -24,9 +24,9 @@ from bertviz_core.experiments.attention_results import (
 )
 from bertviz_core.experiments.layer_steps import block_values, require_index
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.attention import MASKED_SCORE
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.tasks import task
 from bertviz_core.trace import Trace
+from bertviz_core.weights import as_numpy
 
 # Vectors that pass the feed-forward network at once: 25 MB of neurons at I = 3072.
 _MOST_VECTORS = 2048
@@ -70,6 +70,7 @@ def norm_weighted_attention(
     )
 
 
+@task()
 def value_zeroing(
     explorer: Explorer,
     trace: Trace,
@@ -153,6 +154,7 @@ def require_room(config: BertConfig, num_tokens: int) -> None:
         )
 
 
+@task()
 def pair_arithmetic(
     explorer: Explorer,
     trace: Trace,
@@ -184,6 +186,8 @@ def pair_arithmetic(
         Vaswani et al. 2017 (arXiv:1706.03762), equation 1; for `norm` see
         `norm_weighted_attention`.
     """
+    from bertviz_core.model.attention import MASKED_SCORE
+
     num_tokens = trace.tokenized.num_tokens
     require_index("head", head, explorer.config.num_attention_heads)
     for token in (query_token, key_token):

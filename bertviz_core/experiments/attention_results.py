@@ -16,23 +16,6 @@ from bertviz_core.trace import FrozenArrays
 
 
 @dataclass(frozen=True)
-class Reading:
-    """One side of a comparison: a model, and what it reads.
-
-    Args:
-        model: its id.
-        text: the first text.
-        pair: the second text.
-        word_ids: T, words of one's own to merge; `None` for the tokenizer's.
-    """
-
-    model: str
-    text: str
-    pair: str | None = None
-    word_ids: tuple[int, ...] | None = None
-
-
-@dataclass(frozen=True)
 class PairArithmetic(FrozenArrays):
     """From two vectors to one attention probability, and what it lets through.
 

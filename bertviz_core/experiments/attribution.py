@@ -16,7 +16,8 @@ from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.experiments.masked_rows import Progress, Row, head_logits
 from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.tasks import GRADIENT_RESOURCE, task
+from bertviz_core.weights import as_numpy
 
 METHODS = (
     "integrated_gradients",
@@ -65,6 +66,7 @@ class AttributionSettings:
             raise ValueError(f"`num_steps` must be at least 1. Received: {self}.")
 
 
+@task(GRADIENT_RESOURCE)
 def attribute(
     explorer: Explorer,
     text: str,

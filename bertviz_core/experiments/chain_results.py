@@ -131,6 +131,13 @@ class GibbsRun(FrozenArrays):
         counted = self.has_changed[~self.is_burn_in]
         return float(counted.mean()) if counted.size else float("nan")
 
+    @property
+    def share_kept(self) -> float:
+        """Share of the open places where the start's piece stands at the end."""
+        places = self.start.open_positions
+        same = self.start.input_ids[:, places] == self.end.input_ids[:, places]
+        return float(same.mean())
+
     def sequences(self) -> np.ndarray:
         """The chains from the start to the end, int32 `[S + 1, C, T]`."""
         chain = np.repeat(self.start.input_ids[None], self.num_steps + 1, axis=0)

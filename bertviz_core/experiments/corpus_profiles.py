@@ -15,12 +15,14 @@ from bertviz_core.errors import TextError
 from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.explorer import Explorer
 from bertviz_core.sentences import Sentence, bundled_sentences
+from bertviz_core.tasks import task
 from bertviz_core.trace import TokenizedText
 
 # Tokens of one pass. Attention of 1024 tokens in texts of 64 is 38 MB for BERT-base.
 _TOKENS_A_PASS = 1024
 
 
+@task()
 def corpus_profile(
     explorer: Explorer,
     language: str = "en",

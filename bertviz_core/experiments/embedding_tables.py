@@ -7,13 +7,19 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.analysis.layer_norm import layer_norm
+from bertviz_core.analysis.position_geometry import (
+    PositionGeometry,
+    position_geometry,
+)
 from bertviz_core.experiments.embedding_results import InputSum
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.tasks import task
+from bertviz_core.weights import as_numpy
 
 _PARTS = ("word", "position", "token_type")
 
 
+@task()
 def take_input_apart(
     explorer: Explorer, text: str, pair: str | None = None, cut: bool = False
 ) -> InputSum:
@@ -64,6 +70,12 @@ def take_input_apart(
         shares=_divided(products, np.broadcast_to(sum_norms**2, products.shape)),
         largest_difference=float(np.abs(by_hand - normed).max()),
     )
+
+
+@task()
+def measure_positions(explorer: Explorer) -> PositionGeometry:
+    """Measures a model's position embeddings."""
+    return position_geometry(position_table(explorer))
 
 
 def position_table(explorer: Explorer) -> np.ndarray:

@@ -21,12 +21,14 @@ from bertviz_core.experiments.masked_rows import (
 )
 from bertviz_core.experiments.word_results import EveryPosition
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task
 from bertviz_core.trace import TokenizedText
 
 # Rows of logits that are read at once; more only takes memory.
 ROWS_AT_ONCE = 64
 
 
+@task()
 def predict_every_position(
     explorer: Explorer,
     text: str,

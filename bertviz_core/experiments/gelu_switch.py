@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,12 +12,15 @@ from bertviz_core.errors import ConfigError
 from bertviz_core.experiments.layer_results import GeluSwitch
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.bert import Bert
-from bertviz_core.model.compiled import CompiledForward
+from bertviz_core.tasks import task
+
+if TYPE_CHECKING:
+    from bertviz_core.model.bert import Bert
 
 OTHER = {"gelu": "gelu_new", "gelu_new": "gelu"}
 
 
+@task()
 def switch_gelu(
     explorer: Explorer, text: str, pair: str | None = None, top_k: int = 10
 ) -> GeluSwitch:
@@ -51,7 +55,7 @@ def switch_gelu(
     positions = tokenized.mask_positions
     inputs = tokenized.inputs | {"mlm_positions": positions}
     twin = _with_activation(explorer.loaded.model, OTHER[own])
-    other = CompiledForward(twin, explorer.count_pass)
+    other = type(explorer.forward)(twin, explorer.count_pass)
     passes = explorer.forward, other
     both = np.stack([run(inputs, ("mlm_logits",))["mlm_logits"] for run in passes])
     own_logits, other_logits = both  # [P, V]
@@ -80,7 +84,7 @@ def switch_gelu(
 def _with_activation(model: Bert, activation: str) -> Bert:
     """A model of the same weights."""
     config = dataclasses.replace(model.config, hidden_act=activation)
-    other = Bert(
+    other = type(model)(
         config,
         model.heads,
         model.num_labels,

@@ -10,7 +10,8 @@ Source: Wang and Cho 2019 (arXiv:1902.04094), section 3; Goyal et al. 2022
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,11 +25,15 @@ from bertviz_core.experiments.chain_results import (
 )
 from bertviz_core.experiments.masked_rows import Progress, is_word_allowed
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task, untold
 
+# About as often a chain shows its steps so far: more often than anybody looks.
+LOOK_SECONDS = 0.25
 # A picture of the chain need not be newer than this.
 STEPS_A_REPORT = 10
 
 
+@task()
 def start_chain(
     explorer: Explorer,
     text: str,
@@ -69,6 +74,7 @@ def start_chain(
     )
 
 
+@task()
 def start_from_masks(
     explorer: Explorer, num_masks: int, settings: GibbsSettings
 ) -> GibbsState:
@@ -128,6 +134,33 @@ def run_chain(
         ):
             progress((done + 1) / num_steps, "gibbs")
     return _as_run(explorer, state, stepper.input_ids, steps)
+
+
+@task(is_kept=False)
+def follow_chain(
+    explorer: Explorer,
+    state: GibbsState,
+    num_steps: int,
+    progress: Callable[..., None] = untold,
+) -> GibbsRun:
+    """Goes on from a state, and shows the steps so far as `GibbsRun.to_dict`.
+
+    Args:
+        explorer: see `run_chain`.
+        state: see `run_chain`.
+        num_steps: of each chain.
+        progress: told and shown the steps so far about `LOOK_SECONDS` apart; may
+            raise to cancel.
+    """
+    run = run_chain(explorer, state, 0)
+    num_more = 1
+    while (left := num_steps - run.num_steps) > 0:
+        began = time.monotonic()
+        run = run.then(run_chain(explorer, run.end, min(num_more, left)))
+        progress(run.num_steps / num_steps, "gibbs", run.to_dict())
+        if time.monotonic() - began < LOOK_SECONDS / 2:
+            num_more *= 2
+    return run
 
 
 @dataclass(frozen=True)

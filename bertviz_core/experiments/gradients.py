@@ -7,50 +7,47 @@ heads, I intermediate size, H hidden size, C answers of a head.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from keras import ops
 
 from bertviz_core.experiments.cause_results import GradientMap, Target
 from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.bert import LOGITS, Bert
-from bertviz_core.model.compile import Body, Compiled, Tensors, compile_function
-from bertviz_core.model.compiled import INPUTS
-from bertviz_core.model.taps import Taps, Tensor
+from bertviz_core.tasks import GRADIENT_RESOURCE, task
+from bertviz_core.trace import LOGITS
+
+if TYPE_CHECKING:
+    from bertviz_core.model.bert import Bert
+    from bertviz_core.model.compile import Body, Compiled, Tensors
+    from bertviz_core.model.taps import Tensor
 
 # What can be derived, of the logits `[B, C]`.
-QUANTITIES: Mapping[str, Callable[[Tensor], Tensor]] = {
-    "probability": ops.softmax,
-    "log_probability": ops.log_softmax,
-    "logit": lambda logits: logits,
-}
+QUANTITIES = ("probability", "log_probability", "logit")
 
 
-def _heads(strengths: Tensor, num_layers: int) -> Taps:  # [B, L, N]
+def _heads(strengths: Tensor, num_layers: int) -> dict[str, Any]:  # [B, L, N]
     each = {
         f"layer.{layer}.attention.head_context": strengths[:, layer, :, None, None]
         for layer in range(num_layers)
     }
-    return Taps(scale=each)
+    return {"scale": each}
 
 
-def _neurons(strengths: Tensor, num_layers: int) -> Taps:  # [B, L, I]
+def _neurons(strengths: Tensor, num_layers: int) -> dict[str, Any]:  # [B, L, I]
     each = {
         f"layer.{layer}.mlp.post": strengths[:, layer, None]
         for layer in range(num_layers)
     }
-    return Taps(scale=each)
+    return {"scale": each}
 
 
-def _words(vectors: Tensor, _: int) -> Taps:  # [B, T, H]
-    return Taps(replace={"embeddings.word": vectors})
+def _words(vectors: Tensor, _: int) -> dict[str, Any]:  # [B, T, H]
+    return {"replace": {"embeddings.word": vectors}}
 
 
-# With respect to what.
+# With respect to what: what `Taps` scale or replace.
 PLACES = {"heads": _heads, "neurons": _neurons, "words": _words}
 
 # Gone with their explorer.
@@ -58,6 +55,7 @@ _MADE: WeakKeyDictionary[Explorer, dict[Any, Compiled]] = WeakKeyDictionary()
 _LOCK = threading.Lock()
 
 
+@task(GRADIENT_RESOURCE)
 def estimate_heads(
     explorer: Explorer,
     text: str,
@@ -127,7 +125,7 @@ def slopes(
     """
     if quantity not in QUANTITIES:
         raise ValueError(
-            f"`quantity` must be one of {tuple(QUANTITIES)}. Received: {quantity}."
+            f"`quantity` must be one of {QUANTITIES}. Received: {quantity}."
         )
     target, explorer = question.target, question.explorer
     arrays = question.inputs | {
@@ -147,6 +145,9 @@ def slopes(
 
 
 def _compiled(explorer: Explorer, place: str, head: str, quantity: str) -> Compiled:
+    from bertviz_core.model.compile import compile_function
+    from bertviz_core.model.compiled import INPUTS
+
     signature = {name: INPUTS[name] for name in ("input_ids", "token_type_ids")}
     signature |= {"values": ("float32", 3), "answers": ("int32", 1)}
     signature |= {"signs": ("float32", 1)}
@@ -163,13 +164,20 @@ def _compiled(explorer: Explorer, place: str, head: str, quantity: str) -> Compi
 
 def _body(model: Bert, place: str, head: str, quantity: str) -> Body:
     """From values to `value`, float `[B]`."""
+    from keras import ops
+
+    from bertviz_core.model.taps import Taps
+
+    derived = {"probability": ops.softmax, "log_probability": ops.log_softmax}
 
     def body(inputs: Tensors) -> dict[str, Tensor]:
         inputs = dict(inputs)
         values, answers, signs = map(inputs.pop, ("values", "answers", "signs"))
-        taps = PLACES[place](values, model.config.num_hidden_layers)
+        taps = Taps(**PLACES[place](values, model.config.num_hidden_layers))
         logits = ops.cast(model(**inputs, tap=taps)[LOGITS[head]], "float32")
-        chosen = ops.take(QUANTITIES[quantity](logits), answers, axis=1)  # [B, A]
+        if quantity in derived:
+            logits = derived[quantity](logits)
+        chosen = ops.take(logits, answers, axis=1)  # [B, A]
         return {"value": ops.matmul(chosen, signs)}
 
     return body

@@ -21,11 +21,13 @@ from bertviz_core.experiments.word_results import (
     PairFilling,
 )
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task
 from bertviz_core.trace import TokenizedText
 
 MODES = ("independent", "left_to_right", "most_confident_first")
 
 
+@task()
 def fill_masks(
     explorer: Explorer,
     text: str,
@@ -81,6 +83,7 @@ def fill_masks(
     return JointFilling(explorer.model_id, tokenized, mode, positions, tuple(steps))
 
 
+@task()
 def best_pairs(
     explorer: Explorer,
     text: str,

@@ -15,8 +15,10 @@ from bertviz_core.analysis.logit_rows import (
 from bertviz_core.experiments.layer_results import LogitLens
 from bertviz_core.experiments.masked_rows import Progress, piece_names
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task
 
 
+@task()
 def read_layers(
     explorer: Explorer,
     text: str,

@@ -12,9 +12,7 @@ import numpy as np
 
 from bertviz_core.errors import require_positions
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.bert import LOGITS
-from bertviz_core.tokenizer import SPECIAL_TOKENS
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import LOGITS, SPECIAL_TOKENS, TokenizedText
 
 Progress = Callable[[float, str], None]
 

@@ -17,8 +17,10 @@ from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.experiments.neuron_results import NeuronEffects
 from bertviz_core.experiments.targets import ask
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import GRADIENT_RESOURCE, task
 
 
+@task(GRADIENT_RESOURCE)
 def rank_neurons(
     explorer: Explorer,
     text: str,

@@ -14,9 +14,11 @@ from bertviz_core.analysis.nmf import factorise
 from bertviz_core.experiments.layer_steps import block_values
 from bertviz_core.experiments.step_results import NeuronFactors
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task
 from bertviz_core.trace import Trace
 
 
+@task()
 def neuron_factors(
     explorer: Explorer,
     trace: Trace,

@@ -27,13 +27,14 @@ from bertviz_core.experiments.step_results import (
 )
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.compile import Arrays
-from bertviz_core.model.weights import as_numpy
-from bertviz_core.trace import Trace
+from bertviz_core.tasks import task
+from bertviz_core.trace import Arrays, Trace
+from bertviz_core.weights import as_numpy
 
 ORDERS = ("activation", "contribution")
 
 
+@task()
 def strongest_neurons(
     explorer: Explorer,
     trace: Trace,
@@ -69,6 +70,7 @@ def strongest_neurons(
     )
 
 
+@task()
 def neuron_activations(
     explorer: Explorer, trace: Trace, layer: int, neuron: int
 ) -> NeuronActivations:
@@ -96,6 +98,7 @@ def neuron_activations(
     )
 
 
+@task()
 def words_of_neuron(
     explorer: Explorer, layer: int, neuron: int, top_k: int = 10
 ) -> NeuronWords:
@@ -128,6 +131,7 @@ def words_of_neuron(
     return _words(explorer, changes, (layer, neuron, None, "embedding"), top_k)
 
 
+@task()
 def words_of_neuron_here(
     explorer: Explorer,
     trace: Trace,

@@ -10,14 +10,17 @@ import numpy as np
 from bertviz_core.analysis.logit_rows import log_softmax
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.masked_rows import Progress, Row, head_logits
+from bertviz_core.experiments.random_weights import shuffled_explorer
 from bertviz_core.experiments.sentence_pair_results import NextSentence, ShuffledTest
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task
 from bertviz_core.trace import TokenizedText
 
 # Class 0 of the head means "is next", class 1 "a random text".
 IS_NEXT = 0
 
 
+@task()
 def predict_next_sentence(
     explorer: Explorer, first: str, second: str, cut: bool = False
 ) -> NextSentence:
@@ -45,10 +48,12 @@ def predict_next_sentence(
     return NextSentence(explorer.model_id, both[0], float(probability), float(swapped))
 
 
+@task()
 def run_shuffled_test(
     explorer: Explorer,
     pairs: Sequence[tuple[str, str]],
     seed: int = 0,
+    random_weights: bool = False,
     progress: Progress | None = None,
 ) -> ShuffledTest:
     """Asks about true pairs, and about the same firsts with seconds of others.
@@ -61,6 +66,7 @@ def run_shuffled_test(
         explorer: of a model with the next-sentence head.
         pairs: at least two, each (first, the text that follows it).
         seed: of the shuffle.
+        random_weights: asks a model that knows nothing, see `shuffled_explorer`.
         progress: told after each batch; may raise to cancel.
 
     Raises:
@@ -75,6 +81,8 @@ def run_shuffled_test(
             "{num_pairs}. Add pairs.",
             num_pairs=len(pairs),
         )
+    if random_weights:
+        explorer = shuffled_explorer(explorer, seed)
     partners = _shuffle(pairs, seed)
     asked = [
         *pairs,

@@ -10,7 +10,8 @@ from bertviz_core.experiments.cause_results import PatchingMap, Target
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.experiments.targets import Question, ask
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.bert import LOGITS
+from bertviz_core.tasks import task
+from bertviz_core.trace import LOGITS
 
 # A smaller difference between the texts, relative to a probability or to a logit
 # above 1, is float32's rounding: no share of it means anything.
@@ -18,6 +19,7 @@ SMALLEST_DIFFERENCE = 1e-5
 MOST_TOKENS_SHOWN = 40
 
 
+@task()
 def patch_hidden_states(
     explorer: Explorer,
     clean: str,

@@ -12,10 +12,11 @@ from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.layer_results import RandomWeightsCheck
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.bert import Bert
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.tasks import GRADIENT_RESOURCE, task
+from bertviz_core.weights import as_numpy
 
 
+@task(GRADIENT_RESOURCE)
 def check_with_random_weights(
     explorer: Explorer,
     text: str,
@@ -69,7 +70,7 @@ def shuffled_explorer(explorer: Explorer, seed: int) -> Explorer:
         seed: at least 0.
     """
     model = explorer.loaded.model
-    other = Bert(
+    other = type(model)(
         model.config,
         model.heads,
         model.num_labels,

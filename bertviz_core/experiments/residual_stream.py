@@ -6,12 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from bertviz_core.analysis.layer_similarity import layer_similarities
 from bertviz_core.experiments.layer_steps import block_values
 from bertviz_core.experiments.step_results import ResidualStream
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task
 from bertviz_core.trace import Trace
 
 
+@task()
 def residual_stream(
     explorer: Explorer,
     trace: Trace,
@@ -62,3 +65,9 @@ def _cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     products = np.einsum("th,th->t", x, y, dtype=np.float64)
     nothing = np.full_like(products, np.nan)
     return np.divide(products, lengths, out=nothing, where=lengths > 0)
+
+
+@task()
+def layer_similarity(trace: Trace) -> np.ndarray:
+    """How alike every two layers see the tokens, `[L + 1, L + 1]`."""
+    return layer_similarities(np.asarray(trace.hidden_states))

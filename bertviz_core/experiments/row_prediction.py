@@ -13,6 +13,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.batches import TokenRows, by_length, tokenize
 from bertviz_core.finetune.examples import Examples
 from bertviz_core.finetune.scores import probabilities_of
+from bertviz_core.tasks import task
 
 # Of the work on a table, cutting texts into tokens is the smaller part.
 _TOKENIZING = 0.1
@@ -21,6 +22,7 @@ _TOKENS_A_PASS = 4096
 _LOGITS = "class_logits"
 
 
+@task()
 def read_text(
     explorer: Explorer, text: str, pair: str | None = None, max_tokens: int = 0
 ) -> ReadText:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,8 +23,11 @@ from bertviz_core.experiments.word_results import (
     WordScore,
 )
 from bertviz_core.explorer import Explorer
-from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.tasks import task
 from bertviz_core.trace import TokenizedText
+
+if TYPE_CHECKING:
+    from bertviz_core.tokenizer import BertTokenizer
 
 VARIANTS = ("naive", "within_word")
 
@@ -84,6 +89,26 @@ def score_words(
     )
 
 
+@task()
+def score_known_words(
+    explorer: Explorer,
+    text: str,
+    words: Sequence[str],
+    mask_index: int = 0,
+    progress: Progress | None = None,
+) -> tuple[WordScore, ...]:
+    """The same without words that the model cannot read, or has no room for."""
+    room = explorer.config.max_position_embeddings
+    room += 1 - explorer.tokenize(text).num_tokens
+    known = []
+    for word in words:
+        with contextlib.suppress(TextError):
+            if len(pieces_of(explorer.tokenizer, word)) <= room:
+                known.append(word)
+    return score_words(explorer, text, known, mask_index, progress=progress)
+
+
+@task()
 def score_sentence(
     explorer: Explorer,
     text: str,
@@ -132,6 +157,7 @@ def score_sentence(
     )
 
 
+@task()
 def score_minimal_pair(
     explorer: Explorer,
     first: str,

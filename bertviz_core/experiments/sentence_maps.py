@@ -21,6 +21,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.experiments.embedding_results import DrawnMap, SentenceStates
 from bertviz_core.experiments.map_results import LayerFacts, SentenceMap
 from bertviz_core.experiments.maps import MIN_POINTS, tsne_map
+from bertviz_core.tasks import task
 
 Progress = Callable[[float, str], None]
 
@@ -31,6 +32,7 @@ NUM_PAIRS = 2000
 MIN_TOKENS = 3
 
 
+@task()
 def map_by_pca(
     states: SentenceStates,
     num_axes: int = 2,
@@ -69,6 +71,7 @@ def map_by_pca(
     )
 
 
+@task()
 def map_by_tsne(
     states: SentenceStates,
     num_axes: int = 2,
@@ -144,6 +147,7 @@ def _turned(
     return turned.points, turned.residual
 
 
+@task()
 def layer_facts(
     states: SentenceStates,
     num_deviations: float = 3.0,

@@ -10,12 +10,14 @@ import numpy as np
 
 from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.labelled_lines import split_pair
+from bertviz_core.analysis.nearest_words import Neighbours, WordTable
 from bertviz_core.analysis.separation import group_separation
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.embedding_results import SentenceStates, WordSenses
 from bertviz_core.experiments.map_results import MAX_SENTENCES
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task
 from bertviz_core.trace import TokenizedText
 
 READINGS = ("token", "cls", "mean")
@@ -74,6 +76,30 @@ def sentence_states(
     )
 
 
+@task()
+def vectors_at(states: SentenceStates, layer: int) -> np.ndarray:
+    """The vectors of sentences at one layer, float32 `[M, H]`; 0 is the input's."""
+    return states.states[layer]
+
+
+@task()
+def nearest_points(
+    states: SentenceStates, layer: int, point: int, num_neighbours: int = 10
+) -> Neighbours:
+    """Finds the points nearest to one of them by cosine, in the full space.
+
+    Args:
+        states: of the sentences.
+        layer: 0 is the embedding output.
+        point: which one; it is not its own neighbour.
+        num_neighbours: how many to name; fewer where there are fewer points.
+    """
+    vectors = states.states[layer]
+    others = np.arange(len(vectors)) != point
+    return WordTable(vectors).nearest(vectors[point], num_neighbours, allowed=others)
+
+
+@task()
 def word_senses(
     explorer: Explorer,
     sentences: Sequence[str],

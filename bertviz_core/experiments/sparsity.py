@@ -15,9 +15,10 @@ from bertviz_core.experiments.cause_results import (
 from bertviz_core.experiments.targets import ask, compare_answers
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
-from bertviz_core.model.sparse import visible_edges
+from bertviz_core.tasks import task
 
 
+@task()
 def predict_sparsely(
     explorer: Explorer,
     text: str,
@@ -75,6 +76,8 @@ def edges_of(pattern: SparsePattern, config: BertConfig, num_tokens: int) -> np.
     Raises:
         ConfigError: a number below 0, or a block below 1.
     """
+    from bertviz_core.model.sparse import visible_edges
+
     sparse = dataclasses.replace(
         config,
         sparse_block=pattern.block,

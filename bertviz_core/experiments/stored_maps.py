@@ -23,7 +23,6 @@ import numpy as np
 
 from bertviz_core.analysis.map_quality import MapQuality
 from bertviz_core.cached_files import cache_path
-from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
 from bertviz_core.experiments.map_results import VocabularyMap
 
 _STEPS = 65_535
@@ -123,6 +122,8 @@ def _read(raw: bytes, digest: str) -> VocabularyMap | None:
 
 def _model_folder(model_id: str) -> Path | None:
     """The folder of a bundled model, or a folder that is named by its path."""
+    from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
+
     for folder in (BUNDLED_FOLDER / model_id, Path(model_id).expanduser()):
         if (folder / "config.json").is_file() or (
             folder / "bert_config.json"

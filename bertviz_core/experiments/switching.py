@@ -17,10 +17,11 @@ from bertviz_core.experiments.cause_results import (
 from bertviz_core.experiments.targets import ask, compare_answers
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
-from bertviz_core.model.sparse import visible_edges
+from bertviz_core.tasks import task
 from bertviz_core.trace import TokenizedText
 
 
+@task()
 def switch_off(
     explorer: Explorer,
     text: str,
@@ -114,6 +115,8 @@ def _edge_mask(
     edges: Iterable[Edge], config: BertConfig, tokenized: TokenizedText
 ) -> np.ndarray | None:
     """`[L or 1, N or 1, T, T]`, an axis only where edges differ along it."""
+    from bertviz_core.model.sparse import visible_edges
+
     edges = tuple(edges)
     if not edges:
         return None

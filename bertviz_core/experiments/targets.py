@@ -14,9 +14,7 @@ from bertviz_core.experiments.cause_results import Prediction, Target
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
 from bertviz_core.interventions import Interventions
-from bertviz_core.model.bert import LOGITS
-from bertviz_core.model.compile import Arrays
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import LOGITS, Arrays, TokenizedText
 
 NUM_TOP = 5
 # Tokens of all copies that go through a block at once; bounds the memory.

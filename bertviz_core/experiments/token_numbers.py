@@ -24,12 +24,14 @@ from bertviz_core.experiments.step_results import (
     StepTable,
 )
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task
 from bertviz_core.trace import Trace
 
 # Axes that a token is an index of; a token's own keys and values come last.
 _TOKEN_AXES = "TQK"
 
 
+@task()
 def steps_for_one_token(explorer: Explorer, trace: Trace) -> tuple[LayerStep, ...]:
     """All operations, the masked-word head asked at one position.
 
@@ -40,6 +42,7 @@ def steps_for_one_token(explorer: Explorer, trace: Trace) -> tuple[LayerStep, ..
     return list_steps(explorer, _asking_at(trace, 0))
 
 
+@task()
 def part_numbers(
     explorer: Explorer, trace: Trace, part: str, token: int
 ) -> PartNumbers:
@@ -67,6 +70,7 @@ def part_numbers(
     return PartNumbers(part, token, tuple(found), _pooler_reads(reader, steps))
 
 
+@task()
 def step_table(
     explorer: Explorer,
     trace: Trace,
@@ -106,6 +110,7 @@ def step_table(
     return StepTable(step_name, head if has_heads else None, first, shown.copy())
 
 
+@task()
 def norm_input_at(
     explorer: Explorer, trace: Trace, step_name: str, token: int
 ) -> NormInput:

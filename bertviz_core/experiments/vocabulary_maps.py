@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 import numpy as np
@@ -9,15 +10,65 @@ import numpy as np
 from bertviz_core.analysis.geometry import Pca, fit_pca
 from bertviz_core.analysis.map_quality import map_quality
 from bertviz_core.errors import TextError
+from bertviz_core.experiments import stored_maps
 from bertviz_core.experiments.map_results import MAX_EXPORTED_NUMBERS, VocabularyMap
 from bertviz_core.experiments.maps import tsne_map
 from bertviz_core.experiments.sentence_maps import MOST_NEIGHBOURS, checked_rows
+from bertviz_core.experiments.word_vectors import WordVectors
+from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task
 
 Progress = Callable[[float, str], None]
 
 # Entries whose neighbours are checked: of PCA while somebody waits, of t-SNE, which
 # takes minutes anyway.
 CHECKED_AT_ONCE, CHECKED_AHEAD = 128, 1000
+
+
+@task()
+def vocabulary_map(
+    explorer: Explorer,
+    words: WordVectors,
+    num_axes: int = 2,
+    method: str = "pca",
+    seed: int = 0,
+) -> VocabularyMap | None:
+    """Every entry of the vocabulary on a map.
+
+    Args:
+        explorer: of the model.
+        words: its vocabulary.
+        num_axes: 2 or 3.
+        method: "pca", drawn at once; "tsne", a map that was computed before, or
+            `None` where there is none.
+        seed: of PCA, of the entries whose neighbours are checked.
+    """
+    vectors = words.table.vectors
+    if method == "tsne":
+        model, size = explorer.model_id, len(vectors)
+        return stored_maps.find_map(model, words.digest, num_axes, size)
+    return map_by_pca(vectors, num_axes, seed, words.pca)
+
+
+@task(is_kept=False)
+def draw_vocabulary_map(
+    explorer: Explorer,
+    words: WordVectors,
+    num_axes: int = 2,
+    seed: int = 0,
+    perplexity: float = 30.0,
+    progress: Progress | None = None,
+) -> VocabularyMap:
+    """Draws the vocabulary by t-SNE; with the usual settings, keeps it for others."""
+    if progress is not None:
+        progress(0.0, "drawing the map")
+    vectors = words.table.vectors
+    found = map_by_tsne(vectors, num_axes, seed, progress, perplexity)
+    if (seed, perplexity) == (0, 30.0):
+        # The map is shown all the same where nothing can be written.
+        with contextlib.suppress(OSError):
+            stored_maps.store_map(found, explorer.model_id, words.digest, beside=False)
+    return found
 
 
 def map_by_pca(
@@ -83,13 +134,15 @@ def map_by_tsne(
     )
 
 
-def exported_vectors(vectors: np.ndarray, rows: tuple[int, ...]) -> np.ndarray:
+@task()
+def exported_vectors(words: WordVectors, rows: tuple[int, ...]) -> np.ndarray:
     """The vectors of some entries, float32 `[M, H]`, to write into a file.
 
     Raises:
         TextError: more numbers than a page can write.
         ValueError: no such row.
     """
+    vectors = words.table.vectors
     if any(not 0 <= row < len(vectors) for row in rows):
         raise ValueError(f"`rows` must be below {len(vectors)}.")
     limit = MAX_EXPORTED_NUMBERS // vectors.shape[1]

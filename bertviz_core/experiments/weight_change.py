@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bertviz_core.experiments.finetuned_results import WeightChange
-from bertviz_core.model.bert import Bert
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.weights import as_numpy
+
+if TYPE_CHECKING:
+    from bertviz_core.model.bert import Bert
 
 PARTS = (
     "words",

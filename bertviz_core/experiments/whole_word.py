@@ -18,12 +18,14 @@ from bertviz_core.experiments.masked_rows import (
 from bertviz_core.experiments.scoring import word_rows
 from bertviz_core.experiments.word_results import WholeWords
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task
 from bertviz_core.trace import TokenizedText
 
 KINDS = ("characters", "pieces")
 MOST_PIECES = 8
 
 
+@task()
 def find_whole_words(
     explorer: Explorer,
     text: str,

@@ -13,6 +13,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.experiments.word_vector_results import AxisRemoved, WordAxis
 from bertviz_core.experiments.word_vectors import WordVectors, find_rows
 from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task
 
 MAX_WORDS = 200
 # Entries of the vocabulary that are named at each end.
@@ -34,6 +35,7 @@ class _Ends:
         return [row for row in self.read.values() if isinstance(row, int)]
 
 
+@task()
 def project_words(
     explorer: Explorer,
     vectors: WordVectors,
@@ -97,6 +99,7 @@ def project_words(
     )
 
 
+@task()
 def remove_axis(
     explorer: Explorer,
     vectors: WordVectors,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from bertviz_core.analysis.geometry import Pca, fit_pca
 from bertviz_core.analysis.nearest_words import Neighbours, Rows, WordTable
 from bertviz_core.analysis.wordlists import KINDS, entries_of_kind
 from bertviz_core.errors import TextError
+from bertviz_core.experiments import stored_maps
 from bertviz_core.experiments.masked_rows import piece_names
 from bertviz_core.experiments.word_vector_results import (
     InPieces,
@@ -18,10 +21,12 @@ from bertviz_core.experiments.word_vector_results import (
     WordAnalogy,
 )
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.tasks import task
+from bertviz_core.weights import as_numpy
 
 # A row without a word can be no answer.
 _NEVER = "empty"
+_MOST_AXES = 3  # of a map
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,17 @@ class WordVectors:
     tokens: tuple[str, ...]
     table: WordTable
     kinds: Mapping[str, np.ndarray]
+
+    @functools.cached_property
+    def pca(self) -> Pca:
+        """The widest axes, which take most of the time of a map and serve all maps."""
+        vectors = self.table.vectors
+        return fit_pca(vectors, min(_MOST_AXES, *vectors.shape))
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Of the vectors, see `stored_maps`; it takes 0.2 s for those of BERT-base."""
+        return stored_maps.digest_of(self.table.vectors)
 
     def allowed(self, without: Collection[str]) -> np.ndarray:
         """Entries of none of these kinds, bool `[V]`; never rows without a word.
@@ -84,6 +100,12 @@ def word_vectors(explorer: Explorer) -> WordVectors:
     return WordVectors(tokens, WordTable(vectors), kinds)
 
 
+@task()
+def word_norms(vectors: WordVectors) -> np.ndarray:
+    """The length of every word vector, float32 `[V]`."""
+    return vectors.table.norms.astype(np.float32)
+
+
 def find_rows(explorer: Explorer, word: str) -> Rows:
     """The row of a word; the rows of its pieces where it is no single entry.
 
@@ -112,6 +134,7 @@ def find_rows(explorer: Explorer, word: str) -> Rows:
     return rows[0] if len(rows) == 1 else rows
 
 
+@task()
 def nearest_words(
     explorer: Explorer,
     vectors: WordVectors,
@@ -156,6 +179,7 @@ def nearest_words(
     )
 
 
+@task()
 def solve_analogy(
     explorer: Explorer,
     vectors: WordVectors,

@@ -132,7 +132,7 @@ def moved_figure(
     layout |= {"height": 90 + _ROW_HEIGHT * len(names), "bargap": 0.25}
     layout["margin"]["t"] = 8
     top = float(known.max(initial=0.0)) or 1.0
-    layout["xaxis"] |= {"range": [0, top * 1.2], "tickformat": ".2~%"}
+    layout["xaxis"] |= {"range": [0, top * 1.2], "tickformat": ".3~p"}
     layout["yaxis"] |= {
         "tickvals": list(range(len(names))),
         "ticktext": [label(name) for name in names],

@@ -53,7 +53,7 @@ def class_bars_figure(
         "xaxis": {
             "title": {"text": title},
             "range": [0, float(shown.max()) * 1.2],
-            "tickformat": ".0~%",
+            "tickformat": ".3~p",
             "fixedrange": True,
         },
         "yaxis": {

@@ -22,6 +22,7 @@ PARTS = {
         "layers/told", "./contours", "./outline",
         "svg", "strips", "bars", "pointer", "files", "picture",
     ),
+    "frame": ("./frame",),
     "svg_save": ("./contours", "./outline", "svg_save"),
     "points": (
         "./contours", "./outline",
@@ -37,7 +38,7 @@ def component_script(name: str) -> str:
     Args:
         name: one of `PARTS`; "attention" defines `showAttention`, "points"
             `showPoints`, "layers" `showStrip`, "step" `showPicture`,
-            "svg_save" `showSave`.
+            "svg_save" `showSave`, "frame" `tendFrame`.
     """
     own = (part if "/" in part else f"{name}/{part}" for part in PARTS[name])
     files = [_FOLDER / f"{part}.js" for part in (_SHARED, *own)]

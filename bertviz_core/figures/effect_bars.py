@@ -12,6 +12,9 @@ import plotly.graph_objects as go
 
 from bertviz_core.figures.layer_strip import named_bars_figure
 
+_BESIDE = 0.46  # of a row
+_ROOM = 12  # pixels that a row needs beyond its bar
+
 
 def effect_bars_figure(
     names: Sequence[str],
@@ -43,13 +46,16 @@ def effect_bars_figure(
     made = named_bars_figure(names, measured, title=title)
     bars = made.data[0]
     bars.name = measured_name
+    # A bar and its diamond side by side: neither covers the other, nor the number.
+    bars.width, bars.offset, bars.constraintext = _BESIDE, -_BESIDE, "none"
+    made.layout.height += _ROOM * len(names)
     made.add_trace(
         {
             "type": "scatter",
             "mode": "markers",
             "name": estimated_name,
             "x": estimated.astype(np.float32),
-            "y": bars.y,
+            "y": np.arange(len(names)) + _BESIDE / 2,
             "customdata": bars.customdata,
             "hovertemplate": "%{customdata}: %{x:.6g}<extra></extra>",
             "marker": {

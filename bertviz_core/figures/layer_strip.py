@@ -177,7 +177,7 @@ def named_bars_figure(
         "hovertemplate": "%{customdata}: %{x:.6g}<extra></extra>",
     }
     made = _layout(len(names) * _BAR_HEIGHT)
-    made["xaxis"] |= {"title": {"text": title}}
+    made["xaxis"] |= {"title": {"text": title}, "fixedrange": True}
     made["yaxis"] |= {
         "tickvals": list(range(len(names))),
         "ticktext": [label(name) for name in names],

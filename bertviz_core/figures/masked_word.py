@@ -19,10 +19,10 @@ import plotly.graph_objects as go
 from bertviz_core.analysis.sampling import count_interval
 from bertviz_core.figures.labels import escaped, label
 
-_ROW_HEIGHT = 26  # pixels; a line of text fits
-_PAIR_HEIGHT = 42  # pixels; two lines of text fit
+_ROW_HEIGHT = 20  # pixels; a line of text fits
 # Bars and whiskers stand one above the other: over a bar a whisker would drown.
-_BESIDE = 0.2  # of a row
+_LANE_HEIGHT = 16  # pixels; of each more
+_FILLED = 0.8  # of a row
 _FRAME_HEIGHT = 64  # pixels; the axis and its title
 _LEGEND_HEIGHT = 32  # pixels
 
@@ -32,7 +32,6 @@ class FigureWords:
     """What the figures say, in the reader's language."""
 
     probability: str = "probability"
-    share: str = "share of the draws"
     logit: str = "logit"
     before: str = "before"
     after: str = "after"
@@ -51,139 +50,116 @@ def candidates_figure(
     logits: np.ndarray,
     words: FigureWords = ENGLISH,
     ranks: Sequence[int] | None = None,
+    after: np.ndarray | None = None,
+    counts: np.ndarray | None = None,
 ) -> go.Figure:
     """Draws the most likely words at one mask, each with rank and probability.
 
+    What is drawn by chance lies below the bar of what it is drawn with: a diamond is
+    the share that was drawn, the whiskers hold at least 95 of 100 experiments of this
+    size, for one word at a time.
+
     Args:
         tokens: M word pieces, the likeliest first; repeats are allowed.
-        probs: float `[M]`, in [0, 1].
+        probs: float `[M]`, in [0, 1]; or `[M + 1]`, the last of all other words.
         logits: float `[M]`, before softmax.
         words: the texts on the figure.
         ranks: M places; `None` counts from 1.
+        after: like `probs`, after temperature, top-k and top-p; 0 for a word that was
+            left out. `None` draws `probs` alone.
+        counts: like `probs`, how often each was drawn with `after`, or else with
+            `probs`; with those of all other words, as their sum is all draws.
 
     Raises:
-        ValueError: the three do not have one length.
+        ValueError: not one value for each token.
     """
-    _require_rows(tokens, probs, logits)
     labels = _ranked_labels(tokens, ranks)
-    bar = {
-        **_bars(probs, np.arange(len(tokens)), [percent(p) for p in probs]),
-        "customdata": _columns(labels, logits),
-        "hovertemplate": "%{customdata[0]}<br>"
-        f"{escaped(words.probability)} %{{x:.6f}}<br>"
-        f"{escaped(words.logit)} %{{customdata[1]:.3f}}<extra></extra>",
-    }
-    layout = _layout(labels, float(probs.max()), words.probability, _ROW_HEIGHT, 8)
-    return _figure([bar], layout)
-
-
-def distribution_figure(
-    tokens: Sequence[str],
-    before: np.ndarray,
-    after: np.ndarray,
-    words: FigureWords = ENGLISH,
-) -> go.Figure:
-    """Draws the model's distribution and the one that is drawn from on one axis.
-
-    The last row takes what the words shown leave of the sum 1.
-
-    Args:
-        tokens: M word pieces, rank 1 first.
-        before: float `[M]`, probabilities at temperature 1.
-        after: float `[M]`, after temperature, top-k and top-p; 0 for a word
-            that was left out.
-        words: the texts on the figure.
-
-    Raises:
-        ValueError: the three do not have one length.
-    """
-    _require_rows(tokens, before, after)
-    before, after = _with_rest(before, 1.0), _with_rest(after, 1.0)
-    labels = [*_ranked_labels(tokens), escaped(words.others)]
-    said = {
-        words.before: [percent(value) for value in before],
-        words.after: [percent(v) if v else words.left_out for v in after],
-    }
-    bars = [
+    if len(probs) == len(tokens) + 1:
+        labels.append(escaped(words.others))
+    lengths = [len(row) for row in (probs, after, counts) if row is not None]
+    if not tokens or len(logits) != len(tokens) or {*lengths} != {len(labels)}:
+        raise ValueError(
+            f"Every array must have one value for each of the {len(tokens)} tokens, "
+            f"of which there must be one. "
+            f"Received: lengths={lengths}, {len(logits)}."
+        )
+    bars = {words.probability: probs}
+    if after is not None:
+        bars = {words.before: probs, words.after: after}
+    num_lanes = len(bars) + (counts is not None)
+    lanes = (np.arange(num_lanes) - (num_lanes - 1) / 2) * (_FILLED / num_lanes)
+    said = [f"{escaped(words.logit)} {logit:.3f}" for logit in logits]
+    said += [""] * (len(labels) - len(tokens))
+    traces = [
         {
-            **_bars(values, np.arange(len(labels)), said[name]),
+            "type": "bar",
+            "orientation": "h",
             "name": name,
-            "marker": {"pattern": {"shape": shape, "fillmode": "replace", "size": 5}},
-            "customdata": _columns(labels),
+            "x": values,
+            "y": np.arange(len(labels)) + lane,
+            "width": _FILLED / num_lanes,
+            "text": [
+                percent(value) if value or name != words.after else words.left_out
+                for value in values
+            ],
+            "textposition": "outside",
+            "cliponaxis": False,
+            "marker": {"pattern": {"shape": shape, "fillmode": "overlay", "size": 5}},
+            "customdata": _columns(labels, said),
             "hovertemplate": "%{customdata[0]}<br>"
-            f"{escaped(name)} %{{x:.6f}}<extra></extra>",
+            f"{escaped(name)} %{{x:.6f}}<br>%{{customdata[1]}}<extra></extra>",
         }
-        for name, values, shape in (
-            (words.before, before, "/"),
-            (words.after, after, ""),
+        for (name, values), lane, shape in zip(
+            bars.items(), lanes, ("/", "")[-len(bars) :], strict=False
         )
     ]
-    top = max(float(before.max()), float(after.max()))
-    layout = _layout(labels, top, words.probability, _PAIR_HEIGHT, _LEGEND_HEIGHT)
-    return _figure(bars, layout)
+    top = max(float(values.max()) for values in bars.values())
+    if counts is not None:
+        traces += _draws(labels, [*bars.values()][-1], counts, lanes[-1], words)
+        top = max(top, *(float(np.nanmax(mark["x"])) for mark in traces[-2:]))
+    legend = _LEGEND_HEIGHT if len(traces) > 1 else 8
+    height = _ROW_HEIGHT + _LANE_HEIGHT * (num_lanes - 1)
+    layout = _layout(labels, top, words.probability, height, legend)
+    return go.Figure(traces, layout, _validate=False)
 
 
-def draws_figure(
-    tokens: Sequence[str],
-    counts: np.ndarray,
+def _draws(
+    labels: Sequence[str],
     probs: np.ndarray,
-    num_draws: int,
-    words: FigureWords = ENGLISH,
-) -> go.Figure:
-    """Draws how often words came up against how often they should.
-
-    A bar is the share that was drawn. A diamond is the probability, its whiskers
-    the range that holds at least 95 of 100 experiments of this size, for one
-    word at a time. The last row takes all other words together.
-
-    Args:
-        tokens: M word pieces, rank 1 first.
-        counts: int `[M]`, how often each was drawn.
-        probs: float `[M]`, what they were drawn with.
-        num_draws: all draws, those of other words included; at least 1.
-        words: the texts on the figure.
-
-    Raises:
-        ValueError: the three do not have one length.
-    """
-    _require_rows(tokens, counts, probs)
-    counts = _with_rest(counts, num_draws)
-    probs = _with_rest(probs, 1.0)
-    labels = [*_ranked_labels(tokens), escaped(words.others)]
-    rows = np.arange(len(labels))
-    low, high = count_interval(probs, num_draws)
-    drawn = {
-        **_bars(counts / num_draws, rows - _BESIDE, [f"{int(c)}" for c in counts]),
-        "name": words.drawn,
-        "width": 2 * _BESIDE,
-        "customdata": _columns(labels, counts),
-        "hovertemplate": "%{customdata[0]}<br>"
-        f"{escaped(words.drawn)} %{{customdata[1]}} / {num_draws}<extra></extra>",
-    }
-    expected = {
-        "type": "scatter",
-        "name": words.expected,
-        "x": probs,
-        "y": rows + _BESIDE,
-        "mode": "markers",
-        "cliponaxis": False,
-        "marker": {"symbol": "diamond-open", "size": 10, "line": {"width": 2}},
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": high / num_draws - probs,
-            "arrayminus": probs - low / num_draws,
-            "thickness": 2,
-            "width": 5,
+    counts: np.ndarray,
+    lane: float,
+    words: FigureWords,
+) -> list[dict[str, Any]]:
+    """Whiskers of what is to be expected, and diamonds of what was drawn."""
+    num_draws = int(counts.sum())
+    low, high = (ends / num_draws for ends in count_interval(probs, num_draws))
+    rows = np.arange(len(labels)) + lane
+    # A line from end to end of each row; the gaps are points without a value.
+    ends = np.stack([low, high, np.full(len(low), np.nan)], axis=1).ravel()
+    return [
+        {
+            "type": "scatter",
+            "name": words.expected,
+            "x": ends,
+            "y": np.repeat(rows, 3),
+            "mode": "lines+markers",
+            "marker": {"symbol": "line-ns-open", "size": 9},
+            "cliponaxis": False,
+            "hoverinfo": "skip",
         },
-        "customdata": _columns(labels, low, high),
-        "hovertemplate": "%{customdata[0]}<br>"
-        f"{escaped(words.probability)} %{{x:.6f}}<br>"
-        "%{customdata[1]} – %{customdata[2]}<extra></extra>",
-    }
-    top = max(float(counts.max()), float(high.max())) / num_draws
-    layout = _layout(labels, top, words.share, _PAIR_HEIGHT, _LEGEND_HEIGHT)
-    return _figure([drawn, expected], layout)
+        {
+            "type": "scatter",
+            "name": words.drawn,
+            "x": counts / num_draws,
+            "y": rows,
+            "mode": "markers",
+            "marker": {"symbol": "diamond", "size": 9},
+            "cliponaxis": False,
+            "customdata": _columns(labels, counts),
+            "hovertemplate": "%{customdata[0]}<br>"
+            f"{escaped(words.drawn)} %{{customdata[1]}} / {num_draws}<extra></extra>",
+        },
+    ]
 
 
 def percent(probability: float) -> str:
@@ -210,12 +186,6 @@ def _ranked_labels(
     return [f"{label(t)}  {rank}" for t, rank in zip(tokens, places, strict=True)]
 
 
-def _with_rest(values: np.ndarray, total: float) -> np.ndarray:
-    """Appends what is missing to the total; rounding never makes it negative."""
-    rest = total - values.sum()
-    return np.append(values, rest if rest > 1e-9 else 0)
-
-
 def _columns(*columns: Sequence[object] | np.ndarray) -> list[list[object]]:
     """Rows of plain values: an object array would be sent as text."""
     plain = [
@@ -223,23 +193,6 @@ def _columns(*columns: Sequence[object] | np.ndarray) -> list[list[object]]:
         for column in columns
     ]
     return [list(row) for row in zip(*plain, strict=True)]
-
-
-def _bars(values: np.ndarray, rows: np.ndarray, said: list[str]) -> dict[str, Any]:
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "x": values,
-        "y": rows,
-        "text": said,
-        "textposition": "outside",
-        "cliponaxis": False,
-    }
-
-
-def _figure(traces: list[dict[str, Any]], layout: dict[str, Any]) -> go.Figure:
-    """Leaves out plotly's checks of every value, half of the work; a test does them."""
-    return go.Figure(traces, layout, _validate=False)
 
 
 def _layout(
@@ -257,13 +210,13 @@ def _layout(
     return {
         "height": _FRAME_HEIGHT + above + row_height * len(labels),
         "margin": {"l": 0, "r": 8, "t": above, "b": 0},
-        "bargap": 0.25,
+        "barmode": "overlay",
         "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
         "xaxis": {
             "title": {"text": title},
             # Room for the number behind the longest bar.
             "range": [0, min(top, 1.0) * 1.2],
-            "tickformat": ".0~%",
+            "tickformat": ".3~p",
             "fixedrange": True,
         },
         "yaxis": {
@@ -274,12 +227,3 @@ def _layout(
             "fixedrange": True,
         },
     }
-
-
-def _require_rows(tokens: Sequence[str], *columns: np.ndarray) -> None:
-    if not tokens or any(column.shape != (len(tokens),) for column in columns):
-        raise ValueError(
-            f"Every array must have one value for each of the {len(tokens)} tokens, "
-            f"of which there must be one. "
-            f"Received: shapes={[column.shape for column in columns]}."
-        )

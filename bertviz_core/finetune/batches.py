@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bertviz_core.finetune.examples import Examples
-from bertviz_core.tokenizer import BertTokenizer
+
+if TYPE_CHECKING:
+    from bertviz_core.tokenizer import BertTokenizer
 
 Arrays = dict[str, np.ndarray]
 

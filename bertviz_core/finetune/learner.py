@@ -15,10 +15,10 @@ from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.network import FrozenPart, Network, copy_to_train
 from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.settings import FinetuneSettings
-from bertviz_core.model.weights import as_numpy
 from bertviz_core.pretrain.optimizer import AdamW, decays
 from bertviz_core.training.precision import chosen_precision
 from bertviz_core.training.state import named_variables, read_state, write_state
+from bertviz_core.weights import as_numpy
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel

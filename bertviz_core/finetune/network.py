@@ -15,8 +15,8 @@ from keras import ops
 from bertviz_core.finetune.open_shapes import OpenShapes
 from bertviz_core.model.bert import HEADS, Bert, with_pattern
 from bertviz_core.model.taps import Tensor
-from bertviz_core.model.weights import as_numpy, truncated_normal
 from bertviz_core.training.fast import made_fast
+from bertviz_core.weights import as_numpy, truncated_normal
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel

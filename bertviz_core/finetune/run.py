@@ -24,8 +24,8 @@ from bertviz_core.finetune.network import finished_copy
 from bertviz_core.finetune.selection import EpochPoint
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.trainer import TrainedModel, Trainer
-from bertviz_core.model.weights import as_numpy
 from bertviz_core.trace import LoadReport
+from bertviz_core.weights import as_numpy
 
 
 @dataclass(frozen=True)

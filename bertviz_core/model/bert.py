@@ -20,6 +20,7 @@ from bertviz_core.model.heads import (
 from bertviz_core.model.layers import LayerNorm
 from bertviz_core.model.sparse import pattern_edges
 from bertviz_core.model.taps import Tap, Tensor, untouched, within
+from bertviz_core.trace import LOGITS
 
 # Parts that a checkpoint may lack. A part that it lacks is not built, so the
 # model has no output for it, rather than the noise of random weights.
@@ -222,10 +223,6 @@ class Bert(keras.Model):
                 asked, self.embeddings.word_embeddings, tap=within(tap, "mlm")
             )
         return output
-
-
-# Where `Bert` puts the logits of a head.
-LOGITS = {"mlm": "mlm_logits", "nsp": "nsp_logits", "classifier": "class_logits"}
 
 
 def with_pattern(

@@ -15,6 +15,7 @@ import numpy as np
 
 from bertviz_core.environment import precision
 from bertviz_core.errors import EngineError
+from bertviz_core.trace import Arrays
 
 # OpenVINO keeps the memory of a call for the next one. After a large one, such as the
 # attention of 512 tokens, it is given back: each block would keep its own.
@@ -22,7 +23,6 @@ _MOST_BYTES_KEPT = 4 * 2**20
 
 _HINTS = {"float32": "f32", "bfloat16": "bf16"}
 
-Arrays = dict[str, np.ndarray]
 # Tensors in, tensors out, by name.
 Tensors = Mapping[str, Any]
 Body = Callable[[Tensors], dict[str, Any]]

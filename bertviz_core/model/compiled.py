@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.errors import require_positions
-from bertviz_core.model.bert import LOGITS, Bert
+from bertviz_core.model.bert import Bert
 from bertviz_core.model.compile import (
-    Arrays,
     Body,
     Compiled,
     Tensors,
@@ -26,6 +25,7 @@ from bertviz_core.model.compile import (
 )
 from bertviz_core.model.sparse import visible_edges
 from bertviz_core.model.taps import Taps
+from bertviz_core.trace import LOGITS, Arrays
 
 # Name of each input of a whole pass to its dtype and number of axes.
 INPUTS: Mapping[str, tuple[str, int]] = {

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.weights import as_numpy
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel

@@ -9,11 +9,11 @@ from pathlib import Path
 from bertviz_core.checkpoints.export import save_model
 from bertviz_core.checkpoints.library import LoadedModel
 from bertviz_core.model.bert import PRETRAINING_HEADS, Bert
-from bertviz_core.model.weights import as_numpy
 from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.pretrain.trainer import Trainer
 from bertviz_core.tokenizer import BertTokenizer
 from bertviz_core.trace import LoadReport
+from bertviz_core.weights import as_numpy
 from bertviz_core.whole_files import replace_folder
 
 

@@ -185,7 +185,7 @@ def take_weights(bert: Bert, loaded: LoadedModel) -> int:
     Returns:
         How many variables were copied.
     """
-    from bertviz_core.model.weights import as_numpy
+    from bertviz_core.weights import as_numpy
 
     there = {variable.path: variable for variable in loaded.model.trainable_variables}
     shared = [v for v in bert.trainable_variables if v.path in there]

@@ -33,8 +33,8 @@ from bertviz_core.pretrain.tiny_results import (
 )
 from bertviz_core.pretrain.trainer import Trainer
 from bertviz_core.sentence_splitting import split_sentences
-from bertviz_core.tokenizer import SPECIAL_TOKENS, BertTokenizer
-from bertviz_core.trace import TokenizedText
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.trace import SPECIAL_TOKENS, TokenizedText
 
 _MAX_TOKENS = 16
 _NUM_ROWS = 32

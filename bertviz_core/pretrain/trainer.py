@@ -14,7 +14,6 @@ import numpy as np
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import TrainingError
 from bertviz_core.model.bert import PRETRAINING_HEADS, Bert
-from bertviz_core.model.weights import as_numpy, truncated_normal
 from bertviz_core.pretrain.batches import Batch, Batches
 from bertviz_core.pretrain.distribution import (
     num_replicas,
@@ -28,6 +27,7 @@ from bertviz_core.pretrain.settings import PretrainSettings
 from bertviz_core.training.fast import made_fast
 from bertviz_core.training.precision import chosen_precision
 from bertviz_core.training.state import named_variables, read_state, write_state
+from bertviz_core.weights import as_numpy, truncated_normal
 
 Arrays = dict[str, np.ndarray]
 _INITIALISING = 3  # stream of random numbers; 0 to 2 are those of `Batches`

@@ -8,7 +8,8 @@ from typing import Any
 from tokenizers import trainers
 
 from bertviz_core.errors import TrainingError
-from bertviz_core.tokenizer import SPECIAL_TOKENS, BertTokenizer
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.trace import SPECIAL_TOKENS
 
 # Below this not even the letters have a place each.
 SMALLEST_VOCABULARY = 64

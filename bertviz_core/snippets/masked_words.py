@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-PREDICTIONS = """
-from bertviz_core import Explorer
-from bertviz_core.analysis.sampling import rank_order, softmax
-
-explorer = Explorer.open({model})
-logits = explorer.predict_masks({text}, cut={cut}).logits[{mask_index}]
-probs = softmax(logits)
-for token_id in rank_order(logits)[:{num_words}]:
-    word = explorer.vocabulary[token_id]
-    print(word, logits[token_id], probs[token_id])
-"""
-
-WORDS_ALONE = """
-from bertviz_core import Explorer
-from bertviz_core.analysis.sampling import rank_order, softmax
-
-explorer = Explorer.open({model})
-logits = explorer.predict_masks({text}, cut={cut}).logits[{mask_index}]
-probs = softmax(logits)
-words = explorer.vocabulary
-order = [i for i in rank_order(logits) if words[i].isalnum()]
-for token_id in order[:{num_words}]:
-    print(words[token_id], logits[token_id], probs[token_id])
-"""
-
-CHOOSING = """
+CHOICES = """
 from bertviz_core import Explorer
 from bertviz_core.analysis import sampling
 
 explorer = Explorer.open({model})
+words = explorer.vocabulary
 logits = explorer.predict_masks({text}, cut={cut}).logits[{mask_index}]
-probs = sampling.sampling_distribution(
+probs = sampling.softmax(logits)
+after = sampling.sampling_distribution(
     logits, temperature={temperature}, top_k={top_k}, top_p={top_p}
 )
-print(sampling.entropy_bits(probs), sampling.effective_choices(probs))
-draws = sampling.draw_tokens(probs, {num_draws}, seed={seed})
-print([explorer.vocabulary[token_id] for token_id in draws[:10]])
+order = sampling.rank_order(logits)
+for token_id in order[:{num_words}]:
+    print(words[token_id], logits[token_id], probs[token_id], after[token_id])
+print(sampling.entropy_bits(after), sampling.effective_choices(after))
+"""
+
+CHOICES_ALONE = CHOICES.replace(
+    "sampling.rank_order(logits)",
+    "[i for i in sampling.rank_order(logits) if words[i].isalnum()]",
+)
+
+DRAWS = """
+draws = sampling.draw_tokens(after, {num_draws}, seed={seed})
+print([words[token_id] for token_id in draws[:10]])
 """
 
 FILLING = """

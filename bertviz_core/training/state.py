@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.weights import as_numpy
 
 
 def named_variables(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from bertviz_core.cached_files import incoming_file
+from bertviz_core.engine.model_tasks import add_upload
 from bertviz_core.errors import CheckpointError
 from pages.ui.answers import forget_lists, suggested_names
 from pages.ui.engine import client
@@ -108,7 +109,7 @@ def _store(file: UploadedFile) -> ModelEntry:
         with incoming_file(file.name) as path:
             with path.open("wb") as target:
                 shutil.copyfileobj(file, target, _CHUNK_BYTES)
-            return client().add_upload(str(path), file.name)
+            return client().ask(add_upload)(str(path), file.name)
     except OSError as error:
         raise CheckpointError(
             "The uploaded file {name} cannot be stored on the server. Received: "

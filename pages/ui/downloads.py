@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from bertviz_core.engine.model_tasks import download_model
 from bertviz_core.trace import ModelEntry
-from pages.ui.answers import forget_models
+from pages.ui.answers import ask, forget_models
 from pages.ui.jobs import Wording, ask_job, forget_job
 from pages.ui.language import t
 
@@ -25,7 +26,7 @@ def offer_download(name: str) -> ModelEntry | None:
     entry: ModelEntry | None = ask_job(
         _PLACE,
         t("app.download_model"),
-        "download_model",
+        ask(download_model).about(name),
         wording=Wording(
             before=lambda: st.info(
                 t("app.not_here_yet", model=name), icon=":material/cloud_download:"
@@ -33,7 +34,6 @@ def offer_download(name: str) -> ModelEntry | None:
             working=lambda share: t("app.downloading", name=name, share=share),
             stopped=lambda: t("app.cancelled"),
         ),
-        name=name,
     )
     if entry is not None:
         forget_job(_PLACE)

@@ -15,7 +15,7 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import BertVizError
 
 if TYPE_CHECKING:
-    from bertviz_core.engine.client import Client
+    from bertviz_core.engine.engine import Engine
 
 logger = logging.getLogger(__name__)
 _LOCK = threading.Lock()
@@ -23,8 +23,8 @@ _ANSWERED = threading.Event()
 _CLOSING = threading.Event()
 
 
-def client() -> Client:
-    """The engine's client; the first call starts the engine.
+def client() -> Engine:
+    """The engine; the first call starts it.
 
     Raises:
         EngineError: the engine cannot be started or reached.
@@ -35,7 +35,7 @@ def client() -> Client:
 
 
 @functools.cache
-def _connected() -> Client:
+def _connected() -> Engine:
     from bertviz_core.engine import connect
 
     _CLOSING.clear()

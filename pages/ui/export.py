@@ -14,7 +14,7 @@ import streamlit as st
 
 from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.finetune.cells import safe_cell
-from pages.ui.language import plain, t
+from pages.ui.language import current_language, plain, t
 from pages.ui.markdown import spoken
 
 if TYPE_CHECKING:
@@ -29,6 +29,26 @@ _POLICY = (
 )
 
 Columns = Mapping[str, Sequence[Any]]
+# Room above a figure for plotly's buttons, which appear under the pointer; pixels.
+_TOOLBAR = 30
+# Plotly's words, and ours.
+_SAID = {
+    "Download plot as a PNG": "app.figure_download",
+    "Download plot": "app.figure_download",
+    "Zoom": "app.figure_zoom",
+    "Pan": "app.figure_pan",
+    "Box Select": "app.figure_box",
+    "Lasso Select": "app.figure_lasso",
+    "Zoom in": "app.figure_zoom_in",
+    "Zoom out": "app.figure_zoom_out",
+    "Autoscale": "app.figure_autoscale",
+    "Reset axes": "app.figure_reset",
+    "Preparing image - this may take a few seconds": "app.figure_preparing",
+    "Image download succeeded": "app.figure_saved",
+    "Sorry, there was a problem downloading your image!": "app.figure_not_saved",
+    "Double-click to zoom back out": "app.figure_zoom_back",
+    "Double-click on legend to isolate one trace": "app.figure_isolate",
+}
 _MOST_ROWS = 1000  # of a table on a page; 512 tokens squared would be 262,144
 
 
@@ -100,6 +120,7 @@ def show_figure(
     """
     image = st.session_state.get(f"{name}_image") or "svg"
     set_titles_upright(figure)
+    _leave_room_above(figure)
     st.plotly_chart(
         figure,
         key=f"{name}_figure",
@@ -204,9 +225,21 @@ def _safe_cell(cell: Any) -> Any:
     return safe_cell(cell) if isinstance(cell, str) else cell
 
 
+def _leave_room_above(figure: go.Figure) -> None:
+    """So that no button of plotly lies on what a figure shows."""
+    made = figure.layout
+    room = max(0, _TOOLBAR - made.margin.t)
+    made.height += room
+    made.margin.t += room
+
+
 def _config(image: str, name: str = "figure") -> dict[str, Any]:
+    language = current_language()
+    words = {said: plain(key) for said, key in _SAID.items()}
     # plotly's camera button saves in the browser; nothing is sent anywhere.
     return {
+        "locale": language,
+        "locales": {language: {"dictionary": words}},
         "displaylogo": False,
         "plotlyServerURL": "",
         "toImageButtonOptions": {"format": image, "filename": name, "scale": 2},

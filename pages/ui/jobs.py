@@ -7,22 +7,29 @@ and coming back to a question finds its answer.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from bertviz_core.checkpoints.versions import version_of
 from bertviz_core.engine import JobStatus
-from bertviz_core.engine.worker_specs import GRADIENT_TASKS
+from bertviz_core.engine.questions import Question
 from bertviz_core.errors import BertVizError, EngineError
+from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import GRADIENT_RESOURCE, JOB_RESOURCE
+from pages.ui.answers import answer, ask
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.job_leases import await_job
 from pages.ui.language import t
 
+R = TypeVar("R")
 _POLL_SECONDS = 0.5
+# Work that is done without asking: about a second on two cores.
+_SHORT_WORK = 3e10
+_PATIENCE = 10  # so many times as long, with a bar and a button to stop it
 
 
 @dataclass(frozen=True)
@@ -30,14 +37,14 @@ class _Job:
     """A job that was started, and how it ended.
 
     Args:
-        task: its name.
         question: what it answers.
+        version: of the model that it is about: the same name may mean other weights.
         job_id: of the engine.
         ended: `None` while it runs.
     """
 
-    task: str
-    question: Hashable
+    question: Question[Any]
+    version: str
     job_id: str
     ended: JobStatus | None = None
 
@@ -63,49 +70,77 @@ _USUAL = Wording()
 def ask_job(
     place: str,
     label: str,
-    task: str,
+    question: Question[R],
     *,
     at_once: bool = False,
     wording: Wording = _USUAL,
     show: Callable[[Any], object] = lambda so_far: None,
-    **arguments: Hashable,
-) -> Any:
+) -> R | None:
     """Draws a job at whatever stage it is.
 
     Args:
         place: on the page; unique.
         label: on the button that starts it.
-        task: a name in `engine.tasks.JOB_TASKS`.
+        question: see `answers.ask`.
         at_once: starts without the button: the work is short.
         wording: what it says on the way.
         show: draws what the task has shown of its work so far, see `JobStatus`.
-        arguments: of the task; they are the question.
 
     Returns:
         What the task returned; `None` until then.
     """
     key = _key(place)
-    # The same name may mean other weights by now.
-    version = version_of(str(arguments.get("model", "")))
-    question = (task, tuple(sorted(arguments.items())), version)
+    version = version_of(question.subject)
     job: _Job | None = st.session_state.get(key)
-    if job is not None and job.question != question:
+    if job is not None and (job.question, job.version) != (question, version):
         _drop(key, job)
         job = None
     if job is None and at_once:
-        job = _start(key, question, task, arguments)
+        job = _start(key, question, version)
     if job is not None and job.ended is None:
         _watch(key, job, wording, show)
         return None
     if job is not None and job.ended is not None and job.ended.state == "done":
-        return job.ended.result
+        result: R = job.ended.result
+        return result
     if job is not None and job.ended is not None:
         _explain(job.ended, wording)
     wording.before()
     is_asked = st.button(label, key=f"{key}_start", icon=":material/play_arrow:")
-    if is_asked and _start(key, question, task, arguments) is not None:
+    if is_asked and _start(key, question, version) is not None:
         st.rerun()
     return None
+
+
+def is_short(model: str, num_passes: float, num_tokens: float) -> bool:
+    """Whether so many passes take so little that nobody need ask for them."""
+    config = ask(Explorer.info)(model).config
+    layers, hidden = config.num_hidden_layers, config.hidden_size
+    # 24 H^2 operations for a token in a layer.
+    return num_passes * num_tokens * layers * 24 * hidden**2 < _SHORT_WORK
+
+
+def ask_soon(
+    place: str, question: Question[R], num_passes: int, num_tokens: int
+) -> R | None:
+    """Asks what mostly takes a moment; where it takes longer, as a job.
+
+    Args:
+        place: on the page; unique.
+        question: about a model.
+        num_passes: of the network, about.
+        num_tokens: of each.
+
+    Returns:
+        The answer; `None` while it is worked on.
+    """
+    model = question.subject
+    if num_passes == 1 or is_short(model, num_passes, num_tokens):
+        forget_job(place)
+        return answer(question)
+    # Opening the panel asks already; what takes long waits for the button.
+    at_once = is_short(model, num_passes // _PATIENCE, num_tokens)
+    return ask_job(place, t("masked_panels.compute"), question, at_once=at_once)
 
 
 def forget_job(place: str) -> None:
@@ -124,13 +159,11 @@ def _key(place: str) -> str:
     return f"job_{place}"
 
 
-def _start(
-    key: str, question: Hashable, task: str, arguments: dict[str, Hashable]
-) -> _Job | None:
+def _start(key: str, question: Question[Any], version: str) -> _Job | None:
     """Starts a job; `None`, and the reason on the page, where too many wait."""
     job = None
     with shown_to_user(stop=False):
-        job = _Job(task, question, client().start(task, **arguments))
+        job = _Job(question, version, client().start(question))
         try:
             st.session_state[key] = job
             await_job(job.job_id)
@@ -161,7 +194,7 @@ def _watch(
         is_waiting = status.state == "waiting"
         words = wording.working(status.fraction)
         if is_waiting:
-            derives = job.task in GRADIENT_TASKS
+            derives = job.question.resource(JOB_RESOURCE) == GRADIENT_RESOURCE
             words = t("app.gradients_start") if derives else t("app.in_line")
         st.progress(status.fraction, words)
         if st.button(t("app.cancel"), key=f"{key}_cancel"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from bertviz_core.config import BertConfig
 from bertviz_core.trace import LoadReport, ModelInfo
 from pages.ui.errors import sentence
 from pages.ui.language import listed, plain, t
@@ -46,11 +47,11 @@ def show_sizes(info: ModelInfo) -> None:
     """Draws the six numbers by which people name a model."""
     config = info.config
     numbers = {
-        t("models.layers"): config["num_hidden_layers"],
-        t("models.heads"): config["num_attention_heads"],
-        t("models.hidden_size"): config["hidden_size"],
-        t("models.vocabulary"): config["vocab_size"],
-        t("models.longest_text"): config["max_position_embeddings"],
+        t("models.layers"): config.num_hidden_layers,
+        t("models.heads"): config.num_attention_heads,
+        t("models.hidden_size"): config.hidden_size,
+        t("models.vocabulary"): config.vocab_size,
+        t("models.longest_text"): config.max_position_embeddings,
         t("models.weights"): info.num_weights,
     }
     columns = [*st.columns(3), *st.columns(3)]
@@ -83,12 +84,10 @@ def show_report(report: LoadReport) -> None:
     _show_names("models.reshaped", "models.none_reshaped", report.reshaped)
 
 
-def config_table(config: dict[str, object]) -> Markdown:
+def config_table(config: BertConfig) -> Markdown:
     """The settings, each in plain words, as a Markdown table."""
     rows = [
-        [name, str(config[name]), plain(key)]
-        for name, key in FIELDS.items()
-        if name in config
+        [name, str(getattr(config, name)), plain(key)] for name, key in FIELDS.items()
     ]
     header = [plain("models.setting"), plain("models.value"), plain("models.meaning")]
     return table(header, rows)

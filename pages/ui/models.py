@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import streamlit as st
 
 from bertviz_core.analysis.wordlists import is_cjk
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.engine.model_tasks import remove_upload
 from bertviz_core.errors import BertVizError, CheckpointError
+from bertviz_core.explorer import Explorer
 from bertviz_core.mask_text import MASK
-from bertviz_core.trace import ModelEntry
+from bertviz_core.trace import ModelEntry, TokenizedText
 from pages.ui.answers import (
+    ask,
     chinese_share,
-    describe_model,
-    earlier_uploads,
+    forget_models,
     installed_models,
+    uploaded_models,
 )
 from pages.ui.downloads import offer_download
 from pages.ui.engine import client
@@ -45,6 +50,7 @@ _HUB_NAME = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?(@[\w./-]{1,96})?")
 # Shares of Chinese pieces in a vocabulary: an English one has a few that stood in its
 # texts, a Chinese one hardly anything else, one of many languages lies between.
 _LEAST_CHINESE, _MOSTLY_CHINESE = 0.05, 0.5
+_WORD = re.compile(r"[^\W\d_]+")
 
 _ORIGINS = {
     "bundled": "app.origin_bundled",
@@ -85,6 +91,7 @@ def model_picker() -> str:
     st.sidebar.selectbox(
         t("app.model"),
         _options(entries),
+        format_func=lambda one: entries[one].title if one in entries else one,
         key=_KEY,
         persist_state="session",
         accept_new_options=True,
@@ -102,7 +109,7 @@ def model_picker() -> str:
         _require_allowed(model, entries)
         if not _must_be_downloaded(model, entries):
             ask_anew_if_changed(model)
-            if describe_model(model).precision != "float32":
+            if ask(Explorer.info)(model).precision != "float32":
                 st.sidebar.caption(t("app.in_bfloat16"))
             _keep_on_loan(model)
             return model
@@ -114,13 +121,26 @@ def model_picker() -> str:
 
 
 def known_models() -> dict[str, ModelEntry]:
-    """Models that can be chosen without typing, the default first, by id."""
+    """Models that can be chosen without typing, the default first, by id.
+
+    No two have the same title.
+    """
     uploaded = st.session_state.get(_UPLOADS, ())
     if may_bring_any_model():
-        uploaded = (*uploaded, *earlier_uploads())
+        uploaded = (*uploaded, *uploaded_models())
     entries = {entry.model_id: entry for entry in (*installed_models(), *uploaded)}
+    titles = Counter(entry.title for entry in entries.values())
+    for key, entry in entries.items():
+        if titles[entry.title] > 1:
+            entries[key] = replace(entry, title=f"{entry.title} · {key}")
     first = {key: entries[key] for key in (default_model(),) if key in entries}
     return first | entries
+
+
+def title_of(model: str) -> str:
+    """What a model is called: its title in the list, else its id."""
+    entry = known_models().get(model)
+    return model if entry is None else entry.title
 
 
 def default_model() -> str:
@@ -140,6 +160,17 @@ def add_uploaded(entry: ModelEntry) -> None:
         if other.model_id != entry.model_id
     ]
     st.session_state[_UPLOADS] = (*others, entry)
+
+
+def remove_uploaded(model: str) -> None:
+    """Removes an upload from the disk and from the list. A callback."""
+    with shown_to_user(stop=False):
+        client().ask(remove_upload)(model)
+        kept = [e for e in st.session_state.get(_UPLOADS, ()) if e.model_id != model]
+        st.session_state[_UPLOADS] = tuple(kept)
+        forget_models()
+        if st.session_state.get(_KEY) == model:
+            choose(default_model())
 
 
 def choose(model: str) -> None:
@@ -192,18 +223,50 @@ def _languages_of(model: str) -> tuple[str, ...]:
     return tuple(LANGUAGES)
 
 
+def say_if_unread(model: str, tokenized: TokenizedText) -> None:
+    """Says so where a model can hardly read a text, above what it makes of it.
+
+    Such a text is of another language than the model's, or most of it falls into
+    [UNK] or into single letters of a script of which the vocabulary knows no words.
+
+    Args:
+        model: its id.
+        tokenized: the text as this model splits it.
+    """
+    written = _language_written(f"{tokenized.text} {tokenized.pair or ''}")
+    unread = tokenized.is_unknown | [*map(_is_foreign_letter, tokenized.tokens)]
+    own = ~tokenized.is_added & (tokenized.input_ids != tokenized.mask_token_id)
+    is_read = written is None or written in _languages_of(model)
+    if not is_read or 2 * unread[own].sum() > own.sum():
+        st.warning(t("app.unread", model=title_of(model)), icon=":material/translate:")
+
+
+def _is_foreign_letter(token: str) -> bool:
+    letter = token.removeprefix("##")
+    is_letter = len(letter) == 1 and letter.isalpha()
+    return is_letter and not letter.isascii() and not is_cjk(letter)
+
+
 def _language_written(text: str) -> str | None:
+    """That of most words; a Chinese character counts as one."""
     text = text.replace(MASK, "")
-    if is_cjk(text):
+    others = text if text.isascii() else re.sub(r"\w", _blank_if_cjk, text)
+    num_words = len(_WORD.findall(others))
+    if sum(map(is_cjk, text)) > num_words:
         return "zh"
-    return "en" if any(map(str.isalpha, text)) else None
+    return "en" if num_words else None
+
+
+def _blank_if_cjk(sign: re.Match[str]) -> str:
+    return " " if is_cjk(sign[0]) else sign[0]
 
 
 def summary(entry: ModelEntry) -> str:
     """Where a model comes from, what it reads, its size; in one line."""
     parts = [t(_ORIGINS[entry.origin]), t(_LANGUAGES[entry.language])]
     if entry.size_bytes:
-        parts.append(t("app.megabytes", size=entry.size_bytes / 1e6))
+        unit, size = ("mega", 1e6) if entry.size_bytes >= 1e6 else ("kilo", 1e3)
+        parts.append(t(f"app.{unit}bytes", size=entry.size_bytes / size))
     return " · ".join(parts)
 
 

@@ -13,11 +13,26 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from bertviz_core.figures.component_files import component_script
 from pages.ui.language import current_language, plain
 
 _STYLE = "<style>{}</style>"
-# A card above each page, where Streamlit opened the browser and finds tools for agents.
-_OFFER = '[data-testid="stSkillsNudge"] { display: none; }'
+# In this order: a card above each page, where Streamlit opened the browser and finds
+# tools for agents; the focus on a link, else a tint like that of the page that is open;
+# what is said of a box, else over the end of its text.
+_OURS = """
+[data-testid="stSkillsNudge"] { display: none; }
+a[data-testid="stPageLink-NavLink"]:focus-visible { outline: 2px solid; }
+[data-testid="InputInstructions"] {
+  top: 100%;
+  bottom: auto;
+  margin: 3px 0 0;
+  line-height: 1.1;
+}
+[data-testid="stElementContainer"]:has(> [data-testid="stTextArea"]) {
+  overflow: visible;
+}
+"""
 _HINT = '[data-testid="InputInstructions"] span'
 # Before the count of letters where a box has one; that alone is no words.
 _COUNTED = f"{_HINT}:first-child:not(:last-child)"
@@ -38,29 +53,45 @@ _FRAME = {
     f"{_MENU.format('print')} {_LABEL}": "app.menu_print",
     f"{_MENU.format('recordScreencast')} {_LABEL}": "app.menu_record",
 }
-# What the buttons of a figure say under the pointer.
-_BUTTON = '.modebar-btn[data-title="{}"]'
-_BUTTONS = {
-    "Download plot": "app.figure_download",
-    "Zoom": "app.figure_zoom",
-    "Pan": "app.figure_pan",
-    "Box Select": "app.figure_box",
-    "Lasso Select": "app.figure_lasso",
-    "Zoom in": "app.figure_zoom_in",
-    "Zoom out": "app.figure_zoom_out",
-    "Autoscale": "app.figure_autoscale",
-    "Reset axes": "app.figure_reset",
+# What a screen reader reads, and what the buttons of a figure say under the pointer.
+_NAMES = {
+    "Sidebar": "app.name_sidebar",
+    "Collapse sidebar": "app.name_collapse",
+    "Expand sidebar": "app.name_expand",
+    "Main menu": "app.name_menu",
+    "Open": "app.name_open",
+    "Close": "app.name_close",
+    "Clear all": "app.name_clear",
+    "Clear value": "app.name_clear",
+    "Increment": "app.name_increment",
+    "Decrement": "app.name_decrement",
+    "Copy to clipboard": "app.name_copy",
+    "Scroll tabs left": "app.name_tabs_left",
+    "Scroll tabs right": "app.name_tabs_right",
+    "progress": "app.name_progress",
+    "file upload": "app.choose_file",
+    "Stop script": "app.stop_page",
     "Fullscreen": "app.figure_fullscreen",
     "Close fullscreen": "app.figure_close_fullscreen",
 }
+_MOUNT = """
+export default function ({ data }) {
+  return tendFrame(data)
+}
+"""
+
+# Registered once: pages import this module, they do not run it again.
+_tend = st.components.v2.component(
+    "bert_explorer_frame", js=component_script("frame") + _MOUNT
+)
 
 
 def translate_frame() -> None:
-    """Translates what stands around all pages. English needs no translation."""
-    translated = ""
-    if current_language() != "en":
-        translated = _replaced(_FRAME) + _under_pointer(_BUTTONS)
-    st.html(_STYLE.format(f"{_OFFER}\n{translated}"))
+    """Translates what stands around all pages. English needs no other words."""
+    translated = _replaced(_FRAME) if current_language() != "en" else ""
+    st.html(_STYLE.format(f"{_OURS}\n{translated}"))
+    names = {said: plain(key) for said, key in _NAMES.items()}
+    _tend(data={"language": current_language(), "names": names}, key="frame")
 
 
 def quoted(text: str) -> str:
@@ -76,13 +107,4 @@ def _replaced(words: Mapping[str, str]) -> str:
         f"{place} {{ font-size: 0 !important; }}\n"
         f'{place}::after {{ content: "{quoted(plain(key))}"; font-size: 0.875rem; }}\n'
         for place, key in words.items()
-    )
-
-
-def _under_pointer(words: Mapping[str, str]) -> str:
-    """The same where the words appear under the pointer alone."""
-    return "".join(
-        f"{_BUTTON.format(said)}::after "
-        f'{{ content: "{quoted(plain(key))}" !important; }}\n'
-        for said, key in words.items()
     )

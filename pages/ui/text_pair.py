@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from bertviz_core.mask_text import normalise_masks
+from bertviz_core.trace import Texts
 from pages.ui.address import fits_address
 from pages.ui.language import t
 from pages.ui.markdown import Markdown
@@ -16,19 +17,6 @@ from pages.ui.own_text import watch_boxes
 MOST_CHARACTERS = 4000
 _HAS_ROOM = "_has_room"
 Example = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class Texts:
-    """What the model reads.
-
-    Args:
-        text: the first text, masks written as `[MASK]`.
-        pair: the second text; `None` for none.
-    """
-
-    text: str
-    pair: str | None
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from streamlit.typing import UploadedFile
 
 _WORDS = """<style>
-.st-key-{key} [data-testid="stFileUploaderDropzone"] > span button p,
+.st-key-{key} [data-testid="stFileUploaderDropzone"] > span button p {{
+  font-size: 0;
+}}
 .st-key-{key} [data-testid="stFileUploaderDropzoneInstructions"] * {{
   display: none;
 }}
@@ -38,6 +40,10 @@ _WORDS = """<style>
   content: "{refusal}";
   display: block;
   padding-top: 0.5rem;
+}}
+.st-key-{key} [role="alert"],
+body:has(.st-key-{key} [aria-invalid="true"]) [data-testid="stTooltipErrorContent"] {{
+  display: none;
 }}
 </style>"""
 

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from pages.ui.answers import describe_model, tokenize
+from bertviz_core.explorer import Explorer
+from pages.ui.answers import ask
 from pages.ui.attention.ahead import choose_and_show
 from pages.ui.attention.pair import follow_lock
 from pages.ui.attention.panels import ask_further
@@ -11,7 +12,7 @@ from pages.ui.attention.words import own_words
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.language import t
-from pages.ui.models import model_picker
+from pages.ui.models import model_picker, say_if_unread
 
 model = model_picker()
 
@@ -21,14 +22,15 @@ if not texts.text.strip():
     st.stop()
 
 with shown_to_user(), model_at_work():
-    tokenized = tokenize(model, texts.text, texts.pair, cut=True)
+    tokenized = ask(Explorer.tokenize)(model, texts.text, texts.pair, cut=True)
 tokenized = own_words(tokenized)
-limit = int(str(describe_model(model).config["max_position_embeddings"]))
+limit = ask(Explorer.info)(model).config.max_position_embeddings
 if tokenized.was_cut:
     st.warning(
         t("attention.too_long", count=tokenized.num_tokens_uncut, limit=limit),
         icon=":material/content_cut:",
     )
+say_if_unread(model, tokenized)
 
 st.header(t("attention.pictures_title"), anchor=False)
 view = choose_and_show(model, texts, tokenized)

@@ -2,18 +2,26 @@
 
 import streamlit as st
 
+from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.explorer import Explorer
 from bertviz_core.mask_text import normalise_masks
-from pages.ui.answers import describe_model, predict_masks, vocabulary
+from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
 from pages.ui.guesses import best_guesses
 from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.masked_word.arriving import OPEN_TEXT
-from pages.ui.models import default_model, language_of, model_picker
+from pages.ui.models import (
+    default_model,
+    language_of,
+    model_picker,
+    say_if_unread,
+)
 from pages.ui.navigation import FIRST, ICONS
 
 NUM_GUESSES = 5
 MAX_MASKS = 3
+LEAST_BAR = 0.01  # Streamlit draws nothing below a hundredth
 CARDS_IN_ROW = 2
 EXAMPLES = {
     "en": ["home.example_en_1", "home.example_en_2", "home.example_en_3"],
@@ -34,35 +42,35 @@ st.header(t("home.try_it"), anchor=False)
 language = language_of(model)
 key = f"home_text_{language}"
 sentences = [t(example) for example in EXAMPLES[language]]
-with st.container(horizontal=True, vertical_alignment="bottom"):
-    sentence = st.text_input(
-        t("home.sentence"), sentences[0], key=key, bind="query-params", max_chars=300
-    )
-    st.button(
-        t("home.next_example"),
-        icon=":material/autorenew:",
-        on_click=next_example,
-        args=(key, sentences),
-    )
+sentence = st.text_input(
+    t("home.sentence"), sentences[0], key=key, bind="query-params", max_chars=300
+)
+st.button(
+    t("home.next_example"),
+    icon=":material/autorenew:",
+    on_click=next_example,
+    args=(key, sentences),
+)
 
-info = describe_model(model)
+info = ask(Explorer.info)(model)
 if "mlm" not in info.heads:
     st.info(t("home.no_head", model=model, default=default_model()))
 else:
     with shown_to_user(stop=False), model_at_work():
         text, _ = normalise_masks(sentence or "")
-        predictions = predict_masks(model, text)
-        guesses = best_guesses(predictions, vocabulary(model), NUM_GUESSES)
+        predictions = ask(Explorer.predict_masks)(model, text)
+        say_if_unread(model, predictions.tokenized)
+        guesses = best_guesses(predictions, ask(vocabulary)(model), NUM_GUESSES)
         columns = st.columns(min(max(len(guesses), 2), MAX_MASKS))
         for column, words in zip(columns, guesses, strict=False):
             for guess in words:
                 column.progress(
-                    guess.probability,
+                    max(guess.probability, LEAST_BAR),
                     t("home.guess", word=guess.token, share=guess.probability),
                 )
         if len(guesses) > MAX_MASKS:
             st.caption(t("home.first_gaps", shown=MAX_MASKS, count=len(guesses)))
-        count = info.config["vocab_size"]
+        count = info.config.vocab_size
         st.caption(t("home.how_to_read_guesses", count=count))
         st.page_link(
             "pages/views/masked_word.py",

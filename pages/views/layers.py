@@ -2,14 +2,15 @@
 
 import streamlit as st
 
-from pages.ui.answers import describe_model, tokenize
+from bertviz_core.explorer import Explorer
+from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.layers.panels import ask_further
 from pages.ui.layers.texts import choose_token, edit_texts
 from pages.ui.layers.walk import walk
-from pages.ui.models import model_picker
+from pages.ui.models import model_picker, say_if_unread
 
 model = model_picker()
 
@@ -19,13 +20,14 @@ if not texts.text.strip():
     st.stop()
 
 with shown_to_user(), model_at_work():
-    tokenized = tokenize(model, texts.text, texts.pair, cut=True)
-limit = int(str(describe_model(model).config["max_position_embeddings"]))
+    tokenized = ask(Explorer.tokenize)(model, texts.text, texts.pair, cut=True)
+limit = ask(Explorer.info)(model).config.max_position_embeddings
 if tokenized.was_cut:
     st.warning(
         t("layers.too_long", count=tokenized.num_tokens_uncut, limit=limit),
         icon=":material/content_cut:",
     )
+say_if_unread(model, tokenized)
 token = choose_token(tokenized)
 
 st.header(t("layers.walk_title"), anchor=False)

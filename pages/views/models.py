@@ -2,20 +2,27 @@
 
 import streamlit as st
 
+from bertviz_core.explorer import Explorer
 from pages.ui.add_model import add_model
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.fine_tune.try_chosen import can_try, offer_to_try
 from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.markdown import Markdown
 from pages.ui.model_report import config_table, show_parts, show_report, show_sizes
-from pages.ui.models import known_models, model_picker, summary
+from pages.ui.models import (
+    known_models,
+    model_picker,
+    remove_uploaded,
+    summary,
+    title_of,
+)
 
 model = model_picker()
 with model_at_work():
-    info = describe_model(model)
+    info = ask(Explorer.info)(model)
 
-st.header(t("models.chosen", model=model), anchor=False)
+st.header(t("models.chosen", model=title_of(model)), anchor=False)
 show_sizes(info)
 parts, report = st.columns(2)
 with parts:
@@ -35,6 +42,15 @@ for key, entry in known_models().items():
     about = Markdown(summary(entry))
     listed = "models.at_hand" if key == entry.title else "models.at_hand_typed"
     st.markdown(t(listed, title=entry.title, about=about, id=key))
+    if entry.origin == "upload":
+        st.button(
+            t("models.remove", title=entry.title),
+            icon=":material/delete:",
+            key=f"remove_{key}",
+            help=t("models.remove_help"),
+            on_click=remove_uploaded,
+            args=(key,),
+        )
 
 st.header(t("models.add"), anchor=False)
 add_model()

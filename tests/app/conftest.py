@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import engine
+from pages.ui import answers, engine
 from tests.app.fake_client import FakeClient
 
 ROOT = Path(__file__).parents[2]
@@ -55,13 +55,13 @@ def opened(explorers):
 def client(monkeypatch):
     """The fake that the app talks to; a test may change what it answers."""
     fake = FakeClient()
-    st.cache_data.clear()
+    answers.forget_models()
     st.cache_resource.clear()
     monkeypatch.setattr(engine, "_connected", lambda: fake)
     monkeypatch.setattr(engine, "warm_up", lambda: None)
     monkeypatch.delenv("BERTVIZ_MODELS", raising=False)
     yield fake
-    st.cache_data.clear()
+    answers.forget_models()
     st.cache_resource.clear()
 
 

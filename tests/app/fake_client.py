@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.config import BertConfig
 from bertviz_core.engine import JobStatus
+from bertviz_core.engine.questions import Asker
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.trace import (
     LoadReport,
@@ -61,8 +63,16 @@ class FakeClient:
         self.logits = np.array([-9, -9, -9, -9, -9, 1, 0], "float32")
         self.broken = {}  # method name -> exception to raise
         self.jobs = {}
+        self.split = str  # a word into its only piece
         self.uploaded = None
         self.uploaded_from = None
+
+        self.ask = Asker(self.call)
+
+    def call(self, question):
+        """Answers with the method that is called like the function."""
+        name = question.name.rpartition(".")[2]
+        return getattr(self, name)(*question.args, **dict(question.kwargs))
 
     def _asked(self, name, *arguments):
         self.calls.append((name, *arguments))
@@ -81,8 +91,8 @@ class FakeClient:
         self._asked("suggested_models")
         return tuple(ModelEntry(name, name, "hub") for name in self.suggested)
 
-    def describe_model(self, model):
-        self._asked("describe_model", model)
+    def info(self, model):
+        self._asked("info", model)
         if not any(model == e.model_id for e in self.entries):
             raise CheckpointError(
                 "The model {model} is not on this server. Choose one of the list.",
@@ -90,7 +100,7 @@ class FakeClient:
             )
         return ModelInfo(
             model,
-            CONFIG,
+            BertConfig(**{"type_vocab_size": 1} | CONFIG),
             self.heads,
             (),
             True,
@@ -109,7 +119,9 @@ class FakeClient:
         words = text.replace(".", " .").split()
         if not words:
             raise TextError("There is no text to look at. Type a sentence.")
-        ids = [MASK if word == "[MASK]" else UNK for word in words]
+        words = [word if word == "[MASK]" else self.split(word) for word in words]
+        kinds = {"[MASK]": MASK, "[UNK]": UNK}
+        ids = [kinds.get(word, LAMP) for word in words]
         size = len(ids) + 2
         return TokenizedText(
             text=text,
@@ -131,7 +143,7 @@ class FakeClient:
         if not len(positions):
             raise TextError(
                 "There is no [MASK] in the text, so there is nothing to guess. "
-                "Click a word, or write [MASK] in its place."
+                "Write [MASK] in the place of a word."
             )
         logits = np.tile(self.logits, (len(positions), 1))
         return MaskPredictions(model, tokenized, positions, logits)
@@ -140,12 +152,17 @@ class FakeClient:
         self._asked("add_upload", name)
         self.uploaded = Path(path).read_bytes()
         self.uploaded_from = Path(path)
-        entry = ModelEntry(f"upload:{'0' * 16}", name, "upload")
+        entry = ModelEntry(f"upload:{'0' * 16}", name, "upload", "", 512_000)
         self.entries.append(entry)
         return entry
 
-    def start(self, task, **arguments):
-        self._asked("start", task, *arguments.values())
+    def remove_upload(self, model):
+        self._asked("remove_upload", model)
+        self.entries = [entry for entry in self.entries if entry.model_id != model]
+
+    def start(self, question):
+        given = [value for _, value in question.kwargs]
+        self._asked("start", question.name, *question.args, *given)
         self.jobs["job-1"] = JobStatus("job-1", "running", 0.25, "download")
         return "job-1"
 

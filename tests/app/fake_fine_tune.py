@@ -89,8 +89,8 @@ class FineTuneClient(FakeClient):
         chosen = dataset.examples(np.array([places[row] for row in rows]))
         return data_check.rows_of(chosen, dataset.label_names, tuple(range(len(rows))))
 
-    def start(self, task, **arguments):
-        self._asked("start", task, *arguments.values())
+    def start(self, question):
+        self._asked("start", question.name, *question.args)
         self.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=ESTIMATE)
         return "job-1"
 

@@ -8,7 +8,6 @@ import numpy as np
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import TrainingError
-from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.finetuned_results import (
     HeadChange,
     LayerComparison,
@@ -119,8 +118,8 @@ class RunClient(FakeClient):
         pair = "second" if self.has_pairs else None
         return tuple(DataRow(i + 2, TEXTS[i], pair, "x") for i in indices)
 
-    def read_class(self, model, text, pair=None, max_tokens=0):
-        self._asked("read_class", model, text, pair, max_tokens)
+    def read_text(self, model, text, pair=None, max_tokens=0):
+        self._asked("read_text", model, text, pair, max_tokens)
         tokenized = self.tokenize(model, text, pair)
         outputs = [12.5] if self.is_regression else [0.125, 0.75, 0.125]
         labels = ("price",) if self.is_regression else LABELS
@@ -148,15 +147,15 @@ class RunClient(FakeClient):
         distances = np.array([[0.1, 0.2, 0.3], [0.0, 0.625, 0.1]])
         return HeadChange(self.tokenize("", text).tokens, distances)
 
-    def attention_matrix(self, model, text, method, layer, head, pair=None, *_):
-        self._asked("attention_matrix", model, layer, head, pair)
-        size = self.tokenize(model, text).num_tokens
+    def attention_matrix(self, model, texts, method, layer, head):
+        self._asked("attention_matrix", model, layer, head, texts.pair)
+        size = self.tokenize(model, texts.text).num_tokens
         shift = 1 if model == MODEL else 0
         return np.roll(np.eye(size, dtype="float32"), shift, axis=1)
 
-    def difference_thumbnails(self, first, second, **__):
-        self._asked("difference_thumbnails", first.model, first.text, second.model)
-        size = self.tokenize(first.model, first.text).num_tokens
+    def difference_thumbnails(self, model, texts, other, *_):
+        self._asked("difference_thumbnails", model, texts.text, other)
+        size = self.tokenize(model, texts.text).num_tokens
         return np.full((2, 3, size, size), 128, "uint8")
 
     def keep_table(self, file):
@@ -189,14 +188,15 @@ class RunClient(FakeClient):
         path.write_bytes(b"log")
         return str(path)
 
-    def start(self, task, **arguments):
+    def start(self, question):
         """Every job has ended when it is first looked at."""
-        self._asked("start", task, arguments)
-        result = getattr(self, f"_{task}")(**arguments)
+        named = dict(question.kwargs)
+        self._asked("start", question.name, question.args, named)
+        result = getattr(self, f"_{question.name}")(*question.args, **named)
         self.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=result)
         return "job-1"
 
-    def _attribute_class(self, model, text, index, pair, baseline):
+    def _attribute(self, model, text, target, pair, settings, cut):
         read = self.tokenize(model, text, pair)
         scores = np.zeros((2, read.num_tokens))
         scores[:, 1], scores[:, 2] = 0.5, -0.25
@@ -204,12 +204,12 @@ class RunClient(FakeClient):
         return Attribution(
             model_id=model,
             tokenized=read,
-            target=Target("classifier", index),
+            target=target,
             contrast=None,
             value=-0.25,
             methods=("integrated_gradients", "occlusion_mask"),
             scores=scores,
-            baseline=baseline,
+            baseline=settings.baseline,
             baseline_value=-0.75,
             num_steps=16,
             compared=own,

@@ -1,36 +1,80 @@
-"""Answers that pages keep are forgotten when a name may mean other weights."""
+"""Answers are kept for who asks the same, and forgotten with a download."""
 
+import numpy as np
 import pytest
 
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.experiments.attention_matrix import attention_matrix
+from bertviz_core.experiments.vocabulary_maps import vocabulary_map
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import Texts
 from pages.ui import answers
-from pages.ui.attention.answers import attention_matrix
-from pages.ui.embeddings.answers import position_geometry
-from pages.ui.layers.answers import layer_steps
-from pages.ui.masked_word.answers import read_layers
-from pages.ui.text_pair import Texts
+from pages.ui.answers import ask
+from pages.ui.on_disk import ask_anew_if_changed
 
 MODEL = "own-model"
 
 
-@pytest.mark.parametrize(
-    ("store", "arguments"),
-    [
-        (answers.vocabulary, ()),
-        (attention_matrix, (Texts("ab", None), "weights", 0, 0)),
-        (position_geometry, ()),
-        (layer_steps, (Texts("ab", None),)),
-        (read_layers, ("ab", (5,))),
-    ],
-)
-def test_a_page_asks_anew_after_a_download(store, arguments, client):
+@pytest.fixture
+def asked(client):
+    """What the engine is asked; it answers with how often that was."""
     asked = []
+    client.call = lambda question: asked.append(question) or np.array([len(asked)])
+    return asked
 
-    def answer(*args, **kwargs):
-        asked.append(args)
-        return (len(asked),)
 
-    setattr(client, store.__name__, answer)
-    store(MODEL, *arguments)
-    assert store(MODEL, *arguments) == (1,)
+def test_the_engine_is_asked_once_for_the_same(asked):
+    for head in (0, 1, 0):
+        ask(attention_matrix)(MODEL, Texts("ab"), "head", 0, head)
+    assert [question.args[-1] for question in asked] == [0, 1]
+
+
+def test_a_page_asks_anew_after_a_download(asked):
+    assert ask(vocabulary)(MODEL) == ask(vocabulary)(MODEL) == 1
     answers.forget_models()
-    assert store(MODEL, *arguments) == (2,)
+    assert ask(vocabulary)(MODEL) == 2
+
+
+def test_nobody_can_write_into_what_others_are_shown(asked):
+    with pytest.raises(ValueError, match="read-only"):
+        ask(attention_matrix)(MODEL, Texts("ab"), "head", 0, 0)[0] = 5
+
+
+def test_that_there_is_none_yet_is_not_kept(client):
+    given = [None, "a map"]
+    client.call = lambda question: given.pop(0)
+    assert ask(vocabulary_map)(MODEL, 2, "tsne") is None
+    assert ask(vocabulary_map)(MODEL, 2, "tsne") == "a map"
+
+
+def test_a_model_that_changed_on_the_disk_is_asked_about_anew(asked, tmp_path):
+    config, model = tmp_path / "config.json", str(tmp_path)
+    for content, file in (("{}", config), ('{"vocab_size": 5}', config)):
+        before = len(asked)
+        file.write_text(content)
+        for _ in range(2):
+            ask_anew_if_changed(model)
+            ask(Explorer.info)(model)
+        assert len(asked) == before + 1
+    (tmp_path / "training.log").write_text("no part of the model")
+    ask_anew_if_changed(model)
+    ask(Explorer.info)(model)
+    assert len(asked) == 2
+
+
+def test_a_page_looks_whether_the_folder_of_its_model_has_changed(
+    open_app, client, tmp_path
+):
+    config, model, asked = tmp_path / "config.json", str(tmp_path), []
+    config.write_text("{}")
+    describe = client.info
+    client.info = lambda name: asked.append(name) or describe(DEFAULT_MODEL)
+    app = open_app("models", model=model)
+    app.run()
+    assert not app.exception
+    assert asked.count(model) == 1
+    config.write_text('{"vocab_size": 5}')
+    app.run()
+    app.run()
+    assert asked.count(model) == 2

@@ -11,8 +11,12 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.engine.model_tasks import forward_count
+from bertviz_core.experiments.attention_matrix import attention_matrix, profile_heads
 from bertviz_core.experiments.cause_results import Edge, Switches, Target
+from bertviz_core.experiments.switching import switch_off
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.trace import Texts, Trace
 from pages.ui.attention import difference, profile
 from pages.ui.attention.panels import PANELS
 from pages.ui.engine import client
@@ -79,7 +83,7 @@ def test_html_in_the_text_is_shown_as_text():
 
 def test_switching_heads_off_shows_what_the_engine_measured():
     app = open_page(attention_panel="switch", attention_off_heads=["2·4"])
-    trace = client().trace(DEFAULT_MODEL, TEXT, parts=("mlm_logits",))
+    trace = client().ask(Trace.only)(DEFAULT_MODEL, Texts(TEXT), ("mlm_logits",))
     best = softmax(trace.mlm_logits[0]).max()
     before, after, change = app.metric
     assert float(before.value.rstrip("%")) == pytest.approx(100 * best, abs=0.05)
@@ -102,10 +106,12 @@ def test_an_arrow_is_cut_where_the_page_says(place, edge):
     app.get_by_key("attention_from").set_value(str(edge.from_token))
     app.get_by_key("attention_to").set_value(str(edge.to_token))
     app.get_by_key("attention_cut_edge_where").set_value(place).run()
-    trace = client().trace(DEFAULT_MODEL, TEXT, parts=("mlm_logits",))
+    trace = client().ask(Trace.only)(DEFAULT_MODEL, Texts(TEXT), ("mlm_logits",))
     position = list(trace.tokenized.tokens).index("[MASK]")
     target = Target("mlm", int(trace.mlm_logits[0].argmax()), position)
-    expected = client().switch_off(DEFAULT_MODEL, TEXT, target, Switches(edges=(edge,)))
+    expected = client().ask(switch_off)(
+        DEFAULT_MODEL, TEXT, target, Switches(edges=(edge,))
+    )
     assert expected.delta_probability != 0
     assert app.metric[1].value == percent(expected.after.probability)
 
@@ -135,7 +141,7 @@ def test_a_text_without_a_mask_asks_for_one():
 
 def test_the_profile_is_that_of_the_engine():
     app = open_page(attention_measure="to_previous")
-    found = client().profile_heads(DEFAULT_MODEL, TEXT, cut=True).profile
+    found = client().ask(profile_heads)(DEFAULT_MODEL, Texts(TEXT)).profile
     np.testing.assert_allclose(maps(app)[0], found.of("to_previous"))
 
 
@@ -150,7 +156,7 @@ def test_a_text_is_not_measured_where_the_bundled_sentences_are(monkeypatch):
 
 def test_a_click_on_a_similar_head_looks_at_it():
     app = open_page()
-    near = client().profile_heads(DEFAULT_MODEL, TEXT, cut=True).nearest(0, 0)[0]
+    near = client().ask(profile_heads)(DEFAULT_MODEL, Texts(TEXT)).nearest(0, 0)[0]
     app.button(key=f"attention_near_{near.layer}_{near.head}").click().run()
     assert app.selectbox(key="attention_layer").value == near.layer + 1
     assert app.selectbox(key="attention_head").value == near.head + 1
@@ -164,7 +170,7 @@ def test_the_other_sentence_is_subtracted_head_by_head(monkeypatch):
     other = TEXT.replace("dog", "horse")
     open_page(attention_panel="compare", attention_compared_text=other)
     first, second = (
-        client().attention_matrix(DEFAULT_MODEL, text, "head", 0, 0, cut=True)
+        client().ask(attention_matrix)(DEFAULT_MODEL, Texts(text), "head", 0, 0)
         for text in (TEXT, other)
     )
     np.testing.assert_allclose(seen[-1].matrix, second - first, atol=1e-6)
@@ -206,10 +212,10 @@ def test_what_a_method_does_not_ask_for_is_switched_off(method, names):
 def test_changing_language_and_head_never_runs_the_network_again():
     # A model that was chosen, and not the one that goes with the language, stays.
     app = open_page(model="bert-mini-zh", attention_text="以前没有人看过这[MASK]话。")
-    before = client().forward_count()
+    before = client().ask(forward_count)()
     app.selectbox(key="attention_layer").set_value(3).run()
     app.selectbox(key="attention_head").set_value(5).run()
     app.toggle(key="attention_hide_special").set_value(True).run()
     app.get_by_key("lang").set_value("中文").run()
     assert not app.exception
-    assert client().forward_count() == before
+    assert client().ask(forward_count)() == before

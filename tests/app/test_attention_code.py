@@ -10,6 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.experiments.attention_matrix import attention_matrix
+from bertviz_core.trace import Texts
 from pages.ui.attention.controls import METHODS
 from pages.ui.engine import client
 from tests.app.test_attention import TEXT, maps
@@ -47,8 +49,8 @@ def test_the_picture_comes_out_of_the_program(method):
     )
     shown = names_of(app)["shown"]
     chosen = ((0, 1), (2, 0))
-    expected = client().attention_matrix(
-        DEFAULT_MODEL, TEXT, method, 1, 2, cut=True, heads=chosen
+    expected = client().ask(attention_matrix)(
+        DEFAULT_MODEL, Texts(TEXT), method, 1, 2, heads=chosen
     )
     np.testing.assert_allclose(shown, expected, atol=1e-5)
 

@@ -8,7 +8,9 @@ import pytest
 
 from bertviz_core.analysis.correlation import spearman
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.experiments.attention_matrix import attention_matrix
 from bertviz_core.figures.color_scales import SHARES
+from bertviz_core.trace import Texts
 from pages.ui.attention import combined
 from pages.ui.attention.combined import WAYS
 from pages.ui.engine import client
@@ -19,7 +21,7 @@ TEXT = "the dog [MASK] the cat"
 
 def matrices() -> list[np.ndarray]:
     return [
-        client().attention_matrix(DEFAULT_MODEL, TEXT, way, 5, 0, cut=True)
+        client().ask(attention_matrix)(DEFAULT_MODEL, Texts(TEXT), way, 5, 0)
         for way in WAYS
     ]
 

@@ -15,7 +15,15 @@ import pytest
 from scipy.stats import spearmanr
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.experiments.ablation import ablate_heads
+from bertviz_core.experiments.attention_matrix import attention_mass, profile_heads
+from bertviz_core.experiments.attention_parts import pair_arithmetic
 from bertviz_core.experiments.cause_results import SparsePattern, Switches, Target
+from bertviz_core.experiments.gradients import estimate_heads
+from bertviz_core.experiments.sparsity import predict_sparsely
+from bertviz_core.experiments.switching import switch_off
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import Texts, Trace
 from pages.ui.attention import (
     arithmetic,
     combined,
@@ -37,7 +45,7 @@ from tests.payloads import unpacked
 
 @pytest.mark.parametrize("apart", [5e-7, 5e-6])
 def test_a_weight_that_rounding_has_moved_says_so(monkeypatch, apart):
-    found = client().pair_arithmetic(DEFAULT_MODEL, TEXT, 0, 0, 2, 4)
+    found = client().ask(pair_arithmetic)(DEFAULT_MODEL, Texts(TEXT), 0, 0, 2, 4)
     moved = dataclasses.replace(
         found, exposed_prob=found.prob, unrounded_probs=found.probs + apart
     )
@@ -64,7 +72,7 @@ def files_of(monkeypatch, text: str, other: str) -> dict[str, Any]:
 
 def differences(text: str, other: str) -> np.ndarray:
     traces = [
-        client().trace(DEFAULT_MODEL, one, cut=True, parts=("attention_probs",))
+        client().ask(Trace.only)(DEFAULT_MODEL, Texts(one), ("attention_probs",))
         for one in (text, other)
     ]
     return traces[1].attention_probs - traces[0].attention_probs
@@ -96,14 +104,16 @@ def test_a_long_difference_takes_the_shown_head_along(monkeypatch):
     text = re.search(rb'id="payload">([^<]+)<', files["html"]).group(1)
     _, arrays = unpacked(base64.b64decode(text))
     assert "everyHead" not in arrays
-    num_tokens = client().tokenize(DEFAULT_MODEL, f"{long}the dog ran").num_tokens
+    num_tokens = (
+        client().ask(Explorer.tokenize)(DEFAULT_MODEL, f"{long}the dog ran").num_tokens
+    )
     assert len(arrays["matrix"]) == num_tokens**2 > 128**2
     assert files["grid_csv"].count(b"\n") == 1 + 6 * 8 * num_tokens
 
 
 def likeliest() -> Target:
     """What the page watches in `TEXT` at first."""
-    trace = client().trace(DEFAULT_MODEL, TEXT, parts=("mlm_logits",))
+    trace = client().ask(Trace.only)(DEFAULT_MODEL, Texts(TEXT), ("mlm_logits",))
     position = int(trace.mlm_positions[0])
     return Target("mlm", int(trace.mlm_logits[0].argmax()), position)
 
@@ -113,10 +123,12 @@ def test_what_a_change_does_is_drawn_with_the_answers_of_both_sides(panel):
     app = ask(panel)
     if panel == "switch":
         switches = Switches(heads=((0, 0),))
-        found = client().switch_off(DEFAULT_MODEL, TEXT, likeliest(), switches)
+        found = client().ask(switch_off)(DEFAULT_MODEL, TEXT, likeliest(), switches)
     else:
         pattern = SparsePattern(window=2, num_global=1)
-        found = client().predict_sparsely(DEFAULT_MODEL, TEXT, likeliest(), pattern)
+        found = client().ask(predict_sparsely)(
+            DEFAULT_MODEL, TEXT, likeliest(), pattern
+        )
     bars, marks = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
     np.testing.assert_allclose(numbers(bars["x"]), found.answers.values[1], rtol=1e-6)
     np.testing.assert_allclose(numbers(marks["x"]), found.answers.values[0], rtol=1e-6)
@@ -133,19 +145,19 @@ def test_the_exact_map_and_its_agreement_are_those_of_each_head_switched_off(
         maps, "clickable_map", lambda shown, key, _: drawn.update({key: shown.values})
     )
     app, target = ask("maps"), likeliest()
-    job = client().start("ablate_heads", model=DEFAULT_MODEL, text=TEXT, target=target)
+    job = client().start(client().ask(ablate_heads).about(DEFAULT_MODEL, TEXT, target))
     exact = ended(client(), job).result
     found = drawn["attention_map_exact"]
     np.testing.assert_array_equal(found, exact.deltas)
     for layer, head in ((0, 3), (4, 1)):
         off = Switches(heads=((layer, head),))
-        alone = client().switch_off(DEFAULT_MODEL, TEXT, target, off)
+        alone = client().ask(switch_off)(DEFAULT_MODEL, TEXT, target, off)
         change = alone.after.probability - alone.before.probability
         assert found[layer, head] == pytest.approx(change, abs=5e-6)
-    mass = client().attention_mass(DEFAULT_MODEL, TEXT, target.position)
+    mass = client().ask(attention_mass)(DEFAULT_MODEL, Texts(TEXT), target.position)
     np.testing.assert_array_equal(drawn["attention_map_mass"], mass)
     job = client().start(
-        "estimate_heads", model=DEFAULT_MODEL, text=TEXT, target=target
+        client().ask(estimate_heads).about(DEFAULT_MODEL, TEXT, target)
     )
     estimate = ended(client(), job).result.estimated_deltas
     shown = [float(metric.value) for metric in app.metric[:2]]
@@ -167,13 +179,13 @@ def rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
 def test_a_whole_layer_is_its_attention_and_its_feed_forward_block():
     app = ask("switch", attention_off_whole=["2"], attention_off_layers=["4"])
     switches = Switches(heads=((0, 0),), attention=(1, 3), feed_forward=(1,))
-    expected = client().switch_off(DEFAULT_MODEL, TEXT, likeliest(), switches)
+    expected = client().ask(switch_off)(DEFAULT_MODEL, TEXT, likeliest(), switches)
     drawn = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]
     np.testing.assert_allclose(
         numbers(drawn["x"]), expected.answers.values[1], rtol=1e-6
     )
     half = dataclasses.replace(switches, feed_forward=())
-    other = client().switch_off(DEFAULT_MODEL, TEXT, likeliest(), half)
+    other = client().ask(switch_off)(DEFAULT_MODEL, TEXT, likeliest(), half)
     assert abs(other.after.probability - expected.after.probability) > 1e-3
     assert "the biases of its output projections" in said(app)
 
@@ -203,7 +215,7 @@ def test_the_table_of_all_pairs_is_made_when_it_is_opened(
     app = ask(panel, {f"{name}_table": True})
     assert read
     shown = app.dataframe[0].value
-    tokens = client().tokenize(DEFAULT_MODEL, TEXT).tokens
+    tokens = client().ask(Explorer.tokenize)(DEFAULT_MODEL, TEXT).tokens
     assert shown["from"].tolist() == [one for one in tokens for _ in tokens]
     assert shown["to"].tolist() == [*tokens] * len(tokens)
     values = np.array(shown[titles[0]], float).reshape(len(tokens), -1)
@@ -212,7 +224,7 @@ def test_the_table_of_all_pairs_is_made_when_it_is_opened(
 
 @pytest.mark.parametrize("num_heads", [1, 2])
 def test_a_head_alone_is_like_no_other(monkeypatch, num_heads):
-    found = client().profile_heads(DEFAULT_MODEL, TEXT, cut=True)
+    found = client().ask(profile_heads)(DEFAULT_MODEL, Texts(TEXT))
     kept = found.profile.values[:, :1, :num_heads]
     few = dataclasses.replace(
         found,

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from tokenizers import BertWordPieceTokenizer
 
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import Texts, Trace
 from pages.ui.attention import difference, pictures
 from pages.ui.engine import client
 from tests.app.test_attention_questions import ask
@@ -45,7 +47,7 @@ def drawn(monkeypatch):
 def test_no_picture_has_a_row_of_padding(model, drawn):
     ask("compare", model=model, attention_text=SHORT, attention_compared_text=LONG)
     text, both = drawn
-    trace = client().trace(model, SHORT, parts=("attention_probs",))
+    trace = client().ask(Trace.only)(model, Texts(SHORT), ("attention_probs",))
     assert text.tokens == trace.tokenized.tokens
     np.testing.assert_array_equal(text.matrix, trace.attention_probs[0, 0])
     for view in drawn:
@@ -61,7 +63,7 @@ def test_no_question_is_answered_about_padding(model, panel):
     assert specs
     for shown in (*specs, *(str(frame.value) for frame in app.dataframe)):
         assert "[PAD]" not in shown
-    tokens = client().tokenize(model, LONG).num_tokens
+    tokens = client().ask(Explorer.tokenize)(model, LONG).num_tokens
     sizes = {len(json.loads(spec)["data"][0].get("z", ())) for spec in specs}
     assert tokens < PADDED
     assert (tokens in sizes) == (panel != "arithmetic")

@@ -12,19 +12,20 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.experiments.attention_matrix import attention_matrix, profile_heads
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_export import attention_columns
 from bertviz_core.figures.attention_svg import heatmap_svg
 from bertviz_core.figures.attention_thumbnails import grid_thumbnails
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.figures.svg import escaped
-from bertviz_core.trace import ModelEntry
+from bertviz_core.trace import ModelEntry, Texts, Trace
 from pages.ui.attention import pictures
 from pages.ui.attention.controls import CANVAS, METHODS, View
 from pages.ui.attention.downloads import every_head
 from pages.ui.attention.selection import Look
 from pages.ui.engine import client
 from pages.ui.markdown import spoken
-from pages.ui.text_pair import Texts
 from tests.app.test_attention import ROOT, TEXT, open_page
 from tests.app.test_attention_questions import opened
 from tests.core.checkpoint_copies import HF
@@ -185,7 +186,7 @@ def test_a_locked_token_stays_when_a_widget_chooses_the_head(drawn):
 
 def test_lengths_have_their_unit_and_a_scale_of_their_own(drawn):
     app = open_page(attention_method="norms", attention_layer="2")
-    lengths = client().attention_matrix(DEFAULT_MODEL, TEXT, "norms", 1, 0, cut=True)
+    lengths = client().ask(attention_matrix)(DEFAULT_MODEL, Texts(TEXT), "norms", 1, 0)
     view = drawn.last
     assert view.measured.unit == "length"
     assert view.top == pytest.approx(float(lengths.max()))
@@ -198,7 +199,7 @@ def test_lengths_have_their_unit_and_a_scale_of_their_own(drawn):
 
 def test_the_maximum_of_words_is_a_weight_that_a_head_gives_to_a_word(drawn):
     open_page(attention_method="max", attention_merge_words="true")
-    trace = client().trace(DEFAULT_MODEL, TEXT, cut=True, parts=("attention_probs",))
+    trace = client().ask(Trace.only)(DEFAULT_MODEL, Texts(TEXT), ("attention_probs",))
     options = AttentionOptions(merge_words=True)
     words = [
         show_attention(head, trace.tokenized, options).values
@@ -262,10 +263,12 @@ def test_the_text_that_looks_and_the_text_that_is_looked_at(drawn, looks, seen):
         attention_from_segment=looks,
         attention_to_segment=seen,
     )
-    tokenized = client().tokenize(DEFAULT_MODEL, first, second)
+    tokenized = client().ask(Explorer.tokenize)(DEFAULT_MODEL, first, second)
     segments = tokenized.token_type_ids
     of = {"first": segments == 0, "second": segments == 1, "both": segments >= 0}
-    whole = client().attention_matrix(DEFAULT_MODEL, first, "head", 0, 0, second)
+    whole = client().ask(attention_matrix)(
+        DEFAULT_MODEL, Texts(first), "head", 0, 0, second
+    )
     expected = np.where(np.outer(of[looks], of[seen]), whole, 0)
     np.testing.assert_allclose(drawn.last.matrix, expected, atol=1e-7)
     assert expected.any()
@@ -273,7 +276,7 @@ def test_the_text_that_looks_and_the_text_that_is_looked_at(drawn, looks, seen):
 
 
 def test_weights_below_a_threshold_are_left_out(drawn):
-    whole = client().attention_matrix(DEFAULT_MODEL, TEXT, "head", 0, 0, cut=True)
+    whole = client().ask(attention_matrix)(DEFAULT_MODEL, Texts(TEXT), "head", 0, 0)
     app = open_page(attention_cut_off="weight")
     app.slider(key="attention_least_weight").set_value(0.1).run()
     expected = np.where(whole >= 0.1, whole, 0)
@@ -282,7 +285,7 @@ def test_weights_below_a_threshold_are_left_out(drawn):
 
 
 def test_the_largest_weights_of_a_row_stay_until_they_reach_a_share(drawn):
-    whole = client().attention_matrix(DEFAULT_MODEL, TEXT, "head", 0, 0, cut=True)
+    whole = client().ask(attention_matrix)(DEFAULT_MODEL, Texts(TEXT), "head", 0, 0)
     app = open_page(attention_cut_off="mass")
     app.slider(key="attention_mass").set_value(0.6).run()
     expected = np.zeros_like(whole)
@@ -324,7 +327,7 @@ def test_nonsense_from_a_browser_is_not_drawn(drawn):
 def test_filters_reach_the_grid_the_lines_and_the_saved_heads(drawn):
     open_page(attention_hide_special="true", attention_renormalise="true")
     view = drawn.last
-    trace = client().trace(DEFAULT_MODEL, TEXT, cut=True, parts=("attention_probs",))
+    trace = client().ask(Trace.only)(DEFAULT_MODEL, Texts(TEXT), ("attention_probs",))
     options = AttentionOptions(hide_special=True, renormalise=True)
     expected = np.array(
         [
@@ -344,7 +347,7 @@ def test_the_heads_of_a_long_text_are_not_saved_however_few_its_words(
     drawn, monkeypatch
 ):
     open_page(attention_merge_words="true")
-    read = client().tokenize(DEFAULT_MODEL, TEXT)
+    read = client().ask(Explorer.tokenize)(DEFAULT_MODEL, TEXT)
     size = len(drawn.last.tokens)
     assert size < read.num_tokens
     monkeypatch.setattr("pages.ui.attention.downloads._MOST_SAVED", size)
@@ -426,8 +429,8 @@ def test_what_a_question_answers_has_a_file(saved, panel, name, header, rows):
     if rows is None:
         assert {line.split(",")[0] for line in lines} == {"before", "after"}
         return
-    found = client().profile_heads(DEFAULT_MODEL, TEXT, cut=True)
-    tokens = client().tokenize(DEFAULT_MODEL, TEXT).num_tokens
+    found = client().ask(profile_heads)(DEFAULT_MODEL, Texts(TEXT))
+    tokens = client().ask(Explorer.tokenize)(DEFAULT_MODEL, TEXT).num_tokens
     assert len(lines) == {"tokens": tokens, "names": len(found.names())}[rows]
 
 
@@ -447,7 +450,9 @@ def test_words_of_several_pieces_have_a_bar(drawn):
     ]
     pieces = tuple(
         token
-        for token in client().tokenize(DEFAULT_MODEL, "unbelievableness").tokens
+        for token in client()
+        .ask(Explorer.tokenize)(DEFAULT_MODEL, "unbelievableness")
+        .tokens
         if token not in ("[CLS]", "[SEP]")
     )
     assert len(pieces) > 1

@@ -14,6 +14,13 @@ from bertviz_core.analysis.head_distances import order_by_likeness
 from bertviz_core.analysis.head_profiles import BROAD_THRESHOLD, NamedHead
 from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.experiments.attention_matrix import (
+    attention_matrix,
+    compare_heads,
+    profile_heads,
+)
+from bertviz_core.experiments.attention_parts import pair_arithmetic
 from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.experiments.cause_results import (
     PatchingMap,
@@ -21,10 +28,15 @@ from bertviz_core.experiments.cause_results import (
     Switches,
     Target,
 )
+from bertviz_core.experiments.corpus_profiles import corpus_profile
+from bertviz_core.experiments.patching import patch_hidden_states
+from bertviz_core.experiments.sparsity import predict_sparsely
+from bertviz_core.experiments.switching import switch_off
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_thumbnails import grid_thumbnails
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.figures.masked_word import percent
-from bertviz_core.trace import ModelEntry
+from bertviz_core.trace import ModelEntry, Texts
 from pages.ui.attention import difference, sparse
 from pages.ui.attention.pictures import key_of
 from pages.ui.engine import client
@@ -95,7 +107,7 @@ def metrics(app: AppTest) -> list[float]:
 def test_a_number_changes_in_its_own_unit_when_a_head_is_off(number_model):
     app = ask_number(number_model, "switch", attention_off_heads=["2·1"])
     switches = Switches(heads=((1, 0),))
-    found = client().switch_off(number_model, NUMBER_TEXT, NUMBER, switches)
+    found = client().ask(switch_off)(number_model, NUMBER_TEXT, NUMBER, switches)
     assert abs(found.delta_logit) > 1e-3, "nothing to see"
     expected = [found.before.logit, found.after.logit, found.delta_logit]
     assert metrics(app) == pytest.approx(expected, rel=1e-3)
@@ -107,7 +119,7 @@ def test_a_number_changes_in_its_own_unit_when_a_head_is_off(number_model):
 def test_a_sparse_pattern_moves_the_number(number_model):
     app = ask_number(number_model, "sparse", attention_sparse_window="1")
     pattern = SparsePattern(window=1, num_global=1)
-    found = client().predict_sparsely(number_model, NUMBER_TEXT, NUMBER, pattern)
+    found = client().ask(predict_sparsely)(number_model, NUMBER_TEXT, NUMBER, pattern)
     assert metrics(app)[2] == pytest.approx(found.delta_logit, rel=1e-3, abs=1e-6)
     assert found.delta_logit != 0
 
@@ -118,7 +130,7 @@ def test_the_maps_of_a_number_are_in_its_own_unit(number_model):
     assert np.abs(values).max() > 1e-3
     for layer, number in enumerate(values[:, 1]):
         off = Switches(feed_forward=(layer,))
-        found = client().switch_off(number_model, NUMBER_TEXT, NUMBER, off)
+        found = client().ask(switch_off)(number_model, NUMBER_TEXT, NUMBER, off)
         assert number == pytest.approx(found.delta_logit, abs=1e-5)
     assert "Change of the number price" in said(app)
 
@@ -134,7 +146,7 @@ def test_every_name_is_in_the_table_and_the_rules_are_stated(monkeypatch):
 
 def locked(token: int, other: int | None) -> dict[str, object]:
     """A session in which a cell, or a row, of the pictures is locked."""
-    text_key = key_of(client().tokenize(DEFAULT_MODEL, TEXT))
+    text_key = key_of(client().ask(Explorer.tokenize)(DEFAULT_MODEL, TEXT))
     chosen = {"from": token, "to": other, "turn": 1, "text": text_key}
     return {"attention_canvas": {"selection": {"layer": 0, "head": 0, **chosen}}}
 
@@ -161,7 +173,7 @@ def test_a_locked_word_of_a_picture_without_signs_is_found_in_the_text():
 
 def test_a_lock_of_another_text_moves_no_box():
     text = "The old man saw a young bird on the roof."
-    last = client().tokenize(DEFAULT_MODEL, text).num_tokens - 1
+    last = client().ask(Explorer.tokenize)(DEFAULT_MODEL, text).num_tokens - 1
     app = ask("arithmetic", locked(6, 5), attention_text=text)
     assert pair_of(app) == ("1", str(last))
 
@@ -181,13 +193,13 @@ def test_a_link_brings_the_pair_back():
 
 def test_a_pair_beyond_a_shorter_text_gives_way_to_one_of_the_text():
     app = ask("arithmetic", attention_text="a cat", attention_from="9")
-    last = client().tokenize(DEFAULT_MODEL, "a cat").num_tokens - 1
+    last = client().ask(Explorer.tokenize)(DEFAULT_MODEL, "a cat").num_tokens - 1
     assert pair_of(app) == ("1", str(last))
 
 
 def test_the_value_and_the_mask_of_a_pair_are_shown():
     app = ask("arithmetic", attention_from="2", attention_to="4")
-    found = client().pair_arithmetic(DEFAULT_MODEL, TEXT, 0, 0, 2, 4)
+    found = client().ask(pair_arithmetic)(DEFAULT_MODEL, Texts(TEXT), 0, 0, 2, 4)
     rows = maps(app)[1]
     np.testing.assert_allclose(rows[0], found.value)
     np.testing.assert_allclose(rows[1], found.prob * found.value)
@@ -198,7 +210,7 @@ def test_the_value_and_the_mask_of_a_pair_are_shown():
 
 def test_like_heads_lie_side_by_side():
     app = ask("profile", {"attention_likeness_box": True})
-    found = client().profile_heads(DEFAULT_MODEL, TEXT, cut=True)
+    found = client().ask(profile_heads)(DEFAULT_MODEL, Texts(TEXT))
     order = order_by_likeness(found.distances)
     expected = found.distances.reshape(len(order), -1)[np.ix_(order, order)]
     np.testing.assert_allclose(maps(app)[-1], expected, atol=5e-4)
@@ -208,7 +220,7 @@ def test_the_profile_of_the_bundled_sentences_is_that_of_the_engine():
     app = ask("profile", attention_profile_where="corpus")
     app.button(key="job_attention_profile_start").click().run()
     shown = maps(finished(app))[0]
-    job = client().start("profile_corpus", model=DEFAULT_MODEL, language="en")
+    job = client().start(client().ask(corpus_profile).about(DEFAULT_MODEL, "en"))
     expected = ended(client(), job).result
     np.testing.assert_allclose(shown, expected.profile.of("entropy_bits"))
     assert f"mean over the texts, {expected.profile.num_texts} in all" in said(app)
@@ -241,9 +253,9 @@ def test_an_estimate_comes_first_where_the_exact_map_takes_long(
 def test_a_head_helps_only_where_the_answer_falls_without_it(
     monkeypatch, deltas, expected
 ):
-    config = client().describe_model(DEFAULT_MODEL).config
+    config = client().ask(Explorer.info)(DEFAULT_MODEL).config
     found = SimpleNamespace(
-        deltas=np.zeros((config["num_hidden_layers"], config["num_attention_heads"]))
+        deltas=np.zeros((config.num_hidden_layers, config.num_attention_heads))
     )
     found.deltas[0, : len(deltas)] = deltas
     found.estimated_deltas = found.deltas
@@ -263,12 +275,12 @@ def test_the_strongest_estimate_is_the_largest_whatever_its_sign(monkeypatch):
 def test_the_halves_of_layers_have_a_button_and_an_amount_of_work_of_their_own(
     monkeypatch,
 ):
-    config = client().describe_model(DEFAULT_MODEL).config
+    config = client().ask(Explorer.info)(DEFAULT_MODEL).config
     layers, heads, hidden = (
-        int(config[name])
+        getattr(config, name)
         for name in ("num_hidden_layers", "num_attention_heads", "hidden_size")
     )
-    tokens = client().tokenize(DEFAULT_MODEL, TEXT).num_tokens
+    tokens = client().ask(Explorer.tokenize)(DEFAULT_MODEL, TEXT).num_tokens
     of_one = layers**2 / 2 * tokens * 24 * hidden**2  # a variant of every layer
     assert heads > 4
     monkeypatch.setattr("pages.ui.attention.maps._SHORT_WORK", 4 * of_one)
@@ -309,6 +321,23 @@ def test_a_map_has_no_frame_for_a_head_that_the_other_model_lacks(
     app.selectbox(key="attention_compared_model").set_value(str(HF)).run()
     assert not app.exception
     assert (drawn[-1].layer, drawn[-1].head) == place
+
+
+@pytest.mark.parametrize(("text", "unread"), [(TEXT, "zh"), ("我们都喜欢茶。", "en")])
+def test_a_model_that_cannot_read_the_text_says_so_before_it_differs(text, unread):
+    model = f"bert-mini-{unread}"
+    reader, other = sorted(("bert-mini-en", "bert-mini-zh"), key=model.__eq__)
+    app = ask(
+        "compare",
+        model=reader,
+        attention_text=text,
+        attention_compare="model",
+        attention_compared_model=other,
+    )
+    said = [warning.value.replace("\\", "") for warning in app.warning]
+    assert [other in one and "hardly read" in one for one in said] == [True]
+    app.selectbox(key="model").set_value(other).run()
+    assert "hardly read" in app.warning[0].value
 
 
 @pytest.fixture(scope="module")
@@ -354,16 +383,19 @@ def test_patching_shows_what_each_state_brings_back(contrast):
         **({} if contrast is None else {"attention_contrast": contrast}),
     )
     app.button(key="job_attention_patch_start").click().run()
-    words = client().vocabulary(DEFAULT_MODEL)
-    predictions = client().predict_masks(DEFAULT_MODEL, CLEAN)
+    words = client().ask(vocabulary)(DEFAULT_MODEL)
+    predictions = client().ask(Explorer.predict_masks)(DEFAULT_MODEL, CLEAN)
     best = int(predictions.logits[0].argmax())
     job = client().start(
-        "patch_hidden_states",
-        model=DEFAULT_MODEL,
-        clean=CLEAN,
-        corrupted=CORRUPTED,
-        target=Target("mlm", best, int(predictions.positions[0])),
-        minus=None if contrast is None else words.index(contrast),
+        client()
+        .ask(patch_hidden_states)
+        .about(
+            DEFAULT_MODEL,
+            CLEAN,
+            CORRUPTED,
+            Target("mlm", best, int(predictions.positions[0])),
+            minus=None if contrast is None else words.index(contrast),
+        )
     )
     shown = maps(finished(app))[0]
     expected = ended(client(), job).result
@@ -377,15 +409,12 @@ def patched(model: str, clean: str, corrupted: str) -> tuple[AppTest, PatchingMa
     """The page and the engine, both asked for the likeliest word at the mask."""
     app = ask("patch", model=model, attention_text=clean, attention_other=corrupted)
     app.button(key="job_attention_patch_start").click().run()
-    predictions = client().predict_masks(model, clean, cut=True)
+    predictions = client().ask(Explorer.predict_masks)(model, clean, cut=True)
     best, position = int(predictions.logits[0].argmax()), predictions.positions[0]
     job = client().start(
-        "patch_hidden_states",
-        model=model,
-        clean=clean,
-        corrupted=corrupted,
-        target=Target("mlm", best, int(position)),
-        cut=True,
+        client()
+        .ask(patch_hidden_states)
+        .about(model, clean, corrupted, Target("mlm", best, int(position)), cut=True)
     )
     return finished(app), ended(client(), job).result
 
@@ -433,15 +462,15 @@ def test_a_place_that_is_no_mask_in_the_other_text_is_said(other, is_warned):
     ("sign", "sentence"), [(-1, "needs what you"), (1, "held this answer back")]
 )
 def test_the_sentence_says_what_the_parts_did_to_the_answer(sign, sentence):
-    words = client().vocabulary(DEFAULT_MODEL)
-    predictions = client().predict_masks(DEFAULT_MODEL, TEXT)
+    words = client().ask(vocabulary)(DEFAULT_MODEL)
+    predictions = client().ask(Explorer.predict_masks)(DEFAULT_MODEL, TEXT)
     best = np.argsort(-predictions.logits[0])[:5].tolist()
     position = int(predictions.positions[0])
     moved = {}
     for index in best:
         for layer in range(6):
             heads = tuple((layer, head) for head in range(8))
-            found = client().switch_off(
+            found = client().ask(switch_off)(
                 DEFAULT_MODEL, TEXT, Target("mlm", index, position), Switches(heads)
             )
             moved[index, layer] = found.delta_probability
@@ -476,10 +505,14 @@ def test_a_link_brings_the_watched_answer_back():
         "switch", attention_text=text, attention_target="1", attention_word="italy"
     )
     assert app.selectbox(key="attention_word").value == "italy"
-    words = client().vocabulary(DEFAULT_MODEL)
-    position = int(client().tokenize(DEFAULT_MODEL, text).mask_positions[1])
+    words = client().ask(vocabulary)(DEFAULT_MODEL)
+    position = int(
+        client().ask(Explorer.tokenize)(DEFAULT_MODEL, text).mask_positions[1]
+    )
     target = Target("mlm", words.index("italy"), position)
-    found = client().switch_off(DEFAULT_MODEL, text, target, Switches(heads=((0, 0),)))
+    found = client().ask(switch_off)(
+        DEFAULT_MODEL, text, target, Switches(heads=((0, 0),))
+    )
     assert app.metric[0].value == percent(found.before.probability)
     assert f"rank {found.before.rank} → {found.after.rank}" in app.metric[2].delta
 
@@ -503,7 +536,9 @@ OTHER = TEXT.replace("dog", "horse")
 
 
 def rows_of(text: str, method: str, pair: str | None = None) -> np.ndarray:
-    return client().attention_matrix(DEFAULT_MODEL, text, method, 0, 0, pair, cut=True)
+    return client().ask(attention_matrix)(
+        DEFAULT_MODEL, Texts(text), method, 0, 0, pair
+    )
 
 
 @pytest.fixture
@@ -526,7 +561,9 @@ def test_a_comparison_goes_through_the_filters_of_the_pictures(differences):
     options = AttentionOptions(hide_special=True, renormalise=True)
     first, second = (
         show_attention(
-            rows_of(text, "head"), client().tokenize(DEFAULT_MODEL, text), options
+            rows_of(text, "head"),
+            client().ask(Explorer.tokenize)(DEFAULT_MODEL, text),
+            options,
         ).values
         for text in (TEXT, OTHER)
     )
@@ -555,7 +592,7 @@ def test_a_pair_is_compared_with_a_pair(differences):
     )
     values = [rows_of(text, "head", pair) for text, pair in (first, second)]
     np.testing.assert_allclose(differences[-1].matrix, values[1] - values[0], atol=1e-6)
-    tokenized = client().tokenize(DEFAULT_MODEL, *first)
+    tokenized = client().ask(Explorer.tokenize)(DEFAULT_MODEL, *first)
     np.testing.assert_array_equal(differences[-1].segments, tokenized.token_type_ids)
 
 
@@ -594,7 +631,7 @@ def test_the_file_has_what_the_picture_leaves_out(monkeypatch):
     )
     text = "the cat sat on a [MASK] and " * 12
     ask("sparse", attention_text=text)
-    size = client().tokenize(DEFAULT_MODEL, text).num_tokens
+    size = client().ask(Explorer.tokenize)(DEFAULT_MODEL, text).num_tokens
     assert size > 64
     assert {
         len(cells) for cells in saved["attention_sparse_edges"]["columns"].values()
@@ -636,9 +673,9 @@ def test_a_smaller_model_needs_the_head_only_where_one_is_asked_for(
 def difference_of_models(text: str, other: str, method: str) -> np.ndarray:
     """Other model less the bundled one, on the tokens that both cut the text into."""
     models = (DEFAULT_MODEL, other)
-    tokens = [client().tokenize(model, text).tokens for model in models]
+    tokens = [client().ask(Explorer.tokenize)(model, text).tokens for model in models]
     first, second = (
-        client().attention_matrix(model, text, method, 0, 0, cut=True)
+        client().ask(attention_matrix)(model, Texts(text), method, 0, 0)
         for model in models
     )
     return attention_difference(first, second, align_tokens(*tokens)).values
@@ -667,6 +704,6 @@ def test_values_of_long_texts_are_taken_away_by_a_job(monkeypatch, differences):
 
 def test_the_head_that_differs_most_is_named():
     app = ask("compare", attention_compared_text=OTHER)
-    found = client().compare_heads(DEFAULT_MODEL, TEXT, DEFAULT_MODEL, OTHER)
+    found = client().ask(compare_heads)(DEFAULT_MODEL, TEXT, DEFAULT_MODEL, OTHER)
     layer, head = np.unravel_index(found.argmax(), found.shape)
     assert f"Most: head {layer + 1}·{head + 1}, {found.max():.1%}" in said(app)

@@ -8,7 +8,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.cause_results import Switches, Target
+from bertviz_core.experiments.switching import switch_off
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry
 from pages.ui.engine import client
@@ -35,8 +38,8 @@ def class_model(tmp_path_factory):
 
 
 def likeliest(model: str, text: str) -> str:
-    predictions = client().predict_masks(model, text)
-    return client().vocabulary(model)[int(predictions.logits[0].argmax())]
+    predictions = client().ask(Explorer.predict_masks)(model, text)
+    return client().ask(vocabulary)(model)[int(predictions.logits[0].argmax())]
 
 
 def test_an_untouched_word_follows_the_text():
@@ -59,7 +62,7 @@ def test_a_second_text_that_follows_is_watched():
     assert app.selectbox(key="attention_target").options == [
         "the second text follows the first"
     ]
-    found = client().switch_off(TINY, "ab cab", Target("nsp", 0), HEADS_OFF, "b a")
+    found = client().ask(switch_off)(TINY, "ab cab", Target("nsp", 0), HEADS_OFF, "b a")
     assert app.metric[0].value == percent(found.before.probability)
     assert app.metric[1].value == percent(found.after.probability)
     assert "does not follow" in app.get("plotly_chart")[-1].proto.spec
@@ -69,7 +72,7 @@ def test_a_class_is_watched(class_model):
     app = ask(
         "switch", model=class_model, attention_text="ab cab", attention_target="2"
     )
-    found = client().switch_off(
+    found = client().ask(switch_off)(
         class_model, "ab cab", Target("classifier", 2), HEADS_OFF
     )
     assert app.metric[0].value == percent(found.before.probability)
@@ -118,10 +121,14 @@ def test_a_model_without_answers_says_so(tmp_path):
 def test_a_model_of_one_head_has_its_answers(tmp_path):
     model = str(hf_copy(tmp_path, config={"num_attention_heads": 1}))
     app = ask("switch", model=model, attention_text="ab [MASK]")
-    best = int(client().predict_masks(model, "ab [MASK]").logits[0].argmax())
-    position = int(client().tokenize(model, "ab [MASK]").mask_positions[0])
+    best = int(
+        client().ask(Explorer.predict_masks)(model, "ab [MASK]").logits[0].argmax()
+    )
+    position = int(
+        client().ask(Explorer.tokenize)(model, "ab [MASK]").mask_positions[0]
+    )
     target = Target("mlm", best, position)
-    found = client().switch_off(model, "ab [MASK]", target, HEADS_OFF)
+    found = client().ask(switch_off)(model, "ab [MASK]", target, HEADS_OFF)
     assert app.metric[1].value == percent(found.after.probability)
     assert app.selectbox(key="attention_head").options == ["1"]
 

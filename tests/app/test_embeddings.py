@@ -18,7 +18,21 @@ from bertviz_core.analysis.anisotropy import mean_cosine, outlier_dimensions
 from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.labelled_lines import bundled_lines, read_lines
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.experiments.embedding_tables import (
+    measure_positions,
+    take_input_apart,
+)
 from bertviz_core.experiments.sentence_maps import MOST_CHECKED
+from bertviz_core.experiments.sentence_states import vectors_at
+from bertviz_core.experiments.vocabulary_maps import vocabulary_map
+from bertviz_core.experiments.word_axis import project_words, remove_axis
+from bertviz_core.experiments.word_vectors import (
+    nearest_words,
+    solve_analogy,
+    word_norms,
+)
+from bertviz_core.explorer import Explorer
 from pages.ui.embeddings import input_sum, senses
 from pages.ui.embeddings.panels import PANELS
 from pages.ui.engine import client
@@ -35,7 +49,7 @@ MOST_BYTES = 8192  # of an address, for nginx
 
 def num_states() -> int:
     """The layers of the model, and what enters the first."""
-    return 1 + client().describe_model(DEFAULT_MODEL).config["num_hidden_layers"]
+    return 1 + client().ask(Explorer.info)(DEFAULT_MODEL).config.num_hidden_layers
 
 
 def open_page(language: str = "en", **params: str) -> AppTest:
@@ -106,7 +120,7 @@ def test_every_part_opens_from_a_link(language, panel):
 
 def test_the_strips_are_the_parts_of_the_chosen_token():
     app = open_page(embeddings_token="7 · bank", embeddings_dimension="18")
-    found = client().take_input_apart(DEFAULT_MODEL, TEXT)
+    found = client().ask(take_input_apart)(DEFAULT_MODEL, TEXT)
     assert found.tokenized.tokens[6] == "bank"
     size = found.summed.shape[1]
     strips = [np.array(trace["customdata"]) for trace in specs(app)[0]["data"]]
@@ -122,7 +136,7 @@ def test_the_strips_are_the_parts_of_the_chosen_token():
 
 @pytest.mark.parametrize(("share", "kind"), [(0.9e-6, "success"), (1.1e-6, "warning")])
 def test_a_layer_norm_that_differs_is_said_to_differ(monkeypatch, share, kind):
-    found = client().take_input_apart(DEFAULT_MODEL, TEXT)
+    found = client().ask(take_input_apart)(DEFAULT_MODEL, TEXT)
     difference = share * float(np.abs(found.normed).max())
     changed = dataclasses.replace(found, largest_difference=difference)
     monkeypatch.setattr(input_sum, "take_input_apart", lambda *_: changed)
@@ -156,7 +170,7 @@ def test_a_dimension_of_a_larger_model_begins_anew():
 
 def test_the_matrix_has_the_cosines_of_the_positions():
     app = open_page(embeddings_panel="positions", embeddings_position="5")
-    found = client().position_geometry(DEFAULT_MODEL)
+    found = client().ask(measure_positions)(DEFAULT_MODEL)
     near = f"mean cosine of {found.by_distance[1]:.2f}"
     assert near in said(app)
     np.testing.assert_array_equal(
@@ -172,14 +186,14 @@ def test_no_position_is_compared_with_itself():
     app = open_page(embeddings_distance="0", **curve)
     assert app.number_input(key="embeddings_distance").min == 1
     assert app.number_input(key="embeddings_distance").value == 1
-    size = len(client().position_geometry(DEFAULT_MODEL).norms)
+    size = len(client().ask(measure_positions)(DEFAULT_MODEL).norms)
     app = open_page(embeddings_distance=str(size - 1), **curve)
     assert f"between 1 and {size}" in said(app)
 
 
 def test_the_chain_joins_the_positions_in_their_order():
     app = open_page(embeddings_panel="positions", embeddings_positions_view="chain")
-    found = client().position_geometry(DEFAULT_MODEL)
+    found = client().ask(measure_positions)(DEFAULT_MODEL)
     traces = specs(app)[0]["data"]
     for axis, name in enumerate("xy"):
         np.testing.assert_allclose(
@@ -194,7 +208,7 @@ def test_the_curve_has_the_cosines_of_positions_so_far_apart():
         embeddings_positions_view="curve",
         embeddings_distance="7",
     )
-    found = client().position_geometry(DEFAULT_MODEL)
+    found = client().ask(measure_positions)(DEFAULT_MODEL)
     apart = [found.cosines[i, i + 7] for i in range(len(found.norms) - 7)]
     curve, means = (spec["data"][0] for spec in specs(app))
     assert numbers(curve["x"]).tolist() == list(range(1, len(apart) + 1))
@@ -209,7 +223,7 @@ def test_the_chain_says_what_its_picture_keeps():
         embeddings_positions_view="chain",
         embeddings_position_axes="1-3",
     )
-    found = client().position_geometry(DEFAULT_MODEL)
+    found = client().ask(measure_positions)(DEFAULT_MODEL)
     kept = found.qualities[1]
     assert f"Trustworthiness {kept.trustworthiness:.3f}" in said(app)
     assert "no seed plays a part" in said(app)
@@ -230,7 +244,7 @@ def test_neighbours_are_those_of_the_engine_and_filters_are_in_the_link():
         embeddings_metric="euclidean",
         embeddings_left_out="piece,single_character",
     )
-    found = client().nearest_words(
+    found = client().ask(nearest_words)(
         DEFAULT_MODEL, "river", 4, "euclidean", ("piece", "single_character")
     )
     names, scores = bars(app)
@@ -244,7 +258,7 @@ def test_neighbours_are_those_of_the_engine_and_filters_are_in_the_link():
 
 def test_a_word_that_is_no_entry_is_the_mean_of_its_pieces_and_says_so():
     app = open_page(embeddings_panel="words", embeddings_word="qwertyuiop")
-    found = client().nearest_words(
+    found = client().ask(nearest_words)(
         DEFAULT_MODEL, "qwertyuiop", 10, "cosine", ("piece", "unused", "special")
     )
     ((_, pieces),) = found.in_pieces
@@ -264,7 +278,7 @@ def test_a_word_that_cannot_be_read_is_named():
 
 def test_an_analogy_tells_both_ranks():
     app = open_page(embeddings_panel="words", embeddings_words_view="analogy")
-    found = client().solve_analogy(
+    found = client().ask(solve_analogy)(
         DEFAULT_MODEL,
         ("king", "man", "woman"),
         "queen",
@@ -288,14 +302,14 @@ def test_words_are_laid_out_between_two_words():
         embeddings_axis_second="hot",
         embeddings_axis_words="summer, winter; fire",
     )
-    found = client().project_words(
+    found = client().ask(project_words)(
         DEFAULT_MODEL, "cold", "hot", ("summer", "winter", "fire")
     )
     order = np.argsort(found.cosines)
     assert bars(app)[0] == [found.words[i] for i in order]
     table = app.dataframe[0].value
     np.testing.assert_allclose(table["cosine"], found.cosines[order], atol=1e-6)
-    removed = client().remove_axis(
+    removed = client().ask(remove_axis)(
         DEFAULT_MODEL, "fire", "cold", "hot", 10, ("piece", "unused", "special")
     )
     app.selectbox(key="embeddings_axis_removed").set_value("fire").run()
@@ -304,7 +318,7 @@ def test_words_are_laid_out_between_two_words():
     assert bars(app, 2)[0] == list(removed.after.words)
     assert f"{removed.share:.1%}" in said(app)
     app.text_input(key="embeddings_axis_first").set_value("cold, winter").run()
-    pairs = client().project_words(
+    pairs = client().ask(project_words)(
         DEFAULT_MODEL, ("cold", "winter"), "hot", ("summer", "winter", "fire")
     )
     np.testing.assert_allclose(bars(app)[1], np.sort(pairs.cosines), atol=1e-6)
@@ -320,8 +334,8 @@ def test_the_map_has_every_entry_with_what_it_is_worth(num_axes):
         embeddings_map_axes=num_axes,
     )
     header = sent(app)
-    found = client().vocabulary_map(DEFAULT_MODEL, int(num_axes), "pca")
-    assert header["numPoints"] == len(client().word_norms(DEFAULT_MODEL))
+    found = client().ask(vocabulary_map)(DEFAULT_MODEL, int(num_axes), "pca")
+    assert header["numPoints"] == len(client().ask(word_norms)(DEFAULT_MODEL))
     assert header["numAxes"] == int(num_axes)
     assert f"{found.explained:.1%}" in header["notes"][0]
     assert f"{found.quality.trustworthiness:.3f}" in header["notes"][0]
@@ -335,15 +349,14 @@ def test_the_seed_of_the_vocabulary_map_chooses_the_points_that_are_checked():
     app = open_page(
         embeddings_panel="map", embeddings_map_method="pca", embeddings_map_seed="7"
     )
-    found = client().vocabulary_map(DEFAULT_MODEL, 2, "pca", 7)
+    found = client().ask(vocabulary_map)(DEFAULT_MODEL, 2, "pca", 7)
     assert found.seed == 7
     assert f"{found.quality.trustworthiness:.3f}" in sent(app)["notes"][0]
     assert "seed 7" in sent(app)["notes"][0]
 
 
 def test_a_link_finds_and_marks_a_word_and_names_its_neighbours():
-    vocabulary = client().vocabulary(DEFAULT_MODEL)
-    row = vocabulary.index("river")
+    row = client().ask(vocabulary)(DEFAULT_MODEL).index("river")
     app = open_page(
         embeddings_panel="map",
         embeddings_map_method="pca",
@@ -352,7 +365,7 @@ def test_a_link_finds_and_marks_a_word_and_names_its_neighbours():
     )
     assert sent(app)["first"]["selected"] == row
     assert sent(app)["first"]["search"] == "riv"
-    found = client().nearest_words(DEFAULT_MODEL, "river", 10)
+    found = client().ask(nearest_words)(DEFAULT_MODEL, "river", 10)
     assert bars(app)[0] == list(found.neighbours.words)
     assert marks(app) == {
         "map": "embeddings_map",
@@ -370,7 +383,7 @@ def test_a_chosen_sentence_names_and_marks_the_nearest_of_the_shown_layer():
         embeddings_points_near="true",
     )
     lines = read_lines(bundled_lines("topics", "en"))
-    vectors = client().sentence_vectors(DEFAULT_MODEL, lines.sentences, "mean", 2)
+    vectors = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "mean", 2)
     cosines = cosine_matrix(vectors)[4]
     cosines[4] = -np.inf
     nearest = np.argsort(-cosines)[:10]
@@ -466,7 +479,7 @@ def test_word_pieces_in_space_turned_onto_each_other_come_from_a_link():
     ("language", "others"), [("en", "all other names"), ("zh", "其余名称")]
 )
 def test_pieces_beyond_the_colours_have_no_other_pieces_name(language, others):
-    words = client().vocabulary(DEFAULT_MODEL)
+    words = client().ask(vocabulary)(DEFAULT_MODEL)
     whole = [word for word in words if word.isascii() and word.isalpha()][-280:]
     lines = "\n".join(" ".join(whole[i : i + 40]) for i in range(0, 280, 40))
     app = open_page(
@@ -496,6 +509,18 @@ def test_tokens_of_pairs_are_coloured_by_segment(language):
     assert len(colour["names"]) == 2
     app = open_page(language, **pairs)
     assert titles[language] not in [c["title"] for c in sent(app)["colors"]]
+
+
+@pytest.mark.parametrize(
+    ("panel", "box"),
+    [("input", "embeddings_text"), ("sentences", "embeddings_topics")],
+)
+def test_texts_that_the_model_cannot_read_are_said(panel, box):
+    app = open_page(embeddings_panel=panel)
+    assert not app.warning
+    texts = "我们都喜欢茶。\n他们也是。\n这个手机很好。"
+    app = open_page(embeddings_panel=panel, **{box: texts})
+    assert "hardly read" in app.warning[0].value
 
 
 def test_too_many_sentences_are_refused_not_sampled():
@@ -556,7 +581,7 @@ def test_cosines_between_points_are_those_of_the_shown_layer():
         embeddings_points_state="2",
     )
     lines = read_lines(bundled_lines("topics", "en"))
-    vectors = client().sentence_vectors(DEFAULT_MODEL, lines.sentences, "mean", 2)
+    vectors = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "mean", 2)
     (found,) = [s for s in specs(app) if s["data"][0]["type"] == "heatmap"]
     np.testing.assert_allclose(
         np.array(found["data"][0]["z"], float), cosine_matrix(vectors), atol=1e-6
@@ -577,7 +602,7 @@ def test_cosines_of_a_group_of_what_is_found_and_of_the_nearest():
         embeddings_points_search="THE ",
     )
     lines = read_lines(bundled_lines("topics", "en"))
-    vectors = client().sentence_vectors(DEFAULT_MODEL, lines.sentences, "mean", 1)
+    vectors = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "mean", 1)
     box = app.selectbox(key="embeddings_similarity_points")
     group = lines.labels[-1]
     asked = {
@@ -720,7 +745,7 @@ def test_geometry_names_the_dimensions_that_stand_out():
     assert not np.allclose(with_all, table["the same without the outliers"])
     assert "2.5 standard deviations" in said(app)
     lines = read_lines(bundled_lines("topics", "en"))
-    states = client().sentence_vectors(DEFAULT_MODEL, lines.sentences, "token", 0)
+    states = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "token", 0)
     out = outlier_dimensions(states, 2.5).dimensions
     shown = table["outlier dimensions"][0].replace("–", "")
     assert shown == ", ".join(str(index + 1) for index in out)
@@ -729,7 +754,7 @@ def test_geometry_names_the_dimensions_that_stand_out():
 def test_the_dimensions_of_a_layer_come_from_a_link():
     app = open_page(embeddings_panel="geometry", embeddings_geometry_layer="1")
     lines = read_lines(bundled_lines("topics", "en"))
-    states = client().sentence_vectors(DEFAULT_MODEL, lines.sentences, "token", 1)
+    states = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "token", 1)
     parts = outlier_dimensions(states, 3.0).contributions
     largest = np.sort(np.abs(parts))[::-1][:12]
     _, shown = bars(app, 2)
@@ -760,7 +785,7 @@ def test_what_stays_without_the_outliers_is_what_the_client_says():
         np.testing.assert_allclose(table[name], values, rtol=1e-6)
     assert 0 < min(found.neighbours_kept) < 1
     # One layer by hand, from its vectors alone.
-    vectors = client().sentence_vectors(DEFAULT_MODEL, lines.sentences, "token", 1)
+    vectors = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "token", 1)
     out = outlier_dimensions(vectors, 2.5)
     assert out.dimensions.size
     assert table["the same without the outliers"][1] == pytest.approx(

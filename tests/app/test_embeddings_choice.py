@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.labelled_lines import bundled_lines, read_lines
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.engine.model_tasks import vocabulary
 from pages.ui.engine import client
 from tests.app.chinese_model import write_chinese_model
 from tests.app.test_embeddings import bars, finished, marks, open_page, said, sent
@@ -27,7 +28,7 @@ def selected_in_address(app: AppTest, key: str) -> str | None:
 
 
 def with_river_chosen() -> tuple[AppTest, int]:
-    row = client().vocabulary(DEFAULT_MODEL).index("river")
+    row = client().ask(vocabulary)(DEFAULT_MODEL).index("river")
     app = open_page(embeddings_panel="map", embeddings_map_method="pca")
     choose(app, MAP, search="riv", selected=row)
     assert "Nearest to river" in app.subheader[0].value
@@ -75,7 +76,7 @@ def test_another_vocabulary_has_no_word_chosen(tmp_path, from_link):
         choose(app, MAP, search="riv", selected=9)
     app.session_state["next_model"] = model
     header = sent(finished(app.run()))
-    assert header["numPoints"] == len(client().vocabulary(model))
+    assert header["numPoints"] == len(client().ask(vocabulary)(model))
     assert header["first"]["selected"] is None
     assert header["first"]["search"] == "riv"
     assert not app.subheader
@@ -83,7 +84,7 @@ def test_another_vocabulary_has_no_word_chosen(tmp_path, from_link):
     app.run()
     assert not app.subheader
     choose(app, MAP, selected=9)
-    assert client().vocabulary(model)[9] in app.subheader[0].value
+    assert client().ask(vocabulary)(model)[9] in app.subheader[0].value
 
 
 def test_an_edited_text_has_no_sentence_chosen():

@@ -12,6 +12,14 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.anisotropy import outlier_dimensions
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.experiments.embedding_tables import (
+    measure_positions,
+    take_input_apart,
+)
+from bertviz_core.experiments.sentence_states import vectors_at
+from bertviz_core.experiments.vocabulary_maps import vocabulary_map
+from bertviz_core.experiments.word_vectors import nearest_words
+from bertviz_core.explorer import Explorer
 from pages.ui.engine import client
 from tests.app.waiting import let_jobs_end
 
@@ -45,7 +53,7 @@ def printed(code: str, **params: str) -> str:
 
 def test_the_input_sum():
     output = printed("embeddings_input", embeddings_token="2 · she")
-    found = client().take_input_apart(
+    found = client().ask(take_input_apart)(
         DEFAULT_MODEL, "She sat down on the bank of the river."
     )
     assert output.startswith("she ")
@@ -54,7 +62,7 @@ def test_the_input_sum():
 
 def test_positions():
     output = printed("embeddings_positions", embeddings_panel="positions")
-    apart = client().position_geometry(DEFAULT_MODEL).standing_apart
+    apart = client().ask(measure_positions)(DEFAULT_MODEL).standing_apart
     lines = output.splitlines()[-len(apart) :] if len(apart) else []
     assert [int(line.split()[0]) for line in lines] == (apart + 1).tolist()
 
@@ -62,7 +70,7 @@ def test_positions():
 def test_neighbours_analogy_and_axis():
     words = {"embeddings_panel": "words"}
     output = printed("embeddings_neighbours", **words)
-    found = client().nearest_words(
+    found = client().ask(nearest_words)(
         DEFAULT_MODEL, "river", 10, "cosine", ("piece", "unused", "special")
     )
     shown = [line.split()[0] for line in output.splitlines()]
@@ -78,7 +86,7 @@ def test_the_vocabulary_map():
     output = printed(
         "embeddings_map", embeddings_panel="map", embeddings_map_method="pca"
     )
-    found = client().vocabulary_map(DEFAULT_MODEL, 2, "pca")
+    found = client().ask(vocabulary_map)(DEFAULT_MODEL, 2, "pca")
     assert float(output.split()[0]) == pytest.approx(found.explained, abs=1e-6)
 
 
@@ -107,7 +115,7 @@ def test_sentences(method):
             embeddings_panel="sentences",
             embeddings_topics=SENTENCES,
         )
-    layers = client().describe_model(DEFAULT_MODEL).config["num_hidden_layers"]
+    layers = client().ask(Explorer.info)(DEFAULT_MODEL).config.num_hidden_layers
     assert shown.count("MapQuality(") == layers + 1
 
 
@@ -117,7 +125,7 @@ def test_senses_and_geometry():
         embeddings_panel="senses",
         embeddings_senses="a | a bank\nb | the bank\na | one bank\nb | his bank",
     )
-    layers = client().describe_model(DEFAULT_MODEL).config["num_hidden_layers"]
+    layers = client().ask(Explorer.info)(DEFAULT_MODEL).config.num_hidden_layers
     assert len(output.splitlines()) == layers + 1
     output = printed(
         "embeddings_geometry",
@@ -128,6 +136,6 @@ def test_senses_and_geometry():
     assert len(lines) == 2 * (layers + 1)
     sentences = tuple(line.split(" | ")[1] for line in SENTENCES.splitlines())
     for layer, line in enumerate(lines[::2]):
-        states = client().sentence_vectors(DEFAULT_MODEL, sentences, "token", layer)
+        states = client().ask(vectors_at)(DEFAULT_MODEL, sentences, "token", layer)
         out = outlier_dimensions(states, 3.0).dimensions + 1
         assert line.startswith(f"{layer} {out.tolist()} ")

@@ -9,8 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.geometry import cosine_matrix
+from bertviz_core.experiments.embedding_tables import take_input_apart
+from bertviz_core.experiments.sentence_states import vectors_at
 from bertviz_core.experiments.stored_maps import digest_of, store_map
-from bertviz_core.experiments.vocabulary_maps import map_by_tsne
+from bertviz_core.experiments.vocabulary_maps import exported_vectors, map_by_tsne
+from bertviz_core.explorer import Explorer
 from pages.ui.engine import client
 from tests.app.chinese_model import write_chinese_model
 from tests.app.test_embeddings import (
@@ -39,7 +42,7 @@ def chinese(tmp_path_factory):
 
 def by_hand(model: str, layer: int) -> np.ndarray:
     """The vectors of 苹果, the mean of its two characters, in every sentence."""
-    vectors = client().sentence_vectors(model, SENTENCES, "token", layer)
+    vectors = client().ask(vectors_at)(model, SENTENCES, "token", layer)
     starts = np.cumsum([0, *(len(text) for text in SENTENCES)])
     rows = [
         start + text.index("苹果")
@@ -57,7 +60,7 @@ def test_a_chinese_word_is_followed_through_all_layers(chinese):
         embeddings_sense_word="苹果",
         embeddings_senses=LINES,
     )
-    layers = client().describe_model(chinese).config["num_hidden_layers"]
+    layers = client().ask(Explorer.info)(chinese).config.num_hidden_layers
     header = sent(app)
     assert header["numStates"] == layers + 1
     assert tuple(header["labels"]) == SENTENCES
@@ -84,7 +87,7 @@ def test_chinese_sentences_are_mapped_and_name_their_nearest(chinese):
         embeddings_points_state="3",
         embeddings_points_selected="1",
     )
-    vectors = client().sentence_vectors(chinese, SENTENCES, "mean", 3)
+    vectors = client().ask(vectors_at)(chinese, SENTENCES, "mean", 3)
     cosines = cosine_matrix(vectors)[1]
     cosines[1] = -np.inf
     assert marks(app)["points"] == np.argsort(-cosines)[:3].tolist()
@@ -122,7 +125,7 @@ def test_a_model_without_segments_refuses_a_pair_and_reads_one_text(tmp_path, la
     assert "type_vocab_size=1" in app.error[0].value.replace("\\", "")
     assert not app.get("plotly_chart")
     app.text_input(key="embeddings_pair").set_value("").run()
-    found = client().take_input_apart(model, "ba be")
+    found = client().ask(take_input_apart)(model, "ba be")
     strips = [
         np.array(trace["customdata"]) for trace in specs(finished(app))[0]["data"]
     ]
@@ -147,7 +150,7 @@ def model_of_many_words(folder: Path) -> str:
 def test_a_vocabulary_map_is_drawn_anew_stopped_and_begun_again(tmp_path):
     pytest.importorskip("sklearn")
     model = model_of_many_words(tmp_path)
-    table = client().exported_vectors(model, tuple(range(WORDS)))
+    table = client().ask(exported_vectors)(model, tuple(range(WORDS)))
     kept = map_by_tsne(table, seed=0, num_stages=1)
     store_map(kept, model, digest_of(table))
     app = open_page(model=model, embeddings_panel="map", embeddings_map_perplexity="10")

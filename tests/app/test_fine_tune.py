@@ -794,6 +794,13 @@ def test_findings_have_their_remedy_in_words(open_step, tuner):
     assert "Decide which label is right" in said
 
 
+def test_rows_that_are_found_rare_further_down_are_not_nothing(open_step, tuner, shown):
+    rows = [f"number {row} of many,{'b' if row < 3 else 'a'}\n" for row in range(40)]
+    app = open_step("check", ft_table=table_of(tuner, "text,label\n" + "".join(rows)))
+    assert "fewer than" in shown(app)
+    assert "Nothing odd" not in shown(app)
+
+
 def test_numbers_to_predict_have_a_picture_and_no_remedy(open_step, tuner):
     text = "text,price\n" + "".join(f"thing {row},{row}.5\n" for row in range(40))
     app = open_step("check", ft_table=table_of(tuner, text))

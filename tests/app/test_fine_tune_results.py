@@ -14,7 +14,7 @@ from bertviz_core.finetune.baselines import Baseline
 from bertviz_core.finetune.data_check import DataRow
 from bertviz_core.finetune.evaluation import evaluate_classes
 from bertviz_core.trace import TrainedInputs
-from pages.ui import engine
+from pages.ui import answers, engine
 from pages.ui.attention import difference
 from pages.ui.fine_tune import result_answers
 from pages.ui.fine_tune.comparing import PANELS as COMPARE_PANELS
@@ -39,13 +39,13 @@ LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 @pytest.fixture
 def client(monkeypatch, tmp_path):
     fake = RunClient(tmp_path)
-    st.cache_data.clear()
+    answers.forget_models()
     st.cache_resource.clear()
     monkeypatch.setattr(engine, "_connected", lambda: fake)
     monkeypatch.setattr(engine, "warm_up", lambda: None)
     monkeypatch.delenv("BERTVIZ_MODELS", raising=False)
     yield fake
-    st.cache_data.clear()
+    answers.forget_models()
     st.cache_resource.clear()
 
 
@@ -388,7 +388,7 @@ def test_every_question_about_a_text_opens(open_step, client, panel, language):
     assert app.text_area(key="ft_try_text").value.startswith("text number 0")
     bars = specs(app)[0]["data"][0]
     np.testing.assert_allclose(numbers(bars["x"]), [0.75, 0.125, 0.125])
-    assert ("read_class", MODEL, "text number 0 of <b>some</b>", None, 9) in (
+    assert ("read_text", MODEL, "text number 0 of <b>some</b>", None, 9) in (
         client.calls
     )
 
@@ -404,10 +404,8 @@ def test_words_are_scored_for_the_class_that_is_chosen(open_step, client):
     bars = specs(app)[1]["data"][0]
     np.testing.assert_allclose(numbers(bars["x"])[1:3], [0.5, -0.25])
     app.selectbox(key="ft_try_class_1").set_value(2).run()
-    asked = [
-        call[2] for call in client.calls if call[:2] == ("start", "attribute_class")
-    ]
-    assert [arguments["index"] for arguments in asked] == [1, 2]
+    asked = [call[2] for call in client.calls if call[:2] == ("start", "attribute")]
+    assert [target.index for _, _, target in asked] == [1, 2]
 
 
 def test_pairs_have_a_second_box_that_must_not_be_empty(open_step, client, shown):
@@ -456,7 +454,7 @@ def test_a_file_is_predicted_and_can_be_taken_away(open_step, client, shown):
     app.session_state["ft_try_table"] = ("file:" + "0" * 32, "my.csv")
     app.run()
     app.button(key="job_ft_try_table_start").click().run()
-    asked = [call[2] for call in client.calls if call[:2] == ("start", "predict_table")]
+    asked = [call[3] for call in client.calls if call[:2] == ("start", "predict_table")]
     assert asked[0]["text_column"] == "text"
     assert asked[0]["max_tokens"] == 9
     assert "Predicted rows: 2. Left empty, because they have no text: 1" in shown(app)
@@ -480,7 +478,7 @@ def test_a_model_with_classes_is_tried_without_a_training(
     assert not app.error
     text = app.text_area(key="ft_try_text").value
     assert text == EXAMPLES["en"][0]  # the model reads English
-    assert ("read_class", DEFAULT_MODEL, text, None, 0) in with_classes.calls
+    assert ("read_text", DEFAULT_MODEL, text, None, 0) in with_classes.calls
     bars = specs(app)[0]["data"][0]
     np.testing.assert_allclose(numbers(bars["x"]), [0.75, 0.125, 0.125])
     options = app.get_by_key("ft_step").proto.options
@@ -490,15 +488,25 @@ def test_a_model_with_classes_is_tried_without_a_training(
     assert locked == [False, True, True, True, False, True]
 
 
+def test_a_text_that_the_chosen_model_cannot_read_is_said_first(open_app, with_classes):
+    app = open_app("fine_tune", ft_step="try")
+    assert not any("hardly read" in warning.value for warning in app.warning)
+    app.text_area(key="ft_try_text").set_value("这个手机很好").run()
+    assert "hardly read" in app.warning[0].value
+
+
 def test_the_file_is_for_the_chosen_model_too(open_app, with_classes):
     app = open_app("fine_tune", ft_step="try")
     app.session_state["ft_try_table"] = ("file:" + "0" * 32, "my.csv")
     app.run()
     app.button(key="job_ft_try_table_start").click().run()
     asked = [
-        call[2] for call in with_classes.calls if call[:2] == ("start", "predict_table")
+        call[2:]
+        for call in with_classes.calls
+        if call[:2] == ("start", "predict_table")
     ]
-    assert (asked[0]["model"], asked[0]["max_tokens"]) == (DEFAULT_MODEL, 0)
+    (model,), named = asked[0]
+    assert (model, named["max_tokens"]) == (DEFAULT_MODEL, 0)
     assert not app.error
 
 
@@ -506,7 +514,7 @@ def test_two_texts_are_read_where_the_visitor_says_so(open_app, with_classes):
     app = open_app("fine_tune", ft_step="try")
     app.toggle(key="ft_try_pairs").set_value(True).run()
     assert app.text_area(key="ft_try_pair").value == EXAMPLES["en"][1]
-    asked = [call for call in with_classes.calls if call[0] == "read_class"]
+    asked = [call for call in with_classes.calls if call[0] == "read_text"]
     assert asked[-1][2:4] == EXAMPLES["en"]
 
 
@@ -565,7 +573,7 @@ def test_one_of_two_models_is_tried(open_step, with_classes):
     assert app.get_by_key("ft_try_which").value == "run"
     assert app.button(key="ft_try_another")
     app.get_by_key("ft_try_which").set_value("chosen").run()
-    asked = [call[1] for call in with_classes.calls if call[0] == "read_class"]
+    asked = [call[1] for call in with_classes.calls if call[0] == "read_text"]
     assert asked == [MODEL, DEFAULT_MODEL]
     assert "ft_try_another" not in {button.key for button in app.button}
     assert not app.exception
@@ -600,7 +608,7 @@ def test_a_file_is_read_as_it_is_said_to_be(open_step, client):
     app.selectbox(key="ft_try_table_encoding").set_value("latin-1").run()
     app.selectbox(key="ft_try_table_separator").set_value(";").run()
     app.button(key="job_ft_try_table_start").click().run()
-    asked = [call[2] for call in client.calls if call[:2] == ("start", "predict_table")]
+    asked = [call[3] for call in client.calls if call[:2] == ("start", "predict_table")]
     source = asked[0]["source"]
     assert (source.encoding, source.separator) == ("latin-1", ";")
 

@@ -20,6 +20,11 @@ def test_the_example_is_guessed_without_any_input(open_app):
     assert len(bars(app)) == 5
 
 
+def test_no_bar_is_empty(open_app, client):
+    client.logits[-1] = -4  # 0.7 %
+    assert all(value > 0 for _, value in bars(open_app()))
+
+
 def test_a_word_with_markdown_signs_is_shown_as_text(open_app):
     assert r"\*star\*" in open_app().progress[1].text
 
@@ -67,6 +72,7 @@ def test_a_text_without_a_gap_gets_a_sentence_and_stays(open_app):
     app = open_app()
     app.text_input(key="home_text_en").set_value("No gap.").run()
     assert "nothing to guess" in app.error[0].value
+    assert "click" not in app.error[0].value.lower()  # no word here can be clicked
     assert app.text_input(key="home_text_en").value == "No gap."
     assert len(app.page_link) >= 5  # the rest of the page is there
 

@@ -13,20 +13,24 @@ REASON = "The engine did not answer"
 def with_button():
     import streamlit as st
 
+    from bertviz_core.engine.model_tasks import download_model
+    from pages.ui.answers import ask
     from pages.ui.jobs import ask_job
 
-    st.session_state["answer"] = ask_job("place", "Begin", "convert", source="a")
+    question = ask(download_model).about("a")
+    st.session_state["answer"] = ask_job("place", "Begin", question)
     st.write("the rest of the page")
 
 
 def at_once():
     import streamlit as st
 
+    from bertviz_core.engine.model_tasks import download_model
+    from pages.ui.answers import ask
     from pages.ui.jobs import ask_job
 
-    st.session_state["answer"] = ask_job(
-        "place", "Begin", "convert", at_once=True, source="a"
-    )
+    question = ask(download_model).about("a")
+    st.session_state["answer"] = ask_job("place", "Begin", question, at_once=True)
     st.write("the rest of the page")
 
 
@@ -52,7 +56,7 @@ def test_a_button_starts_the_work(client, page):
     app = page(with_button)
     assert not starts(client)
     app.button(key="job_place_start").click().run()
-    assert starts(client) == [("start", "convert", "a")]
+    assert starts(client) == [("start", "download_model", "a")]
     assert app.button(key="job_place_cancel").label == "Cancel"
     assert rest_is_there(app)
 

@@ -13,11 +13,22 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.analysis.layer_norm import layer_norm
 from bertviz_core.analysis.layer_similarity import layer_similarities
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.engine.model_tasks import forward_count, vocabulary
 from bertviz_core.experiments.cause_results import Switches, Target
+from bertviz_core.experiments.neuron_factors import neuron_factors
+from bertviz_core.experiments.neurons import strongest_neurons
+from bertviz_core.experiments.residual_stream import residual_stream
 from bertviz_core.experiments.step_table import OPERATIONS
+from bertviz_core.experiments.switching import switch_off
+from bertviz_core.experiments.token_numbers import (
+    norm_input_at,
+    part_numbers,
+    steps_for_one_token,
+)
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_diagram import DiagramWords, layer_diagram
 from bertviz_core.figures.masked_word import percent
-from bertviz_core.trace import ModelEntry
+from bertviz_core.trace import ModelEntry, Texts, Trace
 from pages.ui.engine import client
 from pages.ui.export import show_below
 from pages.ui.language import text as said_in
@@ -98,6 +109,12 @@ def test_every_panel_opens_from_a_link(language, panel):
     assert link_of(app, "layers_panel") == ("" if panel == default else panel)
 
 
+def test_a_text_that_the_model_cannot_read_is_said():
+    assert not open_page().warning
+    app = open_page(layers_text="我们都喜欢茶。")
+    assert "hardly read" in app.warning[0].value
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_words_of_the_page_are_explained_at_its_top(language):
     app = open_page(language, layers_panel="orders")
@@ -113,7 +130,7 @@ def test_the_words_of_the_page_are_explained_at_its_top(language):
 def test_every_step_has_its_formula_sentence_code_and_numbers(language):
     # Of all panels this one has no widget whose options AppTest would translate.
     app = open_page(language, layers_panel="orders")
-    steps = client().layer_steps(DEFAULT_MODEL, TEXT, cut=True)
+    steps = client().ask(steps_for_one_token)(DEFAULT_MODEL, Texts(TEXT))
     part = [s for s in steps if s.layer in (None, 2)]
     assert len(part) > 20
     for step in part:
@@ -130,8 +147,8 @@ def test_every_step_has_its_formula_sentence_code_and_numbers(language):
 
 
 def test_the_numbers_shown_are_the_models_own():
-    trace = client().trace(
-        DEFAULT_MODEL, TEXT, cut=True, parts=("hidden_states", "attention_probs")
+    trace = client().ask(Trace.only)(
+        DEFAULT_MODEL, Texts(TEXT), ("hidden_states", "attention_probs")
     )
     app = open_page(layers_step="layer_3/output_norm")
     np.testing.assert_allclose(
@@ -146,8 +163,8 @@ def test_the_numbers_shown_are_the_models_own():
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("step", ["pooler_dense", "pooled_output"])
 def test_the_pooler_is_shown_at_the_token_that_it_reads(language, step):
-    trace = client().trace(
-        DEFAULT_MODEL, TEXT, cut=True, parts=("hidden_states", "pooled_output")
+    trace = client().ask(Trace.only)(
+        DEFAULT_MODEL, Texts(TEXT), ("hidden_states", "pooled_output")
     )
     app = open_page(language, model=DEFAULT_MODEL, layers_step=step)
     assert app.get_by_key("layers_token").value == str(MASK + 1)
@@ -167,7 +184,7 @@ def test_the_pooler_is_shown_at_the_token_that_it_reads(language, step):
 
 def test_a_result_for_one_token_is_not_said_to_be_for_the_sentence():
     app = open_page(layers_step="mlm_logits")
-    words = len(client().vocabulary(DEFAULT_MODEL))
+    words = len(client().ask(vocabulary)(DEFAULT_MODEL))
     expected = f"{words:,} words = **{words:,} numbers**, for the one token"
     assert expected in said(app).replace("\\", "")
     assert "whole sentence" not in said(app)
@@ -188,11 +205,11 @@ def test_the_table_of_words_has_all_of_them_and_the_picture_the_first(
 
     monkeypatch.setattr(shown_picture, "show_below", keep)
     app = open_page(layers_step=step)
-    steps = client().layer_steps(DEFAULT_MODEL, TEXT, cut=True)
+    steps = client().ask(steps_for_one_token)(DEFAULT_MODEL, Texts(TEXT))
     part = next(one.part for one in steps if one.name == step)
-    found = client().part_numbers(DEFAULT_MODEL, TEXT, part, MASK, cut=True)
+    found = client().ask(part_numbers)(DEFAULT_MODEL, Texts(TEXT), part, MASK)
     names, values = tables[-1].values()
-    words = client().vocabulary(DEFAULT_MODEL)
+    words = client().ask(vocabulary)(DEFAULT_MODEL)
     assert sorted(names) == sorted(words)
     for name, value in (names[0], values[0]), (names[-1], values[-1]):
         assert found.of(step)[words.index(name)] == pytest.approx(value)
@@ -211,7 +228,7 @@ def test_a_sum_that_a_norm_rescales_is_not_said_to_stay():
 
 def test_next_and_back_walk_through_all_parts():
     app = open_page()
-    steps = client().layer_steps(DEFAULT_MODEL, TEXT, cut=True)
+    steps = client().ask(steps_for_one_token)(DEFAULT_MODEL, Texts(TEXT))
     for step in steps[1:8]:
         walk(app, 1)
         assert step_now(app) == step.name
@@ -230,7 +247,7 @@ def test_the_ways_out_of_a_part_are_in_the_browser_before_they_are_taken():
     around = ("layer_1/output_norm", "layer_3/query")
     first, *_, last = held
     assert (first, last) == around
-    trace = client().trace(DEFAULT_MODEL, TEXT, cut=True, parts=("hidden_states",))
+    trace = client().ask(Trace.only)(DEFAULT_MODEL, Texts(TEXT), ("hidden_states",))
     made = held[first][-1]
     np.testing.assert_allclose(made, trace.hidden_states[2, MASK], rtol=0, atol=1e-5)
     for end in ("word_embeddings", "mlm_probs"):
@@ -246,31 +263,29 @@ def test_an_input_is_a_way_to_the_step_that_made_it():
 def test_walking_runs_a_part_of_the_network_once_and_never_the_whole():
     # A model that was chosen, and not the one that goes with the language, stays.
     app = open_page(model="bert-mini-zh", layers_text="以前没有人走过这[MASK]话。")
-    before = client().forward_count()
+    before = client().ask(forward_count)()
     for _ in range(12):
         walk(app, 1)
     # It has come to the first layer, and holds the first step of the second.
-    assert client().forward_count() - before == 1
+    assert client().ask(forward_count)() - before == 1
     for _ in range(12):
         walk(app, -1)
     app.session_state["layers_step"] = "layer_0/neurons"
     app.run()
-    assert client().forward_count() - before == 1
+    assert client().ask(forward_count)() - before == 1
     app.get_by_key("layers_token").set_value("3").run()
-    assert client().forward_count() - before == 4
+    assert client().ask(forward_count)() - before == 4
     app.get_by_key("lang").set_value("中文").run()
     assert not app.exception
-    assert client().forward_count() - before == 4
+    assert client().ask(forward_count)() - before == 4
 
 
 def test_a_step_in_a_layer_that_was_seen_asks_the_engine_nothing(monkeypatch):
     app = open_page(layers_step="layer_2/query")
     asked = []
-    engine = client()._engine
+    engine = client()
     call = engine.call
-    monkeypatch.setattr(
-        engine, "call", lambda name, **kw: asked.append(name) or call(name, **kw)
-    )
+    monkeypatch.setattr(engine, "call", lambda q: asked.append(q.name) or call(q))
     for _ in range(10):
         walk(app, 1)
     assert step_now(app) == "layer_2/intermediate"
@@ -331,7 +346,7 @@ def test_html_and_formulas_in_the_text_are_shown_as_text():
     for panel in ("residual", "neurons", "factors"):
         app = open_page(layers_text=text, layers_panel=panel)
         assert all(not element.allow_html for element in app.markdown)
-    tokens = client().tokenize(DEFAULT_MODEL, text, cut=True).tokens
+    tokens = client().ask(Explorer.tokenize)(DEFAULT_MODEL, text, cut=True).tokens
     signs = {sign for sign in "<$[*:_" if sign in tokens}
     assert "*" in signs
     for sign in signs:
@@ -343,10 +358,14 @@ def test_html_and_formulas_in_the_text_are_shown_as_text():
 
 def test_a_neuron_switched_off_shows_what_the_engine_measured():
     app = open_page(layers_panel="neurons", layers_neuron_layer="5")
-    strong = client().strongest_neurons(DEFAULT_MODEL, TEXT, 4, MASK, 10, cut=True)
+    strong = client().ask(strongest_neurons)(DEFAULT_MODEL, Texts(TEXT), 4, MASK, 10)
     assert app.get_by_key("layers_neuron").value == str(strong.neurons[0] + 1)
-    word = client().vocabulary(DEFAULT_MODEL).index(app.get_by_key("layers_word").value)
-    found = client().switch_off(
+    word = (
+        client()
+        .ask(vocabulary)(DEFAULT_MODEL)
+        .index(app.get_by_key("layers_word").value)
+    )
+    found = client().ask(switch_off)(
         DEFAULT_MODEL,
         TEXT,
         Target("mlm", word, MASK),
@@ -375,19 +394,21 @@ def test_the_best_neurons_of_all_layers_are_those_measured_one_by_one():
     shown = numbers(bars["x"]) / 100
     assert len(shown) == len(numbers(marks["x"])) == 10
     assert (np.diff(np.abs(shown)) <= 1e-9).all()
-    target = Target("mlm", client().vocabulary(DEFAULT_MODEL).index("floor"), MASK)
+    target = Target("mlm", client().ask(vocabulary)(DEFAULT_MODEL).index("floor"), MASK)
     places = [place.strip(ISOLATES) for place in bars["customdata"]]
     assert app.get_by_key("layers_effect_open").options == places
     for place, change in list(zip(places, shown, strict=True))[:3]:
         layer, neuron = (int(part) - 1 for part in place.split("·"))
         switches = Switches(neurons=((layer, neuron),))
-        found = client().switch_off(DEFAULT_MODEL, TEXT, target, switches, cut=True)
+        found = client().ask(switch_off)(
+            DEFAULT_MODEL, TEXT, target, switches, cut=True
+        )
         assert found.delta_probability == pytest.approx(change, abs=1e-6)
 
 
 def test_the_similarity_of_layers_is_that_of_their_hidden_states():
     app = open_page(layers_panel="similarity")
-    trace = client().trace(DEFAULT_MODEL, TEXT, cut=True, parts=("hidden_states",))
+    trace = client().ask(Trace.only)(DEFAULT_MODEL, Texts(TEXT), ("hidden_states",))
     shown = np.array(specs(app)[-1]["data"][0]["z"], float)
     expected = layer_similarities(trace.hidden_states)
     np.testing.assert_allclose(shown, expected, atol=1e-6)
@@ -426,8 +447,10 @@ def test_a_link_keeps_the_watched_word_and_epsilon():
 
 def test_an_untouched_word_follows_the_token():
     def likeliest(token: int) -> str:
-        found = client().part_numbers(DEFAULT_MODEL, TEXT, "heads", token)
-        return client().vocabulary(DEFAULT_MODEL)[int(found.of("mlm_logits").argmax())]
+        found = client().ask(part_numbers)(DEFAULT_MODEL, Texts(TEXT), "heads", token)
+        return client().ask(vocabulary)(DEFAULT_MODEL)[
+            int(found.of("mlm_logits").argmax())
+        ]
 
     app = open_page(layers_panel="neurons")
     assert app.get_by_key("layers_word").value == likeliest(MASK)
@@ -450,7 +473,7 @@ def test_an_untouched_epsilon_is_that_of_the_model():
     app.switch_page(PAGE).run()
     assert app.get_by_key("layers_epsilon_real").value == "1e-12"
     app.selectbox(key="model").set_value(str(HF)).run()
-    own = client().describe_model(str(HF)).config["layer_norm_eps"]
+    own = client().ask(Explorer.info)(str(HF)).config.layer_norm_eps
     assert float(app.get_by_key("layers_epsilon_real").value) == own != 1e-12
     assert link_of(app, "layers_epsilon_real") == ""
 
@@ -478,7 +501,7 @@ def test_a_link_keeps_the_watched_class(tmp_path):
     assert app.get_by_key("layers_class").value == "2"
     assert link_of(app, "layers_class") == "2"
     target = Target("classifier", 1)
-    trace = client().switch_off(model, "ab cab", target, Switches())
+    trace = client().ask(switch_off)(model, "ab cab", target, Switches())
     shown = float(app.metric[0].value.rstrip("%"))
     assert shown == pytest.approx(100 * trace.before.probability, abs=0.06)
 
@@ -494,14 +517,14 @@ def test_a_model_that_says_a_number_is_watched_in_its_own_unit(tmp_path):
     here = int(app.get_by_key("layers_neuron").value) - 1
     depth = int(app.get_by_key("layers_neuron_layer").value) - 1
     alone = Switches(neurons=((depth, here),))
-    found = client().switch_off(model, "ab cab", target, alone)
+    found = client().ask(switch_off)(model, "ab cab", target, alone)
     shown = [metric.value for metric in app.metric[:3]]
     assert shown[0] == f"{found.before.logit:.4g}"
     assert shown[1] == f"{found.after.logit:.4g}"
     assert shown[2] == f"{found.delta_logit:+.4g}"
     bars, marks = specs(app)[-1]["data"]
     best = Switches(neurons=((int(layer) - 1, int(number) - 1),))
-    change = client().switch_off(model, "ab cab", target, best).delta_logit
+    change = client().ask(switch_off)(model, "ab cab", target, best).delta_logit
     assert numbers(bars["x"])[0] == pytest.approx(change, abs=1e-6)
     assert abs(change) > 1e-6, "nothing to see"
     assert np.abs(numbers(marks["x"])).max() > 1e-6
@@ -520,8 +543,8 @@ def test_a_word_outside_the_vocabulary_is_named():
 
 def test_the_share_explained_is_that_of_the_groups():
     app = finished(open_page(layers_panel="factors"))
-    arguments = {"model": DEFAULT_MODEL, "text": TEXT, "pair": None, "cut": True}
-    job = client().start("neuron_factors", **arguments, num_factors=4, seed=0)
+    question = client().ask(neuron_factors).about(DEFAULT_MODEL, Texts(TEXT), 4, 0)
+    job = client().start(question)
     found = ended(client(), job).result
     shown = {metric.label: metric.value for metric in app.metric}
     assert shown["Share explained"] == f"{1 - found.error**2:.1%}"
@@ -551,9 +574,11 @@ def test_the_norm_takes_shift_and_stretch_away():
 def test_the_vector_of_a_norm_of_the_sentence_can_be_taken():
     app = open_page(layers_panel="by_hand", layers_by_hand="real")
     rows = numbers(specs(app)[0]["data"][0]["z"])
-    found = client().norm_input(DEFAULT_MODEL, TEXT, "embedding_norm", MASK, cut=True)
+    found = client().ask(norm_input_at)(
+        DEFAULT_MODEL, Texts(TEXT), "embedding_norm", MASK
+    )
     np.testing.assert_allclose(rows[0], found.vector, atol=1e-6)
-    trace = client().trace(DEFAULT_MODEL, TEXT, cut=True, parts=("hidden_states",))
+    trace = client().ask(Trace.only)(DEFAULT_MODEL, Texts(TEXT), ("hidden_states",))
     np.testing.assert_allclose(rows[-1], trace.hidden_states[0, MASK], atol=1e-5)
 
 
@@ -640,7 +665,7 @@ def test_a_model_without_a_word_head_has_all_its_views(without_word_head, panel)
     app = open_page(
         model=without_word_head, layers_text="ab cab ba", layers_panel=panel
     )
-    steps = client().layer_steps(without_word_head, "ab cab ba", cut=True)
+    steps = client().ask(steps_for_one_token)(without_word_head, Texts("ab cab ba"))
     assert steps[-1].operation == "nsp_probs"
     parts = strip_data(app)["parts"]
     assert sum(len(part["steps"]) for part in parts) == len(steps)
@@ -662,7 +687,7 @@ def test_a_second_text_changes_segments_and_next_sentence(tmp_path, language):
     text, pair = "ab cab [MASK]", "ba cab"
     seen = {}
     for second in ("", pair):
-        last = client().tokenize(model, text, second or None).num_tokens
+        last = client().ask(Explorer.tokenize)(model, text, second or None).num_tokens
         app = open_page(
             language,
             model=model,
@@ -681,7 +706,7 @@ def test_a_second_text_changes_segments_and_next_sentence(tmp_path, language):
         assert not app.exception
         seen[second] = segment, strip(app).ravel()
     assert np.nanmax(np.abs(seen[""][0] - seen[pair][0])) > 1e-3
-    trace = client().trace(model, text, pair, parts=("nsp_logits",))
+    trace = client().ask(Trace.only)(model, Texts(text, pair), ("nsp_logits",))
     powers = np.exp(trace.nsp_logits.astype(float))
     expected = powers / powers.sum()
     np.testing.assert_allclose(sorted(seen[pair][1]), sorted(expected), atol=1e-5)
@@ -693,7 +718,7 @@ def test_every_panel_reads_both_texts(panel):
     app = open_page(layers_pair="It was old.", layers_panel=panel)
     assert not app.exception
     if panel == "residual":
-        read = client().tokenize(DEFAULT_MODEL, TEXT, "It was old.")
+        read = client().ask(Explorer.tokenize)(DEFAULT_MODEL, TEXT, "It was old.")
         names = specs(app)[1]["data"][0]["x"]
         assert len(names) == read.num_tokens
 
@@ -714,7 +739,10 @@ def test_missing_heads_are_named(tmp_path, lost, sentence):
     found = "This model has no" in said(app)
     assert found == bool(lost)
     assert sentence in said(app)
-    names = [step.operation for step in client().layer_steps(model, "ab cab ba")]
+    names = [
+        step.operation
+        for step in client().ask(steps_for_one_token)(model, Texts("ab cab ba"))
+    ]
     assert ("nsp_probs" in names) == (sentence in ("", "no masked-word head"))
 
 
@@ -743,7 +771,7 @@ def test_an_example_in_a_link_stays_whatever_the_model_reads():
 
 
 def test_long_work_waits_for_a_button_and_ends_in_the_same_figure(monkeypatch):
-    stream = client().residual_stream(DEFAULT_MODEL, TEXT, cut=True)
+    stream = client().ask(residual_stream)(DEFAULT_MODEL, Texts(TEXT))
     monkeypatch.setattr(residual, "_SHORT_WORK", 0)
     app = open_page(layers_panel="residual")
     assert not specs(app)
@@ -760,13 +788,13 @@ def test_elsewhere_the_strongest_neuron_is_chosen_again():
     app = open_page(layers_panel="neurons", layers_neuron="77")
     assert app.get_by_key("layers_neuron").value == "77"
     app.selectbox(key="layers_neuron_layer").set_value("2").run()
-    strong = client().strongest_neurons(DEFAULT_MODEL, TEXT, 1, MASK, 10, cut=True)
+    strong = client().ask(strongest_neurons)(DEFAULT_MODEL, Texts(TEXT), 1, MASK, 10)
     assert app.get_by_key("layers_neuron").value == str(strong.neurons[0] + 1)
 
 
 def test_all_tokens_can_be_shown_for_every_step_that_has_them():
-    trace = client().trace(
-        DEFAULT_MODEL, TEXT, cut=True, parts=("hidden_states", "attention_probs")
+    trace = client().ask(Trace.only)(
+        DEFAULT_MODEL, Texts(TEXT), ("hidden_states", "attention_probs")
     )
     app = open_page(
         layers_step="layer_1/attention_probs",

@@ -25,7 +25,11 @@ from bertviz_core.analysis.small_networks import (
     output_signs,
 )
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.experiments.neurons import words_of_neuron, words_of_neuron_here
+from bertviz_core.experiments.residual_stream import layer_similarity, residual_stream
+from bertviz_core.experiments.token_numbers import norm_input_at, part_numbers
 from bertviz_core.figures.labels import label
+from bertviz_core.trace import Texts
 from pages.ui.activations.training import FIRST_SEED, NUM_STEPS
 from pages.ui.engine import client
 from pages.ui.layers.by_hand import SMALL
@@ -70,9 +74,7 @@ def test_a_step_of_both_texts():
     _, output = layers_printed(
         "layers_numbers", layers_step="layer_1/query", layers_token="3"
     )
-    numbers = client().part_numbers(
-        DEFAULT_MODEL, TEXT, "layer_1", 2, pair=PAIR, cut=True
-    )
+    numbers = client().ask(part_numbers)(DEFAULT_MODEL, Texts(TEXT, PAIR), "layer_1", 2)
     assert output.startswith("took ")
     expected = numbers.of("layer_1/query").ravel()
     np.testing.assert_allclose(floats(output)[:3], expected[:3], atol=1e-6)
@@ -80,14 +82,14 @@ def test_a_step_of_both_texts():
 
 def test_the_residual_stream():
     _, output = layers_printed("layers_residual")
-    found = client().residual_stream(DEFAULT_MODEL, TEXT, pair=PAIR, cut=True)
+    found = client().ask(residual_stream)(DEFAULT_MODEL, Texts(TEXT, PAIR))
     shown = floats(output)[: len(found.residual_norms)]
     np.testing.assert_allclose(shown, found.residual_norms[:, MASK], rtol=1e-5)
 
 
 def test_similar_layers():
     _, output = layers_printed("layers_similarity", layers_panel="similarity")
-    found = client().layer_similarity(DEFAULT_MODEL, TEXT, PAIR, cut=True)
+    found = client().ask(layer_similarity)(DEFAULT_MODEL, Texts(TEXT), PAIR)
     shown = floats(output)[: len(found)]
     np.testing.assert_allclose(shown, found[0], atol=6e-5)
 
@@ -123,10 +125,13 @@ def test_the_words_of_a_neuron_as_the_page_reads_them(reading):
     )
     sides = re.findall(r"(\(\'.+?\)) \[(.+?)\]", output, re.DOTALL)
     neuron = int(app.get_by_key("layers_neuron").value) - 1
-    place = MASK if reading == "head" else None
-    found = client().neuron_words(
-        DEFAULT_MODEL, TEXT, 4, neuron, place, 8, PAIR, cut=True
-    )
+    if reading == "head":
+        both = Texts(TEXT, PAIR)
+        found = client().ask(words_of_neuron_here)(
+            DEFAULT_MODEL, both, 4, neuron, MASK, 8
+        )
+    else:
+        found = client().ask(words_of_neuron)(DEFAULT_MODEL, 4, neuron, 8)
     expected = {
         "promoted": (found.promoted_tokens, found.promoted_changes),
         "suppressed": (found.suppressed_tokens, found.suppressed_changes),
@@ -158,7 +163,7 @@ def test_a_norm_by_hand(source):
         norm = app.get_by_key("layers_by_hand_norm").value
         vector = (
             client()
-            .norm_input(DEFAULT_MODEL, TEXT, norm, MASK, pair=PAIR, cut=True)
+            .ask(norm_input_at)(DEFAULT_MODEL, Texts(TEXT, PAIR), norm, MASK)
             .vector
         )
     assert floats(output)[0] == pytest.approx(vector.mean() + 2, rel=1e-6)

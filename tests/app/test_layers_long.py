@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.experiments.token_numbers import part_numbers
+from bertviz_core.trace import Texts
 from pages.ui.engine import client
 from pages.ui.layers.panels import PANELS
 from tests.app.waiting import run_to_the_end
@@ -110,5 +112,5 @@ def test_every_step_and_its_table_are_light_at_512_tokens(model, step):
     assert sent_bytes(app) < MOST_BYTES
     captions = " ".join(caption.value for caption in app.caption)
     assert "tokens 268 to 331" in captions
-    part = client().part_numbers(model, TEXT, "layer_1", 299, cut=True)
+    part = client().ask(part_numbers)(model, Texts(TEXT), "layer_1", 299)
     assert part.of("layer_1/attention_probs").shape[1] == NUM_TOKENS

@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.cause_results import Switches, Target
+from bertviz_core.experiments.neurons import words_of_neuron_here
+from bertviz_core.experiments.residual_stream import residual_stream
 from bertviz_core.experiments.step_results import LayerStep
+from bertviz_core.experiments.switching import switch_off
+from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_token
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.trace import Texts, Trace
 from pages.ui.engine import client
 from pages.ui.language import text as said_in
 from tests.app.chinese_model import write_chinese_model
@@ -44,7 +50,7 @@ def pre_norm(tmp_path_factory):
 
 
 def steps_of(model: str, text: str) -> tuple[LayerStep, ...]:
-    return client().layer_steps(model, text, cut=True)
+    return client().ask(steps_for_one_token)(model, Texts(text))
 
 
 def test_a_chinese_text_is_followed_character_by_character(chinese):
@@ -69,8 +75,10 @@ def test_every_step_of_a_chinese_model_is_shown(chinese, language):
         about = said_in(f"layer_steps.about_{step.operation}", language)
         assert about in said(app)
         assert np.isfinite(strip(app)).any()
-    words = client().vocabulary(chinese)
-    heads = client().part_numbers(chinese, CHINESE_TEXT, "heads", CHINESE_MASK)
+    words = client().ask(vocabulary)(chinese)
+    heads = client().ask(part_numbers)(
+        chinese, Texts(CHINESE_TEXT), "heads", CHINESE_MASK
+    )
     assert steps[-1].name == "mlm_probs"
     best = words[int(np.argmax(heads.of("mlm_probs")))]
     picture = step_picture(app)
@@ -84,8 +92,8 @@ def test_the_neurons_of_a_chinese_model_speak_for_characters(chinese):
     app = finished(open_page(model=chinese, **link))
     layer = int(app.get_by_key("layers_neuron_layer").value) - 1
     neuron = int(app.get_by_key("layers_neuron").value) - 1
-    arguments = (chinese, CHINESE_TEXT, layer, neuron, CHINESE_MASK, 8)
-    found = client().neuron_words(*arguments, cut=True)
+    arguments = (chinese, Texts(CHINESE_TEXT), layer, neuron, CHINESE_MASK, 8)
+    found = client().ask(words_of_neuron_here)(*arguments)
     promoted, suppressed = (
         chart["data"][0]["customdata"]
         for chart in specs(app)
@@ -122,7 +130,11 @@ def test_of_both_orders_the_one_of_a_pre_norm_model_is_named(pre_norm):
 
 
 def test_the_heads_of_a_pre_norm_model_read_the_final_norm(pre_norm):
-    states = client().trace(pre_norm, TEXT, parts=("hidden_states",)).hidden_states
+    states = (
+        client()
+        .ask(Trace.only)(pre_norm, Texts(TEXT), ("hidden_states",))
+        .hidden_states
+    )
     weights, token = weights_of(pre_norm), 3
     # The last norm, by hand, of the first token and of the one that is followed.
     centred = states[-1] - states[-1].mean(axis=-1, keepdims=True)
@@ -204,7 +216,9 @@ def test_a_model_that_says_a_number_is_walked_to_that_number(tmp_path, language)
     about = said_in("layer_steps.about_class_logits_number", language)
     assert about in said(app)
     assert said_in("layer_steps.about_class_logits", language) not in said(app)
-    number = client().trace(model, "ab cab", parts=("class_logits",)).class_logits
+    number = (
+        client().ask(Trace.only)(model, Texts("ab cab"), ("class_logits",)).class_logits
+    )
     np.testing.assert_allclose(strip(app).ravel(), number, rtol=1e-5)
     size = {"en": "1 number =", "zh": "1 个数 ="}[language]
     assert size in said(app)
@@ -230,7 +244,7 @@ def test_a_model_with_a_next_sentence_head_alone_has_its_answers_watched(
     layer = int(app.get_by_key("layers_neuron_layer").value) - 1
     neuron = int(app.get_by_key("layers_neuron").value) - 1
     switches = Switches(neurons=((layer, neuron),))
-    found = client().switch_off(model, text, target, switches, pair)
+    found = client().ask(switch_off)(model, text, target, switches, pair)
     before, after, change = (metric.value for metric in app.metric[:3])
     assert before == percent(found.before.probability)
     assert after == percent(found.after.probability)
@@ -266,6 +280,6 @@ def test_a_stream_that_keeps_its_length_is_not_said_to_grow(
     }
     model = str(hf_copy(tmp_path, weights, {"pre_norm": True}))
     app = open_page(language, model=model, layers_text=TEXT, layers_panel="residual")
-    enters = client().residual_stream(model, TEXT).residual_norms
+    enters = client().ask(residual_stream)(model, Texts(TEXT)).residual_norms
     np.testing.assert_allclose(enters - enters[0], 0, atol=1e-6)
     assert maybe in said(app)

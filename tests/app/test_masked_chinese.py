@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.experiments.scoring import score_known_words
+from bertviz_core.experiments.whole_word import find_whole_words
 from bertviz_core.figures.masked_word import percent
 from pages.ui.engine import client
 from tests.app.chinese_model import CHARACTERS, SIGNS, write_chinese_model
@@ -41,6 +43,11 @@ def text_of(app: AppTest) -> str:
     return app.text_area(key="masked_text").value
 
 
+def whole_words(app: AppTest) -> list[str]:
+    app.session_state["masked_whole_words_table"] = True
+    return list(checked(app.run()).dataframe[-1].value["词"])
+
+
 def click(app: AppTest, index: int) -> AppTest:
     words = app.get_by_key("masked_words")
     (words.unselect if index in words.value else words.select)(index)
@@ -70,9 +77,9 @@ def test_a_hidden_word_of_two_characters_is_asked_about_as_one_word(model):
     app = click(open_page(model, masked_click_size="2", masked_panel="whole"), 4)
     assert app.get_by_key("masked_whole_size").value == "2"
     one = TEXT.replace("苹果", "[MASK]")
-    found = client().find_whole_words(model, one, 2, "characters", 0)
-    assert list(app.dataframe[-1].value["词"]) == list(found.words[:20])
-    (score,) = client().score_words(model, one, ("苹果",), 0)
+    found = client().ask(find_whole_words)(model, one, 2, "characters", 0)
+    assert whole_words(app) == list(found.words[:20])
+    (score,) = client().ask(score_known_words)(model, one, ("苹果",), 0)
     share = percent(float(np.exp(score.log_prob)))
     said = "\n".join(text.value for text in app.markdown)
     assert "你遮住的是 **苹果**" in said
@@ -87,7 +94,7 @@ def test_words_of_every_length_are_made_of_characters_alone(model, size):
         masked_panel="whole",
         masked_whole_size=size,
     )
-    words = list(app.dataframe[-1].value["词"])
+    words = whole_words(app)
     assert words
     assert {len(word) for word in words} == {int(size)}
     assert set("".join(words)) <= set(CHARACTERS)
@@ -98,7 +105,7 @@ def test_a_whole_word_replaces_all_its_masks_and_undo_brings_them_back(model):
         model, masked_text="他[MASK]我[MASK][MASK]。", masked_mask="3",
         masked_panel="whole",
     )  # fmt: skip
-    word = app.dataframe[-1].value["词"][0]
+    word = whole_words(app)[0]
     app.get_by_key("masked_whole_insert").set_value(0).run()
     checked(app)
     assert text_of(app) == f"他[MASK]我{word}。"

@@ -17,9 +17,25 @@ from bertviz_core.analysis.sampling import softmax
 from bertviz_core.analysis.two_sentences import compare_predictions
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
+from bertviz_core.engine.model_tasks import forward_count, vocabulary
+from bertviz_core.experiments.ablation import ablate_heads
 from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.every_position import predict_every_position
+from bertviz_core.experiments.gelu_switch import switch_gelu
+from bertviz_core.experiments.gibbs import follow_chain
+from bertviz_core.experiments.joint_filling import best_pairs, fill_masks
+from bertviz_core.experiments.next_sentence import run_shuffled_test
+from bertviz_core.experiments.scoring import (
+    score_known_words,
+    score_minimal_pair,
+    score_sentence,
+)
+from bertviz_core.experiments.whole_word import find_whole_words
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.mask_text import split_words
 from bertviz_core.trace import TokenizedText
+from pages.ui.attribution import METHODS
 from pages.ui.engine import client
 from pages.ui.export import table_csv
 from pages.ui.masked_word import chains
@@ -69,21 +85,25 @@ def said(app: AppTest) -> str:
 
 
 def specs(app: AppTest) -> list[dict]:
-    """The figures of the panel: the page above has three."""
-    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")][3:]
+    """The figures of the panel: the page above has one."""
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")][1:]
 
 
-def table(app: AppTest):
+def table(app: AppTest, below: str = ""):
+    """The last table of the page, or the one below a figure, opened first."""
+    if below:
+        app.session_state[f"{below}_table"] = True
+        app.run()
     return app.dataframe[-1].value
 
 
 def logits(text: str) -> np.ndarray:
-    return client().predict_masks(DEFAULT_MODEL, text).logits
+    return client().ask(Explorer.predict_masks)(DEFAULT_MODEL, text).logits
 
 
-def result(task: str, **arguments):
+def result(task, **arguments):
     engine = client()
-    job_id = engine.start(task, model=DEFAULT_MODEL, **arguments)
+    job_id = engine.start(engine.ask(task).about(DEFAULT_MODEL, **arguments))
     end = time.monotonic() + DEADLINE_SECONDS
     while not (status := engine.job(job_id)).is_finished:
         assert time.monotonic() < end
@@ -109,16 +129,17 @@ def test_a_text_without_a_mask_leaves_every_panel_standing(panel):
 
 def test_no_question_is_asked_at_first_and_nothing_is_computed():
     text = "Nobody has asked about [MASK] and [MASK] in this test."
-    before = client().forward_count()
+    before = client().ask(forward_count)()
     app = open_page(masked_text=text)
     assert app.get_by_key("masked_panel").value is None
     assert not specs(app)
-    assert client().forward_count() == before + 1
+    assert client().ask(forward_count)() == before + 1
 
 
 def test_filling_shows_the_sentence_after_each_step():
     app = open_page(masked_panel="fill", masked_text=TWO_MASKS)
-    filling = client().fill_masks(DEFAULT_MODEL, TWO_MASKS, "most_confident_first")
+    assert "Another order" in said(app)
+    filling = client().ask(fill_masks)(DEFAULT_MODEL, TWO_MASKS, "most_confident_first")
     last = filling.steps[-1].token
     assert any(f":green-badge[**{last}**]" in text.value for text in app.markdown)
     app.slider(key="masked_fill_step").set_value(1).run()
@@ -146,7 +167,7 @@ def test_exact_pairs_show_both_orders():
         masked_panel="fill", masked_fill_mode="pairs", masked_text=TWO_MASKS
     )
     finished(app)
-    pairs = result("best_pairs", text=TWO_MASKS)
+    pairs = result(best_pairs, text=TWO_MASKS)
     shown = table(app)
     assert list(shown["First word"]) == [first for first, _ in pairs.tokens]
     assert shown["First mask first"][0] == percent(np.exp(pairs.log_prob_forward[0]))
@@ -188,9 +209,12 @@ def test_a_chain_runs_to_its_end_and_is_that_of_the_engine():
     run_chain(app)
     assert app.metric[3].value == "45"
     shown = app.session_state["masked_chain"].run
-    again = result("run_chain", state=shown.start, num_steps=45)
+    again = result(follow_chain, state=shown.start, num_steps=45)
     np.testing.assert_array_equal(shown.new_ids, again.new_ids)
     assert app.metric[4].value == percent(again.change_rate)
+    places = shown.start.open_positions
+    same = shown.start.input_ids[0, places] == again.end.input_ids[0, places]
+    assert app.metric[6].value == percent(same.mean())
     assert specs(app)[0]["layout"]["shapes"][0]["x1"] == 5.5
     assert app.button(key="masked_gibbs_go").disabled
 
@@ -209,7 +233,7 @@ def test_a_chain_is_stepped_paused_and_gone_on_with_as_if_never_stopped():
     if app.session_state["masked_chain"].state.step < 60:
         run_chain(app)
     run = app.session_state["masked_chain"].run
-    again = result("run_chain", state=run.start, num_steps=run.num_steps)
+    again = result(follow_chain, state=run.start, num_steps=run.num_steps)
     np.testing.assert_array_equal(run.new_ids, again.new_ids)
 
 
@@ -221,12 +245,16 @@ class ChainUnderWay:
         self.started: list[tuple[int, int]] = []  # step and number of steps
         self.is_cancelled = False
 
-    def start_chain(self, *asked):
-        return client().start_chain(*asked)
+    def ask(self, task):
+        return client().ask(task)
 
-    def start(self, task, model, state, num_steps):
+    def call(self, question):
+        return client().call(question)
+
+    def start(self, question):
+        _, state, num_steps = question.args
         self.started.append((state.step, num_steps))
-        self.run = result("run_chain", state=state, num_steps=self.num_steps)
+        self.run = result(follow_chain, state=state, num_steps=self.num_steps)
         return "a chunk"
 
     def job(self, job_id):
@@ -255,7 +283,7 @@ def test_a_chain_is_seen_while_a_chunk_is_under_way_and_a_pause_keeps_it(monkeyp
     assert engine.started == [(0, 60), (7, 53)]
     assert app.metric[3].value == "14"
     run = app.session_state["masked_chain"].run
-    again = result("run_chain", state=first.start, num_steps=14)
+    again = result(follow_chain, state=first.start, num_steps=14)
     np.testing.assert_array_equal(run.new_ids, again.new_ids)
 
 
@@ -288,7 +316,7 @@ def test_a_named_word_is_scored_with_its_pieces():
     app = open_page(
         masked_text=text, masked_panel="score", masked_score_words=", ".join(words)
     )
-    scores = client().score_words(DEFAULT_MODEL, text, words)
+    scores = client().ask(score_known_words)(DEFAULT_MODEL, text, words)
     shown = table(app)
     found = dict(zip(shown["Word"], shown["Log-probability"], strict=True))
     for score in scores:
@@ -305,7 +333,7 @@ def test_the_file_of_word_scores_has_a_row_of_numbers_for_each_piece(monkeypatch
     words = ("unbelievable", "france")
     open_page(masked_panel="score", masked_score_words=", ".join(words))
     text = DEFAULT
-    scores = client().score_words(DEFAULT_MODEL, text, words)
+    scores = client().ask(score_known_words)(DEFAULT_MODEL, text, words)
     scores = sorted(scores, key=lambda score: -score.log_prob)
     pieces = [(score, index) for score in scores for index in range(len(score.tokens))]
     assert len(pieces) > 2
@@ -322,12 +350,12 @@ def test_a_sentence_and_a_minimal_pair_have_the_scores_of_the_engine():
     text = "The keys to the cabinet are here."
     app = open_page(masked_panel="score", masked_score_kind="sentence")
     finished(app)
-    score = result("score_sentence", text=text, variant="within_word")
+    score = result(score_sentence, text=text, variant="within_word")
     assert app.metric[3].value == f"{score.log_prob:.2f}"
     app.get_by_key("masked_score_kind").set_value("pair").run()
     finished(checked(app))
     other = text.replace("are", "is")
-    pair = result("score_minimal_pair", first=text, second=other, variant="within_word")
+    pair = result(score_minimal_pair, first=text, second=other, variant="within_word")
     assert app.metric[4].value == f"{pair.second.log_prob:.2f}"
     winner = "first" if pair.difference > 0 else "second"
     assert f"prefers the **{winner}** sentence" in said(app)
@@ -343,9 +371,37 @@ def test_two_sentences_are_compared_over_the_whole_vocabulary():
     assert f"{expected.divergence_bits:.3f} of at most 1 bit" in said(app)
     app.text_input(key="masked_compare_search").set_value("she").run()
     shown = table(checked(app))
-    she = client().vocabulary(DEFAULT_MODEL).index("she")
+    she = client().ask(vocabulary)(DEFAULT_MODEL).index("she")
     assert shown["Word"][0] == "she"
     assert shown["In B"][0] == percent(float(np.exp(expected.log_probs_b[she])))
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [("bert-mini-en", "The cat sat on the [MASK]."),
+     ("bert-mini-zh", "我昨天在学校看[MASK]一本书。")],
+)  # fmt: skip
+def test_what_is_offered_is_made_from_the_text(model, text):
+    app = open_page(model=model, masked_text=text, masked_panel="compare")
+    words, others = (
+        [word.text for word in split_words(sentence)]
+        for sentence in (text, app.text_input(key="masked_other").value)
+    )
+    assert sum(a != b for a, b in zip(words, others, strict=True)) == 1
+    app.get_by_key("masked_panel").set_value("score").run()
+    row = client().ask(Explorer.predict_masks)(model, text).logits[0]
+    known = client().ask(vocabulary)(model)
+    likeliest = [known[i] for i in np.argsort(-row) if known[i].isalnum()][:3]
+    typed = checked(app).text_input(key="masked_score_words").value
+    assert re.split("[,、 ]+", typed) == likeliest
+
+
+def test_words_that_are_filled_each_on_its_own_have_no_other_order():
+    app = open_page(
+        masked_panel="fill", masked_text=TWO_MASKS, masked_fill_mode="independent"
+    )
+    assert "All together" in said(app)
+    assert "Another order" not in said(app)
 
 
 def test_the_top_of_the_lens_is_the_prediction_and_its_candidates_cost_nothing():
@@ -355,19 +411,20 @@ def test_the_top_of_the_lens_is_the_prediction_and_its_candidates_cost_nothing()
     assert np.array(lens["data"][0]["z"])[0, 6] == pytest.approx(probs.max(), abs=1e-5)
     assert len(lens["data"][0]["z"]) == 7
     assert "caution" in said(app).lower()
-    best = client().vocabulary(DEFAULT_MODEL)[int(probs.argmax())]
+    best = client().ask(vocabulary)(DEFAULT_MODEL)[int(probs.argmax())]
     assert best in rank["data"][0]["name"]
-    before = client().forward_count()
+    before = client().ask(forward_count)()
     options = app.selectbox(key="masked_lens_word").options
     app.selectbox(key="masked_lens_word").set_value(options[3]).run()
     assert options[3] in specs(checked(app))[1]["data"][0]["name"]
-    assert client().forward_count() == before
+    assert client().ask(forward_count)() == before
 
 
 def test_every_position_has_its_surprisal_and_rank():
     app = finished(open_page(masked_panel="positions"))
-    found = result("predict_every_position", text=DEFAULT)
-    shown = table(app)
+    found = result(predict_every_position, text=DEFAULT)
+    assert not app.dataframe
+    shown = table(app, "masked_positions_map")
     np.testing.assert_allclose(
         shown["Surprisal (bits)"].dropna(),
         found.surprisal_bits[~np.isnan(found.surprisal_bits)],
@@ -391,6 +448,22 @@ def test_reasons_add_up_and_a_contrast_asks_another_question():
     assert float(app.metric[3].value) == pytest.approx(np.log(first / second), abs=0.01)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_what_speaks_for_a_word_and_what_against_it_are_told_apart(method):
+    asked = {"masked_why_contrast": "true", "masked_why_method": method}
+    app = finished(open_page(masked_panel="why", **asked))
+    bars = [bar or 0.0 for bar in specs(app)[0]["data"][0]["x"]]
+    most = re.search(r"Most for it: “.+?”, ([+-]\d+\.\d\d)", said(app))
+    least = re.search(r"Most against it.*?: “.+?”, ([+-]\d+\.\d\d)", said(app))
+    if method == "gradient_norm":  # it has no direction
+        assert (most, least) == (None, None)
+        assert "reacts most" in said(app)
+        return
+    assert max(bars) > 0 > min(bars)
+    assert float(most[1]) == pytest.approx(max(bars), abs=0.005)
+    assert float(least[1]) == pytest.approx(min(bars), abs=0.005)
+
+
 def test_a_model_without_the_next_sentence_head_says_so(tmp_path):
     weights = {k: v for k, v in weights_of_hf().items() if "seq_relationship" not in k}
     model = str(hf_copy(tmp_path, weights))
@@ -400,7 +473,7 @@ def test_a_model_without_the_next_sentence_head_says_so(tmp_path):
 
 def test_both_gelus_are_told_apart_in_numbers():
     app = open_page(masked_panel="gelu")
-    found = client().switch_gelu(DEFAULT_MODEL, DEFAULT)
+    found = client().ask(switch_gelu)(DEFAULT_MODEL, DEFAULT)
     assert app.metric[4].value == f"{found.largest_differences[0]:.2g}"
     assert found.largest_differences[0] > 0
 
@@ -408,8 +481,9 @@ def test_both_gelus_are_told_apart_in_numbers():
 def test_whole_words_are_those_of_the_engine():
     app = open_page(masked_panel="whole")
     text = DEFAULT
-    found = client().find_whole_words(DEFAULT_MODEL, text, 2, "pieces", 0)
-    assert list(table(app)["Word"]) == list(found.words[:20])
+    found = client().ask(find_whole_words)(DEFAULT_MODEL, text, 2, "pieces", 0)
+    shown = table(app, "masked_whole_words")["Word"]
+    assert list(shown) == list(found.words[:20])
 
 
 def test_html_in_the_text_stays_text_in_every_panel():
@@ -520,23 +594,22 @@ def test_a_text_that_is_too_long_for_a_link_stays_out_of_it():
 @pytest.mark.parametrize("panel", [name for name in PANELS if name != "next"])
 def test_the_language_never_runs_the_network(panel):
     app = finished(open_page(masked_panel=panel, masked_text=TWO_MASKS))
-    before = client().forward_count()
+    before = client().ask(forward_count)()
     app.get_by_key("lang").set_value("中文").run()
     finished(checked(app))
-    assert client().forward_count() == before
+    assert client().ask(forward_count)() == before
 
 
 def test_candidates_words_alone_and_the_program_never_run_the_network():
     app = open_page(masked_text=TWO_MASKS)
-    before = client().forward_count()
+    before = client().ask(forward_count)()
     app.toggle(key="masked_words_alone").set_value(True).run()
     app.slider(key="masked_shown").set_value(60).run()
     app.session_state["masked_candidates_code"] = True
-    app.session_state["masked_choosing_code"] = True
     app.slider(key="masked_temperature").set_value(2.0).run()
     app.get_by_key("masked_mask").set_value("2").run()
-    assert len(checked(app).code) == 2
-    assert client().forward_count() == before
+    assert len(checked(app).code) == 1
+    assert client().ask(forward_count)() == before
 
 
 def test_what_is_looked_at_in_a_panel_runs_the_network_only_where_it_must():
@@ -544,22 +617,23 @@ def test_what_is_looked_at_in_a_panel_runs_the_network_only_where_it_must():
     app = finished(
         open_page(masked_panel="why", masked_text=TWO_MASKS, masked_other=other)
     )
-    before = client().forward_count()
+    before = client().ask(forward_count)()
     for method in ("occlusion_mask", "gradient_norm", "integrated_gradients"):
         app.get_by_key("masked_why_method").set_value(method).run()
     app.get_by_key("masked_panel").set_value("compare").run()
-    asked = client().forward_count()
-    assert asked == before + 1  # the other sentence
+    asked = client().ask(forward_count)()  # about the other sentence and one to offer
+    assert asked > before
     app.text_input(key="masked_compare_search").set_value("oslo").run()
     app.toggle(key="masked_compare_rest").set_value(True).run()
     app.get_by_key("masked_panel").set_value("why").run()
     finished(checked(app))
-    assert client().forward_count() == asked
+    assert client().ask(forward_count)() == asked
 
 
 def test_a_text_with_one_mask_offers_an_example_with_two():
     app = open_page(masked_panel="fill")
     assert "only one step" in said(app)
+    assert "Another order" not in said(app)
     app.button(key="masked_two_masks").click().run()
     checked(app)
     assert app.text_area(key="masked_text").value.count("[MASK]") == 2
@@ -582,9 +656,11 @@ def test_the_words_of_a_reason_rise_through_the_layers_side_by_side():
 def test_the_head_that_helps_most_is_named_with_what_its_loss_costs():
     app = finished(open_page(masked_panel="why", masked_why_look="heads"))
     text = DEFAULT
-    position = int(client().tokenize(DEFAULT_MODEL, text).mask_positions[0])
+    position = int(
+        client().ask(Explorer.tokenize)(DEFAULT_MODEL, text).mask_positions[0]
+    )
     target = Target("mlm", int(logits(text)[0].argmax()), position)
-    found = result("ablate_heads", text=text, target=target)
+    found = result(ablate_heads, text=text, target=target)
     worst = found.delta_probabilities.min()
     layer, head = np.argwhere(found.delta_probabilities == worst)[0]
     expected = f"layer {layer + 1}, head {head + 1} ({100 * worst:+.1f})"
@@ -640,9 +716,8 @@ def test_shuffled_pairs_are_asked_of_the_model_and_of_random_weights():
     engine = client()
 
     def ask(**more):
-        job_id = engine.start(
-            "run_shuffled_test", model=HF, pairs=pairs, seed=1, **more
-        )
+        question = engine.ask(run_shuffled_test).about(HF, pairs, 1, **more)
+        job_id = engine.start(question)
         end = time.monotonic() + DEADLINE_SECONDS
         while not (status := engine.job(job_id)).is_finished:
             assert time.monotonic() < end
@@ -652,7 +727,7 @@ def test_shuffled_pairs_are_asked_of_the_model_and_of_random_weights():
     own = ask()
     assert app.metric[5].value == percent(own.accuracy)
     assert f"{own.num_right} of 8 answers" in app.metric[5].delta
-    assert len(table(app)) == 8
+    assert len(table(app, "masked_shuffled")) == 8
     app.button(key="job_masked_shuffled_random_start").click().run()
     finished(checked(app))
     random = ask(random_weights=True)

@@ -9,6 +9,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.sampling import draw_tokens, sampling_distribution
+from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.explorer import Explorer
 from pages.ui.engine import client
 from tests.core.checkpoint_copies import spare_rows_copy
 
@@ -39,7 +41,7 @@ def unescaped(shown: str) -> str:
 
 
 def test_every_row_is_shown_and_only_words_can_be_inserted(model):
-    names = client().vocabulary(model)
+    names = client().ask(vocabulary)(model)
     assert len(names) == 61
     assert list(names[41:]) == SPARE
     app = open_page(model, masked_shown="100")
@@ -53,12 +55,12 @@ def test_every_row_is_shown_and_only_words_can_be_inserted(model):
 
 
 def test_a_row_without_a_word_can_be_drawn(model):
-    app = open_page(model, masked_temperature="2", masked_seed="3")
-    logits = client().predict_masks(model, "ab [MASK]").logits[0]
+    app = open_page(model, masked_temperature="2", masked_seed="3", masked_draws="100")
+    logits = client().ask(Explorer.predict_masks)(model, "ab [MASK]").logits[0]
     draws = draw_tokens(sampling_distribution(logits, 2.0, None, 1.0), 100, 3)[:10]
-    names = [client().vocabulary(model)[index] for index in draws]
+    names = [client().ask(vocabulary)(model)[index] for index in draws]
     assert set(names) & set(SPARE)
-    said = unescaped("\n".join(text.value for text in app.markdown))
+    said = unescaped("\n".join(text.value for text in app.caption))
     assert ", ".join(names) in said
 
 

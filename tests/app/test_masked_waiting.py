@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.experiments.joint_filling import fill_masks
 from pages.ui.engine import client
 from tests.app.test_masked_panels import TWO_MASKS, checked, finished, open_page, table
 
@@ -21,28 +22,28 @@ def test_a_word_without_a_score_leaves_those_of_the_others():
 
 
 @pytest.mark.parametrize(
-    ("panel", "place", "choices"),
+    ("panel", "place", "below", "choices"),
     [
-        ("fill", "masked_fill", {}),
-        ("whole", "masked_whole", {}),
-        ("score", "masked_word_scores", {"masked_score_words": "rome, oslo"}),
+        ("fill", "masked_fill", "", {}),
+        ("whole", "masked_whole", "masked_whole_words", {}),
+        ("score", "masked_word_scores", "", {"masked_score_words": "rome, oslo"}),
     ],
 )
 def test_what_takes_long_waits_for_a_button_and_says_the_same(
-    panel, place, choices, monkeypatch
+    panel, place, below, choices, monkeypatch
 ):
     app = open_page(masked_panel=panel, masked_text=TWO_MASKS, **choices)
-    expected = table(app)
-    monkeypatch.setattr("pages.ui.masked_word.asking._SHORT_WORK", 0)
+    expected = table(app, below)
+    monkeypatch.setattr("pages.ui.masked_word.jobs._SHORT_WORK", 0)
     app = open_page(masked_panel=panel, masked_text=TWO_MASKS, **choices)
     assert not app.dataframe
     app.button(key=f"job_{place}_start").click().run()
     finished(checked(app))
-    assert table(app).equals(expected)
+    assert table(app, below).equals(expected)
 
 
 def test_what_takes_a_little_longer_starts_without_a_button(monkeypatch):
-    monkeypatch.setattr("pages.ui.masked_word.asking._SHORT_WORK", 1)
+    monkeypatch.setattr("pages.ui.masked_word.jobs._SHORT_WORK", 1)
     app = finished(open_page(masked_panel="fill", masked_text=TWO_MASKS))
-    filling = client().fill_masks(DEFAULT_MODEL, TWO_MASKS, "most_confident_first")
+    filling = client().ask(fill_masks)(DEFAULT_MODEL, TWO_MASKS, "most_confident_first")
     assert list(table(app)["Word"]) == [step.token for step in filling.steps]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.experiments.next_sentence import predict_next_sentence
 from bertviz_core.figures.masked_word import percent
 from pages.ui.engine import client
 from tests.app.test_masked_panels import (
@@ -45,7 +46,7 @@ def test_next_sentences_need_no_text_above(text):
         app.query_params[name] = value
     app.switch_page("pages/views/masked_word.py").run()
     assert not app.exception
-    found = client().predict_next_sentence(str(HF), "ab", "ba")
+    found = client().ask(predict_next_sentence)(str(HF), "ab", "ba")
     assert app.metric[0].value == percent(found.probability)
 
 
@@ -55,7 +56,7 @@ def test_a_model_of_next_sentences_alone_answers_about_them(tmp_path):
     model = str(hf_copy(tmp_path, weights, config, name="nsp"))
     app = open_model(model, masked_text="ab [MASK]", **NEXT)
     assert "has no masked-word head" in said(app)
-    found = client().predict_next_sentence(model, "ab", "ba")
+    found = client().ask(predict_next_sentence)(model, "ab", "ba")
     assert app.metric[0].value == percent(found.probability)
     app.get_by_key("masked_panel").set_value("score").run()
     assert "and there are none" in said(checked(app))

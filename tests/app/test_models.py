@@ -91,14 +91,14 @@ def test_a_server_for_strangers_opens_no_path(open_app, client, monkeypatch):
     monkeypatch.setenv("BERTVIZ_MODELS", "listed")
     app = open_app("models", model="/etc")
     assert "list" in app.error[0].value
-    assert client.count("describe_model") == 0
+    assert client.count("info") == 0
 
 
 def test_a_server_for_strangers_downloads_nothing(open_app, client, monkeypatch):
     monkeypatch.setenv("BERTVIZ_MODELS", "listed")
     app = open_app("models", model=UNKNOWN)
     assert app.error
-    assert client.count("start") == client.count("describe_model") == 0
+    assert client.count("start") == client.count("info") == 0
 
 
 def test_a_server_for_strangers_offers_uploads_only(open_app, monkeypatch):
@@ -112,7 +112,7 @@ def test_a_server_for_strangers_opens_a_listed_model_without_its_revision(
     monkeypatch.setenv("BERTVIZ_MODELS", "listed")
     client.entries.append(ModelEntry(f"{UNKNOWN}@{'ab' * 20}", UNKNOWN, "cached"))
     app = open_app("models", model=UNKNOWN)
-    assert ("describe_model", UNKNOWN) in client.calls
+    assert ("info", UNKNOWN) in client.calls
     assert client.count("start") == 0
     assert not any("This server opens" in error.value for error in app.error)
 
@@ -134,7 +134,7 @@ def test_a_laptop_offers_three_ways(open_app):
 def test_a_hub_model_is_downloaded_only_when_asked(open_app, client):
     app = open_app("models", model=UNKNOWN)
     assert UNKNOWN in flat(app.info[0].value)
-    assert client.count("start") == client.count("describe_model") == 0
+    assert client.count("start") == client.count("info") == 0
     app.button(key="job_download_start").click().run()
     assert ("start", "download_model", UNKNOWN) in client.calls
     assert app.progress[0].value == 25
@@ -173,7 +173,7 @@ def test_a_finished_download_chooses_the_weights_that_came(open_app, client, ask
     client.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=entry)
     app.run()
     assert app.selectbox(key="model").value == pinned
-    assert ("describe_model", pinned) in client.calls
+    assert ("info", pinned) in client.calls
     assert not app.info
 
 
@@ -196,8 +196,8 @@ def test_a_download_that_the_server_forgot_is_a_sentence(downloading, client):
 def test_the_report_says_what_was_loaded_and_what_is_absent(open_app, shown):
     said = shown(open_app("models"))
     assert "Masked-word head" in said
-    assert "No next-sentence head" in said
-    assert "No pooler" in said
+    assert "No trained next-sentence head" in said
+    assert "No trained pooler" in said
     assert "means the exact curve (erf)" in flat(said)
     assert "that were loaded: 1" in said
     assert "extra_*weights*" in said
@@ -231,6 +231,63 @@ def test_an_upload_keeps_its_name_in_the_shared_cache_for_a_moment(
     assert list((tmp_path / "incoming").iterdir()) == []
 
 
+@pytest.mark.parametrize("kind", ["", "listed"])
+def test_an_upload_goes_by_its_name_until_it_is_removed(
+    open_app, client, monkeypatch, shown, kind
+):
+    monkeypatch.setenv("BERTVIZ_MODELS", kind)
+    app = open_app("models")
+    app.file_uploader[0].upload("mine.zip", b"PK").run()
+    app.button(key="add_upload").click().run()
+    model = f"upload:{'0' * 16}"
+    assert flat(app.header[0].value).endswith(": mine.zip")
+    assert "mine.zip" in app.selectbox(key="model").options
+    assert "512 kB" in app.sidebar.caption[0].value
+    app.button(key=f"remove_{model}").click().run()
+    assert ("remove_upload", model) in client.calls
+    assert app.selectbox(key="model").value == DEFAULT_MODEL
+    assert "mine.zip" not in flat(shown(app))
+    assert not app.error
+    assert not app.exception
+
+
+def test_two_uploads_of_one_name_are_told_apart(open_app, client):
+    for digit in "12":
+        client.earlier.append(ModelEntry(f"upload:{digit * 16}", "mine", "upload"))
+    picker = open_app("models").selectbox(key="model")
+    assert len({*picker.options}) == 4
+    assert "mine" not in picker.options
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "is_read"),
+    [
+        (DEFAULT_MODEL, "A lamp for 李明", True),
+        (DEFAULT_MODEL, "他有一盏灯。", False),
+        (DEFAULT_MODEL, "[MASK]", True),
+        ("small-zh", "我用 iPhone 看书", True),
+        ("small-zh", "The lamp is on.", False),
+        ("small-zh", "2 + 2 = [MASK]", True),
+    ],
+)
+def test_a_model_of_another_language_says_that_it_can_hardly_read(
+    open_app, client, model, text, is_read
+):
+    app = open_app("masked_word", model=model, masked_text=text)
+    said = [warning.value for warning in app.warning if model in flat(warning.value)]
+    assert len(said) == (not is_read)
+
+
+@pytest.mark.parametrize("token", ["[UNK]", "ж", "##ж"])
+def test_a_model_without_the_script_says_so_whatever_its_language(
+    open_app, client, token
+):
+    client.entries.append(ModelEntry("many", "many", "cached", "multilingual"))
+    client.split = lambda word: token
+    app = open_app("masked_word", model="many", masked_text="о чём речь")
+    assert "many" in app.warning[0].value
+
+
 @pytest.mark.parametrize(("kind", "is_offered"), [("", True), ("listed", False)])
 def test_earlier_uploads_are_offered_except_to_strangers(
     open_app, client, monkeypatch, shown, kind, is_offered
@@ -239,7 +296,7 @@ def test_earlier_uploads_are_offered_except_to_strangers(
     client.earlier.append(ModelEntry(f"upload:{'1' * 16}", "my-old-bert", "upload"))
     app = open_app("models")
     options = app.selectbox(key="model").options
-    assert (client.earlier[0].model_id in options) == is_offered
+    assert ("my-old-bert" in options) == is_offered
     assert ("my-old-bert" in flat(shown(app))) == is_offered
 
 
@@ -271,7 +328,7 @@ def test_a_typed_path_becomes_the_chosen_model(open_app, client):
     client.entries.append(entry)
     app.text_input(key="model_path").set_value("  /some/folder ").run()
     app.button(key="add_path").click().run()
-    assert ("describe_model", "/some/folder") in client.calls
+    assert ("info", "/some/folder") in client.calls
     assert app.selectbox(key="model").value == "/some/folder"
 
 
@@ -289,7 +346,7 @@ def test_a_model_name_is_shown_as_text(open_app, client):
     entry = type(client.entries[0])("a_b_*c*", "<i>[x](y)</i>", "cached")
     client.entries.append(entry)
     app = open_app("models", model="a_b_*c*")
-    assert app.header[0].value.endswith(r"a\_b\_\*c\*")
+    assert app.header[0].value.endswith(r"\<i\>\[x\]\(y\)\<\/i\>")
     listed = next(m.value for m in app.markdown if "by typing" in m.value)
     assert listed.startswith(r"**\<i\>\[x\]\(y\)\<\/i\>** · ")
     assert listed.endswith(r": a\_b\_\*c\*")

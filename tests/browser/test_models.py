@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from tests.browser.conftest import ROOT, overflow, settle
+from tests.core.checkpoint_copies import hf_copy, weights_of_hf
 
 TINY = ROOT / "tests" / "data" / "checkpoints" / "hf_tiny"
 
@@ -28,11 +29,36 @@ def upload(page, name, data):
 def test_an_uploaded_model_is_opened_and_survives_a_reload(visit):
     page = visit("/models")
     upload(page, "tiny.zip", zipped(TINY))
-    page.get_by_role("heading", name="The chosen model: upload:").wait_for()
+    page.get_by_role("heading", name="The chosen model: tiny.zip").wait_for()
     assert "model=upload" in page.url
     page.reload()
     settle(page)
-    page.get_by_role("heading", name="The chosen model: upload:").wait_for()
+    page.get_by_role("heading", name="The chosen model: tiny.zip").wait_for()
+
+
+def test_a_file_of_another_kind_is_refused_in_our_words(visit):
+    page = visit("/models", locale="zh-CN")
+    file = {"name": "setup.exe", "mimeType": "application/x-msdownload", "buffer": b"M"}
+    page.locator("input[type=file]").set_input_files(file)
+    page.get_by_test_id("stFileChip").hover()
+    expect(page.get_by_test_id("stTooltipErrorContent")).to_be_attached()
+    assert page.get_by_text("not allowed").count() == 2
+    expect(page.get_by_text("not allowed").filter(visible=True)).to_have_count(0)
+    assert "没有上传" in page.get_by_test_id("stMain").aria_snapshot()
+
+
+def test_weights_that_are_no_numbers_change_nothing(visit, tmp_path):
+    weights = weights_of_hf()
+    weights["bert.pooler.dense.weight"][0, 0] = float("nan")
+    page = visit("/models")
+    upload(page, "broken.zip", zipped(hf_copy(tmp_path, weights)))
+    alert = page.get_by_test_id("stAlertContentError")
+    alert.wait_for()
+    assert "not finite" in alert.inner_text()
+    assert page.locator("strong", has_text="broken.zip").count() == 0
+    assert page.get_by_role(
+        "heading", name=f"The chosen model: {DEFAULT_MODEL}"
+    ).is_visible()
 
 
 def test_a_hostile_zip_is_a_sentence_and_the_model_stays(visit):
@@ -104,6 +130,6 @@ def test_the_long_name_of_an_upload_fits_on_a_phone(visit):
 def test_an_upload_is_found_again_by_the_next_visit(visit):
     page = visit("/models")
     upload(page, "my-tiny-bert.zip", zipped(TINY))
-    page.get_by_role("heading", name="The chosen model: upload:").wait_for()
+    page.get_by_role("heading", name="The chosen model: my-tiny-bert.zip").wait_for()
     again = visit("/models")
     again.locator("strong", has_text="my-tiny-bert.zip").first.wait_for()

@@ -71,6 +71,19 @@ def test_the_buttons_of_a_figure_speak_the_readers_language(visit, language, tit
         assert not [title for title in said if title.isascii()]
 
 
+@pytest.mark.parametrize("language", LOCALES)
+def test_the_camera_of_a_figure_speaks_the_readers_language(visit, language):
+    page = visit("/masked_word", locale=LOCALES[language])
+    figure = page.locator(".js-plotly-plot").first
+    figure.locator(".bartext").first.wait_for()
+    figure.hover()
+    with page.expect_download():
+        figure.locator(".modebar-btn").first.click()
+    said = page.locator(".plotly-notifier p").first.inner_text()
+    is_chinese = any("\u4e00" <= letter <= "\u9fff" for letter in said)
+    assert is_chinese == (language == "zh")
+
+
 def test_no_offer_to_developers_covers_the_page(visit, tmp_path):
     """As `make app` starts it, where somebody has a tool that Streamlit looks for."""
     (tmp_path / "home" / ".claude").mkdir(parents=True)

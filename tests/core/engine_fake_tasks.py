@@ -6,24 +6,30 @@ import time
 from pathlib import Path
 
 from bertviz_core.errors import TextError
+from bertviz_core.tasks import DOWNLOAD_RESOURCE, UPLOAD_RESOURCE, task
 
 
+@task()
 def echo(value):
     return value
 
 
+@task()
 def process_id():
     return os.getpid()
 
 
+@task()
 def refuse(limit):
     raise TextError("No more than {limit} of them.", limit=limit)
 
 
+@task()
 def break_on(secret):
     raise KeyError(secret)
 
 
+@task()
 def die_until(marker):
     """Kills its process; the second time it finds the marker and lives."""
     if Path(marker).exists():
@@ -32,10 +38,12 @@ def die_until(marker):
     return die()
 
 
+@task()
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@task()
 def die_once_there(path, deaths):
     """Kills its process when the file is there, and notes it before."""
     wait_for(path)
@@ -44,6 +52,7 @@ def die_once_there(path, deaths):
     return die()
 
 
+@task()
 def wait_for(path, started=None):
     """Ends as soon as the file is there; the file `started` says that it waits."""
     if started is not None:
@@ -53,16 +62,14 @@ def wait_for(path, started=None):
     return path
 
 
+@task(UPLOAD_RESOURCE)
 def add_upload(path, started):
     """A zip file that takes its time."""
     return wait_for(path, started)
 
 
-def warm_up(model):
-    Path(model).touch()
-
-
-def count(progress, steps, gate):
+@task(is_kept=False)
+def count(steps, gate, progress):
     """Goes half the way, and on when the gate is there."""
     progress(0.5, "half", {"seen": [1, 2.5], "word": "猫"})
     wait_for(gate)
@@ -71,13 +78,15 @@ def count(progress, steps, gate):
     return steps
 
 
-def download_model(progress, name):
+@task(DOWNLOAD_RESOURCE, is_kept=False)
+def download_model(name, progress):
     """A slow line: the name is the file that is waited for."""
     progress(0.5, "half")
     return wait_for(name)
 
 
-def run_for_ever(progress, started, stopped):
+@task(is_kept=False)
+def run_for_ever(started, stopped, progress):
     try:
         Path(started).touch()
         while True:
@@ -87,26 +96,16 @@ def run_for_ever(progress, started, stopped):
         Path(stopped).touch()
 
 
+@task(is_kept=False)
 def fail(progress):
     progress(0.75, "nearly")
     raise TextError("Only {number} of them.", number=3)
 
 
-def swallow(progress, started, stopped):
+@task(is_kept=False)
+def swallow(started, stopped, progress):
     """A job that turns every exception into a result."""
     try:
-        return run_for_ever(progress, started, stopped)
+        return run_for_ever(started, stopped, progress)
     except Exception:  # noqa: BLE001
         return "swallowed"
-
-
-TASKS = {
-    task.__name__: task
-    for task in (
-        echo, process_id, refuse, break_on, die_until, die, die_once_there, wait_for,
-        add_upload, warm_up,
-    )
-}  # fmt: skip
-JOB_TASKS = {
-    task.__name__: task for task in (count, download_model, run_for_ever, fail, swallow)
-}

@@ -4,8 +4,10 @@ import os
 import signal
 
 from bertviz_core.finetune import workplace
+from bertviz_core.tasks import TRAIN_RESOURCE, task
 
 
+@task(TRAIN_RESOURCE)
 def train(run_id):
     """Dies as long as the run's folder lacks a file."""
     folder = workplace.run_folder(run_id)
@@ -13,6 +15,3 @@ def train(run_id):
         deaths.write("x")
     if not (folder / "enough").exists():
         os.kill(os.getpid(), signal.SIGKILL)
-
-
-TASKS = {"train": train}

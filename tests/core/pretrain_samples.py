@@ -7,7 +7,8 @@ from bertviz_core.pretrain.corpus import encode_documents
 from bertviz_core.pretrain.data_settings import CorpusSettings
 from bertviz_core.pretrain.masking import TokenKinds
 from bertviz_core.pretrain.settings import PretrainSettings
-from bertviz_core.tokenizer import SPECIAL_TOKENS, BertTokenizer
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.trace import SPECIAL_TOKENS
 
 # Each noun is always followed by a verb of its own: something to learn.
 NOUNS = ("cat", "dog", "bird", "fish", "horse")

@@ -100,7 +100,7 @@ def set_model(model, weights):
 def random_model(config=CONFIG, heads=ALL_HEADS, seed=11, **arguments):
     """A model and the oracle's weights, equal number for number."""
     from bertviz_core.model.bert import Bert
-    from bertviz_core.model.weights import as_numpy as value_of
+    from bertviz_core.weights import as_numpy as value_of
 
     weights = oracle.random_weights(config, seed, LABELS)
     model = Bert(config, heads, num_labels=LABELS, **arguments)

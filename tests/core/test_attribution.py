@@ -13,7 +13,7 @@ from bertviz_core.experiments.attribution import (
     attribute,
 )
 from bertviz_core.experiments.cause_results import Target
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.weights import as_numpy
 from tests.core import oracle
 from tests.core.brute_force import log_softmax, written
 from tests.core.random_models import VOCABULARY, explorer_of, random_model

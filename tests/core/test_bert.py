@@ -9,7 +9,7 @@ from keras.backend import standardize_dtype
 
 from bertviz_core.errors import TextError
 from bertviz_core.model.bert import HEADS, PRETRAINING_HEADS, Bert
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.weights import as_numpy
 from tests.core import oracle
 from tests.core.random_models import (
     ALL_HEADS,

@@ -13,7 +13,7 @@ from bertviz_core.experiments.attention_parts import pair_arithmetic
 from bertviz_core.experiments.embedding_tables import take_input_apart
 from bertviz_core.experiments.layer_steps import StepReader, block_values
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.weights import as_numpy
 from tests.core.step_reading import close
 
 # A sentence and a pair of each, and a text of all positions.

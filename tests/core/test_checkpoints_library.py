@@ -18,13 +18,14 @@ from bertviz_core.checkpoints.library import (
     list_models,
     list_uploads,
     open_model,
+    remove_upload,
     suggested_models,
 )
 from bertviz_core.errors import CheckpointError
 from bertviz_core.experiments.stored_maps import find_map
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune import workplace
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.weights import as_numpy
 from tests.core.checkpoint_copies import GOOGLE, HF, hf_copy, weights_of_hf
 
 BUNDLED = [(DEFAULT_MODEL, "en"), ("bert-mini-zh", "zh")]
@@ -226,6 +227,39 @@ def test_an_upload_that_does_not_fit_leaves_nothing(tmp_path, cache):
     with pytest.raises(CheckpointError, match="does not fit its config"):
         add_upload(zip_of(folder, tmp_path / "model.zip"))
     assert list((cache / "uploads").iterdir()) == []
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_an_upload_of_weights_that_are_no_numbers_leaves_nothing(
+    tmp_path, cache, value
+):
+    weights = weights_of_hf()
+    weights["bert.pooler.dense.weight"][3, 4] = value
+    folder = hf_copy(tmp_path, weights)
+    with pytest.raises(CheckpointError, match="not finite"):
+        add_upload(zip_of(folder, tmp_path / "model.zip"))
+    assert list((cache / "uploads").iterdir()) == []
+
+
+def test_an_upload_is_removed(tmp_path, cache):
+    entry = add_upload(zip_of(HF, tmp_path / "model.zip"))
+    for other in ("upload:", "upload:..", f"upload:{'0' * 32}", str(HF)):
+        remove_upload(other)
+    assert list_uploads() == (entry,)
+    remove_upload(entry.model_id)
+    remove_upload(entry.model_id)
+    assert list_uploads() == ()
+    assert list((cache / "uploads").iterdir()) == []
+
+
+def test_a_zip_that_is_opened_where_it_lies_is_nobodys_upload(tmp_path):
+    path = zip_of(HF, tmp_path / "model.zip")
+    open_model(str(path))
+    assert list_uploads() == ()
+    entry = add_upload(path)
+    open_model(str(path))
+    assert list_uploads() == (entry,)
+    assert entry.title == "model"
 
 
 def test_an_upload_that_is_gone_is_said():

@@ -12,7 +12,7 @@ from bertviz_core.checkpoints.casing import open_tokenizer
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.errors import CheckpointError
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.weights import as_numpy
 from tests.core.checkpoint_copies import (
     GOOGLE,
     HF,
@@ -151,6 +151,38 @@ def test_a_next_sentence_head_without_a_pooler_is_left_out_and_said_so(tmp_path)
     assert report.absent_parts == ("pooler", "nsp")
     assert "cls.seq_relationship.weight" in report.unused
     assert any("has no pooler" in sentence for sentence in notes_of(report))
+
+
+BIASES = {
+    "pooler": ("bert.pooler.dense.bias",),
+    "mlm": ("cls.predictions.transform.dense.bias", "cls.predictions.bias"),
+    "nsp": ("cls.seq_relationship.bias",),
+    "classifier": ("classifier.bias",),
+}
+
+
+@pytest.mark.parametrize(
+    ("untrained", "absent"),
+    [
+        (("nsp",), {"nsp"}),
+        (("mlm",), {"mlm"}),
+        (("classifier",), {"classifier"}),
+        (("pooler",), set()),  # the heads that read it were trained on it
+        (("pooler", "nsp", "classifier"), {"pooler", "nsp", "classifier"}),
+    ],
+)
+def test_a_head_that_a_program_made_up_is_left_out_and_said_so(
+    tmp_path, untrained, absent
+):
+    weights = with_classifier(weights_of_hf())
+    for name in (name for head in untrained for name in BIASES[head]):
+        weights[name][:] = 0
+    config = {"architectures": ["BertForSequenceClassification"], "id2label": None}
+    model, report = load(open_folder(hf_copy(tmp_path, weights, config)))
+    assert {*BIASES} - {*model.heads} == absent
+    said = [note for note in notes_of(report) if "never trained" in note]
+    assert len(said) == len(absent)
+    assert all(any(f"The {head} head" in note for note in said) for head in absent)
 
 
 def test_a_tied_copy_is_accepted_and_listed_as_unused(tmp_path, original):
@@ -301,7 +333,7 @@ def test_a_vocabulary_may_be_shorter_than_the_embeddings(tmp_path):
     assert any("53 word pieces, the model 61" in s for s in sentences)
 
 
-def test_a_plan_needs_no_weights_read(tmp_path):
+def test_a_plan_holds_every_weight():
     checkpoint = open_folder(HF)
     assert plan(checkpoint).heads == ("pooler", "mlm", "nsp")
     assert len(plan(checkpoint).weights) == len(weights_of_hf())

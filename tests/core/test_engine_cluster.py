@@ -19,15 +19,13 @@ from bertviz_core.engine.cluster import ClusterEngine
 from bertviz_core.engine.jobs import LEASE_SECONDS
 from bertviz_core.engine.worker_specs import training_spec, worker_specs
 from bertviz_core.errors import EngineError, TextError
-from tests.core import engine_fake_tasks
+from tests.core import engine_fake_tasks as tasks
 from tests.core.engine_waiting import ended, wait_until
-
-TASKS = engine_fake_tasks.__name__
 
 
 @pytest.fixture(scope="module")
 def engine():
-    engine = ClusterEngine(module=TASKS)
+    engine = ClusterEngine()
     yield engine
     engine.close()
 
@@ -47,25 +45,25 @@ def running(engine, job_id):
 
 
 def test_a_task_runs_in_another_process(engine):
-    assert engine.call("process_id") != os.getpid()
-    assert engine.call("echo", value={"a": (3, None)}) == {"a": (3, None)}
+    assert engine.ask(tasks.process_id)() != os.getpid()
+    assert engine.ask(tasks.echo)(value={"a": (3, None)}) == {"a": (3, None)}
 
 
 def test_an_error_for_the_user_comes_as_it_was_raised(engine):
     with pytest.raises(TextError) as caught:
-        engine.call("refuse", limit=5)
+        engine.ask(tasks.refuse)(limit=5)
     assert caught.value.template == "No more than {limit} of them."
     assert caught.value.details == {"limit": 5}
 
 
 def test_a_defect_becomes_a_sentence(engine):
     with pytest.raises(EngineError) as caught:
-        engine.call("break_on", secret="hunter2")
+        engine.ask(tasks.break_on)(secret="hunter2")
     assert caught.value.details == {"task": "break_on", "kind": "KeyError"}
 
 
 def test_the_cluster_listens_to_this_machine_only(engine):
-    engine.call("process_id")
+    engine.ask(tasks.process_id)()
     listening = [
         connection.laddr.ip
         for process in processes_of(engine)
@@ -77,21 +75,21 @@ def test_the_cluster_listens_to_this_machine_only(engine):
 
 
 def test_a_worker_that_is_killed_comes_back_for_the_next_call(engine):
-    before = engine.call("process_id")
+    before = engine.ask(tasks.process_id)()
     os.kill(before, signal.SIGKILL)
-    assert engine.call("process_id") != before
+    assert engine.ask(tasks.process_id)() != before
 
 
 def test_a_call_whose_worker_is_killed_is_tried_again(engine, tmp_path):
     marker = tmp_path / "marker"
-    after = engine.call("die_until", marker=str(marker))
+    after = engine.ask(tasks.die_until)(marker=str(marker))
     assert int(marker.read_text()) != after
 
 
 def test_a_call_that_kills_every_worker_ends_in_a_sentence(engine):
     with pytest.raises(EngineError, match="died twice"):
-        engine.call("die")
-    assert engine.call("echo", value=7) == 7
+        engine.ask(tasks.die)()
+    assert engine.ask(tasks.echo)(value=7) == 7
 
 
 def test_who_kills_the_worker_is_refused_and_the_others_get_their_answers(
@@ -99,7 +97,7 @@ def test_who_kills_the_worker_is_refused_and_the_others_get_their_answers(
 ):
     """One beside it, those that wait behind both, and a job: none of them did it."""
     trigger, gate, deaths = (tmp_path / name for name in ("now", "gate", "deaths"))
-    job = engine.start("count", steps=2, gate=str(gate))
+    job = engine.start(engine.ask(tasks.count).about(steps=2, gate=str(gate)))
     wait_until(lambda: running(engine, job))
     with ThreadPoolExecutor(8) as pool:
         guilty = pool.submit(
@@ -123,7 +121,9 @@ def test_who_kills_the_worker_is_refused_and_the_others_get_their_answers(
 
 
 def test_the_progress_of_a_job_crosses_over(engine, tmp_path):
-    job_id = engine.start("count", steps=3, gate=str(tmp_path / "gate"))
+    job_id = engine.start(
+        engine.ask(tasks.count).about(steps=3, gate=str(tmp_path / "gate"))
+    )
     status = wait_until(lambda: running(engine, job_id))
     assert (status.fraction, status.message) == (0.5, "half")
     assert {**status.so_far, "seen": list(status.so_far["seen"])} == {
@@ -136,7 +136,7 @@ def test_the_progress_of_a_job_crosses_over(engine, tmp_path):
 
 
 def test_a_job_that_fails_holds_the_error(engine):
-    status = ended(engine, engine.start("fail"))
+    status = ended(engine, engine.start(engine.ask(tasks.fail).about()))
     assert status.state == "failed"
     assert isinstance(status.error, TextError)
     assert status.error.details == {"number": 3}
@@ -144,11 +144,15 @@ def test_a_job_that_fails_holds_the_error(engine):
 
 def test_a_cancelled_job_stops_in_its_worker_and_the_next_one_runs(engine, tmp_path):
     started, stopped = tmp_path / "started", tmp_path / "stopped"
-    job_id = engine.start("swallow", started=str(started), stopped=str(stopped))
+    job_id = engine.start(
+        engine.ask(tasks.swallow).about(started=str(started), stopped=str(stopped))
+    )
     wait_until(started.exists)
     (tmp_path / "gate").touch()
-    waiting = engine.start("count", steps=5, gate=str(tmp_path / "gate"))
-    assert engine.call("echo", value=3) == 3
+    waiting = engine.start(
+        engine.ask(tasks.count).about(steps=5, gate=str(tmp_path / "gate"))
+    )
+    assert engine.ask(tasks.echo)(value=3) == 3
     assert engine.job(waiting).state == "waiting"
     engine.cancel(job_id)
     assert engine.job(job_id).state == "cancelled"
@@ -162,8 +166,10 @@ def test_a_job_of_a_closed_tab_gives_its_place_to_the_next_one(
 ):
     monkeypatch.setattr(lease_keeper, "LOOK_SECONDS", 0.05)
     started, stopped, gate = (tmp_path / name for name in ("started", "stopped", "go"))
-    closed = engine.start("run_for_ever", started=str(started), stopped=str(stopped))
-    waiting = engine.start("count", steps=2, gate=str(gate))
+    closed = engine.start(
+        engine.ask(tasks.run_for_ever).about(started=str(started), stopped=str(stopped))
+    )
+    waiting = engine.start(engine.ask(tasks.count).about(steps=2, gate=str(gate)))
     gate.touch()
     wait_until(started.exists)
     engine._jobs.get(closed).asked_at -= LEASE_SECONDS
@@ -176,11 +182,14 @@ def test_a_job_of_a_closed_tab_gives_its_place_to_the_next_one(
 
 def test_a_job_that_waits_for_its_turn_holds_up_no_call(engine, tmp_path):
     gate = tmp_path / "gate"
-    first, second = (engine.start("count", steps=2, gate=str(gate)) for _ in range(2))
+    first, second = (
+        engine.start(engine.ask(tasks.count).about(steps=2, gate=str(gate)))
+        for _ in range(2)
+    )
     scheduler = engine._connection().client
     # Both are with the worker, which has room for one.
     wait_until(lambda: [len(keys) for keys in scheduler.processing().values()] == [2])
-    assert engine.call("echo", value=3) == 3
+    assert engine.ask(tasks.echo)(value=3) == 3
     assert "waiting" in {engine.job(first).state, engine.job(second).state}
     gate.touch()
     assert [ended(engine, job).result for job in (first, second)] == [2, 2]
@@ -189,9 +198,12 @@ def test_a_job_that_waits_for_its_turn_holds_up_no_call(engine, tmp_path):
 def test_a_download_on_a_slow_line_holds_up_nobody(engine, tmp_path):
     gate, open_gate = tmp_path / "line", tmp_path / "open"
     open_gate.touch()
-    downloads = [engine.start("download_model", name=str(gate)) for _ in range(2)]
+    downloads = [
+        engine.start(engine.ask(tasks.download_model).about(str(gate)))
+        for _ in range(2)
+    ]
     wait_until(lambda: any(running(engine, job) for job in downloads))
-    job = engine.start("count", steps=2, gate=str(open_gate))
+    job = engine.start(engine.ask(tasks.count).about(steps=2, gate=str(open_gate)))
     assert ended(engine, job).result == 2
     states = {engine.job(job).state for job in downloads}
     assert states == {"running", "waiting"}
@@ -241,21 +253,23 @@ def test_a_worker_may_use_the_memory_of_the_machine_however_many_cores_it_has(
 
 def test_a_second_server_uses_the_same_cluster(engine, tmp_path):
     address = engine._connection().client.scheduler.address
-    other = ClusterEngine(address, TASKS)
+    other = ClusterEngine(address)
     try:
-        assert other.call("process_id") == engine.call("process_id")
-        job_id = other.start("count", steps=2, gate=str(tmp_path))
+        assert other.ask(tasks.process_id)() == engine.ask(tasks.process_id)()
+        job_id = other.start(other.ask(tasks.count).about(steps=2, gate=str(tmp_path)))
         assert ended(other, job_id).result == 2
     finally:
         other.close()
-    assert engine.call("echo", value=5) == 5
+    assert engine.ask(tasks.echo)(value=5) == 5
 
 
 def test_a_cluster_that_is_killed_is_noticed_and_replaced(engine, tmp_path):
     old = processes_of(engine)
     started = tmp_path / "started"
     job_id = engine.start(
-        "run_for_ever", started=str(started), stopped=str(tmp_path / "stopped")
+        engine.ask(tasks.run_for_ever).about(
+            started=str(started), stopped=str(tmp_path / "stopped")
+        )
     )
     wait_until(started.exists)
     with ThreadPoolExecutor() as pool:
@@ -265,7 +279,7 @@ def test_a_cluster_that_is_killed_is_noticed_and_replaced(engine, tmp_path):
         )
         # A call that comes after the kill would be the new cluster's, and wait there.
         wait_until(waits.exists)
-        assert engine.call("echo", value=3) == 3
+        assert engine.ask(tasks.echo)(value=3) == 3
         os.kill(cluster_of(engine).pid, signal.SIGKILL)
         with pytest.raises(EngineError, match="connection"):
             never.result(timeout=60)
@@ -274,24 +288,24 @@ def test_a_cluster_that_is_killed_is_noticed_and_replaced(engine, tmp_path):
     assert "connection" in str(status.error)
     _, alive = psutil.wait_procs(old, timeout=30)
     assert not alive
-    assert engine.call("echo", value=5) == 5
+    assert engine.ask(tasks.echo)(value=5) == 5
 
 
 def test_a_closed_engine_leaves_no_process_and_says_that_it_is_closed():
-    engine = ClusterEngine(module=TASKS)
-    engine.call("process_id")
+    engine = ClusterEngine()
+    engine.ask(tasks.process_id)()
     processes = processes_of(engine)
     engine.close()
     engine.close()
     _, alive = psutil.wait_procs(processes, timeout=30)
     assert not alive
     with pytest.raises(EngineError, match="closed"):
-        engine.call("echo", value=5)
+        engine.ask(tasks.echo)(value=5)
 
 
 def test_an_engine_that_is_closed_while_it_starts_leaves_no_process():
     before = set(psutil.Process().children(recursive=True))
-    ClusterEngine(module=TASKS).close()
+    ClusterEngine().close()
     after = set(psutil.Process().children(recursive=True))
     _, alive = psutil.wait_procs(after - before, timeout=30)
     assert not alive
@@ -302,8 +316,8 @@ def test_a_cluster_that_does_not_answer_is_a_sentence(monkeypatch):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
-        engine = ClusterEngine(address, TASKS)
+        engine = ClusterEngine(address)
         with pytest.raises(EngineError, match="does not answer") as caught:
-            engine.call("echo", value=5)
+            engine.ask(tasks.echo)(value=5)
         engine.close()
     assert caught.value.details == {"address": address}

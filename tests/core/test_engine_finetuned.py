@@ -27,10 +27,6 @@ RUN = "cd" * 16
 TEXT = "the cat sat on"
 
 
-def quiet(share, doing):
-    assert 0 <= share <= 1
-
-
 @pytest.fixture(scope="module")
 def models():
     return {
@@ -47,7 +43,6 @@ def run(models, monkeypatch):
     request = TrainingRequest("base", choice, FinetuneSettings(max_tokens=8))
     monkeypatch.setattr(run_store, "run_request", lambda run_id: request)
     monkeypatch.setattr(run_store, "run_data", lambda run_id: random_data())
-    monkeypatch.setattr(tasks, "explorer", models.__getitem__)
     monkeypatch.setattr(memory, "explorer", models.__getitem__)
     memory.ANSWERS.forget(lambda key: True)
     yield RUN
@@ -55,7 +50,7 @@ def run(models, monkeypatch):
 
 
 def test_nearest_rows_are_training_rows_with_their_labels(run, models):
-    found = tasks.nearest_training_rows(quiet, run, TEXT, count=4)
+    found = tasks.nearest_training_rows(run, TEXT, count=4)
     part = random_data().train
     trained = models[f"run:{RUN}"]
     known = row_vectors(trained, part.texts, None, 8).vectors
@@ -70,16 +65,16 @@ def test_nearest_rows_are_training_rows_with_their_labels(run, models):
 
 def test_vectors_of_the_training_rows_are_computed_once(run, models):
     trained = models[f"run:{RUN}"]
-    tasks.nearest_training_rows(quiet, run, TEXT)
+    tasks.nearest_training_rows(run, TEXT)
     before = trained.num_forward_passes
-    tasks.nearest_training_rows(quiet, run, "a mat sat")
+    tasks.nearest_training_rows(run, "a mat sat")
     # One pass reads the text's classes, one its vector.
     assert trained.num_forward_passes - before == 2
 
 
 def test_labels_of_a_regression_are_numbers(run, monkeypatch):
     monkeypatch.setattr(run_store, "run_data", lambda run_id: number_data())
-    found = tasks.nearest_training_rows(quiet, run, TEXT, count=3)
+    found = tasks.nearest_training_rows(run, TEXT, count=3)
     assert {row.label for row in found.rows} <= {"500", "530", "560"}
 
 
@@ -100,36 +95,24 @@ def test_weights_of_both_models_are_compared_once(run, models):
 
 
 def test_layers_are_compared_for_the_reading_that_is_asked(run):
-    first = tasks.compare_layers(quiet, run, "cls")
-    assert tasks.compare_layers(quiet, run, "cls") is first
-    assert tasks.compare_layers(quiet, run, "mean").reading == "mean"
+    assert tasks.compare_layers(run, "cls").reading == "cls"
+    assert tasks.compare_layers(run, "mean").reading == "mean"
 
 
-@pytest.mark.tensorflow
-def test_a_class_is_attributed_with_its_completeness(run):
-    found = tasks.attribute_class(quiet, f"run:{RUN}", TEXT, 3, "a mat", "pad")
-    assert found.target.index == 3
-    assert found.baseline == "pad"
-    assert found.completeness_error is not None
-    assert found.tokenized.pair == "a mat"
-
-
-def test_a_table_is_predicted_beside_itself(run, tmp_path, monkeypatch):
+def test_a_table_is_predicted_beside_itself(run, tmp_path, monkeypatch, models):
     path = tmp_path / "table"
     path.write_bytes(b"text,other\nthe cat,1\na mat,2\n")
     monkeypatch.setattr(workplace, "table_path", lambda table: path)
     source = TableSource("file:" + "0" * 32)
-    found = tasks.predict_table(quiet, f"run:{RUN}", source, "text", None, 8)
+    found = tasks.predict_table(models[f"run:{RUN}"], source, "text", None, 8)
     assert tmp_path.joinpath(found.path).read_bytes().count(b"\n") == 3
-    other = tasks.predict_table(quiet, f"run:{RUN}", source, "other", None, 8)
+    other = tasks.predict_table(models[f"run:{RUN}"], source, "other", None, 8)
     assert other.path != found.path
 
 
-def test_nothing_is_written_beside_the_projects_own_tables(run):
+def test_nothing_is_written_beside_the_projects_own_tables(run, models):
     with pytest.raises(ValueError, match="visitor"):
-        tasks.predict_table(
-            quiet, f"run:{RUN}", TableSource(SAMPLES["zh"]), "text", None
-        )
+        tasks.predict_table(models[f"run:{RUN}"], TableSource(SAMPLES["zh"]), "text")
 
 
 def test_a_command_finds_the_rows_of_a_page_again():

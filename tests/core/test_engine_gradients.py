@@ -7,13 +7,13 @@ import psutil
 import pytest
 
 from bertviz_core.engine import connect
-from bertviz_core.engine.client import Client
 from bertviz_core.engine.cluster import ClusterEngine
 from bertviz_core.engine.inline import InlineEngine
-from bertviz_core.engine.tasks import JOB_TASKS
-from bertviz_core.engine.worker_specs import GRADIENT_TASKS, reading_backend
+from bertviz_core.engine.worker_specs import reading_backend
 from bertviz_core.errors import EngineError
 from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.gradients import estimate_heads
+from bertviz_core.explorer import Explorer
 from tests.core.checkpoint_copies import HF
 from tests.core.engine_waiting import ended
 
@@ -23,7 +23,7 @@ MODEL, TEXT = str(HF), "ab cab [MASK] ba"
 @pytest.fixture
 def client(tmp_path, monkeypatch):
     monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path))
-    client = Client(ClusterEngine())
+    client = ClusterEngine()
     yield client
     client.close()
 
@@ -34,34 +34,33 @@ def processes_with(library, client):
     def has_it(process):
         return any(library in part.path for part in process.memory_maps())
 
-    cluster = psutil.Process(client._engine._connection().cluster.pid)
+    cluster = psutil.Process(client._connection().cluster.pid)
     return {p.pid for p in cluster.children(recursive=True) if has_it(p)}
 
 
 def test_whoever_reads_never_loads_tensorflow(client):
-    predicted = client.predict_masks(MODEL, TEXT)
+    predicted = client.ask(Explorer.predict_masks)(MODEL, TEXT)
     (reader,) = processes_with("libopenvino", client)
     assert processes_with("libtensorflow", client) == set()
     target = Target("mlm", 7, int(predicted.positions[0]))
-    arguments = {"model": MODEL, "text": TEXT, "target": target}
-    status = ended(client, client.start("estimate_heads", **arguments))
+    status = ended(
+        client, client.start(client.ask(estimate_heads).about(MODEL, TEXT, target))
+    )
     assert status.error is None
     assert np.isfinite(status.result.derivatives).all()
     (deriver,) = processes_with("libtensorflow", client)
     assert deriver != reader
 
 
-def test_every_gradient_is_a_job_so_that_the_page_can_say_what_starts():
-    assert set(GRADIENT_TASKS) <= set(JOB_TASKS)
-
-
 @pytest.mark.skipif(
     os.environ["KERAS_BACKEND"] == "tensorflow", reason="there it can be answered"
 )
 def test_a_gradient_without_tensorflow_is_a_sentence():
-    client = Client(InlineEngine())
-    arguments = {"model": MODEL, "text": TEXT, "target": Target("mlm", 7, 3)}
-    status = ended(client, client.start("estimate_heads", **arguments))
+    client = InlineEngine()
+    target = Target("mlm", 7, 3)
+    status = ended(
+        client, client.start(client.ask(estimate_heads).about(MODEL, TEXT, target))
+    )
     assert "Gradients need TensorFlow" in str(status.error)
     client.close()
 

@@ -10,32 +10,33 @@ import pytest
 from bertviz_core.engine import lease_keeper
 from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.engine.jobs import LEASE_SECONDS
+from bertviz_core.engine.questions import Question
 from bertviz_core.errors import EngineError, TextError
-from tests.core import engine_fake_tasks
+from tests.core import engine_fake_tasks as tasks
 from tests.core.engine_waiting import ended, wait_until
 
 
 @pytest.fixture
 def engine():
-    engine = InlineEngine(engine_fake_tasks.__name__)
+    engine = InlineEngine()
     yield engine
     engine.close()
 
 
 def test_a_call_returns_what_the_task_returns(engine):
-    assert engine.call("echo", value=[3, "x"]) == [3, "x"]
+    assert engine.ask(tasks.echo)(value=[3, "x"]) == [3, "x"]
 
 
 def test_an_error_for_the_user_comes_as_it_was_raised(engine):
     with pytest.raises(TextError) as caught:
-        engine.call("refuse", limit=5)
+        engine.ask(tasks.refuse)(limit=5)
     assert caught.value.template == "No more than {limit} of them."
     assert caught.value.details == {"limit": 5}
 
 
 def test_a_defect_becomes_a_sentence_and_its_traceback_goes_to_the_log(engine, caplog):
     with pytest.raises(EngineError) as caught:
-        engine.call("break_on", secret="hunter2")
+        engine.ask(tasks.break_on)(secret="hunter2")
     assert caught.value.details == {"task": "break_on", "kind": "KeyError"}
     assert "hunter2" not in str(caught.value)
     (record,) = caplog.records
@@ -43,15 +44,17 @@ def test_a_defect_becomes_a_sentence_and_its_traceback_goes_to_the_log(engine, c
     assert "in break_on" in caplog.text
 
 
-@pytest.mark.parametrize("name", ["no_such_task", "count"])
+@pytest.mark.parametrize("name", ["no_such_task", "wait_until"])
 def test_a_task_that_is_none_is_a_defect(engine, name):
     with pytest.raises(EngineError) as caught:
-        engine.call(name)
+        engine.call(Question(f"{tasks.__name__}:{name}"))
     assert caught.value.details["task"] == name
 
 
 def test_a_job_reports_and_ends_with_its_result(engine, tmp_path):
-    job_id = engine.start("count", steps=3, gate=str(tmp_path / "gate"))
+    job_id = engine.start(
+        engine.ask(tasks.count).about(steps=3, gate=str(tmp_path / "gate"))
+    )
     status = wait_until(lambda: _running(engine, job_id))
     assert (status.fraction, status.message) == (0.5, "half")
     assert status.so_far == {"seen": [1, 2.5], "word": "猫"}
@@ -61,18 +64,19 @@ def test_a_job_reports_and_ends_with_its_result(engine, tmp_path):
 
 
 def test_a_job_that_fails_holds_the_error(engine):
-    status = ended(engine, engine.start("fail"))
+    status = ended(engine, engine.start(engine.ask(tasks.fail).about()))
     assert (status.state, status.fraction) == ("failed", 0.75)
     assert isinstance(status.error, TextError)
     assert status.error.details == {"number": 3}
 
 
-@pytest.mark.parametrize("task", ["run_for_ever", "swallow"])
+@pytest.mark.parametrize("task", [tasks.run_for_ever, tasks.swallow])
 def test_a_cancelled_job_stops_even_where_exceptions_are_swallowed(
     engine, tmp_path, task
 ):
     started, stopped = tmp_path / "started", tmp_path / "stopped"
-    job_id = engine.start(task, started=str(started), stopped=str(stopped))
+    question = engine.ask(task).about(str(started), str(stopped))
+    job_id = engine.start(question)
     wait_until(started.exists)
     engine.cancel(job_id)
     assert engine.job(job_id).state == "cancelled"
@@ -83,7 +87,9 @@ def test_a_cancelled_job_stops_even_where_exceptions_are_swallowed(
 def test_a_job_that_nobody_asks_for_is_stopped(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(lease_keeper, "LOOK_SECONDS", 0.01)
     started, stopped = tmp_path / "started", tmp_path / "stopped"
-    job_id = engine.start("run_for_ever", started=str(started), stopped=str(stopped))
+    job_id = engine.start(
+        engine.ask(tasks.run_for_ever).about(started=str(started), stopped=str(stopped))
+    )
     wait_until(started.exists)
     engine._jobs.get(job_id).asked_at -= LEASE_SECONDS
     wait_until(lambda: engine._jobs.get(job_id).status.is_finished)
@@ -98,7 +104,9 @@ def test_a_sleep_of_the_machine_renews_the_leases_of_jobs(
     clock.time = lambda: clock.now
     monkeypatch.setattr(lease_keeper, "time", clock)
     monkeypatch.setattr(lease_keeper, "LOOK_SECONDS", 0.01)
-    job_id = engine.start("count", steps=2, gate=str(tmp_path / "gate"))
+    job_id = engine.start(
+        engine.ask(tasks.count).about(steps=2, gate=str(tmp_path / "gate"))
+    )
     wait_until(lambda: _running(engine, job_id))
     job = engine._jobs.get(job_id)
     asked_at = job.asked_at
@@ -110,11 +118,13 @@ def test_a_sleep_of_the_machine_renews_the_leases_of_jobs(
 
 def test_jobs_run_one_at_a_time_and_a_waiting_one_can_be_cancelled(engine, tmp_path):
     gate = tmp_path / "gate"
-    first = engine.start("count", steps=2, gate=str(gate))
+    first = engine.start(engine.ask(tasks.count).about(steps=2, gate=str(gate)))
     wait_until(lambda: _running(engine, first))
-    second = engine.start("count", steps=4, gate=str(gate))
+    second = engine.start(engine.ask(tasks.count).about(steps=4, gate=str(gate)))
     third = engine.start(
-        "run_for_ever", started=str(tmp_path / "a"), stopped=str(tmp_path / "b")
+        engine.ask(tasks.run_for_ever).about(
+            started=str(tmp_path / "a"), stopped=str(tmp_path / "b")
+        )
     )
     assert engine.job(second).state == "waiting"
     engine.cancel(third)
@@ -126,9 +136,14 @@ def test_jobs_run_one_at_a_time_and_a_waiting_one_can_be_cancelled(engine, tmp_p
 def test_a_job_ends_while_a_download_is_slow(engine, tmp_path):
     line, gate = tmp_path / "line", tmp_path / "gate"
     gate.touch()
-    download = engine.start("download_model", name=str(line))
+    download = engine.start(engine.ask(tasks.download_model).about(str(line)))
     wait_until(lambda: _running(engine, download))
-    assert ended(engine, engine.start("count", steps=3, gate=str(gate))).result == 3
+    assert (
+        ended(
+            engine, engine.start(engine.ask(tasks.count).about(steps=3, gate=str(gate)))
+        ).result
+        == 3
+    )
     assert engine.job(download).state == "running"
     line.touch()
     assert ended(engine, download).result == str(line)
@@ -136,29 +151,26 @@ def test_a_job_ends_while_a_download_is_slow(engine, tmp_path):
 
 def test_calls_go_on_beside_a_job(engine, tmp_path):
     gate = tmp_path / "gate"
-    job_id = engine.start("count", steps=2, gate=str(gate))
+    job_id = engine.start(engine.ask(tasks.count).about(steps=2, gate=str(gate)))
     wait_until(lambda: _running(engine, job_id))
-    assert engine.call("echo", value=5) == 5
+    assert engine.ask(tasks.echo)(value=5) == 5
     gate.touch()
     assert ended(engine, job_id).result == 2
 
 
-def test_warming_up_does_not_wait(engine, tmp_path):
-    engine.warm_up(str(tmp_path / "warm"))
-    wait_until((tmp_path / "warm").exists)
-
-
 def test_a_closed_engine_stops_its_jobs_and_says_so(tmp_path):
-    engine = InlineEngine(engine_fake_tasks.__name__)
+    engine = InlineEngine()
     started, stopped = tmp_path / "started", tmp_path / "stopped"
-    job_id = engine.start("run_for_ever", started=str(started), stopped=str(stopped))
+    job_id = engine.start(
+        engine.ask(tasks.run_for_ever).about(started=str(started), stopped=str(stopped))
+    )
     wait_until(started.exists)
     engine.close()
     engine.close()
     wait_until(stopped.exists)
     assert engine.job(job_id).state == "cancelled"
     with pytest.raises(EngineError, match="closed"):
-        engine.call("echo", value=5)
+        engine.ask(tasks.echo)(value=5)
 
 
 def _running(engine, job_id):
@@ -170,7 +182,7 @@ def test_threads_share_an_engine(engine):
     answers = []
     threads = [
         threading.Thread(
-            target=lambda n=n: answers.append(engine.call("echo", value=n))
+            target=lambda n=n: answers.append(engine.ask(tasks.echo)(value=n))
         )
         for n in range(9)
     ]

@@ -3,10 +3,28 @@
 import numpy as np
 import pytest
 
-from bertviz_core.engine.client import Client
 from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.engine.model_tasks import forward_count
 from bertviz_core.experiments.cause_results import Switches, Target
+from bertviz_core.experiments.neuron_effects import rank_neurons
+from bertviz_core.experiments.neuron_factors import neuron_factors
+from bertviz_core.experiments.neurons import (
+    neuron_activations,
+    strongest_neurons,
+    words_of_neuron,
+    words_of_neuron_here,
+)
+from bertviz_core.experiments.residual_stream import layer_similarity, residual_stream
 from bertviz_core.experiments.step_table import layer_operations
+from bertviz_core.experiments.switching import switch_off
+from bertviz_core.experiments.token_numbers import (
+    norm_input_at,
+    part_numbers,
+    step_table,
+    steps_for_one_token,
+)
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import Texts, Trace
 from tests.core.checkpoint_copies import HF
 from tests.core.engine_waiting import ended
 
@@ -16,7 +34,7 @@ TEXT = "ab cab [MASK] ba"
 
 @pytest.fixture(scope="module")
 def client():
-    client = Client(InlineEngine())
+    client = InlineEngine()
     yield client
     client.close()
 
@@ -24,16 +42,16 @@ def client():
 @pytest.fixture(scope="module")
 def trace(client):
     parts = ("hidden_states", "attention_probs", "pooled_output", "nsp_logits")
-    return client.trace(MODEL, TEXT, parts=(*parts, "mlm_logits"))
+    return client.ask(Trace.only)(MODEL, Texts(TEXT), (*parts, "mlm_logits"))
 
 
 @pytest.fixture(scope="module")
 def steps(client):
-    return client.layer_steps(MODEL, TEXT)
+    return client.ask(steps_for_one_token)(MODEL, Texts(TEXT))
 
 
 def last_operation(client):
-    pre_norm = bool(client.describe_model(MODEL).config["pre_norm"])
+    pre_norm = bool(client.ask(Explorer.info)(MODEL).config.pre_norm)
     return layer_operations(pre_norm)[-1]
 
 
@@ -48,7 +66,7 @@ def test_every_step_has_its_numbers_in_the_shape_it_says(client, steps):
     parts = dict.fromkeys(step.part for step in steps)
     assert list(parts)[:2] == ["embeddings", "layer_0"]
     for part in parts:
-        numbers = client.part_numbers(MODEL, TEXT, part, token)
+        numbers = client.ask(part_numbers)(MODEL, Texts(TEXT), part, token)
         own = [step for step in steps if step.part == part]
         assert [n.name for n in numbers.steps][-len(own) :] == [s.name for s in own]
         for step in own:
@@ -65,11 +83,11 @@ def test_every_step_has_its_numbers_in_the_shape_it_says(client, steps):
 
 @pytest.mark.parametrize("token", [0, 3, 8])
 def test_numbers_equal_the_models_own_to_a_millionth(client, trace, token):
-    embeddings = client.part_numbers(MODEL, TEXT, "embeddings", token)
+    embeddings = client.ask(part_numbers)(MODEL, Texts(TEXT), "embeddings", token)
     close(embeddings.of("embedding_norm"), trace.hidden_states[0, token])
     last = last_operation(client)
     for layer in range(len(trace.hidden_states) - 1):
-        numbers = client.part_numbers(MODEL, TEXT, f"layer_{layer}", token)
+        numbers = client.ask(part_numbers)(MODEL, Texts(TEXT), f"layer_{layer}", token)
         close(
             numbers.of(f"layer_{layer}/attention_probs"),
             trace.attention_probs[layer, :, token],
@@ -77,33 +95,40 @@ def test_numbers_equal_the_models_own_to_a_millionth(client, trace, token):
         close(
             numbers.of(f"layer_{layer}/{last}"), trace.hidden_states[layer + 1, token]
         )
-    heads = client.part_numbers(MODEL, TEXT, "heads", token)
+    heads = client.ask(part_numbers)(MODEL, Texts(TEXT), "heads", token)
     close(heads.of("pooled_output"), trace.pooled_output)
     close(heads.of("nsp_logits"), trace.nsp_logits)
 
 
 def test_the_word_head_is_asked_at_the_token_that_is_followed(client, trace):
     (position,) = trace.mlm_positions
-    heads = client.part_numbers(MODEL, TEXT, "heads", int(position))
+    heads = client.ask(part_numbers)(MODEL, Texts(TEXT), "heads", int(position))
     close(heads.of("mlm_logits"), trace.mlm_logits[0])
-    elsewhere = client.part_numbers(MODEL, TEXT, "heads", 1).of("mlm_logits")
+    elsewhere = client.ask(part_numbers)(MODEL, Texts(TEXT), "heads", 1).of(
+        "mlm_logits"
+    )
     assert np.abs(elsewhere - trace.mlm_logits[0]).max() > 1e-3
-    shapes = {step.operation: step.shape for step in client.layer_steps(MODEL, TEXT)}
+    shapes = {
+        step.operation: step.shape
+        for step in client.ask(steps_for_one_token)(MODEL, Texts(TEXT))
+    }
     assert shapes["mlm_logits"] == (1, trace.mlm_logits.shape[1])
 
 
 def test_a_text_without_a_mask_has_the_word_head_too(client):
-    names = [step.name for step in client.layer_steps(MODEL, "ab ba")]
+    names = [
+        step.name for step in client.ask(steps_for_one_token)(MODEL, Texts("ab ba"))
+    ]
     assert names[-1] == "mlm_probs"
 
 
 def test_a_part_brings_what_enters_it(client, trace, steps):
     for layer in (0, 1):
-        numbers = client.part_numbers(MODEL, TEXT, f"layer_{layer}", 4)
+        numbers = client.ask(part_numbers)(MODEL, Texts(TEXT), f"layer_{layer}", 4)
         close(numbers.steps[0].values, trace.hidden_states[layer, 4])
         first = next(step for step in steps if step.layer == layer)
         assert numbers.steps[0].name in first.inputs
-    heads = client.part_numbers(MODEL, TEXT, "heads", 4)
+    heads = client.ask(part_numbers)(MODEL, Texts(TEXT), "heads", 4)
     reads = {"mlm_transform": 4, "pooler_dense": 0}
     for step in steps:
         if step.operation in reads:
@@ -113,60 +138,62 @@ def test_a_part_brings_what_enters_it(client, trace, steps):
 
 
 def test_another_part_of_the_same_text_runs_that_part_alone(client, steps):
-    num_heads = len(client.describe_model(MODEL).heads)
+    num_heads = len(client.ask(Explorer.info)(MODEL).heads)
     for part in dict.fromkeys(step.part for step in steps):
-        before = client.forward_count()
-        client.part_numbers(MODEL, TEXT, part, 3)
+        before = client.ask(forward_count)()
+        client.ask(part_numbers)(MODEL, Texts(TEXT), part, 3)
         num_parts = num_heads if part == "heads" else 1
-        assert client.forward_count() - before == num_parts
+        assert client.ask(forward_count)() - before == num_parts
 
 
 def test_what_a_norm_got_gives_what_it_said(client):
-    steps = client.layer_steps(MODEL, TEXT)
+    steps = client.ask(steps_for_one_token)(MODEL, Texts(TEXT))
     norms = [step for step in steps if step.operation.endswith("_norm")]
     assert {"embedding_norm", "mlm_norm"} <= {step.name for step in norms}
     for step in norms:
-        found = client.norm_input(MODEL, TEXT, step.name, 3)
+        found = client.ask(norm_input_at)(MODEL, Texts(TEXT), step.name, 3)
         centred = found.vector - found.vector.mean()
         normed = centred / np.sqrt(np.mean(centred**2) + found.epsilon)
-        numbers = client.part_numbers(MODEL, TEXT, step.part, 3)
+        numbers = client.ask(part_numbers)(MODEL, Texts(TEXT), step.part, 3)
         expected = numbers.of(step.name)
         close(normed * found.gamma + found.beta, expected)
         assert found.token == 3
 
 
 def test_lengths_are_those_of_the_vectors(client, trace):
-    stream = client.residual_stream(MODEL, TEXT)
+    stream = client.ask(residual_stream)(MODEL, Texts(TEXT))
     norms = np.linalg.norm(trace.hidden_states, axis=-1)
     np.testing.assert_allclose(stream.residual_norms, norms[:-1], rtol=1e-5)
     np.testing.assert_allclose(stream.output_norms, norms[1:], rtol=1e-5)
-    numbers = client.part_numbers(MODEL, TEXT, "layer_1", 2)
+    numbers = client.ask(part_numbers)(MODEL, Texts(TEXT), "layer_1", 2)
     update = numbers.of("layer_1/attention_output")
     assert stream.attention_norms[1, 2] == pytest.approx(np.linalg.norm(update))
 
 
 def test_lengths_are_a_job_too_which_says_how_far_it_is(client):
     text = "ba cab [MASK]"
-    job_id = client.start("measure_residual_stream", model=MODEL, text=text)
+    job_id = client.start(client.ask(residual_stream).about(MODEL, Texts(text)))
     status = ended(client, job_id)
     assert status.error is None
-    again = client.residual_stream(MODEL, text)
+    again = client.ask(residual_stream)(MODEL, Texts(text))
     np.testing.assert_array_equal(status.result.output_norms, again.output_norms)
 
 
 def test_the_strongest_neuron_is_the_largest_of_the_step(client):
-    activations = client.part_numbers(MODEL, TEXT, "layer_2", 3).of("layer_2/neurons")
-    found = client.strongest_neurons(MODEL, TEXT, 2, 3, num_neurons=4)
+    activations = client.ask(part_numbers)(MODEL, Texts(TEXT), "layer_2", 3).of(
+        "layer_2/neurons"
+    )
+    found = client.ask(strongest_neurons)(MODEL, Texts(TEXT), 2, 3, num_neurons=4)
     order = np.argsort(-activations)[:4]
     np.testing.assert_array_equal(found.neurons, order)
     np.testing.assert_allclose(found.activations, activations[order])
-    over_text = client.neuron_activations(MODEL, TEXT, 2, int(order[0]))
+    over_text = client.ask(neuron_activations)(MODEL, Texts(TEXT), 2, int(order[0]))
     assert over_text.activations[3] == pytest.approx(activations[order[0]])
 
 
 def test_words_are_read_with_and_without_a_text(client):
-    alone = client.neuron_words(MODEL, TEXT, 1, 5, None, 3)
-    here = client.neuron_words(MODEL, TEXT, 1, 5, 2, 3)
+    alone = client.ask(words_of_neuron)(MODEL, 1, 5, 3)
+    here = client.ask(words_of_neuron_here)(MODEL, Texts(TEXT), 1, 5, 2, 3)
     assert (alone.reading, alone.token) == ("embedding", None)
     assert (here.reading, here.token) == ("head", 2)
     assert len(alone.promoted_tokens) == len(here.suppressed_tokens) == 3
@@ -175,80 +202,86 @@ def test_words_are_read_with_and_without_a_text(client):
 
 def test_a_neuron_off_in_the_last_layer_moves_logits_as_its_words_say(client):
     """At the last layer the reading through the head is the model's own change."""
-    layer = int(client.describe_model(MODEL).config["num_hidden_layers"]) - 1
-    strong = client.strongest_neurons(MODEL, TEXT, layer, 3, 1, "contribution")
+    layer = int(client.ask(Explorer.info)(MODEL).config.num_hidden_layers) - 1
+    strong = client.ask(strongest_neurons)(
+        MODEL, Texts(TEXT), layer, 3, 1, "contribution"
+    )
     neuron = int(strong.neurons[0])
-    words = client.neuron_words(MODEL, TEXT, layer, neuron, 3, 1)
+    words = client.ask(words_of_neuron_here)(MODEL, Texts(TEXT), layer, neuron, 3, 1)
     target = Target("mlm", int(words.promoted_ids[0]), 3)
     switches = Switches(neurons=((layer, neuron),))
-    switched = client.switch_off(MODEL, TEXT, target, switches)
+    switched = client.ask(switch_off)(MODEL, TEXT, target, switches)
     assert -switched.delta_logit == pytest.approx(words.promoted_changes[0], abs=1e-5)
 
 
 def test_groups_of_neurons_are_a_job_that_is_kept(client):
-    arguments = {"model": MODEL, "text": TEXT, "num_factors": 3, "seed": 7}
-    status = ended(client, client.start("neuron_factors", **arguments))
+    asked = client.ask(neuron_factors)
+    status = ended(client, client.start(asked.about(MODEL, Texts(TEXT), 3, 7)))
     assert status.error is None
     found = status.result
-    tokens = client.tokenize(MODEL, TEXT).num_tokens
+    tokens = client.ask(Explorer.tokenize)(MODEL, TEXT).num_tokens
     assert found.weights.shape == (3, tokens)
     assert 0 <= found.error < 1
-    again = ended(client, client.start("neuron_factors", **arguments)).result
+    again = ended(client, client.start(asked.about(MODEL, Texts(TEXT), 3, 7))).result
     np.testing.assert_array_equal(again.weights, found.weights)
-    one = ended(client, client.start("neuron_factors", **arguments, layers=(1,)))
+    one = ended(client, client.start(asked.about(MODEL, Texts(TEXT), 3, 7, (1,))))
     assert one.result.layers == (1,)
 
 
 def test_a_table_of_all_tokens_is_that_of_the_trace(client, trace):
     name = f"layer_1/{last_operation(client)}"
-    close(client.step_table(MODEL, TEXT, name, 2).values, trace.hidden_states[2])
-    probs = client.step_table(MODEL, TEXT, "layer_2/attention_probs", 2, 4)
+    close(
+        client.ask(step_table)(MODEL, Texts(TEXT), name, 2).values,
+        trace.hidden_states[2],
+    )
+    probs = client.ask(step_table)(MODEL, Texts(TEXT), "layer_2/attention_probs", 2, 4)
     close(probs.values, trace.attention_probs[2, 4])
 
 
 def test_every_task_reads_the_second_text(client):
-    pair = "cab ba"
-    whole = client.trace(MODEL, TEXT, pair, parts=("hidden_states", "nsp_logits"))
+    both = Texts(TEXT, "cab ba")
+    whole = client.ask(Trace.only)(MODEL, both, ("hidden_states", "nsp_logits"))
     tokens = whole.tokenized.num_tokens
     last = tokens - 1
-    assert client.layer_steps(MODEL, TEXT, pair)[0].shape[0] == tokens
+    assert client.ask(steps_for_one_token)(MODEL, both)[0].shape[0] == tokens
     name = f"layer_1/{last_operation(client)}"
-    numbers = client.part_numbers(MODEL, TEXT, "layer_1", last, pair)
+    numbers = client.ask(part_numbers)(MODEL, both, "layer_1", last)
     close(numbers.of(name), whole.hidden_states[2, last])
-    heads = client.part_numbers(MODEL, TEXT, "heads", last, pair)
+    heads = client.ask(part_numbers)(MODEL, both, "heads", last)
     close(heads.of("nsp_logits"), whole.nsp_logits)
-    table = client.step_table(MODEL, TEXT, name, last, pair=pair)
+    table = client.ask(step_table)(MODEL, both, name, last)
     close(table.values, whole.hidden_states[2])
-    stream = client.residual_stream(MODEL, TEXT, pair)
+    stream = client.ask(residual_stream)(MODEL, both)
     norms = np.linalg.norm(whole.hidden_states, axis=-1)
     np.testing.assert_allclose(stream.output_norms, norms[1:], rtol=1e-5)
-    assert len(client.residual_stream(MODEL, TEXT).tokens) < tokens
+    alone = client.ask(residual_stream)(MODEL, Texts(TEXT))
+    assert len(alone.tokens) < tokens
     neurons = numbers.of("layer_1/neurons")
-    strong = client.strongest_neurons(MODEL, TEXT, 1, last, 3, pair=pair)
+    strong = client.ask(strongest_neurons)(MODEL, both, 1, last, 3)
     np.testing.assert_array_equal(strong.neurons, np.argsort(-neurons)[:3])
-    over = client.neuron_activations(MODEL, TEXT, 1, 2, pair)
+    over = client.ask(neuron_activations)(MODEL, both, 1, 2)
     assert over.activations[last] == pytest.approx(neurons[2])
-    here = client.neuron_words(MODEL, TEXT, 1, 2, last, 3, pair)
+    here = client.ask(words_of_neuron_here)(MODEL, both, 1, 2, last, 3)
     assert here.token == last
-    norm = client.norm_input(MODEL, TEXT, "embedding_norm", last, pair)
-    embeddings = client.part_numbers(MODEL, TEXT, "embeddings", last, pair)
+    norm = client.ask(norm_input_at)(MODEL, both, "embedding_norm", last)
+    embeddings = client.ask(part_numbers)(MODEL, both, "embeddings", last)
     np.testing.assert_allclose(norm.vector, embeddings.of("embedding_sum"))
-    arguments = {"model": MODEL, "text": TEXT, "pair": pair}
-    job = client.start("neuron_factors", **arguments, num_factors=2, seed=1)
+    job = client.start(client.ask(neuron_factors).about(MODEL, both, 2, 1))
     assert ended(client, job).result.weights.shape == (2, tokens)
-    job = client.start("measure_residual_stream", **arguments)
+    job = client.start(client.ask(residual_stream).about(MODEL, both))
     assert len(ended(client, job).result.tokens) == tokens
 
 
 @pytest.mark.tensorflow
 def test_the_best_neurons_of_all_layers_are_a_job(client):
     target = Target("mlm", 7, 3)
-    arguments = {"model": MODEL, "text": TEXT, "pair": "ba", "target": target}
-    job = client.start("rank_neurons", **arguments, num_neurons=2)
+    job = client.start(
+        client.ask(rank_neurons).about(MODEL, TEXT, target, num_neurons=2, pair="ba")
+    )
     status = ended(client, job)
     assert status.error is None
     (place, *_) = status.result.neurons.tolist()
-    switched = client.switch_off(
+    switched = client.ask(switch_off)(
         MODEL, TEXT, target, Switches(neurons=(tuple(place),)), "ba"
     )
     first = status.result.delta_probabilities[0]
@@ -256,9 +289,9 @@ def test_the_best_neurons_of_all_layers_are_a_job(client):
 
 
 def test_the_similarity_of_layers_has_a_row_for_each_and_reads_both_texts(client):
-    found = client.layer_similarity(MODEL, TEXT)
-    layers = int(client.describe_model(MODEL).config["num_hidden_layers"])
+    found = client.ask(layer_similarity)(MODEL, Texts(TEXT))
+    layers = int(client.ask(Explorer.info)(MODEL).config.num_hidden_layers)
     assert found.shape == (layers + 1, layers + 1)
     np.testing.assert_allclose(np.diag(found), 1)
-    both = client.layer_similarity(MODEL, TEXT, "cab ba")
+    both = client.ask(layer_similarity)(MODEL, Texts(TEXT, "cab ba"))
     assert np.abs(both - found).max() > 1e-3

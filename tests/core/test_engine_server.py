@@ -12,6 +12,7 @@ import pytest
 
 from bertviz_core.engine import local_cluster
 from bertviz_core.engine.cluster import ClusterEngine
+from bertviz_core.engine.model_tasks import models
 from bertviz_core.errors import EngineError
 from tests.core.checkpoint_copies import HF
 
@@ -21,17 +22,17 @@ MODEL = str(HF)
 # What a page may ask, all of it.
 ASK_ALL = """
 client.warm_up(model)
-client.describe_model(model)
-client.vocabulary(model)
-client.tokenize(model, "abc")
-client.predict_masks(model, "ab [MASK]")
-client.trace(model, "ab", "c", True, ("hidden_states",))
-client.forward_count()
+client.ask(Explorer.info)(model)
+client.ask(vocabulary)(model)
+client.ask(Explorer.tokenize)(model, "abc")
+client.ask(Explorer.predict_masks)(model, "ab [MASK]")
+client.ask(Trace.only)(model, Texts("ab", "c"), ("hidden_states",))
+client.ask(forward_count)()
 try:
-    client.add_upload("no-such-file.zip", "name")
+    client.ask(add_upload)("no-such-file.zip", "name")
 except BertVizError:
     pass
-job = client.start("convert", source=model, destination=folder)
+job = client.start(client.ask(score_sentence).about(model, "ab ba"))
 while not client.job(job).is_finished:
     time.sleep(0.05)
 client.cancel(job)
@@ -39,11 +40,20 @@ client.cancel(job)
 SERVER = """
 import json, sys, time, psutil
 from bertviz_core.engine import connect
+from bertviz_core.engine.model_tasks import (
+    add_upload,
+    forward_count,
+    models,
+    vocabulary,
+)
 from bertviz_core.errors import BertVizError
+from bertviz_core.experiments.scoring import score_sentence
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import Texts, Trace
 
 client = connect()
-model, folder = sys.argv[1:3]
-client.models()
+model = sys.argv[1]
+client.ask(models)()
 {questions}
 children = [p.pid for p in psutil.Process().children(recursive=True)]
 print(json.dumps({{"modules": sorted(sys.modules), "children": children}}), flush=True)
@@ -147,7 +157,7 @@ def processes_begun(**variables):
 def test_the_processes_begin_before_much_is_imported_here():
     (command, modules), *others = processes_begun()[0]
     assert "bertviz_core.engine.local_cluster" in command
-    assert not {"numpy", "dask", "bertviz_core.engine.client"} & set(modules)
+    assert not {"numpy", "dask", "bertviz_core.engine.engine"} & set(modules)
     assert not any("bertviz_core.engine.local_cluster" in other for other, _ in others)
     (modules,) = (modules for what, modules in others if what == "listens")
     assert not {"dask", "distributed"} & set(modules)
@@ -174,7 +184,7 @@ def test_processes_that_end_as_they_begin_are_a_sentence(monkeypatch):
     begun = local_cluster.LocalCluster()
     engine = ClusterEngine(begun=begun)
     with pytest.raises(EngineError, match="could not be started") as caught:
-        engine.call("models")
+        engine.ask(models)()
     engine.close()
     assert caught.value.details["status"] != 0
     assert begun._process.stdin.closed

@@ -10,15 +10,25 @@ import psutil
 import pytest
 
 from bertviz_core.engine import lease_keeper, memory
-from bertviz_core.engine.client import Client
 from bertviz_core.engine.cluster import ClusterEngine
+from bertviz_core.engine.finetune_tasks import (
+    check_data,
+    data_rows,
+    estimate_training,
+    read_table,
+    training_outcome,
+    validation_rows,
+)
 from bertviz_core.engine.inline import InlineEngine
+from bertviz_core.engine.model_tasks import add_upload, forward_count
 from bertviz_core.engine.worker_specs import TRAIN_RESOURCE
 from bertviz_core.errors import DatasetError, TrainingError
+from bertviz_core.explorer import Explorer
 from bertviz_core.finetune import run_files, workplace
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
 from bertviz_core.finetune.run import weights_hash
 from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.trace import Texts, Trace
 from tests.core import engine_waiting
 from tests.core.checkpoint_copies import HF
 from tests.core.engine_waiting import ended, wait_until
@@ -61,21 +71,21 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def inline():
-    client = Client(InlineEngine())
+    client = InlineEngine()
     yield client
     client.close()
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    client = Client(ClusterEngine())
+    client = ClusterEngine()
     yield client
     client.close()
 
 
 def request_of(client, settings=SETTINGS, **options):
     source = TableSource(client.keep_table(table_bytes()))
-    data = DataChoice(source, client.read_table(source).guess)
+    data = DataChoice(source, client.ask(read_table)(source).guess)
     return TrainingRequest(MODEL, data, settings, **options)
 
 
@@ -91,7 +101,9 @@ def finished(client, run_id):
 def done(inline):
     """A run that has ended, and what was known of the served model before."""
     before = weights_hash(memory.explorer(MODEL).loaded)
-    answers = inline.trace(MODEL, TEXT, parts=("hidden_states",)).hidden_states.copy()
+    answers = inline.ask(Trace.only)(
+        MODEL, Texts(TEXT), ("hidden_states",)
+    ).hidden_states.copy()
     request = request_of(inline, title="Mine", tensorboard=True)
     run_id = inline.start_training(request)
     inline.forget_table(request.data.source.table)
@@ -100,16 +112,16 @@ def done(inline):
 
 def test_a_table_is_read_and_checked_without_a_table_in_the_answer(inline):
     source = TableSource(inline.keep_table(table_bytes()))
-    view = inline.read_table(source)
+    view = inline.ask(read_table)(source)
     assert (view.columns, view.num_rows) == (("text", "label"), 42)
     data = DataChoice(source, view.guess)
-    check = inline.check_data(MODEL, data)
+    check = inline.ask(check_data)(MODEL, data)
     assert (check.train_counts + check.validation_counts).tolist() == [21, 21]
     assert check.max_position_embeddings == 19
     # The number at the end of each text is in no vocabulary.
     assert check.lengths.num_rows.sum() == 42
     assert check.share_unknown > 0
-    rows = inline.data_rows(data, (3, 1, 43))
+    rows = inline.ask(data_rows)(data, (3, 1, 43))
     assert [row.row for row in rows] == [3, 43]  # the first row is the header
     assert rows[0].text.startswith("ba ")
     assert rows[0].label == "no"
@@ -117,22 +129,22 @@ def test_a_table_is_read_and_checked_without_a_table_in_the_answer(inline):
 
 def test_a_layout_of_ones_own_wins_over_the_guess(inline):
     source = TableSource(inline.keep_table(table_bytes()), has_header=False)
-    assert inline.read_table(source).num_rows == 43
+    assert inline.ask(read_table)(source).num_rows == 43
 
 
 def test_a_table_that_is_gone_is_told_though_it_was_kept_in_memory(inline):
     source = TableSource(inline.keep_table(table_bytes()))
-    inline.read_table(source)
+    inline.ask(read_table)(source)
     inline.forget_table(source.table)
     with pytest.raises(DatasetError, match="no longer here"):
-        inline.read_table(source)
+        inline.ask(read_table)(source)
 
 
 def test_a_validation_file_is_read_with_the_same_columns(inline):
     source = TableSource(inline.keep_table(table_bytes()))
     other = TableSource(inline.keep_table(b"text,label\nab cab,yes\nab a,no\n"))
-    data = DataChoice(source, inline.read_table(source).guess, other)
-    check = inline.check_data(MODEL, data)
+    data = DataChoice(source, inline.ask(read_table)(source).guess, other)
+    check = inline.ask(check_data)(MODEL, data)
     assert (check.num_train, check.num_validation) == (42, 2)
     assert check.finding("leakage") is None
 
@@ -141,42 +153,44 @@ def test_the_served_model_answers_as_before(inline, done):
     _, before, answers = done
     assert weights_hash(memory.explorer(MODEL).loaded) == before
     memory.forget(MODEL)
-    again = inline.trace(MODEL, TEXT, parts=("hidden_states",)).hidden_states
+    again = inline.ask(Trace.only)(MODEL, Texts(TEXT), ("hidden_states",)).hidden_states
     np.testing.assert_array_equal(again, answers)
 
 
 def test_the_trained_model_opens_everywhere_under_its_own_id(inline, done):
     status = done[0]
     model = status.model.model_id
-    info = inline.describe_model(model)
+    info = inline.ask(Explorer.info)(model)
     assert info.labels == ("no", "yes")
     assert info.model_id == model
-    trace = inline.trace(model, TEXT, parts=("class_logits", "attention_probs"))
+    trace = inline.ask(Trace.only)(
+        model, Texts(TEXT), ("class_logits", "attention_probs")
+    )
     assert trace.class_logits.shape == (2,)
-    assert inline.predict_masks(model, "ab [MASK]").logits.shape[0] == 1
+    assert inline.ask(Explorer.predict_masks)(model, "ab [MASK]").logits.shape[0] == 1
 
 
 def test_the_zip_that_is_taken_away_gives_the_same_model_back(inline, done):
     status = done[0]
-    entry = inline.add_upload(inline.training_bundle(status.run_id), "back")
-    own = inline.trace(status.model.model_id, TEXT, parts=("class_logits",))
-    back = inline.trace(entry.model_id, TEXT, parts=("class_logits",))
+    entry = inline.ask(add_upload)(inline.training_bundle(status.run_id), "back")
+    own = inline.ask(Trace.only)(status.model.model_id, Texts(TEXT), ("class_logits",))
+    back = inline.ask(Trace.only)(entry.model_id, Texts(TEXT), ("class_logits",))
     np.testing.assert_array_equal(back.class_logits, own.class_logits)
 
 
 def test_the_outcome_is_that_of_the_model_on_the_rows_it_was_judged_by(inline, done):
     status = done[0]
-    outcome = inline.training_outcome(status.run_id)
+    outcome = inline.ask(training_outcome)(status.run_id)
     assert outcome.model_id == status.model.model_id
     assert outcome.labels == ("no", "yes")
     assert [baseline.name for baseline in outcome.baselines] == ["majority", "tfidf"]
     best = status.metrics[status.best_epoch - 1]
     assert outcome.report.accuracy == pytest.approx(best)
-    rows = inline.validation_rows(status.run_id, (0, 1, 999))
+    rows = inline.ask(validation_rows)(status.run_id, (0, 1, 999))
     assert [row.row for row in rows] == outcome.report.rows[:2].tolist()
     for index, row in enumerate(rows):
-        logits = inline.trace(
-            outcome.model_id, row.text, cut=True, parts=("class_logits",)
+        logits = inline.ask(Trace.only)(
+            outcome.model_id, Texts(row.text), ("class_logits",)
         ).class_logits
         shares = np.exp(logits - logits.max())
         shares /= shares.sum()
@@ -190,7 +204,7 @@ def test_a_request_can_be_asked_again_when_the_upload_is_gone(inline, done):
     status = done[0]
     assert status.request.settings == SETTINGS
     assert status.request.title == "Mine"
-    check = inline.check_data(MODEL, status.request.data)
+    check = inline.ask(check_data)(MODEL, status.request.data)
     assert check.num_rows == 42
 
 
@@ -234,7 +248,7 @@ def test_a_page_that_is_open_keeps_its_table(inline):
 
 def test_what_is_forgotten_is_gone(inline):
     status = finished(inline, inline.start_training(request_of(inline)))
-    inline.training_outcome(status.run_id)
+    inline.ask(training_outcome)(status.run_id)
     inline.forget_training(status.run_id)
     for ask in (inline.training, inline.training_outcome, inline.training_bundle):
         with pytest.raises(TrainingError, match="no longer here"):
@@ -244,9 +258,9 @@ def test_what_is_forgotten_is_gone(inline):
 
 def test_columns_that_cannot_be_trained_on_end_in_a_sentence(inline):
     source = TableSource(inline.keep_table(b"text,label\n" + b"ab cab,yes\n" * 20))
-    data = DataChoice(source, inline.read_table(source).guess)
+    data = DataChoice(source, inline.ask(read_table)(source).guess)
     with pytest.raises(DatasetError, match="same label"):
-        inline.check_data(MODEL, data)
+        inline.ask(check_data)(MODEL, data)
     status = finished(inline, inline.start_training(TrainingRequest(MODEL, data)))
     assert status.state == "failed"
     assert isinstance(status.error, DatasetError)
@@ -254,8 +268,8 @@ def test_columns_that_cannot_be_trained_on_end_in_a_sentence(inline):
 
 def test_an_estimate_is_a_job_that_tells_of_each_level(inline):
     data = request_of(inline).data
-    job = inline.start("estimate_training", model=MODEL, data=data, settings=SETTINGS)
-    found = ended(inline._engine, job).result
+    job = inline.start(inline.ask(estimate_training).about(MODEL, data, SETTINGS))
+    found = ended(inline, job).result
     assert [level.level for level in found.levels] == ["head", "top", "full"]
     assert all(level.fits and level.run.seconds > 0 for level in found.levels)
     assert found.recommended == "full"
@@ -268,12 +282,12 @@ def training_process(client):
     address = training_address(client)
     if address is None:
         return None
-    found = client._engine._connection().client.run(os.getpid, workers=[address])
+    found = client._connection().client.run(os.getpid, workers=[address])
     return psutil.Process(found[address])
 
 
 def training_address(client):
-    connection = client._engine._connection()
+    connection = client._connection()
     workers = connection.client.scheduler_info(n_workers=-1)["workers"]
     for address, worker in workers.items():
         if TRAIN_RESOURCE in worker["resources"]:
@@ -283,8 +297,8 @@ def training_address(client):
 
 def test_a_killed_training_goes_on_and_the_pages_worker_never_notices(cluster):
     assert training_process(cluster) is None  # it costs memory, so it comes when needed
-    reading = cluster.forward_count()
-    cluster.trace(MODEL, TEXT)
+    reading = cluster.ask(forward_count)()
+    cluster.ask(Trace.only)(MODEL, Texts(TEXT), ("pooled_output", "nsp_logits"))
     settings = FinetuneSettings(
         level="full", epochs=1000, batch_size=2, max_tokens=8, patience=0,
         precision="float32",
@@ -293,20 +307,23 @@ def test_a_killed_training_goes_on_and_the_pages_worker_never_notices(cluster):
     waits = cluster.start_training(request_of(cluster))
     wait_until(lambda: _epochs(cluster, run_id) > 2, "an epoch that is kept")
     assert cluster.training(waits).place == 1
-    assert cluster.forward_count() == reading + 1
+    assert cluster.ask(forward_count)() == reading + 1
     process = training_process(cluster)
     process.send_signal(signal.SIGKILL)
     wait_until(lambda: cluster.training(run_id).num_restarts == 1, "another process")
     before = _epochs(cluster, run_id)  # of the process that is gone
     wait_until(lambda: _epochs(cluster, run_id) > before, "another epoch")
-    assert cluster.forward_count() == reading + 1  # the same process as before
+    assert cluster.ask(forward_count)() == reading + 1  # the same process as before
     cluster.stop_training(run_id)
     status = finished(cluster, run_id)
     assert (status.state, status.ending, status.error) == ("stopped", "asked", None)
     (told,) = [e for e in status.log if "goes on after" in e.sentence[0]]
     assert 1 < told.sentence[1]["epoch"] <= len(status.metrics)
     model = status.model.model_id
-    assert cluster.trace(model, TEXT, parts=("class_logits",)).class_logits.size == 2
+    assert (
+        cluster.ask(Trace.only)(model, Texts(TEXT), ("class_logits",)).class_logits.size
+        == 2
+    )
     assert finished(cluster, waits).state == "done"
     _let_go(cluster)
 
@@ -317,7 +334,7 @@ def _epochs(client, run_id):
 
 def _let_go(client):
     """The worker that nobody needs any more gives its memory back."""
-    worker = client._engine._connection().training_worker
+    worker = client._connection().training_worker
 
     def is_gone():
         # Again and again: a run says that it has ended before its thread lets go.
@@ -331,7 +348,7 @@ def _let_go(client):
 def test_leases_and_folders_are_those_of_the_engine_that_is_used(cluster):
     run_id = cluster.start_training(request_of(cluster))
     assert workplace.run_folder(run_id).is_dir()
-    desk = cluster._engine.trainings
+    desk = cluster.trainings
     os.utime(workplace.run_folder(run_id) / "lease", (1.0, 1.0))
     desk.look()
     wait_until(lambda: run_files.status_of(workplace.run_folder(run_id)).is_finished)

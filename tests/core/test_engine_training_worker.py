@@ -14,7 +14,8 @@ from bertviz_core.engine.worker_specs import (
 from bertviz_core.finetune import workplace
 from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
-from tests.core import engine_fake_tasks, engine_fake_trainings
+from tests.core import engine_fake_tasks as tasks
+from tests.core import engine_fake_trainings
 from tests.core.engine_waiting import wait_until
 
 SAMPLE = DataChoice(TableSource("sample:library_en"), ColumnChoice("message", "topic"))
@@ -24,8 +25,7 @@ SAMPLE = DataChoice(TableSource("sample:library_en"), ColumnChoice("message", "t
 def engine(tmp_path, monkeypatch):
     monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path))
     engine = ClusterEngine(
-        module=engine_fake_tasks.__name__,
-        training_module=engine_fake_trainings.__name__,
+        train=f"{engine_fake_trainings.__name__}:train",
     )
     yield engine
     engine.close()
@@ -38,14 +38,14 @@ def trainers(engine):
 
 
 def test_a_training_that_kills_its_process_twice_fails_and_can_go_on(engine):
-    reader = engine.call("process_id")
+    reader = engine.ask(tasks.process_id)()
     assert trainers(engine) == []
     run_id = engine.trainings.start(TrainingRequest("m", SAMPLE))
     status = wait_until(lambda: _failed(engine, run_id), "the second death")
     assert "died twice" in str(status.error)
     folder = workplace.run_folder(run_id)
     assert (folder / "deaths").read_text() == "xx"
-    assert engine.call("process_id") == reader
+    assert engine.ask(tasks.process_id)() == reader
     (folder / "enough").touch()
     engine.trainings.resume(run_id)
     wait_until(lambda: (folder / "deaths").read_text() == "xxx", "another go")
@@ -55,7 +55,7 @@ def test_a_training_that_kills_its_process_twice_fails_and_can_go_on(engine):
     assert len(trainers(engine)) == 1
     worker.release(idle_seconds=0.0)
     wait_until(lambda: trainers(engine) == [], "the end of the worker")
-    assert engine.call("process_id") == reader
+    assert engine.ask(tasks.process_id)() == reader
 
 
 def _failed(engine, run_id):
@@ -78,5 +78,5 @@ def test_only_the_one_who_reads_the_pipe_understands_its_lines(engine):
     cluster = engine._connection().cluster
     cluster.tell(b"make coffee\n")
     cluster.tell(b"stop training\n")
-    assert engine.call("echo", value=os.getpid()) == os.getpid()
+    assert engine.ask(tasks.echo)(value=os.getpid()) == os.getpid()
     assert trainers(engine) == []

@@ -205,7 +205,7 @@ def test_a_present_head_is_no_error(explorer):
 def test_information_describes_the_model(explorer, headless):
     info = explorer.info()
     assert info.model_id == "tiny"
-    assert info.config == dataclasses.asdict(CONFIG)
+    assert info.config == CONFIG
     assert info.heads == ("pooler", "mlm", "nsp", "classifier")
     assert info.labels[-1] == "class 9"
     assert info.lower_case

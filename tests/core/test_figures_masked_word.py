@@ -7,10 +7,9 @@ import pytest
 from bertviz_core.analysis.sampling import count_interval
 from bertviz_core.figures.labels import LONGEST_LABEL, label
 from bertviz_core.figures.masked_word import (
+    ENGLISH,
     FigureWords,
     candidates_figure,
-    distribution_figure,
-    draws_figure,
     percent,
 )
 
@@ -19,9 +18,12 @@ PROBS = np.array([0.4, 0.25, 0.15, 0.1, 0.02])
 AFTER = np.array([0.6, 0.3, 0.1, 0.0, 0.0])
 LOGITS = np.array([9.5, 9.0, 8.4, 8.1, 6.5])
 
+# With the last row, of all other words.
+ALL, ALL_AFTER = np.append(PROBS, 0.08), np.append(AFTER, 0.0)
+COUNTS = np.array([21, 9, 6, 0, 1, 0])
+
 CHINESE = FigureWords(
     probability="概率",
-    share="占比",
     logit="logit",
     before="之前",
     after="之后",
@@ -30,6 +32,11 @@ CHINESE = FigureWords(
     expected="预期",
     others="其他词",
 )
+
+
+def both(words=ENGLISH, **more):
+    """The probabilities before and after."""
+    return candidates_figure(TOKENS, ALL, LOGITS, words, after=ALL_AFTER, **more)
 
 
 def visible(text):
@@ -41,7 +48,7 @@ def test_bars_carry_rank_probability_and_logit():
     [bar] = figure.data
     np.testing.assert_array_equal(bar.x, PROBS)
     assert list(bar.text) == ["40.0%", "25.0%", "15.0%", "10.0%", "2.00%"]
-    assert [row[1] for row in bar.customdata] == LOGITS.tolist()
+    assert [row[1] for row in bar.customdata] == [f"logit {x:.3f}" for x in LOGITS]
     ticks = [visible(tick) for tick in figure.layout.yaxis.ticktext]
     assert ticks == ["paris  1", "首都  2", "the  3", "the  4", "##ing  5"]
 
@@ -50,8 +57,8 @@ def test_bars_carry_rank_probability_and_logit():
     "figure",
     [
         candidates_figure(TOKENS, PROBS, LOGITS),
-        distribution_figure(TOKENS, PROBS, AFTER),
-        draws_figure(TOKENS, np.array([6, 3, 1, 0, 0]), AFTER, 10),
+        both(),
+        both(counts=COUNTS),
     ],
 )
 def test_plotly_knows_every_name_and_value(figure):
@@ -83,73 +90,73 @@ def test_a_hundred_rows_get_room_for_a_hundred_lines():
 
 
 def test_before_and_after_share_one_axis():
-    figure = distribution_figure(TOKENS, PROBS, AFTER)
+    figure = both()
     before, after = figure.data
     assert before.xaxis == after.xaxis
     assert before.yaxis == after.yaxis
     assert figure.layout.xaxis.range[1] > 0.6
-    np.testing.assert_allclose(before.x[:5], PROBS)
-    np.testing.assert_allclose(after.x[:5], AFTER)
+    np.testing.assert_allclose(before.x, ALL)
+    np.testing.assert_allclose(after.x, ALL_AFTER)
+    assert (np.array(before.y) < np.array(after.y)).all()
 
 
 def test_before_and_after_differ_without_colour():
-    before, after = distribution_figure(TOKENS, PROBS, AFTER).data
+    before, after = both().data
     assert before.marker.pattern.shape != after.marker.pattern.shape
     assert before.marker.color is None
     assert after.marker.color is None
+    (alone,) = candidates_figure(TOKENS, PROBS, LOGITS).data
+    assert not alone.marker.pattern.shape
 
 
-def test_the_last_row_takes_what_is_left_of_one():
-    figure = distribution_figure(TOKENS, PROBS, AFTER)
-    before, after = figure.data
-    assert before.x[5] == pytest.approx(0.08)
-    assert after.x[5] == 0
-    assert figure.layout.yaxis.ticktext[5] == "all other words"
-    assert sum(before.x) == pytest.approx(1)
+def test_the_last_row_is_that_of_all_other_words():
+    assert both().layout.yaxis.ticktext[5] == "all other words"
+    assert len(candidates_figure(TOKENS, PROBS, LOGITS).layout.yaxis.ticktext) == 5
 
 
-def test_a_word_that_was_left_out_says_so_in_words():
-    _, after = distribution_figure(TOKENS, PROBS, AFTER, CHINESE).data
+def test_a_word_that_was_left_out_says_so_in_words_and_a_rare_one_does_not():
+    _, after = both(CHINESE).data
     assert list(after.text) == ["60.0%", "30.0%", "10.0%", "已去掉", "已去掉", "已去掉"]
+    rare = np.append(AFTER, 1e-12)
+    _, after = candidates_figure(TOKENS, ALL, LOGITS, after=rare).data
+    assert after.text[5] == "<0.01%"
+    (bar,) = candidates_figure(TOKENS, ALL_AFTER, LOGITS).data
+    assert list(bar.text[3:]) == ["0%"] * 3
 
 
-def test_draws_stand_against_their_binomial_range():
-    counts = np.array([21, 9, 3, 0, 1])
-    drawn, expected = draws_figure(TOKENS, counts, AFTER + 0.0, 37).data
-    np.testing.assert_allclose(drawn.x, np.array([21, 9, 3, 0, 1, 3]) / 37)
-    assert list(drawn.text) == ["21", "9", "3", "0", "1", "3"]
-    np.testing.assert_allclose(expected.x, [*AFTER, 0])
-    low, high = count_interval(np.append(AFTER, 0.0), 37)
-    np.testing.assert_allclose(expected.x + expected.error_x.array, high / 37)
-    np.testing.assert_allclose(
-        expected.x - expected.error_x.arrayminus, low / 37, atol=1e-12
-    )
-    assert (expected.error_x.arrayminus >= -1e-12).all()
+@pytest.mark.parametrize("is_changed", [True, False])
+def test_draws_stand_against_their_binomial_range_below_the_bars(is_changed):
+    if is_changed:
+        figure, probs = both(counts=COUNTS), ALL_AFTER
+    else:
+        figure, probs = candidates_figure(TOKENS, ALL, LOGITS, counts=COUNTS), ALL
+    *bars, expected, drawn = figure.data
+    np.testing.assert_allclose(drawn.x, COUNTS / 37)
+    low, high = count_interval(probs, 37)
+    np.testing.assert_allclose(expected.x[::3], low / 37)
+    np.testing.assert_allclose(expected.x[1::3], high / 37)
+    np.testing.assert_array_equal(expected.y[::3], drawn.y)
+    lowest = np.max([np.array(bar.y) + bar.width / 2 for bar in bars], axis=0)
+    assert (np.array(drawn.y) > lowest).all()
 
 
 def test_every_mark_fits_on_the_axis():
-    figure = draws_figure(TOKENS, np.array([1, 0, 0, 0, 0]), PROBS, 1)
-    drawn, expected = figure.data
-    right = figure.layout.xaxis.range[1]
-    assert right > max(drawn.x)
-    assert right > max(expected.x + expected.error_x.array)
+    for counts in ([1, 0, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0]):
+        figure = both(counts=np.array(counts))
+        *_, expected, drawn = figure.data
+        right = figure.layout.xaxis.range[1]
+        assert right > max(drawn.x)
+        assert right > np.nanmax(expected.x)
 
 
 def test_words_on_the_figures_are_those_of_the_reader():
-    figures = [
-        candidates_figure(TOKENS, PROBS, LOGITS, CHINESE),
-        distribution_figure(TOKENS, PROBS, AFTER, CHINESE),
-        draws_figure(TOKENS, np.array([5, 3, 1, 0, 0]), AFTER, 11, CHINESE),
-    ]
-    for figure in figures:
-        figure.layout.template = None
-        said = figure.to_json()
-        for name, english in vars(FigureWords()).items():
-            assert name == "logit" or english not in said
-    assert [trace.name for trace in figures[1].data] == ["之前", "之后"]
-    assert [trace.name for trace in figures[2].data] == ["抽到", "预期"]
-    assert figures[2].layout.xaxis.title.text == "占比"
-    assert figures[1].layout.yaxis.ticktext[-1] == "其他词"
+    figure = both(CHINESE, counts=COUNTS)
+    figure.layout.template = None
+    said = figure.to_json()
+    for name, english in vars(FigureWords()).items():
+        assert name == "logit" or english not in said
+    assert [trace.name for trace in figure.data] == ["之前", "之后", "预期", "抽到"]
+    assert figure.layout.yaxis.ticktext[-1] == "其他词"
 
 
 @pytest.mark.parametrize(
@@ -189,11 +196,16 @@ def test_a_probability_is_never_rounded_to_certainty(probability, said):
     assert percent(probability) == said
 
 
-@pytest.mark.parametrize("draw", [candidates_figure, distribution_figure])
-def test_rows_of_unequal_length_are_refused(draw):
-    with pytest.raises(ValueError, match=r"\(4,\)"):
-        draw(TOKENS, PROBS, LOGITS[:4])
+@pytest.mark.parametrize(
+    ("probs", "more"),
+    [
+        (PROBS[:4], {}),
+        (ALL, {"after": AFTER}),
+        (PROBS, {"counts": COUNTS}),
+    ],
+)
+def test_rows_of_unequal_length_are_refused(probs, more):
+    with pytest.raises(ValueError, match="one value for each of the 5"):
+        candidates_figure(TOKENS, probs, LOGITS, **more)
     with pytest.raises(ValueError, match="one"):
-        draw([], np.zeros(0), np.zeros(0))
-    with pytest.raises(ValueError, match=r"\(3,\)"):
-        draws_figure(TOKENS, np.array([1, 2, 3]), PROBS, 11)
+        candidates_figure([], np.zeros(0), np.zeros(0))

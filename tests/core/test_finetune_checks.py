@@ -27,7 +27,8 @@ from bertviz_core.finetune.text_checks import (
     check_same_texts,
     check_spelling,
 )
-from bertviz_core.tokenizer import SPECIAL_TOKENS, BertTokenizer
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.trace import SPECIAL_TOKENS
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "assets" / "datasets"

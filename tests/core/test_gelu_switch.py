@@ -7,7 +7,7 @@ import pytest
 
 from bertviz_core.errors import CheckpointError, ConfigError, TextError
 from bertviz_core.experiments.gelu_switch import switch_gelu
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.weights import as_numpy
 from tests.core.brute_force import OracleWords, log_softmax
 from tests.core.random_models import (
     CONFIG,

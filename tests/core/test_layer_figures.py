@@ -6,6 +6,7 @@ import pytest
 
 from bertviz_core.analysis.layer_norm import layer_norm_steps
 from bertviz_core.experiments.step_table import layer_operations
+from bertviz_core.figures.effect_bars import effect_bars_figure
 from bertviz_core.figures.labels import label
 from bertviz_core.figures.layer_diagram import (
     Box,
@@ -123,6 +124,16 @@ def test_bars_carry_their_numbers_in_the_given_order():
     assert list(trace.x) == [3.25, -1.5]
     assert list(trace.text) == ["3.25", "-1.5"]
     assert list(figure.layout.yaxis.ticktext) == [label("$x$"), label("b")]
+
+
+def test_no_diamond_lies_on_a_bar_or_its_number():
+    size = np.linspace(-1, 1, 5)
+    figure = effect_bars_figure(
+        list("abcde"), size, size / 2, title="", measured_name="m", estimated_name="e"
+    )
+    bars, diamonds = figure.data
+    ends = np.array(bars.y) + bars.offset + bars.width
+    assert (np.array(diamonds.y) > ends).all()
 
 
 def test_lines_differ_by_dash_and_symbol_and_not_by_colour_alone():

@@ -211,6 +211,33 @@ def test_another_sentence_inherits_nothing():
     assert carry_originals(before, "Who ate my ___").originals == ("",)
 
 
+@pytest.mark.parametrize(
+    ("before", "hidden", "after"),
+    [
+        ("The [MASK] sat on the mat.", "cat", "Berlin is the capital of [MASK]."),
+        ("The dog ate the [MASK].", "bone", "Paris is the [MASK] of France."),
+        ("The cat sat on the [MASK].", "mat", "I do not like [MASK]."),
+        ("我在学校看[MASK]。", "书", "他是一名[MASK]。"),
+    ],
+)
+def test_what_a_mask_hides_goes_with_its_text(before, hidden, after):
+    kept = carry_originals(MaskedText(before, (hidden,)), after)
+    assert kept == MaskedText(after, ("",))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("The [MASK] sat.", "The [MASK] sat on a very soft red sofa by the window."),
+        ("On a very soft red sofa the [MASK] sat.", "The [MASK] sat."),
+        ("A [MASK]!", "[MASK]"),
+        ("我在学校看[MASK]。", "我昨天在学校看[MASK]。"),
+    ],
+)
+def test_a_text_that_grows_or_shrinks_keeps_what_its_mask_hides(before, after):
+    assert carry_originals(MaskedText(before, ("x",)), after).originals == ("x",)
+
+
 def test_an_unchanged_text_is_returned_as_it_is():
     before = MaskedText("a [MASK]", ("b",))
     assert carry_originals(before, "a [MASK]") is before

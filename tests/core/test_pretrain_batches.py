@@ -21,7 +21,7 @@ from bertviz_core.pretrain.masking import (
     num_predictions,
 )
 from bertviz_core.pretrain.packing import pack_rows
-from bertviz_core.tokenizer import SPECIAL_TOKENS
+from bertviz_core.trace import SPECIAL_TOKENS
 from tests.core import pretrain_samples as samples
 
 MAX_TOKENS = 24

@@ -13,12 +13,12 @@ from bertviz_core.checkpoints.library import open_model
 from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
 from bertviz_core.model.bert import Bert
-from bertviz_core.model.weights import as_numpy
 from bertviz_core.pretrain import initial, run
 from bertviz_core.pretrain.checkpoint import read_latest
 from bertviz_core.pretrain.initial import open_initial_model, settings_from_file
 from bertviz_core.pretrain.prepare import prepare_corpus
 from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.weights import as_numpy
 from tests.core import pretrain_samples as samples
 
 pytestmark = pytest.mark.tensorflow

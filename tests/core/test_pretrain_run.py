@@ -17,7 +17,6 @@ from bertviz_core.checkpoints import export
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.cli import main
 from bertviz_core.errors import CheckpointError, TrainingError
-from bertviz_core.model.weights import as_numpy
 from bertviz_core.pretrain import checkpoint as checkpoints
 from bertviz_core.pretrain import commands, run, run_folder
 from bertviz_core.pretrain.batches import Batches
@@ -26,6 +25,7 @@ from bertviz_core.pretrain.corpus import open_corpus
 from bertviz_core.pretrain.curve import CurvePoint, draw_curve, read_curve, write_curve
 from bertviz_core.pretrain.prepare import corpus_key
 from bertviz_core.pretrain.trainer import Trainer
+from bertviz_core.weights import as_numpy
 from tests.core import pretrain_samples as samples
 
 pytestmark = pytest.mark.tensorflow

@@ -24,7 +24,7 @@ from bertviz_core.pretrain.parts import encoded_parts, joined
 from bertviz_core.pretrain.prepare import Stopped, open_prepared, prepare_corpus
 from bertviz_core.pretrain.text_files import read_paragraphs, sentences_by_document
 from bertviz_core.pretrain.vocabulary import train_vocabulary
-from bertviz_core.tokenizer import SPECIAL_TOKENS
+from bertviz_core.trace import SPECIAL_TOKENS
 from tests.core import pretrain_samples as samples
 
 TEXT = "\ufeffOne line.\n  Another line.  \n\n \nSecond document.\n"

@@ -9,7 +9,7 @@ from bertviz_core.experiments.random_weights import (
     check_with_random_weights,
     shuffled_explorer,
 )
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.weights import as_numpy
 from tests.core.random_models import VOCABULARY
 
 TEXT = "the [MASK] sat on a mat"

@@ -14,7 +14,7 @@ from bertviz_core.experiments.token_numbers import (
     step_table,
     steps_for_one_token,
 )
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.weights import as_numpy
 from tests.core.random_models import CONFIG, explorer_of, random_model
 from tests.core.step_reading import step_values
 

@@ -7,7 +7,8 @@ import transformers
 from tokenizers import AddedToken
 
 from bertviz_core.errors import BertVizError, ConfigError, TokenizerError
-from bertviz_core.tokenizer import SPECIAL_TOKENS, BertTokenizer
+from bertviz_core.tokenizer import BertTokenizer
+from bertviz_core.trace import SPECIAL_TOKENS
 
 VOCABULARY = ("[UNK]", "a", "[MASK]", "##b", "[PAD]", "é", "e", "[SEP]", "[CLS]", "中")
 TEXTS = ("a ab É A中a", "[MASK] A\u0301")

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from bertviz_core.analysis.geometry import fit_pca
 from bertviz_core.analysis.map_quality import map_quality
+from bertviz_core.analysis.nearest_words import WordTable
 from bertviz_core.analysis.wordlists import KINDS, MAIN_KINDS, main_kinds
 from bertviz_core.checkpoints.catalogue import bundled_models
 from bertviz_core.cli import main
@@ -20,8 +21,9 @@ from bertviz_core.experiments.vocabulary_maps import (
     map_by_pca,
     map_by_tsne,
 )
+from bertviz_core.experiments.word_vectors import WordVectors
 from bertviz_core.explorer import Explorer
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.weights import as_numpy
 from tests.core.checkpoint_copies import HF
 
 NUM_ENTRIES, SIZE = 61, 8
@@ -74,15 +76,16 @@ def test_tsne_tells_its_settings_and_repeats_itself(vectors):
 
 
 def test_only_what_a_page_can_write_is_exported(vectors, monkeypatch):
+    words = WordVectors((), WordTable(vectors), {})
     np.testing.assert_array_equal(
-        exported_vectors(vectors, (4, 60, 0)), vectors[[4, 60, 0]]
+        exported_vectors(words, (4, 60, 0)), vectors[[4, 60, 0]]
     )
     monkeypatch.setattr(vocabulary_maps, "MAX_EXPORTED_NUMBERS", 2 * SIZE + 1)
     with pytest.raises(TextError, match="too many vectors") as raised:
-        exported_vectors(vectors, (1, 2, 3))
+        exported_vectors(words, (1, 2, 3))
     assert raised.value.details == {"count": 3, "limit": 2}
     with pytest.raises(ValueError, match="below"):
-        exported_vectors(vectors, (NUM_ENTRIES,))
+        exported_vectors(words, (NUM_ENTRIES,))
 
 
 def test_the_digest_is_of_numbers_and_shape(vectors):

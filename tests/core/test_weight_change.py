@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.experiments.weight_change import PARTS, weight_change
-from bertviz_core.model.weights import as_numpy
+from bertviz_core.weights import as_numpy
 from tests.core.random_models import CONFIG, PRE_NORM, random_model
 
 

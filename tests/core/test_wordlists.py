@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.analysis.wordlists import KINDS, entries_of_kind
-from bertviz_core.tokenizer import SPECIAL_TOKENS
+from bertviz_core.trace import SPECIAL_TOKENS
 from tests.core.random_models import VOCABULARY
 
 KINDS_OF = {

@@ -3,6 +3,7 @@
 const ROW = 28
 const TOP = 6
 const TITLE_LINE = 18
+const EDGE = 14 // half of the name of the last column
 const TICK_GAP = 14 // between names that stand
 const SCALE = { width: 160, height: 10, room: 48 }
 
@@ -13,7 +14,7 @@ function stripsLayout(app, picture) {
   const left = Math.max(names.room, picture.rowTitle ? widthOf(picture.rowTitle) + 10 : 0)
   const numColumns = picture.values.length / picture.rows.length
   const top = TOP + (picture.rowTitle ? TITLE_LINE : 0)
-  const box = { left, top, width: Math.max(40, width - left - 8), height: picture.rows.length * ROW }
+  const box = { left, top, width: Math.max(40, width - left - EDGE), height: picture.rows.length * ROW }
   const ticks = picture.columns
     ? namedTicks(picture.columns, box.width / numColumns, widthOf)
     : numberedTicks(numColumns, box.width)
@@ -101,14 +102,18 @@ function drawScale(app, { title, low, high, scale }, { below, box }) {
     shape('stop', { offset, 'stop-color': color })
   )
   const [left, right] = [numeral(low, 3), numeral(high, 3)]
-  const start = box.left + app.widthOf(left) + 6
+  const said = `${right}  ${title}`
+  const before = app.widthOf(left) + 6
+  const room = before + SCALE.width + 6 + app.widthOf(said)
+  const edge = Math.max(0, Math.min(box.left, app.width - room))
+  const start = edge + before
   const end = start + SCALE.width
   const bar = { x: start, y: y - SCALE.height / 2, width: SCALE.width, height: SCALE.height }
   const parts = [
     shape('linearGradient', { id: 'step-scale' }, stops),
-    text(left, box.left, y),
+    text(left, edge, y),
     shape('rect', { ...bar, fill: 'url(#step-scale)', stroke: 'currentColor', 'stroke-opacity': 0.3 }),
-    text(`${right}  ${title}`, end + 6, y, { style: 'white-space: pre' }),
+    text(said, end + 6, y, { style: 'white-space: pre' }),
   ]
   if (low < 0) {
     const middle = (start + end) / 2

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from bertviz_core.experiments.attention_parts import pair_arithmetic
 from bertviz_core.experiments.attention_results import PairArithmetic
 from bertviz_core.figures.attention_formulas import attention_formulas
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import TokenizedText
-from pages.ui.attention.answers import pair_arithmetic
+from pages.ui.answers import ask
 from pages.ui.attention.pair import choose_pair
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
@@ -39,7 +40,7 @@ def explore_arithmetic(
     st.markdown(t("attention.arithmetic_intro", layer=layer + 1, head=head + 1))
     with shown_to_user():
         row, column = choose_pair(tokenized, "edge_from", "looks_at")
-        found = pair_arithmetic(model, texts, layer, head, row, column)
+        found = ask(pair_arithmetic)(model, texts, layer, head, row, column)
         _show_vectors(found)
         _show_formula(found)
         _show_softmax(found, tokenized)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
+from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.cause_results import (
     Prediction,
     SparsePrediction,
     SwitchedPrediction,
 )
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.effect_bars import effect_bars_figure
 from bertviz_core.figures.masked_word import percent
-from pages.ui.answers import describe_model, vocabulary
+from pages.ui.answers import ask
 from pages.ui.export import Columns, show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown, escape
@@ -89,7 +91,7 @@ def _table(
 def answer_names(model: str, watched: Watched) -> tuple[str, ...]:
     """What the answers of the target's head are called, by index."""
     if watched.target.head == "mlm":
-        return vocabulary(model)
+        return ask(vocabulary)(model)
     if watched.target.head == "nsp":
         return plain("attention.is_next"), plain("attention.is_random")
-    return describe_model(model).labels
+    return ask(Explorer.info)(model).labels

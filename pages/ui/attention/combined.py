@@ -9,12 +9,13 @@ import streamlit as st
 
 from bertviz_core.analysis.correlation import spearman
 from bertviz_core.analysis.shown_attention import ShownAttention
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.trace import TokenizedText
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.attention.agreement import said_correlation
-from pages.ui.attention.answers import shown_attention
 from pages.ui.attention.controls import View
+from pages.ui.attention.matrix import shown_attention
 from pages.ui.attention.measure import measure_of
 from pages.ui.attention.pair_columns import PairColumns
 from pages.ui.export import show_figure
@@ -37,7 +38,7 @@ def explore_combinations(
         view: its filters count.
     """
     st.markdown(t("attention.combine_intro"))
-    last = int(str(describe_model(model).config["num_hidden_layers"])) - 1
+    last = ask(Explorer.info)(model).config.num_hidden_layers - 1
     ways = {
         way: shown_attention(
             f"combine_{way}",

@@ -14,35 +14,31 @@ from bertviz_core.analysis.comparison import (
     attention_difference,
 )
 from bertviz_core.analysis.shown_attention import (
-    AttentionOptions,
     Places,
     ShownAttention,
 )
-from bertviz_core.experiments.attention_results import Reading
+from bertviz_core.experiments.attention_matrix import compare_heads
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.attention_pictures import difference_thumbnails
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
-from pages.ui.answers import describe_model, tokenize
-from pages.ui.attention.answers import (
-    compare_heads,
-    shown_attention,
-    words_to_merge,
-)
+from pages.ui.answers import ask
 from pages.ui.attention.controls import METHODS, View
 from pages.ui.attention.difference import (
     Difference,
     difference_measure,
-    difference_thumbnails,
     show_difference,
 )
 from pages.ui.attention.maps import look_at_head, show_clickable
+from pages.ui.attention.matrix import shown_attention, words_to_merge
 from pages.ui.attention.measure import measure_of
 from pages.ui.attention.words import words_of_other
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.linked import type_linked
-from pages.ui.models import known_models
+from pages.ui.models import known_models, say_if_unread
 from pages.ui.text_pair import MOST_CHARACTERS, Texts
 
 _WITH = ("sentence", "model")
@@ -84,7 +80,10 @@ def explore_differences(
             return
         other_model, other_texts = other
         with model_at_work():
-            read = tokenize(other_model, other_texts.text, other_texts.pair, cut=True)
+            read = ask(Explorer.tokenize)(
+                other_model, other_texts.text, other_texts.pair, cut=True
+            )
+            say_if_unread(other_model, read)
             read = words_of_other(read, is_same=other_texts == texts)
             sides = (
                 _Side(model, texts, tokenized),
@@ -117,22 +116,23 @@ def _other_text(model: str) -> tuple[str, Texts] | None:
 
 
 def _other_model(model: str, texts: Texts) -> tuple[str, Texts] | None:
-    others = [name for name in known_models() if name != model]
+    others = {k: entry.title for k, entry in known_models().items() if k != model}
     if not others:
         st.info(t("attention.no_other_model"), icon=":material/deployed_code:")
         return None
     chosen = choose_linked(
         st.selectbox,
         t("attention.other_model"),
-        others,
+        list(others),
         key="attention_compared_model",
+        format_func=others.__getitem__,
     )
     return chosen, texts
 
 
 def _show_heads(first: _Side, second: _Side) -> None:
     """Which head differs most; a click looks at it above."""
-    distances = compare_heads(first.model, first.texts, second.model, second.texts)
+    distances = ask(compare_heads)(first.model, first.texts, second.model, second.texts)
     if np.isnan(distances).any():
         return  # no token in common: said below
     most = np.unravel_index(int(distances.argmax()), distances.shape)
@@ -163,14 +163,17 @@ def _show_matrix(first: _Side, second: _Side, view: View) -> None:
         return
     found = attention_difference(here.values, there.values, alignment)
     measure, options = measure_of(view, found.values), view.options
-    sides = _reading(first, options), _reading(second, options)
+    words = (
+        words_to_merge(first.tokenized, options),
+        words_to_merge(second.tokenized, options),
+    )
+    sides = (first.model, first.texts, second.model, second.texts, words, options)
     show_difference(
         Difference(
             found.values,
             _places(here.places, labels[1], alignment),
-            difference_thumbnails(*sides, options),
+            ask(difference_thumbnails)(*sides),
             sides,
-            options,
             difference_measure(measure, plain("attention.second_less_first")),
             view.layer,
             view.head,
@@ -191,10 +194,8 @@ def _show_matrix(first: _Side, second: _Side, view: View) -> None:
 
 def _lacks_heads(model: str, view: View) -> bool:
     """Says so if the other model has no such layer or head, where one is asked for."""
-    config = describe_model(model).config
-    layers, heads = (
-        int(str(config[name])) for name in ("num_hidden_layers", "num_attention_heads")
-    )
+    config = ask(Explorer.info)(model).config
+    layers, heads = config.num_hidden_layers, config.num_attention_heads
     asks_layer, asks_head = METHODS[view.method]
     one = (view.layer if asks_layer else 0, view.head if asks_head else 0)
     asked = view.heads if view.method == "chosen" else (one,)
@@ -209,11 +210,6 @@ def _lacks_heads(model: str, view: View) -> bool:
 
 def _shown(place: str, side: _Side, view: View) -> ShownAttention | None:
     return shown_attention(place, side.model, side.texts, side.tokenized, view)
-
-
-def _reading(side: _Side, options: AttentionOptions) -> Reading:
-    words = words_to_merge(side.tokenized, options)
-    return Reading(side.model, side.texts.text, side.texts.pair, words)
 
 
 def _places(first: Places, second: tuple[str, ...], alignment: Alignment) -> Places:

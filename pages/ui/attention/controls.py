@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from bertviz_core.analysis.shown_attention import AttentionOptions
+from bertviz_core.config import BertConfig
+from bertviz_core.explorer import Explorer
 from pages.ui.address import choose_linked
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.attention.selection import (
     current_selection,
     head_was_chosen,
@@ -76,7 +78,7 @@ def choose_view(model: str, has_pair: bool) -> View:
         model: its id.
         has_pair: whether there are two texts to filter by.
     """
-    config = describe_model(model).config
+    config = ask(Explorer.info)(model).config
     num_layers, num_heads = _grid(model)
     _follow_pictures(num_layers, num_heads)
     boxes = st.columns([2, 1, 1])
@@ -137,7 +139,7 @@ def view_clicked(model: str, view: View) -> View | None:
 
 
 def choose_heads(
-    config: dict[str, object], key: str, default: tuple[tuple[int, int], ...] = ()
+    config: BertConfig, key: str, default: tuple[tuple[int, int], ...] = ()
 ) -> tuple[tuple[int, int], ...]:
     """Draws a choice of any number of heads, each as "layer·head".
 
@@ -149,8 +151,8 @@ def choose_heads(
     Returns:
         (layer, head) pairs from 0.
     """
-    num_layers = int(str(config["num_hidden_layers"]))
-    num_heads = int(str(config["num_attention_heads"]))
+    num_layers = config.num_hidden_layers
+    num_heads = config.num_attention_heads
     name = key.removeprefix("attention_")
     places = [f"{i + 1}·{j + 1}" for i in range(num_layers) for j in range(num_heads)]
     with st.container(height=_WALL_HEIGHT if len(places) > _WALL else "content"):
@@ -214,8 +216,8 @@ def _is_click_new() -> bool:
 
 def _grid(model: str) -> tuple[int, int]:
     """Layers of a model, and heads of each."""
-    config = describe_model(model).config
-    num_layers, num_heads = config["num_hidden_layers"], config["num_attention_heads"]
+    config = ask(Explorer.info)(model).config
+    num_layers, num_heads = config.num_hidden_layers, config.num_attention_heads
     return int(str(num_layers)), int(str(num_heads))
 
 

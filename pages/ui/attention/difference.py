@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.shown_attention import AttentionOptions, Places
-from bertviz_core.experiments.attention_results import Reading
+from bertviz_core.analysis.shown_attention import Places
 from bertviz_core.figures.attention_view import AttentionView, Measure
 from bertviz_core.trace import FrozenArrays
 from pages.ui.attention.canvas import attention_canvas, canvas_words
-from pages.ui.attention.downloads import offer_difference
+from pages.ui.attention.downloads import Sides, offer_difference
 from pages.ui.attention.pictures import kinds_of
 from pages.ui.attention.selection import (
     current_look,
@@ -21,7 +20,6 @@ from pages.ui.attention.selection import (
     head_was_chosen,
     key_of_tokens,
 )
-from pages.ui.engine import client
 from pages.ui.language import plain
 
 
@@ -33,8 +31,8 @@ class Difference(FrozenArrays):
         values: float `[P, P]`, rows look.
         places: what each row, and each column, stands for.
         thumbnails: uint8 `[L, N, h, w]`, of the differences of all heads.
-        sides: the one that is taken away, and the one that it is taken from.
-        options: filters of both.
+        sides: the one that is taken away, and the one that it is taken from, as
+            `attention_pictures.difference_heads` takes them.
         measure: what a value is.
         layer, head: the shown head, from 0.
     """
@@ -42,19 +40,10 @@ class Difference(FrozenArrays):
     values: np.ndarray
     places: Places
     thumbnails: np.ndarray
-    sides: tuple[Reading, Reading]
-    options: AttentionOptions
+    sides: Sides
     measure: Measure
     layer: int
     head: int
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def difference_thumbnails(
-    first: Reading, second: Reading, options: AttentionOptions | None = None
-) -> np.ndarray:
-    """A small picture of every head's difference, uint8 `[L, N, h, w]`."""
-    return client().difference_thumbnails(first, second, cut=True, options=options)
 
 
 def show_difference(
@@ -90,7 +79,7 @@ def show_difference(
     )
     labels = found.places.labels
     st.caption(describe(labels[row], labels[column], float(found.values[row, column])))
-    offer_difference(picture, name, found.sides, found.options)
+    offer_difference(picture, name, found.sides)
 
 
 def difference_measure(measure: Measure, title: str) -> Measure:

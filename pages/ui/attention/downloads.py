@@ -10,7 +10,6 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.shown_attention import AttentionOptions, show_heads
-from bertviz_core.experiments.attention_results import Reading
 from bertviz_core.figures.attention_export import (
     attention_columns,
     attention_html,
@@ -18,15 +17,18 @@ from bertviz_core.figures.attention_export import (
 )
 from bertviz_core.figures.attention_grid_svg import grid_svg, head_map_svg
 from bertviz_core.figures.attention_lines_svg import lines_svg
+from bertviz_core.figures.attention_pictures import (
+    WordIds,
+    attention_links,
+    difference_heads,
+    difference_links,
+)
 from bertviz_core.figures.attention_svg import heatmap_svg
 from bertviz_core.figures.attention_view import AttentionView, HeadMap
-from bertviz_core.trace import TokenizedText
-from pages.ui.attention.answers import (
-    all_attention,
-    attention_links,
-    words_to_merge,
-)
+from bertviz_core.trace import TokenizedText, Trace
+from pages.ui.answers import ask
 from pages.ui.attention.controls import View
+from pages.ui.attention.matrix import words_to_merge
 from pages.ui.engine import client
 from pages.ui.export import Columns, download_box, download_csv, table_csv
 from pages.ui.language import current_language, plain, t, text
@@ -34,6 +36,9 @@ from pages.ui.markdown import spoken
 from pages.ui.svg_download import download_svg
 from pages.ui.text_pair import Texts
 
+# What `attention_pictures.difference_heads` takes: twice a model and what it reads, and
+# the words and filters of both.
+Sides = tuple[str, Texts, str, Texts, tuple[WordIds, WordIds], AttentionOptions]
 _PICTURES = {"heatmap_svg": heatmap_svg, "lines_svg": lines_svg, "grid_svg": grid_svg}
 _MOST_SAVED = 128  # tokens; all heads of BERT-base make a file of 13 MB then
 
@@ -63,7 +68,9 @@ def offer_downloads(
         """A question for each layer."""
         layers = range(len(picture.thumbnails))
         words = words_to_merge(tokenized, view.options)
-        links = [attention_links(model, texts, i, view.options, words) for i in layers]
+        links = [
+            ask(attention_links)(model, texts, i, view.options, words) for i in layers
+        ]
         return _csv(grid_columns(picture, links), language)
 
     language = current_language()
@@ -78,8 +85,7 @@ def offer_downloads(
 def offer_difference(
     picture: AttentionView,
     name: str,
-    sides: tuple[Reading, Reading],
-    options: AttentionOptions,
+    sides: Sides,
 ) -> None:
     """Draws the files of a difference.
 
@@ -87,19 +93,18 @@ def offer_difference(
         picture: what is on the screen.
         name: of the files, and of the widgets; unique on the page.
         sides: what is taken away, and what it is taken from.
-        options: filters of both.
     """
     has_all = picture.measured.has_head and len(picture.tokens) <= _MOST_SAVED
 
     def all_views() -> bytes:
         heads = None
         if has_all:
-            heads = client().difference_heads(*sides, cut=True, options=options)
+            heads = client().ask(difference_heads)(*sides)
         title = picture.measured.difference if has_all else picture.name
         return attention_html(picture, title, language, heads)
 
     def largest() -> bytes:
-        links = client().difference_links(*sides, cut=True, options=options)
+        links = client().ask(difference_links)(*sides)
         return _csv(grid_columns(picture, links), language)
 
     language = current_language()
@@ -220,9 +225,9 @@ def every_head(
     """
     if not _may_hold_all(picture, tokenized):
         return None
-    attention = all_attention(model, texts)
-    if attention is None:
-        return None
+    # Not kept: it is large, and asked for once.
+    trace = client().ask(Trace.only)(model, texts, ("attention_probs",))
+    attention = np.asarray(trace.attention_probs)
     return show_heads(attention, tokenized, view.options).astype(np.float32)
 
 

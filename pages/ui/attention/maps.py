@@ -8,19 +8,21 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.correlation import map_agreement
+from bertviz_core.experiments.ablation import ablate_heads, ablate_parts
+from bertviz_core.experiments.attention_matrix import attention_mass
 from bertviz_core.experiments.cause_results import (
     ABLATED_PARTS,
     AblationMap,
-    GradientMap,
     PartAblation,
 )
+from bertviz_core.experiments.gradients import estimate_heads
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_view import HeadMap
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import attention as programs
 from pages.ui.address import choose_linked
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.attention.agreement import agreement_sentence, show_agreement
-from pages.ui.attention.answers import attention_mass
 from pages.ui.attention.canvas import canvas_words
 from pages.ui.attention.canvas import head_map as clickable_map
 from pages.ui.attention.controls import HEAD, LAYER, select_head
@@ -30,7 +32,7 @@ from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
-from pages.ui.jobs import ask_job
+from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import in_a_row, plain, t
 from pages.ui.text_pair import Texts
 from pages.ui.watched import Watched
@@ -38,8 +40,6 @@ from pages.ui.watched import Watched
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-# Work that is done without asking: about a second on two cores.
-_SHORT_WORK = 3e10
 _KINDS = ("heads", "parts")
 _SHARES = ("mass", "differs")  # kinds of maps without negative numbers
 _CHOSEN = "attention_chosen_in_map"
@@ -58,7 +58,7 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
     st.markdown(t(_of("attention.maps_intro", watched), word=watched.name))
     with shown_to_user():
         with model_at_work():
-            mass = attention_mass(model, texts, watched.target.position)
+            mass = ask(attention_mass)(model, texts, watched.target.position)
         kind = choose_linked(
             st.segmented_control,
             t("attention.map_kind"),
@@ -67,14 +67,36 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
             required=True,
             format_func=lambda name: plain(f"attention.map_{name}"),
         )
+    config = ask(Explorer.info)(model).config
+    layers, heads = config.num_hidden_layers, config.num_attention_heads
+    # Half of the layers for every pass.
+    passes = layers / 2 * (len(ABLATED_PARTS) if kind == "parts" else heads)
+    at_once = is_short(model, passes, num_tokens)
+    asked = (model, texts.text, watched.target)
     if kind == "parts":
-        _show_parts(_ask(model, texts, watched, num_tokens, "ablate_parts"), watched)
+        parts = ask_job(
+            "attention_ablate_parts",
+            t("attention.compute_parts", count=layers),
+            ask(ablate_parts).about(*asked, texts.pair, cut=True),
+            at_once=at_once,
+        )
+        _show_parts(parts, watched)
         _show_code(programs.PART_MAP, model, texts, watched)
         return
-    exact = _ask(model, texts, watched, num_tokens, "ablate_heads")
+    exact = ask_job(
+        "attention_ablate_heads",
+        t("attention.compute_map", count=layers * heads),
+        ask(ablate_heads).about(*asked, texts.pair, cut=True),
+        at_once=at_once,
+    )
     first, second = st.columns(2)
     with st.container():  # under the maps, which need not wait for it
-        gradient = _estimate(model, texts, watched)
+        gradient = ask_job(
+            "attention_estimate",
+            t("attention.compute_estimate"),
+            ask(estimate_heads).about(*asked, texts.pair, cut=True),
+            at_once=True,
+        )
     found = None
     if exact is not None and gradient is not None:
         found = map_agreement(exact.deltas, gradient.estimated_deltas, mass)
@@ -100,51 +122,6 @@ def _show_code(template: str, model: str, texts: Texts, watched: Watched) -> Non
         pair=texts.pair,
         **watched.literals,
     )
-
-
-def _estimate(model: str, texts: Texts, watched: Watched) -> GradientMap | None:
-    result: GradientMap | None = ask_job(
-        "attention_estimate",
-        t("attention.compute_estimate"),
-        "estimate_heads",
-        at_once=True,
-        model=model,
-        text=texts.text,
-        target=watched.target,
-        pair=texts.pair,
-        cut=True,
-    )
-    return result
-
-
-def _ask(
-    model: str, texts: Texts, watched: Watched, num_tokens: int, task: str
-) -> AblationMap | None:
-    config = describe_model(model).config
-    layers, heads, hidden = (
-        int(str(config[name]))
-        for name in ("num_hidden_layers", "num_attention_heads", "hidden_size")
-    )
-    if task == "ablate_heads":
-        passes = layers * heads
-        label = t("attention.compute_map", count=passes)
-    else:
-        passes = layers * len(ABLATED_PARTS)
-        label = t("attention.compute_parts", count=layers)
-    # Half of the layers for every pass; 24 H^2 operations for a token in a layer.
-    work = passes * layers / 2 * num_tokens * 24 * hidden**2
-    result: AblationMap | None = ask_job(
-        f"attention_{task}",
-        label,
-        task,
-        at_once=work < _SHORT_WORK,
-        model=model,
-        text=texts.text,
-        target=watched.target,
-        pair=texts.pair,
-        cut=True,
-    )
-    return result
 
 
 def _show_heads(values: np.ndarray, watched: Watched, kind: str, saved: str) -> None:

@@ -6,10 +6,12 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.experiments.cause_results import PatchingMap, Target
+from bertviz_core.experiments.patching import patch_hidden_states
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import attention as programs
-from pages.ui.answers import tokenize
+from pages.ui.answers import ask
 from pages.ui.attention.target import choose_contrast
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
@@ -45,15 +47,16 @@ def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
         result: PatchingMap | None = ask_job(
             "attention_patch",
             t("attention.patch_start"),
-            "patch_hidden_states",
-            model=model,
-            clean=texts.text,
-            corrupted=other,
-            target=watched.target,
-            minus=None if contrast is None else contrast.target.index,
-            clean_pair=texts.pair,
-            corrupted_pair=texts.pair,
-            cut=True,
+            ask(patch_hidden_states).about(
+                model,
+                clean=texts.text,
+                corrupted=other,
+                target=watched.target,
+                minus=None if contrast is None else contrast.target.index,
+                clean_pair=texts.pair,
+                corrupted_pair=texts.pair,
+                cut=True,
+            ),
         )
         if result is not None:
             _show(result, watched, contrast)
@@ -83,7 +86,7 @@ def _type_other() -> str:
 
 def _warn_of_lost_mask(model: str, other: Texts, target: Target) -> None:
     """Says so if the answer is watched at a token of the other text that is no mask."""
-    read = tokenize(model, other.text, other.pair, cut=True)
+    read = ask(Explorer.tokenize)(model, other.text, other.pair, cut=True)
     if target.head != "mlm" or target.position >= read.num_tokens:
         return
     if target.position not in read.mask_positions:

@@ -12,17 +12,14 @@ from bertviz_core.analysis.shown_attention import (
     Places,
     ShownAttention,
 )
+from bertviz_core.figures.attention_pictures import all_heads, attention_links
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.trace import TokenizedText
-from pages.ui.attention.answers import (
-    all_heads,
-    attention_links,
-    shown_attention,
-    words_to_merge,
-)
+from pages.ui.answers import ask
 from pages.ui.attention.canvas import attention_canvas, canvas_words
 from pages.ui.attention.controls import CANVAS, View
 from pages.ui.attention.downloads import offer_downloads
+from pages.ui.attention.matrix import shown_attention, words_to_merge
 from pages.ui.attention.measure import measure_of
 from pages.ui.attention.selection import (
     Look,
@@ -82,7 +79,7 @@ def _picture(
     shown: ShownAttention,
 ) -> AttentionView:
     words = words_to_merge(tokenized, view.options)
-    thumbnails, held = all_heads(model, texts, view.options, words)
+    thumbnails, held = ask(all_heads)(model, texts, view.options, words)
     num_layers, num_heads = thumbnails.shape[:2]
     places, text_key = shown.places, key_of(tokenized)
     chosen = current_selection(
@@ -91,7 +88,7 @@ def _picture(
     look = _linked_look(view.layer, num_heads)
     links = None
     if view.method == "head":  # single heads alone have lines to compare
-        links = attention_links(model, texts, view.layer, view.options, words)
+        links = ask(attention_links)(model, texts, view.layer, view.options, words)
     return AttentionView(
         tokens=places.labels,
         kinds=kinds_of(places),

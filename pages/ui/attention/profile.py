@@ -11,11 +11,13 @@ from bertviz_core.analysis.head_profiles import (
     SHARE_THRESHOLD,
     HeadProfile,
 )
+from bertviz_core.experiments.attention_matrix import profile_heads
 from bertviz_core.experiments.attention_results import CorpusProfile
+from bertviz_core.experiments.corpus_profiles import corpus_profile
 from bertviz_core.figures.head_likeness import head_likeness_figure
 from bertviz_core.snippets import attention as programs
 from pages.ui.address import choose_linked
-from pages.ui.attention.answers import profile_heads
+from pages.ui.answers import ask
 from pages.ui.attention.controls import select_head
 from pages.ui.attention.maps import head_columns, head_map
 from pages.ui.code import show_code
@@ -69,13 +71,11 @@ def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
             found = ask_job(
                 "attention_profile",
                 t("attention.profile_start"),
-                "profile_corpus",
-                model=model,
-                language=language,
+                ask(corpus_profile).about(model, language),
             )
         else:
             with model_at_work():
-                found = profile_heads(model, texts)
+                found = ask(profile_heads)(model, texts)
         if found is None:
             return
         measure = _show_measure(found.profile)

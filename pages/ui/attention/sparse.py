@@ -6,9 +6,10 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.experiments.cause_results import SparsePattern, SparsePrediction
+from bertviz_core.experiments.sparsity import predict_sparsely
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.trace import TokenizedText
-from pages.ui.attention.answers import predict_sparsely
+from pages.ui.answers import ask
 from pages.ui.attention.before_after import show_before_and_after
 from pages.ui.attention.maps import head_columns, head_map
 from pages.ui.attention.pair_columns import PairColumns
@@ -39,7 +40,9 @@ def explore_patterns(
     with shown_to_user():
         pattern = _choose_pattern()
         with model_at_work():
-            result = predict_sparsely(model, texts, watched.target, pattern)
+            result = ask(predict_sparsely)(
+                model, texts.text, watched.target, pattern, pair=texts.pair, cut=True
+            )
         show_before_and_after(result, model, watched, "attention_sparse_answer")
         first, second = st.columns(2)
         with first:

@@ -7,11 +7,12 @@ import dataclasses
 import streamlit as st
 
 from bertviz_core.experiments.cause_results import Edge, SwitchedPrediction, Switches
+from bertviz_core.experiments.switching import switch_off
+from bertviz_core.explorer import Explorer
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
-from pages.ui.answers import describe_model
-from pages.ui.attention.answers import switch_off
+from pages.ui.answers import ask
 from pages.ui.attention.before_after import show_before_and_after
 from pages.ui.attention.controls import choose_heads
 from pages.ui.attention.pair import choose_pair
@@ -56,7 +57,9 @@ def explore_switches(
     with shown_to_user():
         switches = _choose_switches(model, tokenized, layer, head)
         with model_at_work():
-            result = switch_off(model, texts, watched.target, switches)
+            result = ask(switch_off)(
+                model, texts.text, watched.target, switches, pair=texts.pair, cut=True
+            )
         show_before_and_after(result, model, watched, "attention_switched_off")
         _say_what_it_means(result, switches)
         _show_code(model, texts, watched, switches)
@@ -80,8 +83,8 @@ def _show_code(model: str, texts: Texts, watched: Watched, switches: Switches) -
 def _choose_switches(
     model: str, tokenized: TokenizedText, layer: int, head: int
 ) -> Switches:
-    config = describe_model(model).config
-    num_layers = int(str(config["num_hidden_layers"]))
+    config = ask(Explorer.info)(model).config
+    num_layers = config.num_hidden_layers
     heads = choose_heads(config, _HEADS, ((layer, head),))
     layers = list(range(1, num_layers + 1))
     whole, attention, feed_forward = (

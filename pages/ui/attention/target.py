@@ -5,10 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from bertviz_core.analysis.sampling import rank_order
+from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.cause_results import Target
+from bertviz_core.explorer import Explorer
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked, choose_linked_or_none
-from pages.ui.answers import describe_model, predict_masks, vocabulary
+from pages.ui.answers import ask
 from pages.ui.language import plain, t
 from pages.ui.pieces import choose_piece, id_of
 from pages.ui.text_pair import Texts
@@ -34,8 +36,8 @@ def choose_target(model: str, texts: Texts, tokenized: TokenizedText) -> Watched
     Returns:
         The target; `None`, with a sentence on the page, if there is none.
     """
-    heads = describe_model(model).heads
-    choices = _choices(heads, texts, tokenized, describe_model(model).labels)
+    heads = ask(Explorer.info)(model).heads
+    choices = _choices(heads, texts, tokenized, ask(Explorer.info)(model).labels)
     if not choices:
         missing = "attention.no_mlm" if "mlm" not in heads else "attention.no_target"
         st.info(t(missing), icon=":material/touch_app:")
@@ -87,7 +89,7 @@ def choose_contrast(model: str, texts: Texts, watched: Watched) -> Watched | Non
     if index is None:
         return None
     other = Target(watched.target.head, index, watched.target.position)
-    return Watched(other, names.get(index) or vocabulary(model)[index])
+    return Watched(other, names.get(index) or ask(vocabulary)(model)[index])
 
 
 def _choose_other_word(
@@ -107,7 +109,7 @@ def _choose_other_word(
     )
     if chosen is None:
         return None
-    index = id_of(vocabulary(model), chosen)
+    index = id_of(ask(vocabulary)(model), chosen)
     if index is None or index == watched.target.index:
         st.warning(t("attention.unknown_contrast", word=chosen), icon=_QUESTION)
         return None
@@ -118,13 +120,13 @@ def _other_answers(model: str, texts: Texts, watched: Watched) -> dict[int, str]
     """Name of each answer that is offered, by its index."""
     target = watched.target
     if target.head == "mlm":
-        words = vocabulary(model)
+        words = ask(vocabulary)(model)
         found = {index: words[index] for index in _likely(model, texts, watched)}
     elif target.head == "nsp":
         names = (plain("attention.is_next"), plain("attention.is_random"))
         found = dict(enumerate(names))
     else:
-        found = dict(enumerate(describe_model(model).labels))
+        found = dict(enumerate(ask(Explorer.info)(model).labels))
     return {index: name for index, name in found.items() if index != target.index}
 
 
@@ -160,7 +162,7 @@ def _choices(
 
 
 def _choose_word(model: str, texts: Texts, chosen: Watched) -> Watched:
-    words = vocabulary(model)
+    words = ask(vocabulary)(model)
     index = choose_piece(
         t("attention.target_word"),
         words,
@@ -175,7 +177,7 @@ def _choose_word(model: str, texts: Texts, chosen: Watched) -> Watched:
 
 def _likely(model: str, texts: Texts, watched: Watched) -> list[int]:
     """Ids of the likeliest words at a mask, best first."""
-    predictions = predict_masks(model, texts.text, texts.pair, cut=True)
+    predictions = ask(Explorer.predict_masks)(model, texts.text, texts.pair, cut=True)
     row = list(predictions.positions).index(watched.target.position)
     best: list[int] = rank_order(predictions.logits[row])[:_NUM_OFFERED].tolist()
     return best

@@ -5,9 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from bertviz_core.experiments.word_vector_results import WordAnalogy
+from bertviz_core.experiments.word_vectors import solve_analogy
 from bertviz_core.snippets import embeddings as programs
+from pages.ui.answers import ask
 from pages.ui.code import show_code
-from pages.ui.embeddings.answers import solve_analogy
 from pages.ui.embeddings.word_boxes import (
     choose_comparison,
     say_pieces,
@@ -41,7 +42,7 @@ def show_analogy(model: str, language: str) -> None:
         st.info(t("embeddings.no_word"), icon=":material/edit:")
         return
     with model_at_work(at_start_only=True):
-        found = solve_analogy(
+        found = ask(solve_analogy)(
             model, (words[0], words[1], words[2]), words[3], count, metric, without
         )
     say_pieces(found.in_pieces)

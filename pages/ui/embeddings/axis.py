@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from bertviz_core.experiments.word_axis import project_words, remove_axis
 from bertviz_core.experiments.word_vector_results import WordAxis
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
+from pages.ui.answers import ask
 from pages.ui.code import show_code
-from pages.ui.embeddings.answers import project_words, remove_axis
 from pages.ui.embeddings.choosing import choose_left_out
 from pages.ui.embeddings.word_boxes import (
     say_pieces,
@@ -50,7 +51,7 @@ def show_axis(model: str, language: str) -> None:
         st.info(t("embeddings.no_word"), icon=":material/edit:")
         return
     with model_at_work(at_start_only=True):
-        found = project_words(model, first, second, words, without)
+        found = ask(project_words)(model, first, second, words, without)
     say_pieces(found.in_pieces)
     first_name, second_name = _names(found)
     _show_line(found)
@@ -93,7 +94,7 @@ def _show_removed(
         st.selectbox, t("embeddings.neighbours_of"), found.words, key=_REMOVED
     )
     with model_at_work(at_start_only=True):
-        removed = remove_axis(model, word, first, second, without)
+        removed = ask(remove_axis)(model, word, first, second, without=without)
     sides = (("before", removed.before), ("after", removed.after))
     for box, (name, near) in zip(st.columns(2), sides, strict=True):
         with box:

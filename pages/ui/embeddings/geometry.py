@@ -6,10 +6,12 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.experiments.map_results import LayerFacts
+from bertviz_core.experiments.sentence_maps import layer_facts
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.embeddings.points import layer_name
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
@@ -38,12 +40,14 @@ def explore_geometry(model: str) -> None:
         found: LayerFacts | None = ask_job(
             "embeddings_geometry",
             t("embeddings.measure"),
-            "measure_layers",
+            ask(layer_facts).about(
+                model,
+                lines.sentences,
+                "token",
+                num_deviations=num_deviations,
+                seed=seed,
+            ),
             at_once=True,
-            model=model,
-            sentences=lines.sentences,
-            num_deviations=num_deviations,
-            seed=seed,
         )
         if found is None:
             return

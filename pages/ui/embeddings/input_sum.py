@@ -8,18 +8,19 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.experiments.embedding_results import PARTS, InputSum
+from bertviz_core.experiments.embedding_tables import take_input_apart
 from bertviz_core.figures.embedding_input import strips_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
+from pages.ui.answers import ask
 from pages.ui.code import show_code
-from pages.ui.embeddings.answers import take_input_apart
 from pages.ui.embeddings.choosing import choose_number, choose_token
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.linked import write_text
-from pages.ui.models import language_of
+from pages.ui.models import language_of, say_if_unread
 from pages.ui.own_text import watch_boxes
 
 TEXT, PAIR = "embeddings_text", "embeddings_pair"
@@ -50,7 +51,7 @@ def explore_input(model: str) -> None:
             st.info(t("embeddings.empty"), icon=":material/edit:")
             return
         with model_at_work():
-            found = take_input_apart(model, text, pair)
+            found = ask(take_input_apart)(model, text, pair, cut=True)
         read = found.tokenized
         if read.was_cut:
             st.warning(
@@ -61,6 +62,7 @@ def explore_input(model: str) -> None:
                 ),
                 icon=":material/content_cut:",
             )
+        say_if_unread(model, read)
         boxes = st.columns(2)
         with boxes[0]:
             token = choose_token(read.tokens, "embeddings_token")

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.position_geometry import OUTLIER_SCORE, PositionGeometry
+from bertviz_core.experiments.embedding_tables import measure_positions
 from bertviz_core.figures.embedding_positions import (
     chain_figure,
     curves_by_place_figure,
@@ -15,8 +16,8 @@ from bertviz_core.figures.embedding_positions import (
 )
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
+from pages.ui.answers import ask
 from pages.ui.code import show_code
-from pages.ui.embeddings.answers import position_geometry
 from pages.ui.embeddings.choosing import choose_number
 from pages.ui.embeddings.quality import quality_sentence
 from pages.ui.errors import shown_to_user
@@ -39,7 +40,7 @@ def explore_positions(model: str) -> None:
     st.markdown(t("embeddings.positions_intro"))
     with shown_to_user():
         with model_at_work():
-            found = position_geometry(model)
+            found = ask(measure_positions)(model)
         view = choose_linked(
             st.segmented_control,
             t("embeddings.positions_view"),

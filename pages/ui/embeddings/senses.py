@@ -13,10 +13,12 @@ from bertviz_core.analysis.layer_maps import layer_maps
 from bertviz_core.analysis.map_quality import MapQuality, map_quality
 from bertviz_core.analysis.nearest_words import WordTable
 from bertviz_core.experiments.embedding_results import WordSenses
+from bertviz_core.experiments.sentence_states import word_senses
 from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.point_map import FirstChoice, PointMap
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import embeddings as programs
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.embeddings.files import MapFiles, offer_files
 from pages.ui.embeddings.nearest_points import show_nearest_points
@@ -62,12 +64,10 @@ def explore_senses(model: str) -> None:
         found: WordSenses | None = ask_job(
             "embeddings_senses",
             t("embeddings.follow_word"),
-            "follow_word",
+            ask(word_senses).about(
+                model, lines.sentences, word, lines.labels, cut=True
+            ),
             at_once=True,
-            model=model,
-            sentences=lines.sentences,
-            word=word,
-            senses=lines.labels,
         )
         if found is None:
             return

@@ -10,11 +10,12 @@ from bertviz_core.analysis.labelled_lines import (
     read_lines,
 )
 from bertviz_core.experiments.map_results import MAX_SENTENCES
-from pages.ui.answers import describe_model
+from bertviz_core.explorer import Explorer
+from pages.ui.answers import ask
 from pages.ui.embeddings.sentence_file import forget_taken, offer_file
 from pages.ui.language import LANGUAGES, t
 from pages.ui.linked import write_text
-from pages.ui.models import language_of
+from pages.ui.models import language_of, say_if_unread
 from pages.ui.own_text import watch_boxes
 
 _MOST_CHARACTERS = 60_000
@@ -70,6 +71,9 @@ def edit_sentences(model: str, name: str) -> LabelledLines | None:
             icon=":material/format_list_numbered:",
         )
         return None
+    say_if_unread(
+        model, ask(Explorer.tokenize)(model, " ".join(lines.sentences), cut=True)
+    )
     return lines
 
 
@@ -83,7 +87,7 @@ def say_cut(model: str, num_cut: int, num_sentences: int) -> None:
     """
     if not num_cut:
         return
-    limit = int(str(describe_model(model).config["max_position_embeddings"]))
+    limit = ask(Explorer.info)(model).config.max_position_embeddings
     st.warning(
         t("embeddings.sentences_cut", count=num_cut, all=num_sentences, limit=limit),
         icon=":material/content_cut:",

@@ -8,12 +8,14 @@ import streamlit as st
 
 from bertviz_core.analysis.labelled_lines import LabelledLines
 from bertviz_core.experiments.map_results import SentenceMap
+from bertviz_core.experiments.sentence_maps import map_by_pca, map_by_tsne
+from bertviz_core.experiments.sentence_states import nearest_points, vectors_at
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.point_map import Colour, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.code import show_code
-from pages.ui.embeddings.answers import nearest_points, sentence_vectors
 from pages.ui.embeddings.files import MapFiles, offer_files
 from pages.ui.embeddings.layer_worth import layer_notes, show_layer_quality
 from pages.ui.embeddings.nearest_points import show_nearest_points
@@ -34,6 +36,7 @@ from pages.ui.embeddings.settings import (
     choose_tsne,
 )
 from pages.ui.embeddings.similarity import show_similarity
+from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
@@ -76,7 +79,7 @@ def explore_sentences(model: str) -> None:
         chosen = _show_map(model, lines, found)
         state = chosen.state
         if chosen.selected is not None:
-            near = nearest_points(
+            near = ask(nearest_points)(
                 model, lines.sentences, found.reading, state, chosen.selected
             )
             show_nearest_points(
@@ -128,27 +131,29 @@ def _ask(model: str, lines: LabelledLines, chosen: _Settings) -> SentenceMap | N
         found = ask_job(
             "embeddings_pca",
             t("embeddings.draw_pca"),
-            "map_sentences",
+            ask(map_by_pca).about(
+                model,
+                lines.sentences,
+                chosen.reading,
+                num_axes=chosen.num_axes,
+                alignment=chosen.alignment,
+                seed=chosen.seed,
+            ),
             at_once=True,
-            model=model,
-            sentences=lines.sentences,
-            reading=chosen.reading,
-            num_axes=chosen.num_axes,
-            alignment=chosen.alignment,
-            seed=chosen.seed,
         )
         return found
     found = ask_job(
         "embeddings_tsne",
         t("embeddings.draw_tsne"),
-        "draw_sentences",
+        ask(map_by_tsne).about(
+            model,
+            lines.sentences,
+            chosen.reading,
+            num_axes=chosen.num_axes,
+            seed=chosen.seed,
+            perplexity=chosen.perplexity,
+        ),
         wording=TSNE_WORDING,
-        model=model,
-        sentences=lines.sentences,
-        reading=chosen.reading,
-        num_axes=chosen.num_axes,
-        seed=chosen.seed,
-        perplexity=chosen.perplexity,
     )
     if found is None:
         st.caption(t("embeddings.tsne_takes_longer"))
@@ -236,8 +241,10 @@ def _offer_files(
                 found.seed,
                 found.perplexity,
             ),
-            int(str(describe_model(model).config["hidden_size"])),
-            lambda: sentence_vectors(model, lines.sentences, found.reading, state),
+            ask(Explorer.info)(model).config.hidden_size,
+            lambda: client().ask(vectors_at)(
+                model, lines.sentences, found.reading, state
+            ),
         )
 
     offer_files(KEY, collect)

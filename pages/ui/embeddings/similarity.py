@@ -10,9 +10,10 @@ import streamlit as st
 from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.labelled_lines import LabelledLines
 from bertviz_core.experiments.map_results import SentenceMap
+from bertviz_core.experiments.sentence_states import nearest_points, vectors_at
 from bertviz_core.figures.value_map import value_map_figure
 from pages.ui.address import choose_linked
-from pages.ui.embeddings.answers import nearest_points, sentence_vectors
+from pages.ui.answers import ask
 from pages.ui.embeddings.points import Choice
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
@@ -44,7 +45,7 @@ def show_similarity(
     if not is_wanted:
         return
     rows = _choose_points(model, lines, found, chosen)
-    vectors = sentence_vectors(model, lines.sentences, found.reading, chosen.state)
+    vectors = ask(vectors_at)(model, lines.sentences, found.reading, chosen.state)
     if len(rows) > 1:
         _draw(vectors[rows[:MOST_IN_FILE]], rows, found.labels, layer)
     else:
@@ -73,7 +74,7 @@ def _choose_points(
     if wanted == _FOUND:
         return _matching(found.labels, lines, found.sentence_index, chosen.search)
     if wanted == _NEAREST and chosen.selected is not None:
-        near = nearest_points(
+        near = ask(nearest_points)(
             model, lines.sentences, found.reading, chosen.state, chosen.selected
         )
         return [chosen.selected, *near.ids.tolist()]

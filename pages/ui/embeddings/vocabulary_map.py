@@ -5,20 +5,21 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.wordlists import MAIN_KINDS, is_empty
+from bertviz_core.analysis.wordlists import MAIN_KINDS, is_empty, main_kinds
+from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.map_results import VocabularyMap
+from bertviz_core.experiments.vocabulary_maps import (
+    draw_vocabulary_map,
+    exported_vectors,
+    vocabulary_map,
+)
+from bertviz_core.experiments.word_vectors import nearest_words, word_norms
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.point_map import Colour, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.code import show_code
-from pages.ui.embeddings.answers import (
-    entries,
-    exported_vectors,
-    nearest_words,
-    vocabulary_map,
-    word_norms,
-)
 from pages.ui.embeddings.files import MapFiles, offer_files
 from pages.ui.embeddings.points import (
     Choice,
@@ -35,6 +36,7 @@ from pages.ui.embeddings.settings import (
     choose_tsne,
 )
 from pages.ui.embeddings.word_boxes import show_neighbours
+from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
@@ -43,6 +45,13 @@ from pages.ui.language import plain, t
 KEY = "embeddings_map"
 _NUM_NEIGHBOURS = 10
 _METHODS = ("tsne", "pca")
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def _entries(model: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """Every row of the embeddings: its name and its main kind."""
+    tokens = ask(vocabulary)(model)
+    return tokens, main_kinds(tokens)
 
 
 @st.fragment
@@ -68,8 +77,8 @@ def explore_vocabulary(model: str) -> None:
         with boxes[1]:
             num_axes = choose_axes("embeddings_map_axes")
         with model_at_work():
-            tokens, kinds = entries(model)
-            norms = word_norms(model)
+            tokens, kinds = _entries(model)
+            norms = ask(word_norms)(model)
         found, seed = None, 0
         if method == "tsne":
             found = _tsne(model, num_axes)
@@ -77,7 +86,7 @@ def explore_vocabulary(model: str) -> None:
             seed = choose_seed(KEY)
         if found is None:
             with model_at_work():
-                found = vocabulary_map(model, num_axes, "pca", seed)
+                found = ask(vocabulary_map)(model, num_axes, "pca", seed)
         if found is None:
             return
         chosen = _show(model, kinds, norms, found)
@@ -90,7 +99,7 @@ def explore_vocabulary(model: str) -> None:
 def _tsne(model: str, num_axes: int) -> VocabularyMap | None:
     """The stored map, or one that is drawn on demand; `None` until then."""
     with model_at_work():
-        stored = vocabulary_map(model, num_axes, "tsne")
+        stored = ask(vocabulary_map)(model, num_axes, "tsne")
     if stored is not None:
         with st.expander(t("embeddings.draw_anew")):
             seed, perplexity = choose_tsne("embeddings_map")
@@ -110,12 +119,10 @@ def _draw(
     found: VocabularyMap | None = ask_job(
         "embeddings_map",
         t("embeddings.draw_tsne"),
-        "draw_vocabulary_map",
+        ask(draw_vocabulary_map).about(
+            model, num_axes=num_axes, seed=seed, perplexity=perplexity
+        ),
         wording=TSNE_WORDING,
-        model=model,
-        num_axes=num_axes,
-        seed=seed,
-        perplexity=perplexity,
     )
     return found
 
@@ -126,7 +133,7 @@ def _show(
     norms: np.ndarray,
     found: VocabularyMap,
 ) -> Choice:
-    tokens, _ = entries(model)
+    tokens, _ = _entries(model)
     present = np.unique(kinds)
     place = np.searchsorted(present, kinds)
     colours = (
@@ -161,7 +168,7 @@ def _show_nearest(model: str, tokens: tuple[str, ...], selected: int) -> None:
         return
     st.subheader(t("embeddings.nearest_to", word=word), anchor=False)
     st.caption(t("embeddings.nearest_explained"))
-    found = nearest_words(model, word, _NUM_NEIGHBOURS, "cosine", ())
+    found = ask(nearest_words)(model, word, _NUM_NEIGHBOURS, "cosine", ())
     show_neighbours(found.neighbours, "cosine", "embeddings_map_neighbours")
     mark_points(KEY, selected, 0, found.neighbours.found.ids.tolist())
 
@@ -190,7 +197,7 @@ def _offer_files(
     model: str, norms: np.ndarray, found: VocabularyMap, chosen: Choice
 ) -> None:
     def collect() -> MapFiles:
-        tokens, kinds = entries(model)
+        tokens, kinds = _entries(model)
         wanted = chosen.search.strip().lower()
         rows = tuple(i for i, token in enumerate(tokens) if wanted in token.lower())
         names = {kind: plain(f"embeddings.kind_{kind}") for kind in MAIN_KINDS}
@@ -208,8 +215,8 @@ def _offer_files(
             quality_columns(
                 found.quality, found.explained, found.seed, found.perplexity
             ),
-            int(str(describe_model(model).config["hidden_size"])),
-            lambda: exported_vectors(model, rows),
+            ask(Explorer.info)(model).config.hidden_size,
+            lambda: client().ask(exported_vectors)(model, rows),
         )
 
     offer_files(KEY, collect)

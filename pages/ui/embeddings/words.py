@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from bertviz_core.experiments.word_vectors import nearest_words
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.embeddings.analogy import show_analogy
-from pages.ui.embeddings.answers import nearest_words
 from pages.ui.embeddings.axis import show_axis
 from pages.ui.embeddings.word_boxes import (
     choose_comparison,
@@ -59,7 +60,7 @@ def _neighbours(model: str, language: str) -> None:
         st.info(t("embeddings.no_word"), icon=":material/edit:")
         return
     with model_at_work(at_start_only=True):
-        found = nearest_words(model, word, count, metric, without)
+        found = ask(nearest_words)(model, word, count, metric, without)
     say_pieces(found.in_pieces)
     if found.token_id is not None:
         st.caption(

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.engine import finetune_tasks
 from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.data_check import DataCheck, DataRow
@@ -37,7 +38,7 @@ def read_table(source: TableSource) -> TableView:
     Raises:
         DatasetError: it is gone, or no table; the sentence says where.
     """
-    return client().read_table(source)
+    return client().ask(finetune_tasks.read_table)(source)
 
 
 @st.cache_resource(
@@ -49,7 +50,7 @@ def check_data(model: str, data: DataChoice) -> DataCheck:
     Raises:
         DatasetError: these columns cannot be trained on; the sentence says why.
     """
-    found = client().check_data(model, data)
+    found = client().ask(finetune_tasks.check_data)(model, data)
     note_answer()
     return found
 
@@ -59,7 +60,7 @@ def check_data(model: str, data: DataChoice) -> DataCheck:
 )
 def data_rows(data: DataChoice, rows: tuple[int, ...]) -> tuple[DataRow, ...]:
     """Shows rows of a table by their numbers."""
-    return client().data_rows(data, rows)
+    return client().ask(finetune_tasks.data_rows)(data, rows)
 
 
 def look(state: FineTuneState) -> FineTuneState:

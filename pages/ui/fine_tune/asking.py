@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.run_estimate import RunEstimate
 from bertviz_core.finetune.schedule import count_steps
 from bertviz_core.finetune.settings import FinetuneSettings
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.fine_tune.balance import balance_of
 from pages.ui.fine_tune.lengths import max_tokens_of
 from pages.ui.fine_tune.state import FineTuneState
@@ -35,7 +36,7 @@ def settings_of(
     """
     balance = balance_of(state, check)
     options = {key: value for key, value in state.options if key not in _ELSEWHERE}
-    size = int(str(describe_model(state.model).config["hidden_size"]))
+    size = ask(Explorer.info)(state.model).config.hidden_size
     return FinetuneSettings.proposed(
         size,
         num_rows_seen(check, balance == "oversample"),

@@ -102,7 +102,7 @@ def _show_findings(check: DataCheck, data: DataChoice) -> None:
     own = [finding for finding in check.findings if finding.kind not in _ELSEWHERE]
     noticed = [finding for finding in own if finding.severity != "good"]
     good = [finding for finding in own if finding.severity == "good"]
-    if not noticed:
+    if all(finding.severity == "good" for finding in check.findings):
         st.success(t("fine_tune.nothing_odd"), icon=":material/check_circle:")
     for finding in noticed:
         show_finding(finding, data)

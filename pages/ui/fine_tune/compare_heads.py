@@ -6,22 +6,23 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
-from bertviz_core.experiments.attention_results import Reading
+from bertviz_core.engine.finetuned_tasks import head_change
+from bertviz_core.experiments.attention_matrix import attention_matrix
 from bertviz_core.experiments.finetuned_results import HeadChange
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.attention_pictures import difference_thumbnails
 from bertviz_core.figures.attention_view import Measure
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.finetune.outcome import RunOutcome
-from pages.ui.answers import tokenize
-from pages.ui.attention.answers import attention_matrix
+from pages.ui.answers import ask
 from pages.ui.attention.difference import (
     Difference,
     difference_measure,
-    difference_thumbnails,
     show_difference,
 )
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.filling import begin_boxes
-from pages.ui.fine_tune.result_answers import head_change, validation_rows
+from pages.ui.fine_tune.result_answers import validation_rows
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
 
@@ -42,7 +43,7 @@ def show_heads(run: str, base: str, outcome: RunOutcome) -> None:
     if not texts.text or texts.pair == "":
         st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
         return
-    found = head_change(run, texts.text, texts.pair)
+    found = ask(head_change)(run, texts.text, texts.pair)
     if not found.distances.any():
         st.info(t("fine_tune_results.heads_still"), icon=":material/ac_unit:")
         return
@@ -52,17 +53,19 @@ def show_heads(run: str, base: str, outcome: RunOutcome) -> None:
 
 def _show_one(base: str, trained: str, texts: Texts, layer: int, head: int) -> None:
     """The difference of one head's attention; a click in its grid shows another."""
-    tokenized = tokenize(base, texts.text, texts.pair, cut=True)
+    tokenized = ask(Explorer.tokenize)(base, texts.text, texts.pair, cut=True)
     first, second = (
-        attention_matrix(model, texts, "head", layer, head) for model in (base, trained)
+        ask(attention_matrix)(model, texts, "head", layer, head)
+        for model in (base, trained)
     )
-    shown = show_attention(second, tokenized, AttentionOptions())
     measure = Measure(
         plain("attention_view.shown_head"), plain("attention_view.unit_weight")
     )
     title = plain("fine_tune_results.after_less_before")
-    before, after = (Reading(one, texts.text, texts.pair) for one in (base, trained))
-    thumbnails = difference_thumbnails(before, after)
+    options = AttentionOptions()
+    sides = (base, texts, trained, texts, (None, None), options)
+    thumbnails = ask(difference_thumbnails)(*sides)
+    shown = show_attention(second, tokenized, options)
 
     def choose(layer: int, head: int) -> None:
         for key, index in zip(_head_keys(thumbnails), (layer, head), strict=True):
@@ -73,8 +76,7 @@ def _show_one(base: str, trained: str, texts: Texts, layer: int, head: int) -> N
             second - first,
             shown.places,
             thumbnails,
-            (before, after),
-            AttentionOptions(),
+            sides,
             difference_measure(measure, title),
             layer,
             head,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from bertviz_core.engine.finetuned_tasks import compare_layers
 from bertviz_core.experiments.finetuned_results import LayerComparison
 from bertviz_core.figures.before_after import (
     class_points_figure,
@@ -15,12 +16,12 @@ from bertviz_core.figures.before_after import (
 )
 from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.address import choose_linked
+from pages.ui.answers import ask
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.compare_words import change_words
 from pages.ui.fine_tune.result_answers import validation_rows
-from pages.ui.jobs import ask_job
+from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import plain, t
-from pages.ui.masked_word.asking import is_short
 
 READINGS = ("cls", "mean")
 _USUAL_ROWS, _USUAL_TOKENS = 1200, 40  # of both models together
@@ -168,10 +169,8 @@ def _ask(run: str, outcome: RunOutcome) -> LayerComparison | None:
     found: LayerComparison | None = ask_job(
         "ft_compare_layers",
         t("fine_tune_results.compare_rows"),
-        "compare_layers",
+        ask(compare_layers).about(run, reading),
         at_once=is_short(outcome.model_id, _USUAL_ROWS, _USUAL_TOKENS),
-        run=run,
-        reading=reading,
     )
     return found
 

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from bertviz_core.engine.finetuned_tasks import weight_change
 from bertviz_core.experiments.finetuned_results import WeightChange
 from bertviz_core.figures.before_after import moved_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.value_map import value_map_figure
+from pages.ui.answers import ask
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.compare_words import change_words
-from pages.ui.fine_tune.result_answers import weight_change
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 
@@ -24,7 +25,7 @@ def show_weights(run: str) -> None:
     Args:
         run: its id.
     """
-    found = weight_change(run)
+    found = ask(weight_change)(run)
     names = [layer_name(layer) for layer in found.layers]
     most = int(np.nan_to_num(found.totals).argmax())
     show_figure(

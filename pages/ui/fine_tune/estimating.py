@@ -11,6 +11,7 @@ import dataclasses
 import streamlit as st
 
 from bertviz_core.engine import JobStatus
+from bertviz_core.engine.finetune_tasks import estimate_training
 from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.request import DataChoice
@@ -101,9 +102,8 @@ def _explain_end(said: str, question: Question, check: DataCheck) -> None:
     max_entries=64, ttl=TTL_SECONDS, show_spinner=False, hash_funcs=HASHED
 )
 def _job_of(model: str, data: DataChoice, settings: FinetuneSettings) -> str:
-    return client().start(
-        "estimate_training", model=model, data=data, settings=settings
-    )
+    engine = client()
+    return engine.start(engine.ask(estimate_training).about(model, data, settings))
 
 
 def _offer(label: str, question: Question, check: DataCheck) -> None:

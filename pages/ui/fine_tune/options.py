@@ -9,9 +9,10 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.settings import DECAYS, PRECISIONS, FinetuneSettings
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.fine_tune.asking import settings_of
 from pages.ui.fine_tune.link import MAX_SEED
 from pages.ui.fine_tune.state import FineTuneState, remember
@@ -81,7 +82,7 @@ def _more_options(state: FineTuneState, boxes: _Boxes) -> None:
     first, second, third = st.columns(3)
     settings = boxes.settings
     if settings.level == "top":
-        num_layers = int(str(describe_model(state.model).config["num_hidden_layers"]))
+        num_layers = ask(Explorer.info)(state.model).config.num_hidden_layers
         boxes.enter(first.number_input, "num_top_layers", max_value=num_layers)
     boxes.enter(first.number_input, "patience")
     boxes.enter(first.number_input, "seed")

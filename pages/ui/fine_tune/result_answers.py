@@ -9,11 +9,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from bertviz_core.experiments.finetuned_results import (
-    HeadChange,
-    ReadText,
-    WeightChange,
-)
+from bertviz_core.engine import finetune_tasks
 from bertviz_core.finetune.data_check import DataRow
 from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
 from bertviz_core.finetune.outcome import RunOutcome
@@ -29,13 +25,13 @@ def training_outcome(run: str) -> RunOutcome:
     Raises:
         TrainingError: the run is gone, or has no model.
     """
-    return client().training_outcome(run)
+    return client().ask(finetune_tasks.training_outcome)(run)
 
 
 @st.cache_data(max_entries=32, ttl=600, show_spinner=False)
 def validation_rows(run: str, indices: tuple[int, ...]) -> tuple[DataRow, ...]:
     """Texts of some rows of the report."""
-    return client().validation_rows(run, indices)
+    return client().ask(finetune_tasks.validation_rows)(run, indices)
 
 
 # Of a large table, a chance takes seconds of draws. Streamlit leaves arguments that
@@ -59,21 +55,3 @@ def number_difference_chance(
 ) -> float:
     """The same for their mean errors."""
     return mean_difference_chance(np.abs(_report.residuals), np.abs(_other.residuals))
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def read_class(model: str, text: str, pair: str | None, max_tokens: int) -> ReadText:
-    """What a classifier says of one text."""
-    return client().read_class(model, text, pair, max_tokens)
-
-
-@st.cache_data(max_entries=8, ttl=600, show_spinner=False)
-def weight_change(run: str) -> WeightChange:
-    """How far the weights of each layer have moved."""
-    return client().weight_change(run)
-
-
-@st.cache_data(max_entries=16, ttl=600, show_spinner=False)
-def head_change(run: str, text: str, pair: str | None) -> HeadChange:
-    """How much of each head's attention went elsewhere."""
-    return client().head_change(run, text, pair)

@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.engine.model_tasks import add_upload
 from bertviz_core.errors import TrainingError
 from bertviz_core.finetune.card_words import CHINESE, ENGLISH
 from bertviz_core.finetune.training_status import TrainingStatus
@@ -162,7 +163,7 @@ def _offer_to_keep(status: TrainingStatus, path: Path) -> None:
         disabled=status.run_id in kept,
     ):
         with shown_to_user(stop=False), model_at_work():
-            entry = client().add_upload(str(path), _file_stem(status))
+            entry = client().ask(add_upload)(str(path), _file_stem(status))
             add_uploaded(entry)
             forget_lists()
             kept[status.run_id] = entry

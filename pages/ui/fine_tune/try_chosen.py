@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
+from bertviz_core.explorer import Explorer
 from bertviz_core.trace import ModelInfo
 from pages.ui.address import choose_linked
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.classifier import Classifier
 from pages.ui.fine_tune.state import STEP, FineTuneState
 from pages.ui.fine_tune.try_table import predict_file
 from pages.ui.fine_tune.trying import begin_with, try_text
 from pages.ui.language import plain, t
-from pages.ui.models import OPEN, known_models, language_of
+from pages.ui.models import OPEN, language_of, title_of
 
 _WHICH, _PAIRS = "ft_try_which", "ft_try_pairs"
 _RUN, _CHOSEN = "run", "chosen"
@@ -30,7 +31,7 @@ def can_try(model: str) -> bool:
     Args:
         model: id of one that is open.
     """
-    return "classifier" in describe_model(model).heads
+    return "classifier" in ask(Explorer.info)(model).heads
 
 
 def is_tried(state: FineTuneState) -> bool:
@@ -48,7 +49,7 @@ def is_tried(state: FineTuneState) -> bool:
         return False
     names = {
         _RUN: plain("fine_tune_results.try_trained"),
-        _CHOSEN: plain("fine_tune_results.try_other", model=_title(state.model)),
+        _CHOSEN: plain("fine_tune_results.try_other", model=title_of(state.model)),
     }
     which = choose_linked(
         st.segmented_control,
@@ -67,9 +68,9 @@ def show(model: str) -> None:
     Args:
         model: one that `can_try` says yes to.
     """
-    info = describe_model(model)
+    info = ask(Explorer.info)(model)
     st.header(t("fine_tune_results.try_title"), anchor=False)
-    st.markdown(t("fine_tune_results.try_chosen_intro", model=_title(model)))
+    st.markdown(t("fine_tune_results.try_chosen_intro", model=title_of(model)))
     _say_length(info)
     learned = info.trained_inputs
     classifier = Classifier(
@@ -119,7 +120,7 @@ def _say_length(info: ModelInfo) -> None:
 
 def _reads_pairs(info: ModelInfo) -> bool:
     """Whether the model reads two texts; a question where its files do not say."""
-    segments = info.config.get("type_vocab_size")
+    segments = info.config.type_vocab_size
     if not isinstance(segments, int) or segments < 2:
         return False
     if info.trained_inputs.has_pairs is not None:
@@ -131,8 +132,3 @@ def _reads_pairs(info: ModelInfo) -> bool:
         persist_state="session",
         help=t("fine_tune_results.try_two_texts_help"),
     )
-
-
-def _title(model: str) -> str:
-    entry = known_models().get(model)
-    return model if entry is None else entry.title

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from bertviz_core.engine.finetuned_tasks import nearest_training_rows
 from bertviz_core.experiments.finetuned_results import NearTrainingRows, ReadText
+from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.outcome import RunOutcome
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.export import download_csv
-from pages.ui.jobs import ask_job
+from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import plain, t
-from pages.ui.masked_word.asking import is_short
 
 _NUM_ROWS = 5
 # A row that nobody has counted the tokens of.
@@ -39,12 +40,10 @@ def show_nearest(outcome: RunOutcome, read: ReadText) -> None:
     found: NearTrainingRows | None = ask_job(
         "ft_try_nearest",
         t("fine_tune_results.search_rows", count=num_rows),
-        "nearest_training_rows",
+        ask(nearest_training_rows).about(
+            outcome.run_id, read.text, pair=read.pair, count=_NUM_ROWS
+        ),
         at_once=is_known or is_short(read.model_id, num_rows, _USUAL_TOKENS),
-        run=outcome.run_id,
-        text=read.text,
-        pair=read.pair,
-        count=_NUM_ROWS,
     )
     if found is None:
         return
@@ -57,7 +56,7 @@ def show_nearest(outcome: RunOutcome, read: ReadText) -> None:
 
 
 def _are_kept(model: str, num_rows: int) -> bool:
-    size = int(str(describe_model(model).config["hidden_size"]))
+    size = ask(Explorer.info)(model).config.hidden_size
     return num_rows * size * np.dtype("float32").itemsize <= _KEPT_BYTES
 
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.engine.finetuned_tasks import predict_table
 from bertviz_core.experiments.finetuned_results import TablePredictions
 from bertviz_core.finetune.request import TableSource
 from bertviz_core.finetune.table_view import TableView
+from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
 from pages.ui.file_download import file_link
 from pages.ui.fine_tune.answers import read_table
@@ -46,12 +48,13 @@ def predict_file(classifier: Classifier) -> None:
         found: TablePredictions | None = ask_job(
             "ft_try_table",
             t("fine_tune_results.predict_all", count=view.num_rows),
-            "predict_table",
-            model=classifier.model_id,
-            source=source,
-            text_column=text,
-            pair_column=pair,
-            max_tokens=classifier.max_tokens,
+            ask(predict_table).about(
+                classifier.model_id,
+                source=source,
+                text_column=text,
+                pair_column=pair,
+                max_tokens=classifier.max_tokens,
+            ),
         )
         if found is None:
             return

@@ -6,15 +6,17 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.word_scores import WordScores, word_scores
+from bertviz_core.experiments.attribution import AttributionSettings, attribute
+from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.finetuned_results import ReadText
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from pages.ui.address import choose_linked
+from pages.ui.answers import ask
 from pages.ui.attribution import BASELINES, METHODS, show_completeness
 from pages.ui.export import show_figure
-from pages.ui.jobs import ask_job
+from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import plain, t
-from pages.ui.masked_word.asking import is_short
 
 _CLASS = "ft_try_class"
 _BACKWARD = 3  # a step forward and back costs about three forward passes
@@ -35,13 +37,15 @@ def show_words(read: ReadText) -> None:
     found: Attribution | None = ask_job(
         "ft_try_words",
         t("fine_tune_results.compute"),
-        "attribute_class",
+        ask(attribute).about(
+            read.model_id,
+            read.text,
+            Target("classifier", index),
+            pair=read.pair,
+            settings=AttributionSettings(baseline=baseline),
+            cut=True,
+        ),
         at_once=is_short(read.model_id, _BACKWARD * _NUM_POINTS + 2 * size, size),
-        model=read.model_id,
-        text=read.text,
-        index=index,
-        pair=read.pair,
-        baseline=baseline,
     )
     if found is None:
         return

@@ -8,19 +8,17 @@ from dataclasses import dataclass
 import streamlit as st
 
 from bertviz_core.experiments.finetuned_results import ReadText
+from bertviz_core.experiments.row_prediction import read_text
 from bertviz_core.figures.class_bars import class_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.address import choose_linked
+from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.classifier import Classifier
 from pages.ui.fine_tune.filling import begin_boxes, fill_boxes
-from pages.ui.fine_tune.result_answers import (
-    read_class,
-    training_outcome,
-    validation_rows,
-)
+from pages.ui.fine_tune.result_answers import training_outcome, validation_rows
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.try_nearest import show_nearest
 from pages.ui.fine_tune.try_table import predict_file
@@ -28,6 +26,7 @@ from pages.ui.fine_tune.try_words import show_words
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
+from pages.ui.models import say_if_unread
 
 PANELS = ("words", "nearest")
 _PLACE, _BOX = "ft_try", ("ft_try_text", "ft_try_pair")
@@ -94,9 +93,10 @@ def try_text(classifier: Classifier) -> None:
             st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
             return
         with model_at_work(at_start_only=True):
-            read = read_class(
+            read = ask(read_text)(
                 classifier.model_id, texts.text, texts.pair, classifier.max_tokens
             )
+        say_if_unread(read.model_id, read.tokenized)
         _say_cut(read)
         _show_answer(read)
         _explain(read, classifier.outcome)

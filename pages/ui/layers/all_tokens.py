@@ -5,12 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from bertviz_core.experiments.step_results import LayerStep, StepTable
+from bertviz_core.experiments.token_numbers import step_table
 from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.trace import TokenizedText
+from pages.ui.answers import ask
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
-from pages.ui.layers.answers import step_table
 from pages.ui.layers.wording import column_name, step_name
 from pages.ui.text_pair import Texts
 
@@ -43,7 +44,7 @@ def offer_all_tokens(
     head = _choose_head(step.shape[0]) if "N" in step.axes else 0
     with model_at_work():
         texts = Texts(tokenized.text, tokenized.pair)
-        table = step_table(model, texts, step.name, token, head)
+        table = ask(step_table)(model, texts, step.name, token, head)
     _show(step, table, token, tokenized)
 
 

@@ -13,16 +13,17 @@ from bertviz_core.analysis.layer_norm import (
     layer_norm_steps,
 )
 from bertviz_core.experiments.step_results import NormInput
+from bertviz_core.experiments.token_numbers import norm_input_at, steps_for_one_token
 from bertviz_core.figures.layer_lines import lines_figure, norm_formulas
 from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import in_a_row, plain, t
-from pages.ui.layers.answers import layer_steps, norm_input
 from pages.ui.layers.wording import step_name
 from pages.ui.linked import choose_following
 from pages.ui.text_pair import Texts
@@ -97,7 +98,7 @@ def _show_formulas(found: LayerNormSteps, gamma: np.ndarray, beta: np.ndarray) -
 def _real(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> NormInput:
     norms = {
         step.name: step_name(step)
-        for step in layer_steps(model, texts)
+        for step in ask(steps_for_one_token)(model, texts)
         if step.operation.endswith("_norm")
     }
     chosen = choose_linked(
@@ -107,7 +108,7 @@ def _real(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> Nor
         key="layers_by_hand_norm",
         format_func=norms.__getitem__,
     )
-    found = norm_input(model, texts, chosen, token)
+    found = ask(norm_input_at)(model, texts, chosen, token)
     st.caption(
         t(
             "layers.by_hand_of_token",

@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from bertviz_core.experiments.neuron_effects import rank_neurons
 from bertviz_core.experiments.neuron_results import NeuronEffects
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.effect_bars import effect_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import layers as snippets
-from pages.ui.answers import describe_model, tokenize
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
@@ -39,25 +41,23 @@ def rank_all_neurons(
         open_neuron: called with a layer and a neuron, from 0, before the page runs.
     """
     st.subheader(t("layers.effects_title", word=watched.name), anchor=False)
-    config = describe_model(model).config
-    layers, neurons, hidden = (
-        int(str(config[name]))
-        for name in ("num_hidden_layers", "intermediate_size", "hidden_size")
-    )
+    config = ask(Explorer.info)(model).config
+    layers, neurons = config.num_hidden_layers, config.intermediate_size
     count = min(_NUM_NEURONS, layers * neurons)
     st.markdown(t("layers.effects_intro", total=layers * neurons, count=count))
-    tokens = tokenize(model, texts.text, texts.pair, cut=True).num_tokens
+    tokens = ask(Explorer.tokenize)(model, texts.text, texts.pair, cut=True).num_tokens
     found: NeuronEffects | None = ask_job(
         "layers_effects",
         t("layers.effects_start"),
-        "rank_neurons",
-        at_once=layers * 12 * hidden**2 * tokens < _SHORT_WORK,
-        model=model,
-        text=texts.text,
-        pair=texts.pair,
-        target=watched.target,
-        num_neurons=count,
-        cut=True,
+        ask(rank_neurons).about(
+            model,
+            texts.text,
+            watched.target,
+            pair=texts.pair,
+            num_neurons=count,
+            cut=True,
+        ),
+        at_once=layers * 12 * config.hidden_size**2 * tokens < _SHORT_WORK,
     )
     if found is not None:
         _show(found, watched)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from bertviz_core.experiments.neuron_factors import neuron_factors
 from bertviz_core.experiments.step_results import NeuronFactors
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_strip import named_bars_figure
 from bertviz_core.figures.token_grid import token_grid_figure
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers as snippets
 from pages.ui.address import choose_linked
-from pages.ui.answers import describe_model, tokenize
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
@@ -37,25 +39,18 @@ def explore_factors(model: str, texts: Texts) -> None:
     """
     st.markdown(t("layers.factors_intro"))
     with shown_to_user():
-        config = describe_model(model).config
-        num_layers = int(str(config["num_hidden_layers"]))
+        config = ask(Explorer.info)(model).config
+        num_layers = config.num_hidden_layers
         count, layers, seed = _choose(num_layers)
-        neurons = int(str(config["intermediate_size"])) * (
-            len(layers) if layers else num_layers
-        )
-        tokens = tokenize(model, texts.text, texts.pair, cut=True).num_tokens
+        neurons = config.intermediate_size * (len(layers) if layers else num_layers)
+        tokens = ask(Explorer.tokenize)(
+            model, texts.text, texts.pair, cut=True
+        ).num_tokens
         found: NeuronFactors | None = ask_job(
             "layers_factors",
             t("layers.factors_start"),
-            "neuron_factors",
+            ask(neuron_factors).about(model, texts, count, seed, layers),
             at_once=tokens * neurons * count < _SHORT_WORK,
-            model=model,
-            text=texts.text,
-            pair=texts.pair,
-            num_factors=count,
-            seed=seed,
-            layers=layers,
-            cut=True,
         )
         if found is None:
             return

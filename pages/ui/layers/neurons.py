@@ -7,18 +7,24 @@ from collections.abc import Hashable
 import numpy as np
 import streamlit as st
 
+from bertviz_core.experiments.neurons import (
+    neuron_activations,
+    strongest_neurons,
+    words_of_neuron,
+    words_of_neuron_here,
+)
 from bertviz_core.experiments.step_results import StrongNeurons
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_strip import named_bars_figure, strip_figure
 from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
-from pages.ui.layers.answers import neuron_activations, neuron_words, strongest_neurons
 from pages.ui.layers.effects import rank_all_neurons
 from pages.ui.layers.switching import switch_off_here
 from pages.ui.linked import whole_number
@@ -45,15 +51,15 @@ def explore_neurons(
         token: index of the token that is followed.
     """
     st.markdown(t("layers.neurons_intro"))
-    config = describe_model(model).config
+    config = ask(Explorer.info)(model).config
     with shown_to_user():
-        layer, order = _choose_layer(int(str(config["num_hidden_layers"])))
+        layer, order = _choose_layer(config.num_hidden_layers)
         with model_at_work():
-            strong = strongest_neurons(
+            strong = ask(strongest_neurons)(
                 model, texts, layer, token, _NUM_STRONGEST, order
             )
         _show_strongest(strong, tokenized)
-        size = int(str(config["intermediate_size"]))
+        size = config.intermediate_size
         _start_anew((model, texts, token, layer), strong)
         neuron = _choose_neuron(strong, size)
         with model_at_work():
@@ -180,7 +186,7 @@ def _take_other() -> None:
 
 
 def _show_over_text(model: str, texts: Texts, layer: int, neuron: int) -> None:
-    found = neuron_activations(model, texts, layer, neuron)
+    found = ask(neuron_activations)(model, texts, layer, neuron)
     names = [f"{i + 1} {piece}" for i, piece in enumerate(found.tokens)]
     best = int(np.argmax(found.activations))
     rows = [plain("layers.before_activation"), plain("layers.after_activation")]
@@ -222,7 +228,7 @@ def _show_words(
     tokenized: TokenizedText,
 ) -> str:
     """The words on both sides; returns how they were read."""
-    has_head = "mlm" in describe_model(model).heads
+    has_head = "mlm" in ask(Explorer.info)(model).heads
     readings = ("head", "embedding") if has_head else ("embedding",)
     reading = choose_linked(
         st.segmented_control,
@@ -234,8 +240,12 @@ def _show_words(
     )
     name = f"{token + 1} {tokenized.tokens[token]}"
     st.caption(t(f"layers.reading_{reading}_explained", token=name))
-    place = token if reading == "head" else None
-    found = neuron_words(model, texts, layer, neuron, place, _NUM_WORDS)
+    if reading == "head":
+        found = ask(words_of_neuron_here)(
+            model, texts, layer, neuron, token, _NUM_WORDS
+        )
+    else:
+        found = ask(words_of_neuron)(model, layer, neuron, _NUM_WORDS)
     for box, side, words, changes in zip(
         st.columns(2),
         ("promoted", "suppressed"),

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.analysis.sampling import rank_order
+from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.step_results import LayerStep, PartNumbers
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_strip import color_limit, fold
 from bertviz_core.figures.number_pictures import NamedBars, NumberStrips
 from bertviz_core.trace import TokenizedText
-from pages.ui.answers import describe_model, vocabulary
+from pages.ui.answers import ask
 from pages.ui.language import in_a_row, plain, t
 from pages.ui.layers.wording import column_name, operation_name, step_name
 
@@ -56,7 +58,7 @@ def picture_of(
         raise ValueError(f"The numbers of {step.name} are not those of its part.")
     token = token_name(step, numbers, tokenized)
     if step.axes[-1] == "V":
-        return _words(step, values, vocabulary(model), token)
+        return _words(step, values, ask(vocabulary)(model), token)
     if step.axes in (("C",), ("2",)):
         return _named_answers(step, values, _answers(model, step))
     if step.axes[-1] == "K":
@@ -208,7 +210,7 @@ def _named_answers(
 def _answers(model: str, step: LayerStep) -> list[str]:
     if step.axes == ("2",):
         return [plain("layers.is_next"), plain("layers.is_random")]
-    labels = describe_model(model).labels
+    labels = ask(Explorer.info)(model).labels
     return [labels[i] if i < len(labels) else str(i) for i in range(step.shape[0])]
 
 

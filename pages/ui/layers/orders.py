@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_diagram import DiagramWords, layer_boxes, layer_diagram
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 
@@ -17,7 +18,7 @@ def compare_orders(model: str) -> None:
         model: its id; the page says which of the two it is.
     """
     st.markdown(t("layers.orders_intro"))
-    is_pre = bool(describe_model(model).config.get("pre_norm"))
+    is_pre = ask(Explorer.info)(model).config.pre_norm
     words = DiagramWords(
         attention=plain("layers.box_attention"),
         feed_forward=plain("layers.box_feed_forward"),

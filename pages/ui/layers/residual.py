@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from bertviz_core.experiments.residual_stream import residual_stream
 from bertviz_core.experiments.step_results import ResidualStream
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_lines import lines_figure
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers
 from pages.ui.address import choose_linked
-from pages.ui.answers import describe_model, tokenize
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
-from pages.ui.layers.answers import residual_stream
 from pages.ui.text_pair import Texts
 
 LENGTHS = ("residual_norms", "attention_norms", "middle_norms", "feed_forward_norms")
@@ -57,24 +58,18 @@ def follow_residual(model: str, texts: Texts, token: int) -> None:
 
 def _ask(model: str, texts: Texts) -> ResidualStream | None:
     """At once where that takes no longer than a click may, else as a job."""
-    config = describe_model(model).config
-    num_layers, hidden = (
-        int(str(config[name])) for name in ("num_hidden_layers", "hidden_size")
-    )
-    tokens = tokenize(model, texts.text, texts.pair, cut=True).num_tokens
+    config = ask(Explorer.info)(model).config
+    num_layers, hidden = config.num_hidden_layers, config.hidden_size
+    tokens = ask(Explorer.tokenize)(model, texts.text, texts.pair, cut=True).num_tokens
     # 12 H^2 weights in a layer; to pack them for the first time takes as long as 400
     # tokens.
     if num_layers * 12 * hidden**2 * (tokens + 400) < _SHORT_WORK:
         with model_at_work():
-            return residual_stream(model, texts)
+            return ask(residual_stream)(model, texts)
     found: ResidualStream | None = ask_job(
         "layers_residual",
         t("layers.residual_start"),
-        "measure_residual_stream",
-        model=model,
-        text=texts.text,
-        pair=texts.pair,
-        cut=True,
+        ask(residual_stream).about(model, texts),
     )
     return found
 

@@ -6,14 +6,15 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.layer_similarity import FORMULA
+from bertviz_core.experiments.residual_stream import layer_similarity
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
-from pages.ui.layers.answers import layer_similarity
 from pages.ui.text_pair import Texts
 
 
@@ -29,7 +30,7 @@ def compare_layers(model: str, texts: Texts) -> None:
     st.latex(FORMULA)
     with shown_to_user():
         with model_at_work():
-            found = layer_similarity(model, texts)
+            found = ask(layer_similarity)(model, texts)
         _show(found)
         show_code(
             layers.SIMILARITY,

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import streamlit as st
 
 from bertviz_core.experiments.step_results import LayerStep, PartNumbers
+from bertviz_core.explorer import Explorer
 from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.language import t
 from pages.ui.layers.all_tokens import offer_all_tokens
@@ -38,7 +39,7 @@ def show_step(
     token = numbers_of(step.part).token
     st.subheader(step_name(step), anchor=False)
     words, formula = st.columns([1, 1], gap="medium")
-    pre_norm = bool(describe_model(model).config.get("pre_norm"))
+    pre_norm = ask(Explorer.info)(model).config.pre_norm
     # One element in place of two: a browser takes milliseconds for each.
     words.markdown("\n\n".join((about_step(step, pre_norm), _shape(step))))
     with formula:

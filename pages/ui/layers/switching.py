@@ -7,16 +7,19 @@ from collections.abc import Sequence
 import streamlit as st
 
 from bertviz_core.analysis.sampling import rank_order
-from bertviz_core.experiments.cause_results import SwitchedPrediction, Target
+from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.experiments.cause_results import SwitchedPrediction, Switches, Target
+from bertviz_core.experiments.switching import switch_off
+from bertviz_core.experiments.token_numbers import part_numbers
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
-from pages.ui.answers import describe_model, vocabulary
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
-from pages.ui.layers.answers import part_numbers, switch_neurons_off
 from pages.ui.markdown import Markdown
 from pages.ui.pieces import choose_piece
 from pages.ui.text_pair import Texts
@@ -51,7 +54,7 @@ def switch_off_here(
     st.subheader(t("layers.off_title"), anchor=False)
     name = f"{token + 1} {tokenized.tokens[token]}"
     layer, number = neuron[0] + 1, neuron[1] + 1
-    is_of_token = "mlm" in describe_model(model).heads
+    is_of_token = "mlm" in ask(Explorer.info)(model).heads
     intro = "layers.off_intro" if is_of_token else "layers.off_intro_whole"
     st.markdown(t(intro, layer=layer, number=number, token=name))
     watched = _choose_answer(model, texts, token)
@@ -59,7 +62,14 @@ def switch_off_here(
         st.info(t("layers.off_no_head", model=model), icon=":material/block:")
         return None
     with model_at_work():
-        result = switch_neurons_off(model, texts, watched.target, (neuron,))
+        result = ask(switch_off)(
+            model,
+            texts.text,
+            watched.target,
+            Switches(neurons=(neuron,)),
+            pair=texts.pair,
+            cut=True,
+        )
     _show(result, watched)
     target = watched.target
     show_code(
@@ -110,7 +120,7 @@ def _show(result: SwitchedPrediction, watched: Watched) -> None:
 
 
 def _choose_answer(model: str, texts: Texts, token: int) -> Watched | None:
-    info = describe_model(model)
+    info = ask(Explorer.info)(model)
     if "mlm" in info.heads:
         return _choose_word(model, texts, token)
     if "classifier" in info.heads and info.labels:
@@ -143,8 +153,8 @@ def _choose_one(label: str, names: Sequence[str], key: str) -> int:
 
 
 def _choose_word(model: str, texts: Texts, token: int) -> Watched:
-    words = vocabulary(model)
-    logits = part_numbers(model, texts, "heads", token).of("mlm_logits")
+    words = ask(vocabulary)(model)
+    logits = ask(part_numbers)(model, texts, "heads", token).of("mlm_logits")
     if logits is None:
         raise ValueError("A model with a masked-word head has its numbers.")
     index = choose_piece(

@@ -7,12 +7,13 @@ import functools
 import streamlit as st
 
 from bertviz_core.experiments.step_results import LayerStep
+from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_token
+from bertviz_core.explorer import Explorer
 from bertviz_core.trace import TokenizedText
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.language import in_a_row, t
-from pages.ui.layers.answers import layer_steps, part_numbers
 from pages.ui.layers.state import STEP
 from pages.ui.layers.step import show_step
 from pages.ui.layers.strip import step_strip
@@ -34,13 +35,11 @@ def walk(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> None
     """
     with shown_to_user():
         with model_at_work():
-            steps = layer_steps(model, texts)
+            steps = ask(steps_for_one_token)(model, texts)
         step = _current(steps)
         step_strip(steps, step)
         _name_missing_heads(model)
-        # Streamlit's cache gives a copy each time; one serves this run.
-        kept = functools.partial(part_numbers, model, texts, token=token)
-        numbers_of = functools.cache(kept)
+        numbers_of = functools.partial(ask(part_numbers), model, texts, token=token)
         with model_at_work():
             numbers_of(step.part)
         show_step(model, steps, step, numbers_of, tokenized)
@@ -64,7 +63,7 @@ def _current(steps: tuple[LayerStep, ...]) -> LayerStep:
 
 def _name_missing_heads(model: str) -> None:
     """Why the way out is shorter than that of a pre-trained BERT."""
-    heads = describe_model(model).heads
+    heads = ask(Explorer.info)(model).heads
     missing = [head for head in ("mlm", "pooler", "nsp") if head not in heads]
     if "pooler" in missing:  # what next sentence is read from
         missing.remove("nsp")

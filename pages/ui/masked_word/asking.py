@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
+from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.trace import TokenizedText
-from pages.ui.answers import describe_model, vocabulary
-from pages.ui.jobs import ask_job, forget_job
+from pages.ui.answers import ask
 from pages.ui.language import t
 from pages.ui.masked_word.candidates import Mask
 from pages.ui.pieces import choose_piece
 
 NUM_OFFERED = 20  # likeliest words in a list; any other may be typed
-# Work that is done without asking: about a second on two cores.
-_SHORT_WORK = 3e10
-_PATIENCE = 10  # so many times as long, with a bar and a button to stop it
-
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -71,7 +64,7 @@ def choose_word(question: Question, label: str, key: str, first: int = 0) -> int
     Returns:
         The id of the word.
     """
-    words = vocabulary(question.model)
+    words = ask(vocabulary)(question.model)
     likely = likely_ids(question)
     return choose_piece(
         label,
@@ -89,51 +82,3 @@ def likely_ids(question: Question) -> tuple[int, ...]:
     if question.mask is None:
         return (int(question.tokenized.input_ids[question.position]),)
     return tuple(int(index) for index in question.mask.order[:NUM_OFFERED])
-
-
-def is_short(model: str, num_passes: int, num_tokens: float) -> bool:
-    """Whether so many passes take so little that nobody need ask for them."""
-    config = describe_model(model).config
-    layers, hidden = (
-        int(str(config[name])) for name in ("num_hidden_layers", "hidden_size")
-    )
-    return num_passes * num_tokens * layers * 24 * hidden**2 < _SHORT_WORK
-
-
-def ask_soon(
-    place: str,
-    quick: Callable[..., Answer],
-    slow: str,
-    *,
-    model: str,
-    num_passes: int,
-    num_tokens: int,
-    **arguments: Any,
-) -> Answer | None:
-    """Asks what mostly takes a moment; where it takes longer, as a job.
-
-    Args:
-        place: on the page; unique.
-        quick: asks and waits for the answer.
-        slow: the same as a job, a name in `engine.tasks.JOB_TASKS`.
-        model: its id.
-        num_passes: of the network, about.
-        num_tokens: of each.
-        arguments: of both, beside the model.
-
-    Returns:
-        The answer; `None` while it is worked on.
-    """
-    if num_passes == 1 or is_short(model, num_passes, num_tokens):
-        forget_job(place)
-        return quick(model=model, **arguments)
-    found: Answer | None = ask_job(
-        place,
-        t("masked_panels.compute"),
-        slow,
-        # Opening the panel asks already; what takes long waits for the button.
-        at_once=is_short(model, num_passes // _PATIENCE, num_tokens),
-        model=model,
-        **arguments,
-    )
-    return found

@@ -8,11 +8,12 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.joined_pieces import join_pieces
+from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.chain_results import GibbsRun, GibbsState
 from bertviz_core.figures.masked_panels import chain_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import masked_sentences
-from pages.ui.answers import vocabulary
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.export import show_figure, table_csv
 from pages.ui.language import plain, t
@@ -103,7 +104,7 @@ def chain_columns(run: GibbsRun) -> dict[str, list[Any]]:
 
 
 def _tokens(state: GibbsState) -> list[str]:
-    words = vocabulary(state.model_id)
+    words = ask(vocabulary)(state.model_id)
     return [words[int(index)] for index in state.input_ids[0]]
 
 
@@ -129,7 +130,7 @@ def _sentence(tokens: list[str], last: int) -> Markdown:
 
 
 def _show_numbers(run: GibbsRun) -> None:
-    boxes = st.columns(3)
+    boxes = st.columns(4)
     boxes[0].metric(
         t("masked_panels.gibbs_steps_done"),
         t("masked_panels.count", count=run.num_steps),
@@ -145,6 +146,11 @@ def _show_numbers(run: GibbsRun) -> None:
         t("masked_panels.words_drawn"),
         t("masked_panels.count", count=len(np.unique(counted))),
         help=t("masked_panels.words_drawn_help"),
+    )
+    boxes[3].metric(
+        t("masked_panels.share_kept"),
+        percent(run.share_kept),
+        help=t("masked_panels.share_kept_help"),
     )
 
 

@@ -8,14 +8,17 @@ import time
 import streamlit as st
 
 from bertviz_core.checkpoints.versions import version_of
+from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.errors import BertVizError
 from bertviz_core.experiments.chain_results import (
     ORDERS,
     GibbsRun,
     GibbsSettings,
 )
+from bertviz_core.experiments.gibbs import follow_chain, start_chain, start_from_masks
+from bertviz_core.explorer import Explorer
 from pages.ui.address import choose_linked
-from pages.ui.answers import describe_model, vocabulary
+from pages.ui.answers import ask
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.job_leases import await_job
@@ -46,7 +49,10 @@ def explore_chains(question: Question) -> None:
             del st.session_state[_CHAIN]
             chain = None
         if chain is None:
-            state = client().start_chain(question.model, text, settings, num_masks)
+            if num_masks:
+                state = ask(start_from_masks)(question.model, num_masks, settings)
+            else:
+                state = ask(start_chain)(question.model, text, settings)
             chain = Chain(*asked, state, num_steps, version=version)
         chain = chain.with_burn_in(settings.burn_in)
         if chain.job_id is None:  # a single step has a goal of its own
@@ -68,7 +74,7 @@ def _choose_start(question: Question) -> int:
     )
     if start == "sentence":
         return 0
-    limit = int(str(describe_model(question.model).config["max_position_embeddings"]))
+    limit = ask(Explorer.info)(question.model).config.max_position_embeddings
     chosen = st.number_input(
         t("masked_panels.gibbs_length"),
         1,
@@ -218,7 +224,7 @@ def _reset() -> None:
 
 def _start(chain: Chain, chunk: int) -> Chain:
     job_id = client().start(
-        "run_chain", model=chain.state.model_id, state=chain.state, num_steps=chunk
+        client().ask(follow_chain).about(chain.state.model_id, chain.state, chunk)
     )
     await_job(job_id)
     return dataclasses.replace(
@@ -243,7 +249,7 @@ def _collect(chain: Chain) -> Chain:
     if not status.is_finished:
         if status.so_far is None:
             return chain
-        words = vocabulary(chain.model)
+        words = ask(vocabulary)(chain.model)
         return _gone_on(chain, GibbsRun.from_dict(chain.origin, status.so_far, words))
     if status.state != "done":
         return dataclasses.replace(chain, job_id=None, error=status.error)

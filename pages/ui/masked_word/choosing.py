@@ -1,10 +1,15 @@
-"""From probabilities to a choice: temperature, top-k, top-p, and drawing words."""
+"""The most likely words at one mask, and how one of them is chosen.
+
+One picture: the model's probabilities, what temperature, top-k and top-p make of them,
+and what is drawn by chance.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -16,24 +21,24 @@ from bertviz_core.analysis.sampling import (
     entropy_bits,
     sampling_distribution,
 )
-from bertviz_core.figures.masked_word import (
-    distribution_figure,
-    draws_figure,
-    percent,
-)
+from bertviz_core.analysis.wordlists import is_sign
+from bertviz_core.figures.masked_word import candidates_figure, percent
+from bertviz_core.mask_text import MaskedText
 from bertviz_core.snippets import masked_words
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.language import listed, plain, t
+from pages.ui.language import in_a_row, listed, plain, t
 from pages.ui.markdown import Markdown, escape
-from pages.ui.masked_word.candidates import MOST_SHOWN, Mask
+from pages.ui.masked_word import state
+from pages.ui.masked_word.candidates import Mask
 from pages.ui.masked_word.wording import figure_words
 
 HOTTEST = 3.0
+MOST_SHOWN = 100
 MOST_DRAWS = 10_000
-_NUM_PAIRS = 10  # rows of two bars; more would not fit on a screen
 _FIRST_DRAWS = 10
+_ONE_ROW = 20  # candidates; more scroll sideways
 
 # Widget keys, which are also the names in the address, and the neutral settings.
 _NEUTRAL = {"masked_temperature": 1.0, "masked_top_k": 0, "masked_top_p": 1.0}
@@ -49,42 +54,51 @@ class Settings:
 
 
 @st.fragment
-def explore_choosing(mask: Mask, reading: Mapping[str, object]) -> None:
-    """Draws the settings, both distributions, the draws and the table.
+def explore_choices(
+    masked: MaskedText, mask: Mask, reading: Mapping[str, object]
+) -> None:
+    """Draws the settings, the picture with its numbers, and a button for each word.
 
     A fragment: moving a slider redraws this part of the page alone.
 
     Args:
+        masked: the text.
         mask: where a word is chosen.
         reading: model, text and whether it was cut, for the program.
     """
     with shown_to_user():
         settings = _choose_settings(mask)
+        picture = st.container()  # beside its settings; the rarer ones follow it
+        num_shown, words_alone = _choose_words()
+        num_draws, seed = _choose_draws()
         after = sampling_distribution(
             mask.logits, settings.temperature, settings.top_k, settings.top_p
         )
+        draws = draw_tokens(after, num_draws, seed)
+        ids = mask.words_alone(num_shown) if words_alone else mask.top(num_shown)[0]
+        with picture:
+            _show_words(mask, settings, after, draws, ids)
+            _offer_insertion(masked, mask, ids)
         _show_uncertainty(mask, after)
-        _show_distributions(mask, after)
-        _show_table(mask, settings, after)
-        st.header(t("masked_word.draws_title"), anchor=False)
-        num_draws, seed = _choose_draws()
-        _show_draws(mask, after, num_draws, seed)
+        template = masked_words.CHOICES_ALONE if words_alone else masked_words.CHOICES
+        values = {"num_words": num_shown, **dataclasses.asdict(settings)}
+        if num_draws:
+            template += masked_words.DRAWS
+            values |= {"num_draws": num_draws, "seed": seed}
         show_code(
-            masked_words.CHOOSING,
-            name="masked_choosing",
-            **reading,
-            **dataclasses.asdict(settings),
+            template,
+            name="masked_candidates",
             mask_index=mask.index,
-            num_draws=num_draws,
-            seed=seed,
+            **reading,
+            **values,
         )
+    if state.take_insertion():
+        st.rerun()  # the text has changed, and with it everything above
 
 
 def _choose_settings(mask: Mask) -> Settings:
-    temperature_box, top_k_box, top_p_box, reset_box = st.columns(
-        [3, 2, 3, 1], vertical_alignment="bottom"
-    )
-    temperature = temperature_box.slider(
+    boxes = st.columns(3, vertical_alignment="bottom")
+    temperature = boxes[0].slider(
         t("masked_word.temperature"),
         0.0,
         HOTTEST,
@@ -94,7 +108,7 @@ def _choose_settings(mask: Mask) -> Settings:
         help=t("masked_word.help_temperature"),
         bind="query-params",
     )
-    top_k = top_k_box.number_input(
+    top_k = boxes[1].number_input(
         t("masked_word.top_k"),
         0,
         len(mask.logits),
@@ -103,7 +117,7 @@ def _choose_settings(mask: Mask) -> Settings:
         help=t("masked_word.help_top_k"),
         bind="query-params",
     )
-    top_p = top_p_box.slider(
+    top_p = boxes[2].slider(
         t("masked_word.top_p"),
         0.01,
         1.0,
@@ -113,91 +127,44 @@ def _choose_settings(mask: Mask) -> Settings:
         help=t("masked_word.help_top_p"),
         bind="query-params",
     )
-    reset_box.button(
-        t("masked_word.reset"),
-        key="masked_reset",
-        help=t("masked_word.reset_help"),
-        on_click=st.session_state.update,
-        args=(_NEUTRAL,),
-    )
     return Settings(temperature, int(top_k) or None, top_p)
 
 
-def _show_distributions(mask: Mask, after: np.ndarray) -> None:
-    ids, tokens = mask.top(_NUM_PAIRS)
-    show_figure(
-        distribution_figure(tokens, mask.probs[ids], after[ids], figure_words()),
-        name="masked_distribution",
-        description=t(
-            "masked_word.distribution_described",
-            word=tokens[0],
-            before=Markdown(percent(float(mask.probs[ids[0]]))),
-            after=Markdown(percent(float(after[ids[0]]))),
-        ),
-        columns={
-            plain("masked_word.column_rank"): list(range(1, len(ids) + 1)),
-            plain("masked_word.column_token"): tokens,
-            plain("masked_word.column_probability"): mask.probs[ids].tolist(),
-            plain("masked_word.column_after"): after[ids].tolist(),
-        },
+def _choose_words() -> tuple[int, bool]:
+    """How many words to show, and whether without signs and pieces."""
+    num_shown = st.slider(
+        t("masked_word.num_shown"),
+        1,
+        MOST_SHOWN,
+        10,
+        key="masked_shown",
+        bind="query-params",
     )
-
-
-def _show_uncertainty(mask: Mask, after: np.ndarray) -> None:
-    measures = {
-        "entropy": entropy_bits,
-        "choices": effective_choices,
-        "kept": lambda probs: int((probs > 0).sum()),
-    }
-    for column, (name, measure) in zip(st.columns(3), measures.items(), strict=True):
-        column.metric(
-            t(f"masked_word.{name}"),
-            t(f"masked_word.{name}_value", value=measure(after)),
-            t(f"masked_word.{name}_before", value=measure(mask.probs)),
-            delta_color="off",
-            delta_arrow="off",
-            help=t(f"masked_word.help_{name}"),
+    with st.container(horizontal=True, vertical_alignment="center"):
+        words_alone = st.toggle(
+            t("masked_word.words_alone"),
+            key="masked_words_alone",
+            help=t("masked_word.words_alone_help"),
+            bind="query-params",
         )
-
-
-def _show_table(mask: Mask, settings: Settings, after: np.ndarray) -> None:
-    ids, tokens = mask.top(MOST_SHOWN)
-    # At temperature 0 the quotient has no value; its limit is in the last column.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scaled = mask.logits[ids].astype(np.float64) / settings.temperature
-    columns = {
-        plain("masked_word.column_rank"): np.arange(1, len(ids) + 1),
-        plain("masked_word.column_token"): tokens,
-        plain("masked_word.column_id"): ids,
-        plain("masked_word.column_logit"): mask.logits[ids],
-        plain("masked_word.column_scaled"): np.where(
-            np.isfinite(scaled), scaled, np.nan
-        ),
-        plain("masked_word.column_probability"): mask.probs[ids],
-        plain("masked_word.column_after"): after[ids],
-    }
-    # Made when it is opened: a table is a tenth of the work of the whole page.
-    table = st.expander(
-        t("masked_word.table"),
-        icon=":material/table:",
-        key="masked_table",
-        on_change="rerun",
-    )
-    if not table.open:
-        return
-    with table:
-        st.dataframe(columns, hide_index=True, alt=t("masked_word.table"))
-        st.caption(t("masked_word.table_help"))
+        st.button(
+            t("masked_word.reset"),
+            key="masked_reset",
+            help=t("masked_word.reset_help"),
+            on_click=st.session_state.update,
+            args=(_NEUTRAL,),
+        )
+    return num_shown, words_alone
 
 
 def _choose_draws() -> tuple[int, int]:
-    """How many draws, and the seed."""
+    """How many words to draw by chance, none at first, and the seed."""
     count_box, seed_box = st.columns(2)
     num_draws = count_box.number_input(
         t("masked_word.num_draws"),
-        1,
+        0,
         MOST_DRAWS,
-        100,
+        0,
         key="masked_draws",
         help=t("masked_word.num_draws_help"),
         bind="query-params",
@@ -214,29 +181,139 @@ def _choose_draws() -> tuple[int, int]:
     return int(num_draws), int(seed)
 
 
-def _show_draws(mask: Mask, after: np.ndarray, num_draws: int, seed: int) -> None:
-    draws = draw_tokens(after, num_draws, seed)
-    first = Markdown(
-        listed(escape(mask.vocabulary[token_id]) for token_id in draws[:_FIRST_DRAWS])
-    )
-    st.markdown(
-        t("masked_word.first_draws", count=min(_FIRST_DRAWS, len(draws)), words=first)
-    )
-    # What can be drawn, not what was left out.
-    kept = int((after[mask.order] > 0).sum())
-    ids, tokens = mask.top(min(_NUM_PAIRS, kept))
-    counts = np.bincount(draws, minlength=len(after))[ids]
-    low, high = count_interval(after[ids], len(draws))
-    outside = int(((counts < low) | (counts > high)).sum())
+def _show_words(
+    mask: Mask,
+    settings: Settings,
+    after: np.ndarray,
+    draws: np.ndarray,
+    ids: np.ndarray,
+) -> None:
+    tokens, ranks = _tokens(mask, ids), mask.ranks(ids).tolist()
+    counts = np.bincount(draws, minlength=len(after))
+    is_changed = not np.array_equal(after, mask.probs)
     show_figure(
-        draws_figure(tokens, counts, after[ids], len(draws), figure_words()),
-        name="masked_draws_shown",
-        description=t("masked_word.draws_described", outside=outside, count=len(ids)),
+        candidates_figure(
+            tokens,
+            _with_others(mask.probs, ids),
+            mask.logits[ids],
+            figure_words(),
+            ranks,
+            after=_with_others(after, ids) if is_changed else None,
+            counts=_with_others(counts, ids) if len(draws) else None,
+        ),
+        name="masked_candidates",
+        description=_described(mask, after, draws, ids, is_changed),
         columns={
+            plain("masked_word.column_rank"): ranks,
             plain("masked_word.column_token"): tokens,
-            plain("masked_word.column_drawn"): counts.tolist(),
-            plain("masked_word.column_after"): after[ids].tolist(),
-            plain("masked_word.column_low"): low.tolist(),
-            plain("masked_word.column_high"): high.tolist(),
+            plain("masked_word.column_id"): ids.tolist(),
+            **_numbers(mask, settings, after, ids),
+            **(_drawn(after, counts, ids) if len(draws) else {}),
         },
     )
+
+
+def _numbers(
+    mask: Mask, settings: Settings, after: np.ndarray, ids: np.ndarray
+) -> dict[str, list[Any]]:
+    """The way of each word from its logit to what it is chosen with."""
+    # At temperature 0 the quotient has no value; its limit is in the last column.
+    scaled = [float(x) / settings.temperature for x in mask.logits[ids]] if (
+        settings.temperature
+    ) else [None] * len(ids)  # fmt: skip
+    return {
+        plain("masked_word.column_logit"): mask.logits[ids].tolist(),
+        plain("masked_word.column_scaled"): scaled,
+        plain("masked_word.column_probability"): mask.probs[ids].tolist(),
+        plain("masked_word.column_after"): after[ids].tolist(),
+    }
+
+
+def _drawn(
+    after: np.ndarray, counts: np.ndarray, ids: np.ndarray
+) -> dict[str, list[Any]]:
+    low, high = count_interval(after[ids], int(counts.sum()))
+    return {
+        plain("masked_word.column_drawn"): counts[ids].tolist(),
+        plain("masked_word.column_low"): low.tolist(),
+        plain("masked_word.column_high"): high.tolist(),
+    }
+
+
+def _described(
+    mask: Mask, after: np.ndarray, draws: np.ndarray, ids: np.ndarray, is_changed: bool
+) -> str:
+    tokens, probs = _tokens(mask, ids), mask.probs[ids]
+    best = listed(
+        f"{escape(token)} ({percent(p)})"
+        for token, p in zip(tokens[:3], probs[:3], strict=True)
+    )
+    share = Markdown(percent(min(float(probs.sum()), 1.0)))
+    said = [
+        t(
+            "masked_word.candidates_described",
+            best=Markdown(best),
+            count=len(ids),
+            share=share,
+        )
+    ]
+    if is_changed:
+        now = Markdown(percent(float(after[ids[0]])))
+        said.append(t("masked_word.after_described", word=tokens[0], after=now))
+    if len(draws):
+        first = _tokens(mask, draws[:_FIRST_DRAWS])
+        words = Markdown(listed(map(escape, first)))
+        counts = np.bincount(draws, minlength=len(after))[ids]
+        low, high = count_interval(after[ids], len(draws))
+        outside = int(((counts < low) | (counts > high)).sum())
+        said += [
+            t("masked_word.draws_described", outside=outside, count=len(ids)),
+            t("masked_word.first_draws", count=len(first), words=words),
+        ]
+    return in_a_row(said)
+
+
+def _with_others(values: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """The values of these words, and the sum of all others."""
+    return np.append(values[ids], np.delete(values, ids).sum())
+
+
+def _tokens(mask: Mask, ids: np.ndarray) -> list[str]:
+    return [mask.vocabulary[token_id] for token_id in ids]
+
+
+def _offer_insertion(masked: MaskedText, mask: Mask, ids: np.ndarray) -> None:
+    tokens = dict.fromkeys(_tokens(mask, ids))
+    words = tuple(token for token in tokens if not is_sign(token))
+    if not words:
+        return
+    labels = [str(escape(word, 40)) for word in words]
+    st.pills(
+        t("masked_word.insert"),
+        range(len(words)),
+        format_func=labels.__getitem__,
+        key=state.INSERT,
+        help=t("masked_word.insert_help"),
+        on_change=state.insert_token,
+        args=(masked, mask.index, words),
+        wrap=len(words) <= _ONE_ROW,
+    )
+
+
+def _show_uncertainty(mask: Mask, after: np.ndarray) -> None:
+    measures = {
+        "entropy": entropy_bits,
+        "choices": effective_choices,
+        "kept": lambda probs: int((probs > 0).sum()),
+    }
+    with st.container(horizontal=True):
+        for name, measure in measures.items():
+            st.metric(
+                t(f"masked_word.{name}"),
+                t(f"masked_word.{name}_value", value=measure(after)),
+                t(f"masked_word.{name}_before", value=measure(mask.probs)),
+                delta_color="off",
+                delta_arrow="off",
+                help=t(f"masked_word.help_{name}"),
+                width="content",
+            )

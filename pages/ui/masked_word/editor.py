@@ -21,6 +21,7 @@ from pages.ui.models import language_of
 
 # Wire values of a widget's options must differ, also for "the" and "the".
 _INVISIBLE = "\u2060"
+_MOST_IN_ROWS = 40  # words; more scroll sideways
 # How many Chinese characters one click hides.
 _SIZE = "masked_click_size"
 
@@ -45,7 +46,7 @@ def edit_text(model: str) -> MaskedText:
         help=t("masked_word.text_help"),
         bind="query-params" if in_address else None,
         persist_state="session",
-        height=100,
+        height=68,
     )
     masked = state.read_text()
     holds_hidden = state.write_address(masked)
@@ -87,7 +88,7 @@ def _draw_buttons(language: str) -> None:
             label_visibility="collapsed",
             on_change=state.take_example,
             args=(language,),
-            width=300,
+            width=220,
         )
 
 
@@ -151,6 +152,7 @@ def _draw_words(masked: MaskedText) -> None:
         help=t("masked_word.words_help"),
         on_change=_toggle,
         args=(masked,),
+        wrap=len(words) <= _MOST_IN_ROWS,
     )
     if is_cut:
         st.caption(t("masked_word.first_words_only", count=state.MOST_WORDS))

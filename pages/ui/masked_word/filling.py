@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.wordlists import is_piece
+from bertviz_core.experiments.joint_filling import fill_masks
 from bertviz_core.experiments.word_results import FillStep, JointFilling
 from bertviz_core.figures.masked_panels import words_map_figure
 from bertviz_core.figures.masked_word import percent
@@ -16,15 +17,16 @@ from bertviz_core.mask_text import MASK
 from bertviz_core.snippets import masked_words
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.language import listed, plain, t
+from pages.ui.jobs import ask_soon
+from pages.ui.language import in_a_row, listed, plain, t
 from pages.ui.linked import choose_number
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
-from pages.ui.masked_word.answers import fill_masks
-from pages.ui.masked_word.asking import Question, ask_soon
+from pages.ui.masked_word.asking import Question
 from pages.ui.masked_word.pairs import show_pairs
 from pages.ui.models import language_of
 
@@ -78,13 +80,9 @@ def _fill(question: Question, mode: str) -> JointFilling | None:
     num_masks = len(question.tokenized.mask_positions)
     return ask_soon(
         "masked_fill",
-        fill_masks,
-        "fill_many_masks",
-        model=question.model,
+        ask(fill_masks).about(question.model, question.text, mode),
         num_passes=1 if mode == "independent" else num_masks,
         num_tokens=question.tokenized.num_tokens,
-        text=question.text,
-        mode=mode,
     )
 
 
@@ -186,7 +184,10 @@ def _show_table(filling: JointFilling) -> None:
     }
     st.dataframe(shown, hide_index=True, alt=plain("masked_panels.fill_table"))
     joint = Markdown(f"{np.exp(filling.log_prob):.3g}")
-    st.caption(t("masked_panels.fill_joint", joint=joint, log_prob=filling.log_prob))
+    said = [t("masked_panels.fill_joint", joint=joint, log_prob=filling.log_prob)]
+    if len(steps) > 1 and filling.mode != "independent":
+        said.append(t("masked_panels.fill_other_order"))
+    st.caption(in_a_row(said))
 
 
 def _show_confidences(filling: JointFilling) -> None:

@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.experiments.gelu_switch import switch_gelu
 from bertviz_core.experiments.layer_results import GeluSwitch
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import masked_words
-from pages.ui.answers import vocabulary
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
-from pages.ui.masked_word.answers import switch_gelu
 from pages.ui.masked_word.asking import Question
 
 
@@ -30,10 +31,10 @@ def explore_gelu(question: Question) -> None:
         st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
         return
     with shown_to_user():
-        found = switch_gelu(question.model, question.text)
+        found = ask(switch_gelu)(question.model, question.text)
         _show_numbers(found, mask.index)
         columns = _show_words(found, mask.index)
-        _show_differences(found, mask.index, vocabulary(question.model), columns)
+        _show_differences(found, mask.index, ask(vocabulary)(question.model), columns)
         show_code(
             masked_words.GELU,
             name="masked_gelu",

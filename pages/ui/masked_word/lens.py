@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.layer_results import LogitLens
+from bertviz_core.experiments.lens import read_layers
 from bertviz_core.figures.masked_panels import ranks_figure, words_map_figure
 from bertviz_core.snippets import masked_words
-from pages.ui.answers import vocabulary
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.linked import choose_number
-from pages.ui.masked_word.answers import read_layers
 from pages.ui.masked_word.asking import Question, choose_word, likely_ids
 
 _MOST_COLUMNS = 12  # a word needs the width of a word
@@ -29,7 +30,9 @@ def explore_layers(question: Question) -> None:
         word = choose_word(question, t("masked_panels.lens_word"), "masked_lens_word")
         # All that is offered is asked for at once: another choice asks nothing.
         ids = tuple(dict.fromkeys((*likely_ids(question), word)))
-        lens = read_layers(question.model, question.text, tuple(sorted(ids)))
+        lens = ask(read_layers)(
+            question.model, question.text, word_ids=tuple(sorted(ids))
+        )
         _show_map(lens, question)
         show_ranks(lens, question, (word,), "masked_lens_rank")
         show_code(
@@ -37,7 +40,7 @@ def explore_layers(question: Question) -> None:
             name="masked_lens",
             model=question.model,
             text=question.text,
-            words=(vocabulary(question.model)[word],),
+            words=(ask(vocabulary)(question.model)[word],),
             position=question.position,
         )
 
@@ -110,7 +113,7 @@ def show_ranks(
     place = lens.positions.tolist().index(question.position)
     rows = [lens.word_ids.tolist().index(word) for word in words]
     ranks = {
-        vocabulary(question.model)[word]: lens.word_ranks[row, :, place]
+        ask(vocabulary)(question.model)[word]: lens.word_ranks[row, :, place]
         for word, row in zip(words, rows, strict=True)
     }
     names = _rows(lens)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from bertviz_core.experiments.next_sentence import predict_next_sentence
 from bertviz_core.experiments.sentence_pair_results import NextSentence
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import next_sentences_figure
 from bertviz_core.snippets import masked_sentences
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.linked import type_linked
-from pages.ui.masked_word.answers import predict_next_sentence
 from pages.ui.masked_word.shuffled import explore_shuffled
 from pages.ui.models import default_model, language_of
 
@@ -34,7 +35,7 @@ def explore_next_sentence(model: str) -> None:
         model: its id.
     """
     st.markdown(t("masked_panels.next_intro"))
-    if "nsp" not in describe_model(model).heads:
+    if "nsp" not in ask(Explorer.info)(model).heads:
         said = t("masked_panels.next_no_head", model=model, default=default_model())
         st.info(said, icon=":material/block:")
         return
@@ -43,7 +44,7 @@ def explore_next_sentence(model: str) -> None:
         st.info(t("masked_panels.next_empty"), icon=":material/edit:")
     else:
         with shown_to_user(stop=False):
-            _show(predict_next_sentence(model, first, second), first, second)
+            _show(ask(predict_next_sentence)(model, first, second), first, second)
             show_code(
                 masked_sentences.NEXT_SENTENCE,
                 name="masked_next",

@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from bertviz_core.experiments.joint_filling import best_pairs
 from bertviz_core.experiments.word_results import PairFilling
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import two_sentences_figure
 from bertviz_core.snippets import masked_words
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.export import show_figure
-from pages.ui.jobs import ask_job
+from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
-from pages.ui.masked_word.asking import Question, is_short
+from pages.ui.masked_word.asking import Question
 
 _TOP_K = 20
 _NUM_WRITTEN = 8  # pairs in the picture that carry their words
@@ -30,11 +32,8 @@ def show_pairs(question: Question) -> None:
     pairs: PairFilling | None = ask_job(
         "masked_pairs",
         t("masked_panels.compute"),
-        "best_pairs",
+        ask(best_pairs).about(question.model, question.text, top_k=_TOP_K),
         at_once=is_short(question.model, 3 * _TOP_K, size),
-        model=question.model,
-        text=question.text,
-        top_k=_TOP_K,
     )
     if pairs is None:
         return

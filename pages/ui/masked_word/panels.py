@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from bertviz_core.explorer import Explorer
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked_or_none
-from pages.ui.answers import describe_model
+from pages.ui.answers import ask
 from pages.ui.language import plain, t
 from pages.ui.masked_word.asking import Question, ask_about
 from pages.ui.masked_word.candidates import Mask
@@ -81,7 +82,7 @@ def ask_without_text(model: str) -> None:
     panel = _choose()
     if panel is None:
         return
-    can_answer = panel == "next" or "mlm" in describe_model(model).heads
+    can_answer = panel == "next" or "mlm" in ask(Explorer.info)(model).heads
     if panel in _NEED_NO_TEXT and can_answer:
         _NEED_NO_TEXT[panel](model)
     else:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from bertviz_core.experiments.every_position import predict_every_position
 from bertviz_core.experiments.word_results import EveryPosition
-from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.token_grid import token_grid_figure
 from bertviz_core.snippets import masked_sentences
 from pages.ui.address import choose_linked
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.jobs import ask_job
+from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import plain, t
-from pages.ui.masked_word.asking import Question, is_short
+from pages.ui.masked_word.asking import Question
 
 _HOW = ("hidden", "seen")
 
@@ -39,11 +40,10 @@ def explore_positions(question: Question) -> None:
         found: EveryPosition | None = ask_job(
             "masked_positions",
             t("masked_panels.compute"),
-            "predict_every_position",
+            ask(predict_every_position).about(
+                question.model, question.text, masked=how == "hidden"
+            ),
             at_once=is_short(question.model, passes, size),
-            model=question.model,
-            text=question.text,
-            masked=how == "hidden",
         )
         if found is not None:
             _show(found)
@@ -58,7 +58,6 @@ def explore_positions(question: Question) -> None:
 
 def _show(found: EveryPosition) -> None:
     tokens = [found.tokenized.tokens[int(place)] for place in found.positions]
-    best_probs = np.exp(found.top_log_probs[:, 0])
     columns = {
         plain("masked_panels.token"): tokens,
         plain("masked_panels.surprisal"): [
@@ -66,7 +65,7 @@ def _show(found: EveryPosition) -> None:
         ],
         plain("masked_panels.rank"): [int(r) or None for r in found.ranks],
         plain("masked_panels.best"): [row[0] for row in found.top_tokens],
-        plain("masked_panels.probability"): best_probs.tolist(),
+        plain("masked_panels.probability"): np.exp(found.top_log_probs[:, 0]).tolist(),
         plain("masked_panels.entropy"): found.entropy_bits.tolist(),
     }
     show_figure(
@@ -83,9 +82,6 @@ def _show(found: EveryPosition) -> None:
         description=_described(found, tokens),
         columns=columns,
     )
-    name = plain("masked_panels.probability")
-    shown = columns | {name: [percent(float(prob)) for prob in best_probs]}
-    st.dataframe(shown, hide_index=True, alt=plain("masked_panels.positions_table"))
 
 
 def _hint(rank: int, best: str) -> str:

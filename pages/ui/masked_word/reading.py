@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from bertviz_core.explorer import Explorer
 from bertviz_core.mask_text import MASK
 from bertviz_core.trace import TokenizedText
-from pages.ui.answers import describe_model, tokenize
-from pages.ui.language import t
+from pages.ui.answers import ask
+from pages.ui.language import in_a_row, t
 from pages.ui.markdown import escape
-from pages.ui.models import known_models
+from pages.ui.models import say_if_unread
 
 _MANY = 100  # tokens; more get a box that scrolls
 _SOME = 8  # words in a sentence
@@ -29,15 +30,16 @@ def show_reading(model: str, text: str) -> TokenizedText | None:
     Raises:
         TextError: nothing but characters that the tokenizer drops.
     """
-    tokenized = tokenize(model, text, cut=True)
-    limit = describe_model(model).config["max_position_embeddings"]
+    tokenized = ask(Explorer.tokenize)(model, text, cut=True)
+    limit = ask(Explorer.info)(model).config.max_position_embeddings
     if tokenized.was_cut and not _offer_cut(tokenized, limit):
         return None
-    st.markdown(t("masked_word.counter", count=tokenized.num_tokens, limit=limit))
     with st.container(height=220 if tokenized.num_tokens > _MANY else "content"):
         st.markdown(" ".join(_badges(tokenized)))
-    st.caption(t("masked_word.tokens_legend"))
-    _explain_unknown(model, tokenized)
+    counter = t("masked_word.counter", count=tokenized.num_tokens, limit=limit)
+    st.caption(in_a_row((counter, t("masked_word.tokens_legend"))))
+    say_if_unread(model, tokenized)
+    _explain_unknown(tokenized)
     return tokenized
 
 
@@ -82,18 +84,12 @@ def _badges(tokenized: TokenizedText) -> list[str]:
     return badges
 
 
-def _explain_unknown(model: str, tokenized: TokenizedText) -> None:
+def _explain_unknown(tokenized: TokenizedText) -> None:
     places = tokenized.offsets[np.flatnonzero(tokenized.is_unknown)]
     words = list(dict.fromkeys(tokenized.text[start:end] for start, end in places))
-    entry = known_models().get(model)
-    reads_english = entry is not None and entry.language == "en"
     if words:
         some = " ".join(words[:_SOME]) + (" …" if len(words) > _SOME else "")
         st.warning(
             t("masked_word.unknown", words=some, count=len(words)),
             icon=":material/question_mark:",
         )
-    if reads_english and any(
-        "\u4e00" <= character <= "\u9fff" for character in tokenized.text
-    ):
-        st.info(t("masked_word.english_only"), icon=":material/translate:")

@@ -8,26 +8,30 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.experiments.ablation import ablate_heads
+from bertviz_core.experiments.attribution import AttributionSettings
 from bertviz_core.experiments.cause_results import AblationMap, Target
 from bertviz_core.experiments.layer_results import RandomWeightsCheck
+from bertviz_core.experiments.lens import read_layers
+from bertviz_core.experiments.random_weights import check_with_random_weights
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import masked_words
-from pages.ui.answers import describe_model, vocabulary
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.export import show_figure
-from pages.ui.jobs import ask_job
+from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import listed, plain, t
 from pages.ui.markdown import Markdown
-from pages.ui.masked_word.answers import read_layers
-from pages.ui.masked_word.asking import Question, is_short
+from pages.ui.masked_word.asking import Question
 from pages.ui.masked_word.lens import show_ranks
 
 _BACKWARD = 3  # a step forward and back costs about three forward passes
 _NUM_POINTS = 32
 _NUM_HEADS = 5
-_SEED = 0
 
 
 @dataclass(frozen=True)
@@ -47,21 +51,24 @@ class Reason:
     baseline: str
 
     @property
-    def arguments(self) -> dict[str, Any]:
-        """Of the job that attributes."""
-        return {
-            "model": self.question.model,
-            "text": self.question.text,
-            "target": Target("mlm", self.word, self.question.position),
-            "contrast": self.contrast,
-            "baseline": self.baseline,
-        }
+    def asked(self) -> tuple[str, str, Target, int | None]:
+        """What `attribute` takes first."""
+        target = Target("mlm", self.word, self.question.position)
+        return self.question.model, self.question.text, target, self.contrast
+
+    @property
+    def settings(self) -> AttributionSettings:
+        """How it attributes."""
+        return AttributionSettings(baseline=self.baseline)
 
     @property
     def places(self) -> dict[str, Any]:
         """Of the program that attributes."""
-        kept = ("model", "text", "contrast", "baseline")
-        return {name: self.arguments[name] for name in kept} | {
+        return {
+            "model": self.question.model,
+            "text": self.question.text,
+            "contrast": self.contrast,
+            "baseline": self.baseline,
             "word_id": self.word,
             "position": self.question.position,
         }
@@ -76,7 +83,7 @@ class Reason:
     @property
     def name(self) -> str:
         """The word as it stands in the vocabulary."""
-        return vocabulary(self.question.model)[self.word]
+        return ask(vocabulary)(self.question.model)[self.word]
 
 
 def show_layers(question: Question, asked: Reason) -> None:
@@ -89,7 +96,9 @@ def show_layers(question: Question, asked: Reason) -> None:
     words: tuple[int, ...] = (asked.word,)
     if asked.contrast is not None:
         words = (asked.word, asked.contrast)
-    lens = read_layers(question.model, question.text, tuple(sorted(words)))
+    lens = ask(read_layers)(
+        question.model, question.text, word_ids=tuple(sorted(words))
+    )
     show_ranks(lens, question, words, "masked_why_layers")
     st.caption(t("masked_panels.lens_caveat"))
     show_code(
@@ -97,7 +106,7 @@ def show_layers(question: Question, asked: Reason) -> None:
         name="masked_why_layers",
         model=question.model,
         text=question.text,
-        words=tuple(vocabulary(question.model)[word] for word in words),
+        words=tuple(ask(vocabulary)(question.model)[word] for word in words),
         position=question.position,
     )
 
@@ -109,21 +118,17 @@ def show_heads(question: Question, asked: Reason) -> None:
         question: whose text is read.
         asked: which word.
     """
-    config = describe_model(question.model).config
-    layers, heads = (
-        int(str(config[name])) for name in ("num_hidden_layers", "num_attention_heads")
-    )
+    config = ask(Explorer.info)(question.model).config
+    layers, heads = config.num_hidden_layers, config.num_attention_heads
     found: AblationMap | None = ask_job(
         "masked_why_heads",
         t("masked_panels.compute"),
-        "ablate_heads",
-        # Of the layers below a head nothing is computed again.
+        ask(ablate_heads).about(
+            question.model, question.text, Target("mlm", asked.word, question.position)
+        ),
         at_once=is_short(
             question.model, layers * heads // 2, question.tokenized.num_tokens
         ),
-        model=question.model,
-        text=question.text,
-        target=Target("mlm", asked.word, question.position),
     )
     if found is None:
         return
@@ -185,9 +190,7 @@ def show_check(question: Question, asked: Reason) -> None:
     found: RandomWeightsCheck | None = ask_job(
         "masked_why_check",
         t("masked_panels.compute"),
-        "check_with_random_weights",
-        **asked.arguments,
-        seed=_SEED,
+        ask(check_with_random_weights).about(*asked.asked, settings=asked.settings),
     )
     if found is None:
         return
@@ -209,5 +212,5 @@ def show_check(question: Question, asked: Reason) -> None:
         },
     )
     show_code(
-        masked_words.RANDOM_WEIGHTS, name="masked_why_check", **asked.places, seed=_SEED
+        masked_words.RANDOM_WEIGHTS, name="masked_why_check", **asked.places, seed=0
     )

@@ -8,27 +8,28 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from bertviz_core.experiments.scoring import score_known_words
 from bertviz_core.experiments.word_results import WordScore
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import masked_sentences
 from pages.ui.address import choose_linked
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
+from pages.ui.jobs import ask_soon
 from pages.ui.language import listed, plain, t
 from pages.ui.linked import type_linked
 from pages.ui.markdown import Markdown
-from pages.ui.masked_word.answers import score_words
-from pages.ui.masked_word.asking import Question, ask_soon
-from pages.ui.masked_word.sentence_scores import score_pair, score_sentence
-from pages.ui.models import language_of
+from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.sentence_scores import show_pair_score, show_sentence_score
 
 _KINDS = ("word", "sentence", "pair")
 _VARIANTS = ("within_word", "naive")
 _MOST_WORDS = 50
 _PIECES_A_WORD = 2  # about
-_WORDS = {"en": "children, sons, grandchildren", "zh": "都，京，朋友"}
+_NUM_OFFERED = 3
 
 
 @st.fragment
@@ -62,22 +63,23 @@ def explore_scores(model: str, question: Question | None = None) -> None:
             format_func=lambda name: plain(f"masked_panels.variant_{name}"),
         )
         if kind == "sentence":
-            score_sentence(model, variant)
+            show_sentence_score(model, variant)
         else:
-            score_pair(model, variant)
+            show_pair_score(model, variant)
 
 
 def _score_words(question: Question | None) -> None:
     if question is None:
         st.info(t("masked_panels.needs_prediction"), icon=":material/edit:")
         return
-    if question.mask is None:
+    mask = question.mask
+    if mask is None:
         st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
         return
     typed = type_linked(
         st.text_input,
         t("masked_panels.words_to_score"),
-        _WORDS[language_of(question.model, question.text)],
+        listed(mask.vocabulary[index] for index in mask.words_alone(_NUM_OFFERED)),
         key="masked_score_words",
         help=t("masked_panels.words_to_score_help"),
         max_chars=1000,
@@ -86,7 +88,7 @@ def _score_words(question: Question | None) -> None:
     words = list(dict.fromkeys(words))[:_MOST_WORDS]
     if not words:
         return
-    scores = _ask(question, tuple(words), question.mask.index)
+    scores = _ask(question, tuple(words), mask.index)
     if scores is None:
         return
     scored = tuple(score.word for score in scores)
@@ -100,7 +102,7 @@ def _score_words(question: Question | None) -> None:
         model=question.model,
         text=question.text,
         words=scored,
-        mask_index=question.mask.index,
+        mask_index=mask.index,
     )
 
 
@@ -109,14 +111,9 @@ def _ask(
 ) -> tuple[WordScore, ...] | None:
     return ask_soon(
         "masked_word_scores",
-        score_words,
-        "score_many_words",
-        model=question.model,
+        ask(score_known_words).about(question.model, question.text, words, mask_index),
         num_passes=_PIECES_A_WORD * len(words),
         num_tokens=question.tokenized.num_tokens,
-        text=question.text,
-        words=words,
-        mask_index=mask_index,
     )
 
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from bertviz_core.experiments.scoring import score_minimal_pair, score_sentence
 from bertviz_core.experiments.word_results import MinimalPair, SentenceScore
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import masked_sentences
-from pages.ui.answers import tokenize
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.export import show_figure
-from pages.ui.jobs import ask_job
+from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import plain, t
 from pages.ui.linked import type_linked
 from pages.ui.markdown import Markdown
-from pages.ui.masked_word.asking import is_short
 from pages.ui.models import language_of
 
 _PAIRS = {
@@ -26,7 +27,7 @@ _PAIRS = {
 }
 
 
-def score_sentence(model: str, variant: str) -> None:
+def show_sentence_score(model: str, variant: str) -> None:
     """Draws a text box and its score, token by token.
 
     Args:
@@ -43,15 +44,12 @@ def score_sentence(model: str, variant: str) -> None:
     text = normalise_masks(typed)[0]
     if not text:
         return
-    size = tokenize(model, text, cut=True).num_tokens
+    size = ask(Explorer.tokenize)(model, text, cut=True).num_tokens
     score: SentenceScore | None = ask_job(
         "masked_sentence_score",
         t("masked_panels.compute"),
-        "score_sentence",
+        ask(score_sentence).about(model, text, variant=variant),
         at_once=is_short(model, size, size),
-        model=model,
-        text=text,
-        variant=variant,
     )
     if score is None:
         return
@@ -85,7 +83,7 @@ def _show_sentence(score: SentenceScore) -> None:
     )
 
 
-def score_pair(model: str, variant: str) -> None:
+def show_pair_score(model: str, variant: str) -> None:
     """Draws two text boxes, which of the two is preferred, and where it comes from.
 
     Args:
@@ -95,16 +93,12 @@ def score_pair(model: str, variant: str) -> None:
     texts = _type_both(language_of(model))
     if not all(texts):
         return
-    size = sum(tokenize(model, x, cut=True).num_tokens for x in texts)
+    size = sum(ask(Explorer.tokenize)(model, x, cut=True).num_tokens for x in texts)
     pair: MinimalPair | None = ask_job(
         "masked_minimal_pair",
         t("masked_panels.compute"),
-        "score_minimal_pair",
+        ask(score_minimal_pair).about(model, texts[0], texts[1], variant),
         at_once=is_short(model, size, size / 2),
-        model=model,
-        first=texts[0],
-        second=texts[1],
-        variant=variant,
     )
     if pair is None:
         return

@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from bertviz_core.experiments.next_sentence import run_shuffled_test
 from bertviz_core.experiments.sentence_pair_results import ShuffledTest
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import next_sentences_figure
 from bertviz_core.sentence_splitting import neighbouring_sentences
 from bertviz_core.sentences import bundled_passages
 from bertviz_core.snippets import masked_sentences
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.jobs import ask_job
+from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import plain, t
 from pages.ui.linked import type_linked
-from pages.ui.masked_word.asking import is_short
 from pages.ui.models import language_of
 
 # Name, pairs, P(is next) of each, and whether they are true neighbours.
@@ -120,13 +121,8 @@ def _ask(
     found: ShuffledTest | None = ask_job(
         name,
         t("masked_panels.compute"),
-        "run_shuffled_test",
-        # Another network has to be built, whoever asks it.
+        ask(run_shuffled_test).about(model, pairs, seed, random_weights),
         at_once=not random_weights and is_short(model, 2 * len(pairs), _TOKENS_A_PAIR),
-        model=model,
-        pairs=pairs,
-        seed=seed,
-        random_weights=random_weights,
     )
     return found
 
@@ -140,7 +136,6 @@ def _show(found: ShuffledTest, pairs: tuple[tuple[str, str], ...]) -> None:
         ("true", pairs, found.probabilities, True),
         ("mixed", shuffled, found.shuffled, False),
     )
-    columns = _columns(kinds)
     right = (int((found.probabilities > 0.5).sum()), int((found.shuffled <= 0.5).sum()))
     show_figure(
         next_sentences_figure(
@@ -163,11 +158,8 @@ def _show(found: ShuffledTest, pairs: tuple[tuple[str, str], ...]) -> None:
             count=found.num_pairs,
             cut=found.num_cut,
         ),
-        columns=columns,
+        columns=_columns(kinds),
     )
-    name = plain("masked_panels.next_probability")
-    written = columns | {name: [percent(prob) for prob in columns[name]]}
-    st.dataframe(written, hide_index=True, alt=plain("masked_panels.shuffled_table"))
     st.caption(t("masked_panels.shuffled_lesson"))
 
 

@@ -11,11 +11,14 @@ from bertviz_core.analysis.two_sentences import (
     find_words,
     most_shifted,
 )
+from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.experiments.lens import read_layers
+from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import two_sentences_figure
-from bertviz_core.mask_text import MASK, normalise_masks
+from bertviz_core.mask_text import MASK, normalise_masks, split_words
 from bertviz_core.snippets import masked_words
-from pages.ui.answers import predict_masks, vocabulary
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv, show_figure
@@ -23,27 +26,14 @@ from pages.ui.language import plain, t
 from pages.ui.linked import type_linked
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.asking import Question
-from pages.ui.models import language_of
 
 _LIMITS = (50, 200, 1000)
 _NUM_SHIFTED = 10
 _NUM_WRITTEN = 6  # words on each side of the picture that carry their name
 _LEAST_PROB = 1e-3
-# Another beginning for the page's own examples, and for any other text the last.
+# The best-known pairs; of any other text the model itself says what to change.
 _OTHERS = {
-    "en": (
-        (
-            "They were married and had three [MASK].",
-            "They were divorced and had three [MASK].",
-        ),
-        ("Paris is the capital of [MASK].", "Rome is the capital of [MASK]."),
-        ("The doctor said that [MASK] was tired.",
-         "The nurse said that [MASK] was tired."),
-        ("The nurse said that [MASK] was tired.",
-         "The doctor said that [MASK] was tired."),
-        ("", "The nurse said that [MASK] was tired."),
-    ),
-    "zh": (("", "他的爸爸是一名[MASK]生。"),),
+    "married": "divorced", "Paris": "Rome", "doctor": "nurse", "nurse": "doctor",
 }  # fmt: skip
 
 
@@ -56,24 +46,24 @@ def explore_comparison(question: Question) -> None:
     if mask is None:
         st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
         return
-    typed = type_linked(
-        st.text_input,
-        t("masked_panels.other_sentence"),
-        _other_than(question),
-        key="masked_other",
-        help=t("masked_panels.other_sentence_help"),
-        max_chars=3000,
-    )
-    other = normalise_masks(typed)[0]
-    if MASK not in other:
-        st.info(t("masked_panels.other_needs_mask"), icon=":material/edit:")
-        return
     with shown_to_user():
-        rows = predict_masks(question.model, other).logits
+        typed = type_linked(
+            st.text_input,
+            t("masked_panels.other_sentence"),
+            _other_than(question),
+            key="masked_other",
+            help=t("masked_panels.other_sentence_help"),
+            max_chars=3000,
+        )
+        other = normalise_masks(typed)[0]
+        if MASK not in other:
+            st.info(t("masked_panels.other_needs_mask"), icon=":material/edit:")
+            return
+        rows = ask(Explorer.predict_masks)(question.model, other).logits
         other_mask = min(mask.index, len(rows) - 1)
         _say_which(mask.index, other_mask, len(rows))
         comparison = compare_predictions(mask.logits, rows[other_mask])
-        words = vocabulary(question.model)
+        words = ask(vocabulary)(question.model)
         st.markdown(t("masked_panels.both_sentences", a=question.text, b=other))
         _show_points(comparison, words)
         _show_shifts(comparison, words)
@@ -106,8 +96,28 @@ def _say_which(mask_index: int, other_mask: int, num_others: int) -> None:
 
 
 def _other_than(question: Question) -> str:
-    others = _OTHERS[language_of(question.model, question.text)]
-    return next((b for a, b in others if a == question.text), others[-1][1])
+    """The text with one word replaced, by the word that the model minds least."""
+    text = question.text
+    for word in split_words(text):
+        if word.text in _OTHERS:
+            return text[: word.start] + _OTHERS[word.text] + text[word.end :]
+    lens = ask(read_layers)(
+        question.model, text, word_ids=()
+    )  # as the model sees the words
+    read, best = lens.tokenized, (-np.inf, text)
+    for place, position in enumerate(lens.positions):
+        start, end = read.offsets[position]
+        own = text[start:end]
+        is_whole = (read.word_ids == read.word_ids[position]).sum() == 1
+        if not is_whole or not own.isalnum():
+            continue
+        for token, log_prob in zip(
+            lens.top_tokens[-1][place], lens.top_log_probs[-1, place], strict=True
+        ):
+            if token.isalnum() and token != read.tokens[position]:
+                new = token.capitalize() if own.istitle() else token
+                best = max(best, (log_prob, text[:start] + new + text[end:]))
+    return best[1]
 
 
 def _show_points(comparison: PredictionComparison, words: tuple[str, ...]) -> None:

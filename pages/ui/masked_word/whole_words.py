@@ -8,19 +8,22 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.chinese_words import as_one_mask, neighbouring_masks
+from bertviz_core.experiments.scoring import score_known_words
+from bertviz_core.experiments.whole_word import find_whole_words
 from bertviz_core.experiments.word_results import WholeWords
 from bertviz_core.figures.masked_word import candidates_figure, percent
 from bertviz_core.mask_text import MASK
 from bertviz_core.snippets import masked_words
+from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
+from pages.ui.jobs import ask_soon
 from pages.ui.language import plain, t
 from pages.ui.linked import choose_following
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
-from pages.ui.masked_word.answers import find_whole_words, score_words
-from pages.ui.masked_word.asking import Question, ask_soon
+from pages.ui.masked_word.asking import Question
 from pages.ui.masked_word.wording import figure_words
 from pages.ui.models import language_of
 
@@ -76,15 +79,9 @@ def _find(
 ) -> WholeWords | None:
     return ask_soon(
         "masked_whole",
-        find_whole_words,
-        "search_whole_words",
-        model=question.model,
+        ask(find_whole_words).about(question.model, text, size, kind, mask_index),
         num_passes=1 + _BEAM * (size - 1),
         num_tokens=question.tokenized.num_tokens + size,
-        text=text,
-        num_pieces=size,
-        kind=kind,
-        mask_index=mask_index,
     )
 
 
@@ -105,11 +102,6 @@ def _choose_size(kind: str, num_masks: int) -> int:
 def _show(found: WholeWords) -> None:
     probs = np.exp(found.log_prob)
     words = list(found.words)
-    columns = {
-        plain("masked_panels.word"): words,
-        plain("masked_panels.pieces"): [" ".join(pieces) for pieces in found.tokens],
-        plain("masked_panels.probability"): probs.tolist(),
-    }
     show_figure(
         candidates_figure(
             words,
@@ -124,11 +116,12 @@ def _show(found: WholeWords) -> None:
             share=Markdown(percent(float(probs[0]))),
             bound=Markdown(percent(float(np.exp(found.bound)))),
         ),
-        columns=columns,
+        columns={
+            plain("masked_panels.word"): words,
+            plain("masked_panels.pieces"): [" ".join(row) for row in found.tokens],
+            plain("masked_panels.probability"): probs.tolist(),
+        },
     )
-    name = plain("masked_panels.probability")
-    shown = columns | {name: [percent(float(prob)) for prob in probs]}
-    st.dataframe(shown, hide_index=True, alt=plain("masked_panels.whole_table"))
 
 
 def _offer(found: WholeWords, masks: range) -> None:
@@ -157,7 +150,7 @@ def _compare_with_hidden(
     if MASK in word:
         return
     with shown_to_user(stop=False):
-        scores = score_words(model, text, (word,), masks[0])
+        scores = ask(score_known_words)(model, text, (word,), masks[0])
         if not scores:
             st.markdown(t("masked_panels.words_without_score", words=word))
             return

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
+from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import masked_words
 from pages.ui.address import choose_linked
-from pages.ui.answers import vocabulary
+from pages.ui.answers import ask
 from pages.ui.attribution import BASELINES, METHODS, show_completeness
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv, show_figure
 from pages.ui.jobs import ask_job
-from pages.ui.language import plain, t
+from pages.ui.language import in_a_row, plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.asking import Question, choose_word
 from pages.ui.masked_word.reasons import Reason, show_check, show_heads, show_layers
@@ -51,9 +53,8 @@ def _show_tokens(question: Question, asked: Reason) -> None:
     found: Attribution | None = ask_job(
         "masked_why",
         t("masked_panels.compute"),
-        "attribute",
+        ask(attribute).about(*asked.asked, settings=asked.settings),
         at_once=asked.is_short,
-        **asked.arguments,
     )
     if found is not None:
         method = choose_linked(
@@ -127,26 +128,22 @@ def _show_numbers(found: Attribution) -> None:
 def _show_scores(found: Attribution, method: str, question: Question) -> None:
     tokens = found.tokenized.tokens
     scores = found.scores[found.methods.index(method)]
-    known = np.nan_to_num(scores)
-    strongest = int(np.abs(known).argmax())
-    words = vocabulary(question.model)
+    words = ask(vocabulary)(question.model)
     name = words[found.target.index]
     if found.contrast is not None:
         name = t("masked_panels.why_instead", word=name, other=words[found.contrast])
         name = Markdown(name)
+    is_length = method == "gradient_norm"  # which has no direction
     show_figure(
         signed_bars_figure(
             [f"{i + 1} {token}" for i, token in enumerate(tokens)],
             scores,
-            plain("masked_panels.why_speaks"),
+            plain(
+                f"masked_panels.{'why_gradient_norm' if is_length else 'why_speaks'}"
+            ),
         ),
         name="masked_why",
-        description=t(
-            "masked_panels.why_described",
-            word=name,
-            token=tokens[strongest],
-            value=float(known[strongest]),
-        ),
+        description=_described(name, tokens, np.nan_to_num(scores), is_length),
         columns={
             plain("masked_panels.token"): list(tokens),
             **{
@@ -157,6 +154,26 @@ def _show_scores(found: Attribution, method: str, question: Question) -> None:
             },
         },
     )
+
+
+def _described(
+    word: str, tokens: Sequence[str], scores: np.ndarray, is_length: bool
+) -> str:
+    """The strongest token on either side, where there is one."""
+    best, worst = int(scores.argmax()), int(scores.argmin())
+    if is_length:
+        said = [_named("reacts", tokens[best], scores[best], word=word)]
+    else:
+        said = [t("masked_panels.why_described", word=word)]
+        if scores[best] > 0:
+            said.append(_named("most_for", tokens[best], scores[best]))
+        if scores[worst] < 0:
+            said.append(_named("most_against", tokens[worst], scores[worst]))
+    return in_a_row([*said, t("masked_panels.why_without_bar")])
+
+
+def _named(kind: str, token: str, value: float, **more: str) -> str:
+    return t(f"masked_panels.why_{kind}", token=token, value=float(value), **more)
 
 
 def _show_agreement(found: Attribution) -> None:

@@ -10,7 +10,6 @@ def figure_words() -> FigureWords:
     """What the figures say, in the visitor's language."""
     return FigureWords(
         probability=plain("masked_word.figure_probability"),
-        share=plain("masked_word.figure_share"),
         logit=plain("masked_word.figure_logit"),
         before=plain("masked_word.figure_before"),
         after=plain("masked_word.figure_after"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.engine.pretraining_tasks import pretrain_tiny
 from bertviz_core.figures.tiny_pretraining import TinyWords, tiny_loss_figure
 from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.pretrain.tiny_results import (
@@ -16,6 +17,7 @@ from bertviz_core.pretrain.tiny_results import (
 )
 from bertviz_core.sentences import FIRST_QUESTIONS, first_page
 from pages.ui.address import choose_linked
+from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import Wording, ask_job
@@ -34,15 +36,11 @@ def explore_pretraining() -> None:
         run = ask_job(
             "pretrain_tiny",
             t("pretraining.start"),
-            "pretrain_tiny",
+            ask(pretrain_tiny).about(page, sentence, num_steps=num_steps, seed=seed),
             wording=Wording(
                 working=lambda share: t("pretraining.working", share=share)
             ),
             show=_show_so_far,
-            text=page,
-            sentence=sentence,
-            num_steps=num_steps,
-            seed=seed,
         )
         if run is not None:
             _show_whole(run)

@@ -1,4 +1,4 @@
-"""Tasks that make the small pictures of all heads, see `tasks`."""
+"""The small pictures of all heads of a trace, or of the difference of two."""
 
 from __future__ import annotations
 
@@ -13,165 +13,143 @@ from bertviz_core.analysis.shown_attention import (
     show_attention,
     show_heads,
 )
-from bertviz_core.engine.memory import whole_trace
-from bertviz_core.experiments.attention_results import Reading
 from bertviz_core.figures.attention_held import HeldHeads, hold_heads
 from bertviz_core.figures.attention_thumbnails import (
     StrongestLinks,
     grid_thumbnails,
     strongest_links,
 )
+from bertviz_core.tasks import task
 from bertviz_core.trace import TokenizedText, Trace
 
+# T, words of one's own to merge; `None` for the tokenizer's.
+WordIds = tuple[int, ...] | None
 
+
+@task()
 def all_heads(
-    model: str,
-    text: str,
-    pair: str | None = None,
-    cut: bool = False,
+    trace: Trace,
     options: AttentionOptions | None = None,
-    word_ids: tuple[int, ...] | None = None,
+    word_ids: WordIds = None,
 ) -> tuple[np.ndarray, HeldHeads]:
     """Every head in small, filtered once for both pictures of them.
 
     Args:
-        model: its id.
-        text: the first text.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
+        trace: of the text.
         options: filters, which leave S rows of the T; `None` shows all.
         word_ids: T, words of one's own to merge; `None` for the tokenizer's.
 
     Returns:
         A thumbnail of every head, uint8 `[L, N, h, w]`; and every head, exact or as a
         sketch, for a browser that does not wait.
-
-    Raises:
-        TextError: empty, or too long while `cut` is false.
     """
-    layers = list(_every_layer(whole_trace(model, text, pair, cut), options, word_ids))
+    layers = list(_every_layer(trace, options, word_ids))
     thumbnails = [grid_thumbnails(layer[None]) for layer in layers]
     return np.concatenate(thumbnails), hold_heads(layers)
 
 
+@task()
 def difference_thumbnails(
-    first: Reading,
-    second: Reading,
-    cut: bool = False,
+    one: Trace,
+    other: Trace,
+    words: tuple[WordIds, WordIds] = (None, None),
     options: AttentionOptions | None = None,
 ) -> np.ndarray:
     """A small picture of every head's difference, on what both sides have.
 
     Args:
-        first: one side.
-        second: the other one, of which the first is taken away.
-        cut: leaves out what is beyond the last position.
+        one: one side.
+        other: the other one, of which the first is taken away.
+        words: of both sides, see `all_heads`.
         options: filters of both sides; `None` shows all.
 
     Returns:
         uint8 `[L, N, h, w]`, see `grid_thumbnails`; of the heads that both models have.
-
-    Raises:
-        TextError: empty, or too long while `cut` is false.
     """
-    layers = _every_difference(first, second, cut, options)
+    layers = _every_difference(one, other, words, options)
     pictures = [grid_thumbnails(layer[None], is_difference=True) for layer in layers]
     return np.concatenate(pictures)
 
 
+@task()
 def difference_links(
-    first: Reading,
-    second: Reading,
-    cut: bool = False,
+    one: Trace,
+    other: Trace,
+    words: tuple[WordIds, WordIds] = (None, None),
     options: AttentionOptions | None = None,
 ) -> list[StrongestLinks]:
     """The largest difference of each row of every head, a result for each layer.
 
     Args:
-        first: one side, as all that follow see `difference_thumbnails`.
-        second: the other one.
-        cut: leaves out what is beyond the last position.
+        one: one side, as all that follow see `difference_thumbnails`.
+        other: the other one.
+        words: of both sides.
         options: filters of both sides.
-
-    Raises:
-        TextError: empty, or too long while `cut` is false.
     """
-    layers = _every_difference(first, second, cut, options)
+    layers = _every_difference(one, other, words, options)
     return [strongest_links(layer, 1) for layer in layers]
 
 
+@task()
 def difference_heads(
-    first: Reading,
-    second: Reading,
-    cut: bool = False,
+    one: Trace,
+    other: Trace,
+    words: tuple[WordIds, WordIds] = (None, None),
     options: AttentionOptions | None = None,
 ) -> np.ndarray:
     """Every head's difference, for a file: 9 MB for BERT-base and 128 tokens.
 
     Args:
-        first: one side, as all that follow see `difference_thumbnails`.
-        second: the other one.
-        cut: leaves out what is beyond the last position.
+        one: one side, as all that follow see `difference_thumbnails`.
+        other: the other one.
+        words: of both sides.
         options: filters of both sides.
 
     Returns:
         float32 `[L, N, P, P]`, rows look.
-
-    Raises:
-        TextError: empty, or too long while `cut` is false.
     """
-    layers = _every_difference(first, second, cut, options)
+    layers = _every_difference(one, other, words, options)
     return np.stack([layer.astype(np.float32) for layer in layers])
 
 
+@task()
 def attention_links(
-    model: str,
-    text: str,
+    trace: Trace,
     layer: int,
-    pair: str | None = None,
-    cut: bool = False,
     options: AttentionOptions | None = None,
-    word_ids: tuple[int, ...] | None = None,
+    word_ids: WordIds = None,
 ) -> StrongestLinks:
     """The strongest links of every row of a layer's heads.
 
     Args:
-        model: its id.
-        text: the first text.
+        trace: of the text.
         layer: from 0.
-        pair: the second text.
-        cut: leaves out what is beyond the last position.
         options: filters, which leave S rows of the T; `None` shows all.
         word_ids: T, words of one's own to merge; `None` for the tokenizer's.
-
-    Raises:
-        TextError: empty, or too long while `cut` is false.
     """
-    return strongest_links(
-        _filtered(whole_trace(model, text, pair, cut), layer, options, word_ids)
-    )
+    return strongest_links(_filtered(trace, layer, options, word_ids))
 
 
 def _every_difference(
-    first: Reading, second: Reading, cut: bool, options: AttentionOptions | None
+    one: Trace,
+    other: Trace,
+    words: tuple[WordIds, WordIds],
+    options: AttentionOptions | None,
 ) -> Iterator[np.ndarray]:
     """Layer by layer, `[N, P, P]`: P places of both, heads that both models have."""
     options = options or AttentionOptions()
-    here, there = (
-        (whole_trace(one.model, one.text, one.pair, cut), options, one.word_ids)
-        for one in (first, second)
-    )
+    here, there = (one, options, words[0]), (other, options, words[1])
     alignment = align_tokens(_labels(*here), _labels(*there))
     for sides in zip(_every_layer(*here), _every_layer(*there), strict=False):
         num_heads = min(map(len, sides))
-        own, other = (side[:num_heads] for side in sides)
-        yield attention_difference(own, other, alignment).values
+        own, others = (side[:num_heads] for side in sides)
+        yield attention_difference(own, others, alignment).values
 
 
 def _every_layer(
     trace: Trace,
     options: AttentionOptions | None,
-    word_ids: tuple[int, ...] | None,
+    word_ids: WordIds,
 ) -> Iterator[np.ndarray]:
     """One after the other, as not all may be needed at a time."""
     for layer in range(len(_attention(trace))):
@@ -182,7 +160,7 @@ def _filtered(
     trace: Trace,
     layer: int,
     options: AttentionOptions | None,
-    word_ids: tuple[int, ...] | None,
+    word_ids: WordIds,
 ) -> np.ndarray:
     """The heads of a layer as they are shown, float `[N, S, S]`."""
     attention = _attention(trace)[layer]
@@ -192,7 +170,7 @@ def _filtered(
 
 
 def _labels(
-    trace: Trace, options: AttentionOptions, word_ids: tuple[int, ...] | None
+    trace: Trace, options: AttentionOptions, word_ids: WordIds
 ) -> tuple[str, ...]:
     """What the rows are called that filters leave."""
     matrix = _attention(trace)[0, 0]

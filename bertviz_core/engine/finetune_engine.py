@@ -1,13 +1,11 @@
-"""The part of `Client` that fine-tunes: tables, checks, runs."""
+"""The part of `Engine` that fine-tunes: tables and runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import BinaryIO
 
-from bertviz_core.engine import finetune_tasks
-from bertviz_core.engine.asking import Asks
-from bertviz_core.engine.engine import Engine
+from bertviz_core.engine.training_desk import TrainingDesk
 from bertviz_core.errors import DatasetError, TrainingError
 from bertviz_core.finetune import run_files, workplace
 from bertviz_core.finetune.refused_tables import keep_briefly
@@ -15,16 +13,10 @@ from bertviz_core.finetune.request import TrainingRequest
 from bertviz_core.finetune.training_status import TrainingStatus
 
 
-class FinetuneClient:
-    """Methods of `Client`; see there for what all of them raise."""
+class FinetuneEngine:
+    """Methods of `Engine`; see there for what all of them raise."""
 
-    _engine: Engine
-
-    read_table = Asks(finetune_tasks.read_table)
-    check_data = Asks(finetune_tasks.check_data)
-    data_rows = Asks(finetune_tasks.data_rows)
-    training_outcome = Asks(finetune_tasks.training_outcome)
-    validation_rows = Asks(finetune_tasks.validation_rows)
+    trainings: TrainingDesk
 
     def keep_table(self, file: BinaryIO | bytes) -> str:
         """Stores a visitor's file, unread, in a private folder.
@@ -43,7 +35,7 @@ class FinetuneClient:
                 disk.
         """
         table = workplace.keep_table(file)
-        self._engine.trainings.keep(table)
+        self.trainings.keep(table)
         return table
 
     def forget_table(self, table: str) -> None:
@@ -52,7 +44,7 @@ class FinetuneClient:
         Args:
             table: what `keep_table` returned.
         """
-        self._engine.trainings.forget(table)
+        self.trainings.forget(table)
 
     def keep_table_briefly(self, table: str) -> None:
         """Keeps a visitor's file that was refused for minutes alone.
@@ -107,7 +99,7 @@ class FinetuneClient:
             DatasetError: a table is gone.
             EngineError: too many trainings wait already.
         """
-        return self._engine.trainings.start(request)
+        return self.trainings.start(request)
 
     def training(self, run_id: str) -> TrainingStatus:
         """Where a training stands, and all that it has told; asks no worker.
@@ -118,7 +110,7 @@ class FinetuneClient:
         Raises:
             TrainingError: no such training, or it was removed.
         """
-        return self._engine.trainings.status(run_id)
+        return self.trainings.status(run_id)
 
     def stop_training(self, run_id: str) -> None:
         """Ends a training soon, with the best so far; returns at once.
@@ -132,7 +124,7 @@ class FinetuneClient:
         Raises:
             TrainingError: no such training, or it was removed.
         """
-        self._engine.trainings.stop(run_id)
+        self.trainings.stop(run_id)
 
     def resume_training(self, run_id: str) -> None:
         """Lets a training that failed or was interrupted go on after its last epoch.
@@ -144,7 +136,7 @@ class FinetuneClient:
             TrainingError: no such training, or it has not broken off.
             EngineError: too many trainings wait already.
         """
-        self._engine.trainings.resume(run_id)
+        self.trainings.resume(run_id)
 
     def renew_training(self, run_id: str) -> bool:
         """Keeps a training and its model for another lease.
@@ -155,7 +147,7 @@ class FinetuneClient:
         Returns:
             Whether it is still there.
         """
-        return self._engine.trainings.renew(run_id)
+        return self.trainings.renew(run_id)
 
     def forget_training(self, run_id: str) -> None:
         """Removes a training with its model and texts; stops it if it runs.
@@ -163,7 +155,7 @@ class FinetuneClient:
         Args:
             run_id: what `start_training` returned; nothing happens where it is gone.
         """
-        self._engine.trainings.remove(run_id)
+        self.trainings.remove(run_id)
 
     def training_bundle(self, run_id: str) -> str:
         """Path of the zip file to take away; `add_upload` takes it back.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import keras
 import numpy as np
 
 
@@ -14,6 +13,8 @@ def as_numpy(variable: Any) -> np.ndarray:
     `Variable.numpy` makes NumPy 2 warn on JAX and torch; a TensorFlow variable has
     its own way.
     """
+    import keras  # loaded by whoever made the variable
+
     value = variable.value
     if keras.backend.backend() == "tensorflow":
         return value.numpy()

@@ -1,0 +1,226 @@
+"""A question to the engine: a function of the core and plain values, as they travel.
+
+Where a function takes what only a process with models has, its name travels instead:
+for an `Explorer` the id of a model; for a `Trace` the texts, for `SentenceStates` the
+sentences and how they are read, for `WordVectors` nothing, each after the id of the
+model unless an `Explorer` came just before.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    TypeVar,
+    overload,
+)
+
+from bertviz_core.tasks import task_of
+
+if TYPE_CHECKING:
+    from bertviz_core.experiments.embedding_results import SentenceStates
+    from bertviz_core.experiments.word_vectors import WordVectors
+    from bertviz_core.explorer import Explorer
+    from bertviz_core.trace import Texts, Trace
+
+P = ParamSpec("P")
+R = TypeVar("R")
+# What a process with models puts in the place of names.
+_PROVIDED = ("Explorer", "Trace", "WordVectors", "SentenceStates")
+
+
+@dataclass(frozen=True)
+class Question(Generic[R]):
+    """What is asked; equal questions have the same answer.
+
+    Args:
+        task: where the function is: "bertviz_core.explorer:Explorer.tokenize".
+        args: what travels.
+        kwargs: by name, in their order.
+    """
+
+    task: str
+    args: tuple[Any, ...] = ()
+    kwargs: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Of the function alone."""
+        return self.task.rpartition(":")[2]
+
+    @property
+    def function(self) -> Callable[..., R]:
+        """What answers it."""
+        return find(self.task)
+
+    def resource(self, usual: str) -> str:
+        """What it takes one of while it runs; `usual` where it says nothing else."""
+        return task_of(self.function).resource or usual
+
+    @property
+    def subject(self) -> str:
+        """The model that it is about, if it is about one."""
+        kinds = _kinds(self.function)
+        return str(self.args[0]) if kinds and kinds[0] in _PROVIDED else ""
+
+
+class Asking(Generic[P, R]):
+    """Asks one function.
+
+    Args:
+        function: marked as a task.
+        answer: brings the answer to a question.
+    """
+
+    def __init__(
+        self, function: Callable[..., R], answer: Callable[[Question[R]], R]
+    ) -> None:
+        task_of(function)
+        self._name = f"{function.__module__}:{function.__qualname__}"
+        self._answer = answer
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Waits for the answer."""
+        return self._answer(self.about(*args, **kwargs))
+
+    def about(self, *args: P.args, **kwargs: P.kwargs) -> Question[R]:
+        """The question alone, for a job."""
+        return Question(self._name, args, tuple(kwargs.items()))
+
+
+class Asker:
+    """Asks functions of the core, with the types of what travels.
+
+    Args:
+        answer: brings the answer to a question.
+
+    Example:
+        >>> ask = Asker(engine.call)
+        >>> ask(Explorer.tokenize)("bert-mini-en", "A text.").num_tokens
+        5
+    """
+
+    def __init__(self, answer: Callable[[Question[Any]], Any]) -> None:
+        self._answer = answer
+
+    # fmt: off
+    @overload
+    def __call__(
+        self, task: Callable[Concatenate[Explorer, WordVectors, P], R]
+    ) -> Asking[Concatenate[str, P], R]: ...
+    @overload
+    def __call__(
+        self, task: Callable[Concatenate[Explorer, Trace, P], R]
+    ) -> Asking[Concatenate[str, Texts, P], R]: ...
+    @overload
+    def __call__(
+        self, task: Callable[Concatenate[Explorer, P], R]
+    ) -> Asking[Concatenate[str, P], R]: ...
+    @overload
+    def __call__(
+        self, task: Callable[Concatenate[WordVectors, P], R]
+    ) -> Asking[Concatenate[str, P], R]: ...
+    @overload
+    def __call__(
+        self, task: Callable[Concatenate[Trace, Trace, P], R]
+    ) -> Asking[Concatenate[str, Texts, str, Texts, P], R]: ...
+    @overload
+    def __call__(
+        self, task: Callable[Concatenate[Trace, P], R]
+    ) -> Asking[Concatenate[str, Texts, P], R]: ...
+    @overload
+    def __call__(
+        self, task: Callable[Concatenate[SentenceStates, P], R]
+    ) -> Asking[Concatenate[str, tuple[str, ...], str, P], R]: ...
+    @overload
+    def __call__(self, task: Callable[P, R]) -> Asking[P, R]: ...
+    # fmt: on
+    def __call__(self, task: Callable[..., Any]) -> Any:
+        """Names a function to ask."""
+        return Asking(task, self._answer)
+
+
+def find(task: str) -> Callable[..., Any]:
+    """The function of a question.
+
+    Raises:
+        ValueError: it is not marked as a task.
+    """
+    module, _, name = task.partition(":")
+    function: Any = importlib.import_module(module)
+    for part in name.split("."):
+        function = getattr(function, part)
+    task_of(function)
+    return function
+
+
+def answer(question: Question[R], progress: Callable[..., None] | None = None) -> R:
+    """Answers a question, in a process that may load models.
+
+    Args:
+        question: what is asked.
+        progress: makes it a job, see `engine.jobs.Progress`.
+    """
+    from bertviz_core.engine.memory import ANSWERS
+
+    function = question.function
+    kwargs = dict(question.kwargs)
+    if progress is not None and "progress" in _parameters(function):
+        kwargs["progress"] = progress
+
+    def run() -> R:
+        return function(*_arguments(function, question.args, progress), **kwargs)
+
+    if progress is None or not task_of(function).is_kept:
+        return run()
+    key = (question.task, question.subject, question.args, question.kwargs)
+    return ANSWERS.get(key, run)
+
+
+@functools.cache
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+@functools.cache
+def _kinds(function: Callable[..., Any]) -> tuple[str, ...]:
+    """What each argument is, as it is written there."""
+    owner = function.__qualname__.rpartition(".")[0]
+    return tuple(
+        owner if name == "self" else str(parameter.annotation)
+        for name, parameter in inspect.signature(function).parameters.items()
+    )
+
+
+def _arguments(
+    function: Callable[..., Any],
+    given: tuple[Any, ...],
+    progress: Callable[..., None] | None,
+) -> Iterator[Any]:
+    """What a function takes in place of what travelled."""
+    from bertviz_core.engine import memory
+
+    left, before, model = iter(given), "", ""
+    for kind in _kinds(function):
+        if kind not in _PROVIDED:
+            break
+        if before != "Explorer":
+            model = next(left)
+        if kind == "Explorer":
+            yield memory.explorer(model)
+        elif kind == "Trace":
+            yield memory.whole_trace(model, next(left))
+        elif kind == "WordVectors":
+            yield memory.words_of(model)
+        else:
+            yield memory.sentence_states(model, next(left), next(left), progress)
+        before = kind
+    yield from left

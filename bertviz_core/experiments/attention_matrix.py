@@ -1,0 +1,163 @@
+"""One matrix, or one number a head, of all the attention of a text.
+
+Attention itself never travels between processes: 151 MB for BERT-base and 512 tokens.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bertviz_core.analysis.aggregation import max_of_heads, mean_of_heads, rollout
+from bertviz_core.analysis.attention import group_words, merge_words
+from bertviz_core.analysis.attention_mass import attention_mass as mass_of_heads
+from bertviz_core.analysis.comparison import align_tokens, attention_difference
+from bertviz_core.analysis.head_distances import divergence_sums
+from bertviz_core.analysis.head_profiles import profile_sums
+from bertviz_core.experiments.attention_parts import (
+    norm_weighted_attention,
+    value_zeroing,
+)
+from bertviz_core.experiments.attention_results import CorpusProfile
+from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import task
+from bertviz_core.trace import Trace
+
+# Ways to make one matrix of a text's attention; see `attention_matrix`.
+METHODS = (
+    "head",
+    "layer",
+    "chosen",
+    "mean",
+    "max",
+    "rollout",
+    "norms",
+    "value_zeroing",
+)
+
+
+@task()
+def attention_matrix(
+    explorer: Explorer,
+    trace: Trace,
+    method: str,
+    layer: int,
+    head: int,
+    heads: tuple[tuple[int, int], ...] = (),
+    word_ids: tuple[int, ...] | None = None,
+) -> np.ndarray:
+    """One matrix of a text's attention, float32 `[T, T]`; rows look.
+
+    Args:
+        explorer: of the model.
+        trace: of the text.
+        method: one of `METHODS`: "head", one head; "layer", the mean of a layer's
+            heads; "chosen", the mean of `heads`; "mean" or "max" of all heads;
+            "rollout" up to a layer; "norms", the length of what a layer brings from
+            each token; "value_zeroing" in a layer.
+        layer: from 0; not read by "mean" and "max".
+        head: from 0; read by "head" alone.
+        heads: (layer, head) pairs from 0, for "chosen".
+        word_ids: T, for "max": makes it one of words, `[W, W]`, each head's pieces
+            put together first; see `group_words`.
+
+    Raises:
+        ValueError: no such method.
+    """
+    if method not in METHODS:
+        raise ValueError(f"`method` must be among {METHODS}. Received: {method!r}.")
+    if method == "head":
+        return _attention(trace)[layer, head]
+    if method == "chosen":
+        return _mean_of_chosen(_attention(trace), heads).astype("float32")
+    if method == "max" and word_ids is not None:
+        groups = group_words(np.array(word_ids), trace.tokenized.token_type_ids)
+        return _max_of_words(_attention(trace), groups).astype("float32")
+    return _combined(explorer, trace, method, layer).astype("float32")
+
+
+@task()
+def attention_mass(trace: Trace, position: int) -> np.ndarray:
+    """What each head gives to real words from one token, float `[L, N]`.
+
+    Args:
+        trace: of the text.
+        position: index of the token that looks.
+    """
+    special = trace.tokenized.is_special
+    return mass_of_heads(_attention(trace), special, position)
+
+
+@task()
+def compare_heads(one: Trace, other: Trace) -> np.ndarray:
+    """How much of each head's attention goes elsewhere on the other side.
+
+    Args:
+        one: of a text and a model.
+        other: of another text, another model, or both.
+
+    Returns:
+        float64 `[L, N]`, see `AttentionDifference.distances`, of the heads that both
+        models have; NaN where the texts have no token in common.
+    """
+    alignment = align_tokens(one.tokenized.tokens, other.tokenized.tokens)
+    first, second = _attention(one), _attention(other)
+    num_heads = min(first.shape[1], second.shape[1])
+    found = np.full((min(len(first), len(second)), num_heads), np.nan)
+    if len(alignment.first):
+        # A layer at a time: in float64 all of them may be large.
+        for layer in range(len(found)):
+            sides = first[layer, :num_heads], second[layer, :num_heads]
+            found[layer] = attention_difference(*sides, alignment).distances
+    return found
+
+
+@task()
+def profile_heads(explorer: Explorer, trace: Trace) -> CorpusProfile:
+    """Measures all heads on one text; `language` of the result is empty."""
+    read = trace.tokenized
+    sums = profile_sums(
+        _attention(trace),
+        read.input_ids,
+        read.token_type_ids,
+        read.is_special,
+        read.is_word,
+        explorer.forward.visible(read.num_tokens),
+    )
+    distances = divergence_sums(_attention(trace)).distances()
+    return CorpusProfile(explorer.model_id, "", sums.profile(), distances)
+
+
+def _combined(explorer: Explorer, trace: Trace, method: str, layer: int) -> np.ndarray:
+    attention = _attention(trace)
+    if method == "layer":
+        return attention[layer].mean(axis=0)
+    if method == "mean":
+        return mean_of_heads(attention)
+    if method == "max":
+        return max_of_heads(attention)
+    if method == "rollout":
+        return rollout(attention)[layer]
+    if method == "norms":
+        return norm_weighted_attention(explorer, trace, layer).combined
+    return value_zeroing(explorer, trace, layer).scores
+
+
+def _mean_of_chosen(
+    attention: np.ndarray, heads: tuple[tuple[int, int], ...]
+) -> np.ndarray:
+    chosen = np.zeros(attention.shape[:2], bool)
+    for place in heads:
+        chosen[place] = True
+    return mean_of_heads(attention, chosen)
+
+
+def _max_of_words(attention: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """A layer at a time: all heads of a long text are large."""
+    of_layers = [merge_words(layer, groups).max(axis=0) for layer in attention]
+    return np.asarray(np.max(of_layers, axis=0))
+
+
+def _attention(trace: Trace) -> np.ndarray:
+    if trace.attention_probs is None:
+        raise ValueError("A whole trace always has its attention.")
+    return trace.attention_probs
