@@ -20,8 +20,10 @@ from bertviz_core.engine.model_tasks import (
     vocabulary,
 )
 from bertviz_core.engine.questions import Asker, Question
+from bertviz_core.explorer import Explorer
 from bertviz_core.trace import ModelEntry
 from pages.ui.engine import client, note_answer
+from pages.ui.head import model_at_work
 
 R = TypeVar("R")
 # For comparison: the logits of one mask take 64 kB with the bundled vocabulary, one
@@ -34,11 +36,18 @@ _KEPT: BoundedCache[Question[Any], Any] = BoundedCache(
 
 def answer(question: Question[R]) -> R:
     """The answer to a question, from the store if it is there."""
-    kept: R = _KEPT.get(question, lambda: _read_only(client().call(question)))
+    kept: R = _KEPT.get(question, lambda: _read_only(_asked(question)))
     if kept is None:  # there is none yet, but may be at any moment
         _KEPT.forget(question.__eq__)
     note_answer()
     return kept
+
+
+def _asked(question: Question[R]) -> R:
+    # A model that is opened takes seconds, any other question a moment, and what takes
+    # longer is asked as a job.
+    with model_at_work(at_start_only=question.name != Explorer.info.__qualname__):
+        return client().call(question)
 
 
 def _read_only(found: R) -> R:

@@ -2,29 +2,55 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import streamlit as st
 
 from bertviz_core.snippets.writing import write_snippet
 from pages.ui.language import t
 
+Program = Callable[[], str]
+TOOL_WIDTH = 640  # of what a tool opens, pixels; a narrow screen makes it narrower
 
-def show_code(template: str, *, name: str, **values: object) -> None:
-    """Draws a program of the core's public names, folded up at first.
+
+def program(template: str, **values: object) -> Program:
+    """A program of the core's public names, which is written when somebody wants it.
 
     Args:
         template: of `bertviz_core.snippets`.
-        name: of the view; unique on the page.
         values: what the reader chose, see `write_snippet`.
     """
-    # Made when it is opened, as most readers never do.
-    box = st.expander(
+    return functools.partial(write_snippet, template, **values)
+
+
+def offer_code(name: str, code: Program) -> None:
+    """Draws the button that opens a program.
+
+    Args:
+        name: of the view; unique on the page.
+        code: writes the program.
+    """
+    box = st.popover(
         t("app.show_code"),
+        type="tertiary",
         icon=":material/code:",
         key=f"{name}_code",
         on_change="rerun",
     )
-    if not box.open:
-        return
-    with box:
-        st.caption(t("app.show_code_help"))
-        st.code(write_snippet(template, **values), language="python", wrap_lines=True)
+    if box.open:
+        with box.container(width=TOOL_WIDTH):
+            st.caption(t("app.show_code_help"))
+            st.code(code(), language="python", wrap_lines=True)
+
+
+def show_code(template: str, *, name: str, **values: object) -> None:
+    """Draws the button of a program below a view that is no figure.
+
+    Args:
+        template: see `program`.
+        name: see `offer_code`.
+        values: see `program`.
+    """
+    with st.container(horizontal=True):
+        offer_code(name, program(template, **values))

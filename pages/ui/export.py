@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 # For plotly, which takes the module as it finds it: the first table of another visitor
 # may be importing it just then. Every page that makes figures imports this one first.
@@ -14,6 +15,7 @@ import streamlit as st
 
 from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.finetune.cells import safe_cell
+from pages.ui.code import TOOL_WIDTH, Program, offer_code
 from pages.ui.language import current_language, plain, t
 from pages.ui.markdown import spoken
 
@@ -94,6 +96,7 @@ def download_box(name: str) -> PopoverContainer:
     """
     return st.popover(
         t("app.download"),
+        type="tertiary",
         icon=":material/download:",
         key=f"{name}_downloads",
         on_change="rerun",
@@ -106,6 +109,7 @@ def show_figure(
     name: str,
     description: str,
     columns: Columns,
+    code: Program | None = None,
     on_select: Callable[[], None] | None = None,
 ) -> None:
     """Draws a figure with its description in words, its numbers and its downloads.
@@ -115,6 +119,7 @@ def show_figure(
         name: of the files, and of the widgets; unique on the page.
         description: what the figure shows, in a sentence or two, as Markdown.
         columns: the numbers behind it, for the table and for the CSV file.
+        code: writes a program that gives these numbers again, see `code.program`.
         on_select: called when a point is clicked; the key of the chart in the
             session is `name` with "_figure".
     """
@@ -134,6 +139,7 @@ def show_figure(
         description=description,
         columns=lambda: columns,
         figure=lambda: figure,
+        code=code,
     )
     if not downloads.open:
         return
@@ -156,21 +162,27 @@ def show_below(
     description: str,
     columns: Callable[[], Columns],
     figure: Callable[[], go.Figure],
+    code: Program | None = None,
 ) -> PopoverContainer:
-    """Draws what stands below a picture: its description, its numbers, its downloads.
+    """Draws what stands below a picture: its description, and a row of tools.
 
     Args:
         name: see `show_figure`.
         description: see `show_figure`.
         columns: gives the numbers behind it; called when somebody wants them.
         figure: gives what is saved as a file that shows itself.
+        code: see `show_figure`.
 
     Returns:
         The box of downloads, for more of them.
     """
     st.caption(description)
-    _offer_table(columns, name, spoken(description))
-    downloads = download_box(name)
+    with st.container(horizontal=True):
+        _offer_table(columns, name, spoken(description))
+        downloads = download_box(name)
+        if code is not None:
+            offer_code(name, code)
+        _offer_link(name)
     if downloads.open:
         with downloads:
             download_csv(columns(), name)
@@ -187,8 +199,9 @@ def show_below(
 
 def _offer_table(columns: Callable[[], Columns], name: str, told: str) -> None:
     """The numbers of a figure as a table, for who cannot see it; made when opened."""
-    box = st.expander(
+    box = st.popover(
         t("app.as_table"),
+        type="tertiary",
         icon=":material/table:",
         key=f"{name}_table",
         on_change="rerun",
@@ -197,11 +210,27 @@ def _offer_table(columns: Callable[[], Columns], name: str, told: str) -> None:
         return
     table = columns()
     total = max(map(len, table.values()), default=0)
-    with box:
+    with box.container(width=TOOL_WIDTH):
         rows = {title: cells[:_MOST_ROWS] for title, cells in table.items()}
         st.dataframe(rows, hide_index=True, alt=told)
         if total > _MOST_ROWS:
             st.caption(t("app.table_is_cut", count=_MOST_ROWS, total=total))
+
+
+def _offer_link(name: str) -> None:
+    """The address of what is shown now, to copy."""
+    box = st.popover(
+        t("app.link"),
+        type="tertiary",
+        icon=":material/link:",
+        key=f"{name}_link",
+        on_change="rerun",
+    )
+    if box.open:
+        chosen = urlencode(st.query_params.to_dict(), quote_via=quote)
+        with box.container(width=TOOL_WIDTH):
+            st.caption(t("app.link_help"))
+            st.code(f"{st.context.url}?{chosen}", language=None, wrap_lines=True)
 
 
 def download_csv(columns: Columns, name: str) -> None:

@@ -105,7 +105,7 @@ def model_picker() -> str:
     if model in entries:
         st.sidebar.caption(summary(entries[model]))
     offer = None if model == default else _offer_default
-    with shown_to_user(offer=offer), model_at_work():
+    with shown_to_user(offer=offer):
         _require_allowed(model, entries)
         if not _must_be_downloaded(model, entries):
             ask_anew_if_changed(model)

@@ -10,7 +10,6 @@ from pages.ui.attention.panels import ask_further
 from pages.ui.attention.texts import edit_texts
 from pages.ui.attention.words import own_words
 from pages.ui.errors import shown_to_user
-from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.models import model_picker, say_if_unread
 
@@ -21,7 +20,7 @@ if not texts.text.strip():
     st.info(t("attention.empty"), icon=":material/edit:")
     st.stop()
 
-with shown_to_user(), model_at_work():
+with shown_to_user():
     tokenized = ask(Explorer.tokenize)(model, texts.text, texts.pair, cut=True)
 tokenized = own_words(tokenized)
 limit = ask(Explorer.info)(model).config.max_position_embeddings

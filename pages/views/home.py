@@ -8,7 +8,6 @@ from bertviz_core.mask_text import normalise_masks
 from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
 from pages.ui.guesses import best_guesses
-from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.masked_word.arriving import OPEN_TEXT
 from pages.ui.models import (
@@ -56,7 +55,7 @@ info = ask(Explorer.info)(model)
 if "mlm" not in info.heads:
     st.info(t("home.no_head", model=model, default=default_model()))
 else:
-    with shown_to_user(stop=False), model_at_work():
+    with shown_to_user(stop=False):
         text, _ = normalise_masks(sentence or "")
         predictions = ask(Explorer.predict_masks)(model, text)
         say_if_unread(model, predictions.tokenized)

@@ -5,7 +5,6 @@ import streamlit as st
 from bertviz_core.explorer import Explorer
 from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
-from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.layers.panels import ask_further
 from pages.ui.layers.texts import choose_token, edit_texts
@@ -19,7 +18,7 @@ if not texts.text.strip():
     st.info(t("layers.empty"), icon=":material/edit:")
     st.stop()
 
-with shown_to_user(), model_at_work():
+with shown_to_user():
     tokenized = ask(Explorer.tokenize)(model, texts.text, texts.pair, cut=True)
 limit = ask(Explorer.info)(model).config.max_position_embeddings
 if tokenized.was_cut:

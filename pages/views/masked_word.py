@@ -6,7 +6,6 @@ from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.explorer import Explorer
 from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
-from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.masked_word.arriving import take_arriving_text
 from pages.ui.masked_word.candidates import choose_mask, compare_with_hidden
@@ -32,7 +31,7 @@ if "mlm" not in ask(Explorer.info)(model).heads:
     ask_without_text(model)
     st.stop()
 
-with shown_to_user(offer=lambda: ask_without_text(model)), model_at_work():
+with shown_to_user(offer=lambda: ask_without_text(model)):
     with text_side:
         tokenized, predictions = show_reading(model, masked.text), None
     if tokenized is not None and len(tokenized.mask_positions):

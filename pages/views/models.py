@@ -6,7 +6,6 @@ from bertviz_core.explorer import Explorer
 from pages.ui.add_model import add_model
 from pages.ui.answers import ask
 from pages.ui.fine_tune.try_chosen import can_try, offer_to_try
-from pages.ui.head import model_at_work
 from pages.ui.language import t
 from pages.ui.markdown import Markdown
 from pages.ui.model_report import config_table, show_parts, show_report, show_sizes
@@ -19,8 +18,7 @@ from pages.ui.models import (
 )
 
 model = model_picker()
-with model_at_work():
-    info = ask(Explorer.info)(model)
+info = ask(Explorer.info)(model)
 
 st.header(t("models.chosen", model=title_of(model)), anchor=False)
 show_sizes(info)

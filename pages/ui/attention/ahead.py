@@ -20,7 +20,6 @@ from pages.ui.attention.pictures import key_of, show_pictures
 from pages.ui.attention.selection import current_selection, hear
 from pages.ui.attention.view_code import show_view_code
 from pages.ui.errors import shown_to_user
-from pages.ui.head import model_at_work
 from pages.ui.text_pair import Texts
 
 # For what the rest fell behind last; and whether the browser says that it shows it.
@@ -59,7 +58,7 @@ def choose_and_show(model: str, texts: Texts, tokenized: TokenizedText) -> View:
 def _choose_and_show(
     model: str, texts: Texts, tokenized: TokenizedText, page_run: _PageRun
 ) -> None:
-    with shown_to_user(), model_at_work(at_start_only=page_run.chosen is not None):
+    with shown_to_user():
         view = choose_view(model, has_pair=texts.pair is not None)
         _show(model, texts, tokenized, view, page_run)
 

@@ -35,7 +35,6 @@ from pages.ui.attention.matrix import shown_attention, words_to_merge
 from pages.ui.attention.measure import measure_of
 from pages.ui.attention.words import words_of_other
 from pages.ui.errors import shown_to_user
-from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.linked import type_linked
 from pages.ui.models import known_models, say_if_unread
@@ -79,18 +78,17 @@ def explore_differences(
         if other is None:
             return
         other_model, other_texts = other
-        with model_at_work():
-            read = ask(Explorer.tokenize)(
-                other_model, other_texts.text, other_texts.pair, cut=True
-            )
-            say_if_unread(other_model, read)
-            read = words_of_other(read, is_same=other_texts == texts)
-            sides = (
-                _Side(model, texts, tokenized),
-                _Side(other_model, other_texts, read),
-            )
-            _show_heads(*sides)
-            _show_matrix(*sides, view)
+        read = ask(Explorer.tokenize)(
+            other_model, other_texts.text, other_texts.pair, cut=True
+        )
+        say_if_unread(other_model, read)
+        read = words_of_other(read, is_same=other_texts == texts)
+        sides = (
+            _Side(model, texts, tokenized),
+            _Side(other_model, other_texts, read),
+        )
+        _show_heads(*sides)
+        _show_matrix(*sides, view)
 
 
 def _other_text(model: str) -> tuple[str, Texts] | None:

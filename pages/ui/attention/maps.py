@@ -31,7 +31,6 @@ from pages.ui.attention.selection import current_selection
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import in_a_row, plain, t
 from pages.ui.text_pair import Texts
@@ -57,8 +56,7 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
     """
     st.markdown(t(_of("attention.maps_intro", watched), word=watched.name))
     with shown_to_user():
-        with model_at_work():
-            mass = ask(attention_mass)(model, texts, watched.target.position)
+        mass = ask(attention_mass)(model, texts, watched.target.position)
         kind = choose_linked(
             st.segmented_control,
             t("attention.map_kind"),

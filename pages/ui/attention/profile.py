@@ -23,7 +23,6 @@ from pages.ui.attention.maps import head_columns, head_map
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import Columns, download_csv, show_figure
-from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
 from pages.ui.language import current_language, plain, t
 from pages.ui.models import language_of
@@ -74,8 +73,7 @@ def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
                 ask(corpus_profile).about(model, language),
             )
         else:
-            with model_at_work():
-                found = ask(profile_heads)(model, texts)
+            found = ask(profile_heads)(model, texts)
         if found is None:
             return
         measure = _show_measure(found.profile)

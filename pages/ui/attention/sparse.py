@@ -15,7 +15,6 @@ from pages.ui.attention.maps import head_columns, head_map
 from pages.ui.attention.pair_columns import PairColumns
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
 from pages.ui.watched import Watched
@@ -39,10 +38,9 @@ def explore_patterns(
     st.markdown(t("attention.sparse_intro"))
     with shown_to_user():
         pattern = _choose_pattern()
-        with model_at_work():
-            result = ask(predict_sparsely)(
-                model, texts.text, watched.target, pattern, pair=texts.pair, cut=True
-            )
+        result = ask(predict_sparsely)(
+            model, texts.text, watched.target, pattern, pair=texts.pair, cut=True
+        )
         show_before_and_after(result, model, watched, "attention_sparse_answer")
         first, second = st.columns(2)
         with first:

@@ -18,7 +18,6 @@ from pages.ui.attention.controls import choose_heads
 from pages.ui.attention.pair import choose_pair
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
-from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
 from pages.ui.watched import Watched
@@ -56,10 +55,9 @@ def explore_switches(
     st.markdown(t("attention.switch_intro"))
     with shown_to_user():
         switches = _choose_switches(model, tokenized, layer, head)
-        with model_at_work():
-            result = ask(switch_off)(
-                model, texts.text, watched.target, switches, pair=texts.pair, cut=True
-            )
+        result = ask(switch_off)(
+            model, texts.text, watched.target, switches, pair=texts.pair, cut=True
+        )
         show_before_and_after(result, model, watched, "attention_switched_off")
         _say_what_it_means(result, switches)
         _show_code(model, texts, watched, switches)

@@ -15,7 +15,6 @@ from pages.ui.embeddings.word_boxes import (
     show_neighbours,
     type_word,
 )
-from pages.ui.head import model_at_work
 from pages.ui.language import t
 
 _BOXES = {
@@ -41,10 +40,9 @@ def show_analogy(model: str, language: str) -> None:
     if not all(words[:3]):
         st.info(t("embeddings.no_word"), icon=":material/edit:")
         return
-    with model_at_work(at_start_only=True):
-        found = ask(solve_analogy)(
-            model, (words[0], words[1], words[2]), words[3], count, metric, without
-        )
+    found = ask(solve_analogy)(
+        model, (words[0], words[1], words[2]), words[3], count, metric, without
+    )
     say_pieces(found.in_pieces)
     _show_ranks(found)
     a, b, c = found.inputs

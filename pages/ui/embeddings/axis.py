@@ -19,7 +19,6 @@ from pages.ui.embeddings.word_boxes import (
     type_words,
 )
 from pages.ui.export import show_figure
-from pages.ui.head import model_at_work
 from pages.ui.language import listed, plain, t
 
 _FIRST, _SECOND = {"en": "he", "zh": "男"}, {"en": "she", "zh": "女"}
@@ -50,8 +49,7 @@ def show_axis(model: str, language: str) -> None:
     if not (first and second and words):
         st.info(t("embeddings.no_word"), icon=":material/edit:")
         return
-    with model_at_work(at_start_only=True):
-        found = ask(project_words)(model, first, second, words, without)
+    found = ask(project_words)(model, first, second, words, without)
     say_pieces(found.in_pieces)
     first_name, second_name = _names(found)
     _show_line(found)
@@ -93,8 +91,7 @@ def _show_removed(
     word = choose_linked(
         st.selectbox, t("embeddings.neighbours_of"), found.words, key=_REMOVED
     )
-    with model_at_work(at_start_only=True):
-        removed = ask(remove_axis)(model, word, first, second, without=without)
+    removed = ask(remove_axis)(model, word, first, second, without=without)
     sides = (("before", removed.before), ("after", removed.after))
     for box, (name, near) in zip(st.columns(2), sides, strict=True):
         with box:

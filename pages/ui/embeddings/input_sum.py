@@ -17,7 +17,6 @@ from pages.ui.code import show_code
 from pages.ui.embeddings.choosing import choose_number, choose_token
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.linked import write_text
 from pages.ui.models import language_of, say_if_unread
@@ -50,8 +49,7 @@ def explore_input(model: str) -> None:
         if not text.strip():
             st.info(t("embeddings.empty"), icon=":material/edit:")
             return
-        with model_at_work():
-            found = ask(take_input_apart)(model, text, pair, cut=True)
+        found = ask(take_input_apart)(model, text, pair, cut=True)
         read = found.tokenized
         if read.was_cut:
             st.warning(

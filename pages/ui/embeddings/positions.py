@@ -22,7 +22,6 @@ from pages.ui.embeddings.choosing import choose_number
 from pages.ui.embeddings.quality import quality_sentence
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.markdown import escape
 
@@ -39,8 +38,7 @@ def explore_positions(model: str) -> None:
     """
     st.markdown(t("embeddings.positions_intro"))
     with shown_to_user():
-        with model_at_work():
-            found = ask(measure_positions)(model)
+        found = ask(measure_positions)(model)
         view = choose_linked(
             st.segmented_control,
             t("embeddings.positions_view"),

@@ -38,7 +38,6 @@ from pages.ui.embeddings.settings import (
 from pages.ui.embeddings.word_boxes import show_neighbours
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
-from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 
@@ -76,17 +75,15 @@ def explore_vocabulary(model: str) -> None:
             )
         with boxes[1]:
             num_axes = choose_axes("embeddings_map_axes")
-        with model_at_work():
-            tokens, kinds = _entries(model)
-            norms = ask(word_norms)(model)
+        tokens, kinds = _entries(model)
+        norms = ask(word_norms)(model)
         found, seed = None, 0
         if method == "tsne":
             found = _tsne(model, num_axes)
         else:
             seed = choose_seed(KEY)
         if found is None:
-            with model_at_work():
-                found = ask(vocabulary_map)(model, num_axes, "pca", seed)
+            found = ask(vocabulary_map)(model, num_axes, "pca", seed)
         if found is None:
             return
         chosen = _show(model, kinds, norms, found)
@@ -98,8 +95,7 @@ def explore_vocabulary(model: str) -> None:
 
 def _tsne(model: str, num_axes: int) -> VocabularyMap | None:
     """The stored map, or one that is drawn on demand; `None` until then."""
-    with model_at_work():
-        stored = ask(vocabulary_map)(model, num_axes, "tsne")
+    stored = ask(vocabulary_map)(model, num_axes, "tsne")
     if stored is not None:
         with st.expander(t("embeddings.draw_anew")):
             seed, perplexity = choose_tsne("embeddings_map")

@@ -18,7 +18,6 @@ from pages.ui.embeddings.word_boxes import (
     type_word,
 )
 from pages.ui.errors import shown_to_user
-from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.models import language_of
 
@@ -59,8 +58,7 @@ def _neighbours(model: str, language: str) -> None:
     if not word:
         st.info(t("embeddings.no_word"), icon=":material/edit:")
         return
-    with model_at_work(at_start_only=True):
-        found = ask(nearest_words)(model, word, count, metric, without)
+    found = ask(nearest_words)(model, word, count, metric, without)
     say_pieces(found.in_pieces)
     if found.token_id is not None:
         st.caption(

@@ -92,10 +92,9 @@ def try_text(classifier: Classifier) -> None:
         if not texts.text or texts.pair == "":
             st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
             return
-        with model_at_work(at_start_only=True):
-            read = ask(read_text)(
-                classifier.model_id, texts.text, texts.pair, classifier.max_tokens
-            )
+        read = ask(read_text)(
+            classifier.model_id, texts.text, texts.pair, classifier.max_tokens
+        )
         say_if_unread(read.model_id, read.tokenized)
         _say_cut(read)
         _show_answer(read)

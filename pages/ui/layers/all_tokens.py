@@ -10,7 +10,6 @@ from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import ask
 from pages.ui.export import show_figure
-from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.layers.wording import column_name, step_name
 from pages.ui.text_pair import Texts
@@ -42,9 +41,8 @@ def offer_all_tokens(
     if not is_on:
         return
     head = _choose_head(step.shape[0]) if "N" in step.axes else 0
-    with model_at_work():
-        texts = Texts(tokenized.text, tokenized.pair)
-        table = ask(step_table)(model, texts, step.name, token, head)
+    texts = Texts(tokenized.text, tokenized.pair)
+    table = ask(step_table)(model, texts, step.name, token, head)
     _show(step, table, token, tokenized)
 
 

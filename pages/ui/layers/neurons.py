@@ -23,7 +23,6 @@ from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.layers.effects import rank_all_neurons
 from pages.ui.layers.switching import switch_off_here
@@ -54,17 +53,15 @@ def explore_neurons(
     config = ask(Explorer.info)(model).config
     with shown_to_user():
         layer, order = _choose_layer(config.num_hidden_layers)
-        with model_at_work():
-            strong = ask(strongest_neurons)(
-                model, texts, layer, token, _NUM_STRONGEST, order
-            )
+        strong = ask(strongest_neurons)(
+            model, texts, layer, token, _NUM_STRONGEST, order
+        )
         _show_strongest(strong, tokenized)
         size = config.intermediate_size
         _start_anew((model, texts, token, layer), strong)
         neuron = _choose_neuron(strong, size)
-        with model_at_work():
-            _show_over_text(model, texts, layer, neuron)
-            reading = _show_words(model, texts, layer, neuron, token, tokenized)
+        _show_over_text(model, texts, layer, neuron)
+        reading = _show_words(model, texts, layer, neuron, token, tokenized)
         show_code(
             layers.NEURONS if reading == "head" else layers.NEURONS_BY_WEIGHTS,
             name="layers_strongest",

@@ -16,7 +16,6 @@ from pages.ui.answers import ask
 from pages.ui.code import show_code
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.head import model_at_work
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
@@ -64,8 +63,7 @@ def _ask(model: str, texts: Texts) -> ResidualStream | None:
     # 12 H^2 weights in a layer; to pack them for the first time takes as long as 400
     # tokens.
     if num_layers * 12 * hidden**2 * (tokens + 400) < _SHORT_WORK:
-        with model_at_work():
-            return ask(residual_stream)(model, texts)
+        return ask(residual_stream)(model, texts)
     found: ResidualStream | None = ask_job(
         "layers_residual",
         t("layers.residual_start"),

@@ -10,15 +10,14 @@ from bertviz_core.experiments.residual_stream import layer_similarity
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers
 from pages.ui.answers import ask
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import program
 from pages.ui.export import show_figure
-from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
+from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
 
 
-@st.fragment
+@panel
 def compare_layers(model: str, texts: Texts) -> None:
     """Draws every two layers against each other.
 
@@ -28,20 +27,7 @@ def compare_layers(model: str, texts: Texts) -> None:
     """
     st.markdown(t("layers.similarity_intro"))
     st.latex(FORMULA)
-    with shown_to_user():
-        with model_at_work():
-            found = ask(layer_similarity)(model, texts)
-        _show(found)
-        show_code(
-            layers.SIMILARITY,
-            name="layers_similarity",
-            model=model,
-            text=texts.text,
-            pair=texts.pair,
-        )
-
-
-def _show(found: np.ndarray) -> None:
+    found = ask(layer_similarity)(model, texts)
     names = [plain("layers.part_embeddings")]
     names += [
         plain("layers.part_layer", number=number) for number in range(1, len(found))
@@ -71,4 +57,5 @@ def _show(found: np.ndarray) -> None:
         ),
         columns={plain("layers.layer"): names}
         | {name: row.tolist() for name, row in zip(names, found, strict=True)},
+        code=program(layers.SIMILARITY, model=model, text=texts.text, pair=texts.pair),
     )

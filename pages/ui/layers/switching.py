@@ -18,7 +18,6 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import ask
 from pages.ui.code import show_code
-from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.pieces import choose_piece
@@ -61,15 +60,14 @@ def switch_off_here(
     if watched is None:
         st.info(t("layers.off_no_head", model=model), icon=":material/block:")
         return None
-    with model_at_work():
-        result = ask(switch_off)(
-            model,
-            texts.text,
-            watched.target,
-            Switches(neurons=(neuron,)),
-            pair=texts.pair,
-            cut=True,
-        )
+    result = ask(switch_off)(
+        model,
+        texts.text,
+        watched.target,
+        Switches(neurons=(neuron,)),
+        pair=texts.pair,
+        cut=True,
+    )
     _show(result, watched)
     target = watched.target
     show_code(

@@ -12,7 +12,6 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
-from pages.ui.head import model_at_work
 from pages.ui.language import in_a_row, t
 from pages.ui.layers.state import STEP
 from pages.ui.layers.step import show_step
@@ -34,14 +33,12 @@ def walk(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> None
         token: index of the token that is followed.
     """
     with shown_to_user():
-        with model_at_work():
-            steps = ask(steps_for_one_token)(model, texts)
+        steps = ask(steps_for_one_token)(model, texts)
         step = _current(steps)
         step_strip(steps, step)
         _name_missing_heads(model)
         numbers_of = functools.partial(ask(part_numbers), model, texts, token=token)
-        with model_at_work():
-            numbers_of(step.part)
+        numbers_of(step.part)
         show_step(model, steps, step, numbers_of, tokenized)
 
 
