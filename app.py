@@ -12,7 +12,7 @@ from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.keeping import keep_fine_tuning
 from pages.ui.head import page_head
 from pages.ui.hosting import MIDDLEWARE, ROUTES, lifespan, show_uncaught
-from pages.ui.job_leases import keep_jobs
+from pages.ui.jobs import keep_jobs
 from pages.ui.language import choose_language, plain
 from pages.ui.navigation import FIRST, ICONS
 from pages.ui.replaced_words import translate_frame

@@ -68,7 +68,7 @@ SILENT_CALLS = {
 SILENT_ARGUMENTS = {
     "alignment", "bind", "border", "color", "column_order", "config", "delta_arrow",
     "delta_color", "filter_mode", "format", "gap", "height", "horizontal_alignment",
-    "icon", "key",
+    "icon", "key", "kwargs",
     "label_visibility", "language", "layout", "mime", "mode", "on_change", "on_click",
     "on_select", "orientation", "page_icon", "persist_state", "position", "scope",
     "selection_mode", "text_alignment", "theme", "type", "vertical_alignment", "width",

@@ -46,7 +46,7 @@ def attention_formulas(found: PairArithmetic) -> tuple[str, ...]:
     steps.append(
         rf"\alpha = \frac{{e^{{s + m {less_top}}}}}"
         rf"{{\sum_{{j=1}}^{{{num_keys}}} e^{{s_j + m_j {less_top}}}}} = "
-        rf"\frac{{{power:.4f}}}{{{total:.4f}}} = {found.prob:.6f}"
+        rf"\frac{{{power:.8f}}}{{{total:.8f}}} = {found.prob:.6f}"
     )
     own, whole = (math.hypot(*vector) for vector in (found.weighted, found.output))
     steps.append(

@@ -31,8 +31,8 @@ class DataWords:
     """What these figures say, in the reader's language."""
 
     rows: str = "rows"
-    to_train: str = "to learn from"
-    to_check: str = "to check by"
+    train: str = "to learn from"
+    check: str = "to check by"
     tokens: str = "tokens"
     whole: str = "texts that stay whole"
     cut: str = "texts that lose their end"
@@ -99,8 +99,8 @@ def balance_figure(
             "hovertemplate": f"%{{customdata}}<br>{label(name)} %{{x}}<extra></extra>",
         }
         for name, counts, pattern in (
-            (words.to_train, train, {"shape": ""}),
-            (words.to_check, validation, _HATCHED),
+            (words.train, train, {"shape": ""}),
+            (words.check, validation, _HATCHED),
         )
     ]
     made = layout(words.rows, "", height=_FRAME_HEIGHT + _ROW_HEIGHT * len(names))
@@ -220,8 +220,8 @@ def numbers_figure(
             "hovertemplate": f"%{{customdata}}<br>{label(side)} %{{y}}<extra></extra>",
         }
         for side, counts, pattern in (
-            (words.to_train, train, {"shape": ""}),
-            (words.to_check, validation, _HATCHED),
+            (words.train, train, {"shape": ""}),
+            (words.check, validation, _HATCHED),
         )
     ]
     made = layout(label(name), words.rows, height=320)

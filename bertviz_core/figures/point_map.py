@@ -102,7 +102,7 @@ class PointMap(FrozenArrays):
     labels: tuple[str, ...]
     coordinates: np.ndarray
     colours: tuple[Colour, ...]
-    words: Mapping[str, str]
+    words: Mapping[str, str] = field(default_factory=dict)
     state_names: tuple[str, ...] = ("",)
     notes: tuple[str, ...] = ("",)
     contexts: tuple[str, ...] = ()

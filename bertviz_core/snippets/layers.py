@@ -79,7 +79,7 @@ from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.neurons import switch_neurons_off
 
 explorer = Explorer.open({model})
-target = Target({head}, {index}, {position})
+target = Target({kind}, {index}, {position})
 found = switch_neurons_off(
     explorer, {text}, target, [({layer}, {neuron})], {pair}, cut=True
 )
@@ -97,7 +97,7 @@ from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.neuron_effects import rank_neurons
 
 explorer = Explorer.open({model})
-target = Target({head}, {index}, {position})
+target = Target({kind}, {index}, {position})
 found = rank_neurons(explorer, {text}, target, {num_neurons}, {pair}, cut=True)
 for neuron, measured, estimated in zip(
     found.neurons, found.deltas, found.estimated_deltas

@@ -24,10 +24,17 @@ CHOICES_ALONE = CHOICES.replace(
     "[i for i in sampling.rank_order(logits) if words[i].isalnum()]",
 )
 
-DRAWS = """
+
+def with_draws(choices: str) -> str:
+    """A program of choices that also draws from what they leave."""
+    return (
+        choices
+        + """\
 draws = sampling.draw_tokens(after, {num_draws}, seed={seed})
 print([words[token_id] for token_id in draws[:10]])
 """
+    )
+
 
 FILLING = """
 from bertviz_core import Explorer

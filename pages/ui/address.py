@@ -11,6 +11,8 @@ from urllib.parse import quote, urlencode
 
 import streamlit as st
 
+from pages.ui.language import help_of, plain, t
+
 # Bytes of a page's texts together. Servers and proxies refuse long addresses, nginx
 # from 8,192 bytes on; half of it leaves room for everything else.
 LONGEST_IN_ADDRESS = 4000
@@ -63,6 +65,41 @@ def choose_linked(
     """
     default = options[0] if default is None else default
     return _draw(widget, label, options, default, key, arguments) or default
+
+
+def choose_named(
+    label: str,
+    options: Sequence[str],
+    names: str,
+    *,
+    key: str,
+    widget: Callable[..., object] = st.segmented_control,
+    **arguments: object,
+) -> str:
+    """The same for a row of buttons, one of which is always chosen.
+
+    Args:
+        label: key of the text of the widget.
+        options: in their order.
+        names: with "_" and an option, the key of its text, on the page of `label`.
+        key: of the widget, and of the choice in the address.
+        widget: `segmented_control` or `pills`.
+        arguments: passed on.
+
+    Returns:
+        The option that is chosen.
+    """
+    page = label.split(".", 1)[0]
+    return choose_linked(
+        widget,
+        t(label),
+        options,
+        key=key,
+        required=True,
+        format_func=lambda option: plain(f"{page}.{names}_{option}"),
+        help=help_of(label),
+        **arguments,
+    )
 
 
 def choose_linked_or_none(

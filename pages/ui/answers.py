@@ -12,6 +12,7 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.wordlists import entries_of_kind
+from bertviz_core.checkpoints.versions import version_of
 from bertviz_core.engine.cache import BoundedCache, num_bytes
 from bertviz_core.engine.model_tasks import (
     earlier_uploads,
@@ -96,3 +97,21 @@ def forget_models() -> None:
     """Asks the engine anew: a name may mean other weights after a download."""
     st.cache_data.clear()
     _KEPT.forget(lambda _: True)
+
+
+def ask_anew_if_changed(model: str) -> None:
+    """Has every page ask the engine anew where a folder holds another model now.
+
+    Args:
+        model: its id.
+    """
+    seen, version = _seen(model), version_of(model)
+    if seen["version"] != version:
+        seen["version"] = version
+        forget_models()
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _seen(model: str) -> dict[str, str]:
+    """What all sessions remember of a model."""
+    return {"version": version_of(model)}

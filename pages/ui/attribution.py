@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.experiments.layer_results import Attribution
+from pages.ui.jobs import is_short
 from pages.ui.language import t
+from pages.ui.panel import show_numbers
 
 # In the order of the choice; the first one is the default.
 METHODS = (
@@ -18,34 +21,32 @@ METHODS = (
 )
 BASELINES = ("mask", "pad")
 
+_BACKWARD = 3  # a step forward and back costs about three forward passes
+_NUM_POINTS = 32
 _MOST_MISSED = 0.05  # share of the change; with more, the parts are not the whole
 
 
-def show_completeness(box: DeltaGenerator, found: Attribution) -> None:
-    """Draws how far integrated gradients miss what they explain, where they are.
+def is_soon(model: str, num_tokens: int) -> bool:
+    """Whether all methods together take so little that nobody need ask for them."""
+    return is_short(model, _BACKWARD * _NUM_POINTS + 2 * num_tokens, num_tokens)
 
-    Where they miss it by much, a warning follows below.
 
-    Args:
-        box: to draw the number in.
-        found: of any answer.
+def show_completeness(
+    numbers: Mapping[str, str], found: Attribution, **places: object
+) -> None:
+    """Draws numbers, and how far integrated gradients miss what they explain.
+
+    Where they miss it by much, a warning follows. See `show_numbers`.
     """
-    if found.completeness_error is None:
+    missed = found.completeness_error
+    if missed is None:
+        show_numbers(numbers, **places)
         return
-    box.metric(
-        t("masked_panels.completeness"),
-        t("masked_panels.share", value=found.completeness_error),
-        t("masked_panels.why_points", count=found.num_steps),
-        delta_color="off",
-        delta_arrow="off",
-        help=t("masked_panels.completeness_help"),
-    )
-    if found.completeness_error > _MOST_MISSED:
+    share = t("masked_panels.share", value=missed)
+    points = t("masked_panels.why_points", count=found.num_steps)
+    show_numbers({**numbers, "masked_panels.completeness": (share, points)}, **places)
+    if missed > _MOST_MISSED:
         st.warning(
-            t(
-                "masked_panels.completeness_warning",
-                missed=found.completeness_error,
-                most=_MOST_MISSED,
-            ),
+            t("masked_panels.completeness_warning", missed=missed, most=_MOST_MISSED),
             icon=":material/warning:",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
@@ -251,15 +252,17 @@ def download_csv(columns: Columns, name: str) -> None:
 
 
 def _safe_cell(cell: Any) -> Any:
+    if isinstance(cell, float) and math.isnan(cell):
+        return None  # a cell without a number is empty, as on the page
     return safe_cell(cell) if isinstance(cell, str) else cell
 
 
 def _leave_room_above(figure: go.Figure) -> None:
     """So that no button of plotly lies on what a figure shows."""
     made = figure.layout
-    room = max(0, _TOOLBAR - made.margin.t)
-    made.height += room
-    made.margin.t += room
+    room = max(0, _TOOLBAR - (made.margin.t or 0))
+    made.height = (made.height or 450) + room  # 450 is plotly's own
+    made.margin.t = (made.margin.t or 0) + room
 
 
 def _config(image: str, name: str = "figure") -> dict[str, Any]:

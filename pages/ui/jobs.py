@@ -1,7 +1,9 @@
 """Long work on a page: a button, how far it is, a way to stop, then the result.
 
 A result belongs to the question that it answers: another text or target asks anew,
-and coming back to a question finds its answer.
+and coming back to a question finds its answer. The engine stops a job that no page has
+asked for in a while: the page that shows one asks all the time, and all others do so
+for it, see `keep_jobs`.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import streamlit as st
 
 from bertviz_core.checkpoints.versions import version_of
 from bertviz_core.engine import JobStatus
+from bertviz_core.engine.jobs import LEASE_SECONDS
 from bertviz_core.engine.questions import Question
 from bertviz_core.errors import BertVizError, EngineError
 from bertviz_core.explorer import Explorer
@@ -22,13 +25,16 @@ from bertviz_core.tasks import GRADIENT_RESOURCE, JOB_RESOURCE
 from pages.ui.answers import answer, ask
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
-from pages.ui.job_leases import await_job
 from pages.ui.language import t
 
 R = TypeVar("R")
 _POLL_SECONDS = 0.5
 # Work that is done without asking: about a second on two cores.
 _SHORT_WORK = 3e10
+# Key of the session: ids of jobs that it has not seen the end of.
+_AWAITED = "jobs_awaited"
+# A lease survives some times that went wrong.
+RENEW_SECONDS = LEASE_SECONDS / 5
 _PATIENCE = 10  # so many times as long, with a bar and a button to stop it
 
 
@@ -216,3 +222,29 @@ def _explain(ended: JobStatus, wording: Wording) -> None:
     with shown_to_user(stop=False):
         if ended.error is not None:
             raise ended.error
+
+
+def await_job(job_id: str) -> None:
+    """Remembers a job that this session waits for."""
+    st.session_state.setdefault(_AWAITED, set()).add(job_id)
+
+
+def keep_jobs() -> None:
+    """Asks now and then for the jobs of this session.
+
+    Nothing happens in one that waits for none.
+    """
+    if st.session_state.get(_AWAITED):
+        st.fragment(_look_after, run_every=RENEW_SECONDS)()
+
+
+def _look_after() -> None:
+    awaited: set[str] = st.session_state[_AWAITED]
+    awaited.difference_update([job_id for job_id in awaited if _has_ended(job_id)])
+
+
+def _has_ended(job_id: str) -> bool:
+    try:
+        return client().job(job_id).is_finished
+    except BertVizError:  # forgotten by now, or the server has started again
+        return True

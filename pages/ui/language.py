@@ -6,11 +6,12 @@ A text has a key, "<page>.<name>", and stands in `assets/locales/<language>/
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -20,6 +21,7 @@ LANGUAGES = {"en": "English", "zh": "中文"}
 
 _LOCALES = Path(__file__).parents[2] / "assets" / "locales"
 _KEY = "lang"
+W = TypeVar("W")
 
 
 def choose_language() -> str:
@@ -67,6 +69,19 @@ def t(key: str, **places: Any) -> str:
 def plain(key: str, **places: Any) -> str:
     """Like `t`, for places that show text as it is: table cells, file names."""
     return text(key, current_language(), **places)
+
+
+def help_of(key: str, **places: Any) -> str | None:
+    """What explains a text: the one with "_help" behind its key, if there is one."""
+    page, name = f"{key}_help".split(".", 1)
+    known = name in _texts(current_language(), page)
+    return t(f"{key}_help", **places) if known else None
+
+
+def words_of(kind: type[W], page: str) -> W:
+    """What figures say, a dataclass of strings: the texts with "figure_" of a page."""
+    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    return kind(**{name: plain(f"{page}.figure_{name}") for name in names})
 
 
 def listed(items: Iterable[str]) -> str:

@@ -19,6 +19,7 @@ from bertviz_core.mask_text import MASK
 from bertviz_core.trace import ModelEntry, TokenizedText
 from pages.ui.answers import (
     ask,
+    ask_anew_if_changed,
     chinese_share,
     forget_models,
     installed_models,
@@ -29,7 +30,6 @@ from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.head import model_at_work
 from pages.ui.language import LANGUAGES, current_language, t
-from pages.ui.on_disk import ask_anew_if_changed
 from pages.ui.own_text import own_texts
 
 # In the address of a link to another page: the model to choose there. The choice itself

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ParamSpec
 
 import streamlit as st
 
 from pages.ui.errors import shown_to_user
+from pages.ui.language import help_of, t
 
 P = ParamSpec("P")
 
@@ -29,3 +30,26 @@ def panel(draw: Callable[P, None]) -> Callable[P, None]:
             draw(*args, **kwargs)
 
     return drawn
+
+
+def show_numbers(
+    numbers: Mapping[str, str | tuple[str, str]], **places: object
+) -> None:
+    """Draws numbers side by side, each with its name and its explanation.
+
+    Args:
+        numbers: by the keys of their names: the number, or that and what stands
+            below it.
+        places: of the names and explanations, see `t`.
+    """
+    for box, key in zip(st.columns(len(numbers)), numbers, strict=True):
+        number = numbers[key]
+        value, below = number if isinstance(number, tuple) else (number, None)
+        box.metric(
+            t(key, **places),
+            value,
+            below,
+            delta_color="off",
+            delta_arrow="off",
+            help=help_of(key, **places),
+        )

@@ -36,26 +36,16 @@ class TextBoxes:
         keys = (f"{self.page}_text", f"{self.page}_pair")
         watch_boxes(keys, [examples[0] for examples in self.examples.values()])
 
-    @property
-    def held(self) -> tuple[str | None, str]:
-        """What the boxes hold as it was typed; `None` before they were drawn."""
-        state = st.session_state
-        return state.get(f"{self.page}_text"), state.get(f"{self.page}_pair") or ""
-
-    def fill(self, example: Example) -> None:
-        """Puts an example into the boxes, before they are drawn."""
-        text, pair = f"{self.page}_text", f"{self.page}_pair"
-        st.session_state[text], st.session_state[pair] = example
-
     def draw(self, language: str) -> Texts:
         """Draws the boxes and, below them, the examples.
 
         Args:
-            language: of the examples.
+            language: of the examples; one that nobody has touched changes with it.
 
         Returns:
             What the boxes hold; the text may be empty.
         """
+        self._follow(language)
         columns = st.columns(2)
         has_room = self._find_room()
         defaults = {"text": self.examples[language][0][0], "pair": ""}
@@ -78,6 +68,19 @@ class TextBoxes:
         self._offer_examples(language)
         text, pair = (normalise_masks(one or "")[0] for one in typed)
         return Texts(text, pair.strip() or None)
+
+    def _follow(self, language: str) -> None:
+        """An untouched example changes with the language."""
+        state, page = st.session_state, self.page
+        before = state.get(f"{page}_language", language)
+        state[f"{page}_language"] = language
+        held = (state.get(f"{page}_text"), state.get(f"{page}_pair") or "")
+        if before != language and held == self.examples[before][0]:
+            self._fill(self.examples[language][0])
+
+    def _fill(self, example: Example) -> None:
+        text, pair = f"{self.page}_text", f"{self.page}_pair"
+        st.session_state[text], st.session_state[pair] = example
 
     def _find_room(self) -> dict[str, bool]:
         """Whether a link holds each text. Call it before the boxes are drawn."""
@@ -122,5 +125,5 @@ class TextBoxes:
     def _take_example(self, language: str) -> None:
         index = st.session_state[f"{self.page}_example"]
         if index is not None:
-            self.fill(self.examples[language][index])
+            self._fill(self.examples[language][index])
         st.session_state[f"{self.page}_example"] = None

@@ -2,14 +2,14 @@
 
 import streamlit as st
 
+from bertviz_core.analysis.sampling import rank_order, softmax
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.explorer import Explorer
 from bertviz_core.mask_text import normalise_masks
 from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
-from pages.ui.guesses import best_guesses
 from pages.ui.language import t
-from pages.ui.masked_word.arriving import OPEN_TEXT
+from pages.ui.masked_word.state import OPEN_TEXT
 from pages.ui.models import (
     default_model,
     language_of,
@@ -59,16 +59,16 @@ else:
         text, _ = normalise_masks(sentence or "")
         predictions = ask(Explorer.predict_masks)(model, text)
         say_if_unread(model, predictions.tokenized)
-        guesses = best_guesses(predictions, ask(vocabulary)(model), NUM_GUESSES)
-        columns = st.columns(min(max(len(guesses), 2), MAX_MASKS))
-        for column, words in zip(columns, guesses, strict=False):
-            for guess in words:
-                column.progress(
-                    max(guess.probability, LEAST_BAR),
-                    t("home.guess", word=guess.token, share=guess.probability),
-                )
-        if len(guesses) > MAX_MASKS:
-            st.caption(t("home.first_gaps", shown=MAX_MASKS, count=len(guesses)))
+        words, num_masks = ask(vocabulary)(model), len(predictions.logits)
+        columns = st.columns(min(max(num_masks, 2), MAX_MASKS))
+        for column, logits in zip(columns, predictions.logits, strict=False):
+            probs = softmax(logits)
+            for token_id in rank_order(logits)[:NUM_GUESSES]:
+                share = float(probs[token_id])
+                said = t("home.guess", word=words[token_id], share=share)
+                column.progress(max(share, LEAST_BAR), said)
+        if num_masks > MAX_MASKS:
+            st.caption(t("home.first_gaps", shown=MAX_MASKS, count=num_masks))
         count = info.config.vocab_size
         st.caption(t("home.how_to_read_guesses", count=count))
         st.page_link(

@@ -10,8 +10,7 @@ from bertviz_core.experiments.vocabulary_maps import vocabulary_map
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts
 from pages.ui import answers
-from pages.ui.answers import ask
-from pages.ui.on_disk import ask_anew_if_changed
+from pages.ui.answers import ask, ask_anew_if_changed
 
 MODEL = "own-model"
 

@@ -147,11 +147,14 @@ def test_the_profile_is_that_of_the_engine():
 
 def test_a_text_is_not_measured_where_the_bundled_sentences_are(monkeypatch):
     asked = []
-    monkeypatch.setattr(profile, "profile_heads", lambda *of: asked.append(of))
+    ask = profile.ask
+    monkeypatch.setattr(
+        profile, "ask", lambda task: asked.append(task.__name__) or ask(task)
+    )
     open_page(attention_panel="profile", attention_profile_where="corpus")
-    assert not asked
+    assert asked == ["corpus_profile"]
     open_page(attention_panel="profile")
-    assert len(asked) == 1
+    assert asked == ["corpus_profile", "profile_heads"]
 
 
 def test_a_click_on_a_similar_head_looks_at_it():

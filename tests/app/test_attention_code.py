@@ -57,7 +57,7 @@ def test_the_picture_comes_out_of_the_program(method):
 
 def test_the_arithmetic_comes_out_of_the_program():
     app = unfolded(
-        "arithmetic", "attention_arithmetic", attention_from="3", attention_to="5"
+        "arithmetic", "attention_values", attention_from="3", attention_to="5"
     )
     found = names_of(app)["found"]
     vectors, values = maps(app)
@@ -66,13 +66,13 @@ def test_the_arithmetic_comes_out_of_the_program():
 
 
 def test_the_profile_comes_out_of_the_program():
-    app = unfolded("profile", "attention_profile", attention_measure="to_next")
+    app = unfolded("profile", "attention_measure_map", attention_measure="to_next")
     names = names_of(app)
     np.testing.assert_allclose(maps(app)[0], names["profile"].of("to_next"), atol=1e-6)
 
 
 def test_the_profile_of_many_sentences_comes_out_of_the_program():
-    app = unfolded("profile", "attention_profile", attention_profile_where="corpus")
+    app = unfolded("profile", "attention_measure_map", attention_profile_where="corpus")
     app.button(key="job_attention_profile_start").click().run()
     names = names_of(finished(app))
     measured = names["profile"].of("entropy_bits")
@@ -82,7 +82,7 @@ def test_the_profile_of_many_sentences_comes_out_of_the_program():
 def test_a_switched_off_prediction_comes_out_of_the_program():
     app = unfolded(
         "switch",
-        "attention_switch",
+        "attention_switched_off",
         attention_off_heads=["2·4"],
         attention_off_feed_forward=["3"],
         attention_cut_edge="true",
@@ -100,8 +100,9 @@ def test_a_switched_off_prediction_comes_out_of_the_program():
     "kind", [pytest.param("heads", marks=pytest.mark.tensorflow), "parts"]
 )
 def test_a_map_of_causes_comes_out_of_the_program(kind, monkeypatch):
-    monkeypatch.setattr("pages.ui.attention.maps._SHORT_WORK", 1e20)
-    app = unfolded("maps", "attention_map", attention_map_kind=kind)
+    monkeypatch.setattr("pages.ui.jobs._SHORT_WORK", 1e20)
+    shown = "mass" if kind == "heads" else kind
+    app = unfolded("maps", f"attention_map_{shown}", attention_map_kind=kind)
     deltas = names_of(app)["found"].deltas
     if kind == "parts":
         np.testing.assert_allclose(maps(app)[0], deltas, atol=1e-5)

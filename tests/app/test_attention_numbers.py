@@ -49,7 +49,7 @@ def test_a_weight_that_rounding_has_moved_says_so(monkeypatch, apart):
     moved = dataclasses.replace(
         found, exposed_prob=found.prob, unrounded_probs=found.probs + apart
     )
-    monkeypatch.setattr(arithmetic, "pair_arithmetic", lambda *_: moved)
+    monkeypatch.setattr(arithmetic, "ask", lambda _: lambda *_: moved)
     text = said(ask("arithmetic", attention_from="2", attention_to="4"))
     assert ("Without any rounding in this row" in text) == (apart > 1e-6)
     assert (f"{moved.rounding:+.0e}" in text) == (apart > 1e-6)
@@ -140,7 +140,7 @@ def test_the_exact_map_and_its_agreement_are_those_of_each_head_switched_off(
     monkeypatch,
 ):
     drawn = {}
-    monkeypatch.setattr(maps, "_SHORT_WORK", 1e20)
+    monkeypatch.setattr("pages.ui.jobs._SHORT_WORK", 1e20)
     monkeypatch.setattr(
         maps, "clickable_map", lambda shown, key, _: drawn.update({key: shown.values})
     )
@@ -231,7 +231,7 @@ def test_a_head_alone_is_like_no_other(monkeypatch, num_heads):
         profile=dataclasses.replace(found.profile, values=kept),
         distances=found.distances[:1, :num_heads, :1, :num_heads],
     )
-    monkeypatch.setattr(profile, "profile_heads", lambda *_: few)
+    monkeypatch.setattr(profile, "ask", lambda _: lambda *_: few)
     app = ask("profile")
     titles = [one.value for one in app.subheader]
     assert ("Heads that look like 1·1" in titles) == (num_heads > 1)

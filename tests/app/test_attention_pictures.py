@@ -267,7 +267,7 @@ def test_the_text_that_looks_and_the_text_that_is_looked_at(drawn, looks, seen):
     segments = tokenized.token_type_ids
     of = {"first": segments == 0, "second": segments == 1, "both": segments >= 0}
     whole = client().ask(attention_matrix)(
-        DEFAULT_MODEL, Texts(first), "head", 0, 0, second
+        DEFAULT_MODEL, Texts(first, second), "head", 0, 0
     )
     expected = np.where(np.outer(of[looks], of[seen]), whole, 0)
     np.testing.assert_allclose(drawn.last.matrix, expected, atol=1e-7)
@@ -353,7 +353,7 @@ def test_the_heads_of_a_long_text_are_not_saved_however_few_its_words(
     monkeypatch.setattr("pages.ui.attention.downloads._MOST_SAVED", size)
     asked = []
     monkeypatch.setattr(
-        "pages.ui.attention.downloads.all_attention", lambda *of: asked.append(of)
+        "pages.ui.attention.downloads.client", lambda: asked.append("the engine")
     )
     view = View("head", 0, 0, AttentionOptions(merge_words=True))
     heads = every_head(drawn.last, DEFAULT_MODEL, Texts(TEXT, None), read, view)
@@ -400,7 +400,7 @@ def test_the_columns_of_a_table_are_named_in_the_language_of_the_page(
 
 
 def test_a_map_is_saved_with_what_it_says(saved, monkeypatch):
-    monkeypatch.setattr("pages.ui.attention.maps._SHORT_WORK", 0)
+    monkeypatch.setattr("pages.ui.jobs._SHORT_WORK", 0)
     app = opened("maps", {"attention_map_estimate_downloads": True})
     name = "attention_map_estimate"
     assert saved.keys() == {f"{name}.{kind}" for kind in ("csv", "svg", "html")}

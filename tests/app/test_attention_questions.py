@@ -37,7 +37,7 @@ from bertviz_core.figures.attention_thumbnails import grid_thumbnails
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry, Texts
-from pages.ui.attention import difference, sparse
+from pages.ui.attention import difference, matrix, sparse
 from pages.ui.attention.pictures import key_of
 from pages.ui.engine import client
 from tests.app.chinese_model import write_chinese_model
@@ -231,7 +231,7 @@ def test_the_profile_of_the_bundled_sentences_is_that_of_the_engine():
 def test_an_estimate_comes_first_where_the_exact_map_takes_long(
     monkeypatch, most, title
 ):
-    monkeypatch.setattr("pages.ui.attention.maps._SHORT_WORK", most)
+    monkeypatch.setattr("pages.ui.jobs._SHORT_WORK", most)
     app = ask("maps")
     assert f"What each head causes: {title}" in said(app)
     starts = [button.key for button in app.button if button.key.endswith("_start")]
@@ -267,8 +267,10 @@ def test_a_head_helps_only_where_the_answer_falls_without_it(
 
 def test_the_strongest_estimate_is_the_largest_whatever_its_sign(monkeypatch):
     found = SimpleNamespace(estimated_deltas=np.array([[0.05, -0.01], [0.0, 0.02]]))
-    monkeypatch.setattr("pages.ui.attention.maps._estimate", lambda *_: found)
-    monkeypatch.setattr("pages.ui.attention.maps._SHORT_WORK", 0)
+    monkeypatch.setattr(
+        "pages.ui.attention.maps.ask_job",
+        lambda place, *_, **__: found if place == "attention_estimate" else None,
+    )
     assert "Strongest: head 1·1, +5.00 points" in said(ask("maps"))
 
 
@@ -283,7 +285,7 @@ def test_the_halves_of_layers_have_a_button_and_an_amount_of_work_of_their_own(
     tokens = client().ask(Explorer.tokenize)(DEFAULT_MODEL, TEXT).num_tokens
     of_one = layers**2 / 2 * tokens * 24 * hidden**2  # a variant of every layer
     assert heads > 4
-    monkeypatch.setattr("pages.ui.attention.maps._SHORT_WORK", 4 * of_one)
+    monkeypatch.setattr("pages.ui.jobs._SHORT_WORK", 4 * of_one)
     starts = {
         kind: [
             button.label
@@ -294,7 +296,7 @@ def test_the_halves_of_layers_have_a_button_and_an_amount_of_work_of_their_own(
     }
     all_heads = f"Switch off all {layers * heads} heads, one after the other"
     assert starts == {"heads": [all_heads], "parts": []}
-    monkeypatch.setattr("pages.ui.attention.maps._SHORT_WORK", 0)
+    monkeypatch.setattr("pages.ui.jobs._SHORT_WORK", 0)
     app = ask("maps", attention_map_kind="parts")
     (start,) = [one for one in app.button if one.key.endswith("_start")]
     assert start.label.startswith(f"Switch off the halves of all {layers} layers")
@@ -459,7 +461,7 @@ def test_a_place_that_is_no_mask_in_the_other_text_is_said(other, is_warned):
 
 
 @pytest.mark.parametrize(
-    ("sign", "sentence"), [(-1, "needs what you"), (1, "held this answer back")]
+    ("sign", "sentence"), [(-1, "speaks for this answer"), (1, "held this answer back")]
 )
 def test_the_sentence_says_what_the_parts_did_to_the_answer(sign, sentence):
     words = client().ask(vocabulary)(DEFAULT_MODEL)
@@ -536,9 +538,8 @@ OTHER = TEXT.replace("dog", "horse")
 
 
 def rows_of(text: str, method: str, pair: str | None = None) -> np.ndarray:
-    return client().ask(attention_matrix)(
-        DEFAULT_MODEL, Texts(text), method, 0, 0, pair
-    )
+    texts = Texts(text, pair)
+    return client().ask(attention_matrix)(DEFAULT_MODEL, texts, method, 0, 0)
 
 
 @pytest.fixture
@@ -683,15 +684,13 @@ def difference_of_models(text: str, other: str, method: str) -> np.ndarray:
 
 def test_values_of_long_texts_are_taken_away_by_a_job(monkeypatch, differences):
     """The pictures and both sides of a comparison come to what a short text shows."""
-    from pages.ui.attention import answers
-
     chosen = {
         "attention_method": "value_zeroing",
         "attention_compared_text": f"{TEXT} It ran away.",
     }
     ask("compare", **chosen)
     expected = differences[-1].matrix
-    monkeypatch.setattr(answers, "_MOST_ZEROED", 0)
+    monkeypatch.setattr(matrix, "_MOST_ZEROED", 0)
     app = ask("compare", **chosen)
     assert "this may take a minute" in said(app)
     for place in ("pictures", "here", "there"):
@@ -704,6 +703,7 @@ def test_values_of_long_texts_are_taken_away_by_a_job(monkeypatch, differences):
 
 def test_the_head_that_differs_most_is_named():
     app = ask("compare", attention_compared_text=OTHER)
-    found = client().ask(compare_heads)(DEFAULT_MODEL, TEXT, DEFAULT_MODEL, OTHER)
+    sides = (DEFAULT_MODEL, Texts(TEXT), DEFAULT_MODEL, Texts(OTHER))
+    found = client().ask(compare_heads)(*sides)
     layer, head = np.unravel_index(found.argmax(), found.shape)
     assert f"Most: head {layer + 1}·{head + 1}, {found.max():.1%}" in said(app)

@@ -19,12 +19,13 @@ from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.labelled_lines import bundled_lines, read_lines
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.engine.questions import Question
 from bertviz_core.experiments.embedding_tables import (
     measure_positions,
     take_input_apart,
 )
-from bertviz_core.experiments.sentence_maps import MOST_CHECKED
-from bertviz_core.experiments.sentence_states import vectors_at
+from bertviz_core.experiments.sentence_maps import MOST_CHECKED, layer_facts
+from bertviz_core.experiments.sentence_states import vectors_at, word_senses
 from bertviz_core.experiments.vocabulary_maps import vocabulary_map
 from bertviz_core.experiments.word_axis import project_words, remove_axis
 from bertviz_core.experiments.word_vectors import (
@@ -33,7 +34,7 @@ from bertviz_core.experiments.word_vectors import (
     word_norms,
 )
 from bertviz_core.explorer import Explorer
-from pages.ui.embeddings import input_sum, senses
+from pages.ui.embeddings import figures, input_sum
 from pages.ui.embeddings.panels import PANELS
 from pages.ui.engine import client
 from pages.ui.export import show_figure
@@ -73,9 +74,9 @@ def finished(app: AppTest) -> AppTest:
     return app
 
 
-def answer(task: str, **arguments):
+def answer(question: Question):
     """What the engine says to a job."""
-    job = client().start(task, **arguments)
+    job = client().start(question)
     end = time.monotonic() + DEADLINE_SECONDS
     while not client().job(job).is_finished:
         assert time.monotonic() < end
@@ -139,7 +140,7 @@ def test_a_layer_norm_that_differs_is_said_to_differ(monkeypatch, share, kind):
     found = client().ask(take_input_apart)(DEFAULT_MODEL, TEXT)
     difference = share * float(np.abs(found.normed).max())
     changed = dataclasses.replace(found, largest_difference=difference)
-    monkeypatch.setattr(input_sum, "take_input_apart", lambda *_: changed)
+    monkeypatch.setattr(input_sum, "ask", lambda _: lambda *_, **__: changed)
     app = open_page()
     shown = {"success": app.success, "warning": app.warning}
     (told,) = shown.pop(kind)
@@ -160,12 +161,10 @@ def test_a_text_that_is_too_long_is_cut_and_says_so():
     assert "601 word pieces" in said(app)
 
 
-def test_a_dimension_of_a_larger_model_begins_anew():
-    app = open_page()
-    app.session_state["embeddings_dimension"] = 99_999
-    app.run()
-    assert app.number_input(key="embeddings_dimension").value == 1
-    assert not app.exception
+def test_a_dimension_of_a_larger_model_becomes_the_last():
+    app = open_page(embeddings_dimension="99999")
+    box = app.number_input(key="embeddings_dimension")
+    assert box.value == box.max > 1
 
 
 def test_the_matrix_has_the_cosines_of_the_positions():
@@ -410,11 +409,15 @@ def test_a_chosen_occurrence_names_and_marks_its_nearest(language):
     assert (marks(app)["of"], marks(app)["state"]) == (1, state)
     lines = read_lines(app.text_area(key="embeddings_senses").value)
     found = answer(
-        "follow_word",
-        model=app.selectbox(key="model").value,
-        sentences=lines.sentences,
-        word=app.text_input(key="embeddings_sense_word").value,
-        senses=lines.labels,
+        client()
+        .ask(word_senses)
+        .about(
+            app.selectbox(key="model").value,
+            lines.sentences,
+            app.text_input(key="embeddings_sense_word").value,
+            lines.labels,
+            cut=True,
+        )
     )
     cosines = found.cosines[state][1].copy()
     cosines[1] = -np.inf
@@ -447,7 +450,7 @@ def test_sentences_are_points_of_every_layer():
 @pytest.mark.parametrize(
     ("settings", "claim"),
     [
-        ({"alignment": "shared"}, "A point that moves has really changed"),
+        ({"alignment": "shared"}, "share the same axes"),
         ({"alignment": "procrustes"}, "its own widest axes"),
     ],
 )
@@ -456,7 +459,7 @@ def test_what_a_move_means_depends_on_how_layers_are_aligned(settings, claim):
     app = open_page(embeddings_panel="sentences", **chosen)
     assert claim in said(app)
     is_shared = settings["alignment"] == "shared"
-    assert ("really changed" in said(app)) == is_shared
+    assert ("share the same axes" in said(app)) == is_shared
 
 
 def test_word_pieces_in_space_turned_onto_each_other_come_from_a_link():
@@ -528,7 +531,7 @@ def test_too_many_sentences_are_refused_not_sampled():
     app.text_area(key="embeddings_topics").set_value("one line\n" * 201).run()
     finished(app)
     assert "201 sentences" in said(app)
-    assert not app.get("bidi_component")
+    assert [one.key for one in app.get("bidi_component")] == ["frame"]
     app.text_area(key="embeddings_topics").set_value("").run()
     assert "no sentences yet" in said(app)
     app.button(key="embeddings_topics_reset").click().run()
@@ -667,7 +670,7 @@ def test_the_file_of_cosines_between_senses_has_more_than_the_picture(monkeypatc
         tables[name] = columns
         show_figure(figure, name=name, columns=columns, **others)
 
-    monkeypatch.setattr(senses, "show_figure", keep)
+    monkeypatch.setattr(figures, "show_figure", keep)
     lines = "\n".join(f"{'ab'[i % 2]} | bank number {i}" for i in range(50))
     app = open_page(embeddings_panel="senses", embeddings_senses=lines)
     assert heat(app).shape == (40, 40)
@@ -770,11 +773,9 @@ def test_what_stays_without_the_outliers_is_what_the_client_says():
     table = app.dataframe[0].value
     lines = read_lines(bundled_lines("topics", "en"))
     found = answer(
-        "measure_layers",
-        model=DEFAULT_MODEL,
-        sentences=lines.sentences,
-        num_deviations=2.5,
-        seed=0,
+        client()
+        .ask(layer_facts)
+        .about(DEFAULT_MODEL, lines.sentences, "token", num_deviations=2.5, seed=0)
     )
     shown = {
         "neighbours that stay": found.neighbours_kept,

@@ -52,7 +52,7 @@ def printed(code: str, **params: str) -> str:
 
 
 def test_the_input_sum():
-    output = printed("embeddings_input", embeddings_token="2 · she")
+    output = printed("embeddings_shares", embeddings_token="2 · she")
     found = client().ask(take_input_apart)(
         DEFAULT_MODEL, "She sat down on the bank of the river."
     )
@@ -61,7 +61,7 @@ def test_the_input_sum():
 
 
 def test_positions():
-    output = printed("embeddings_positions", embeddings_panel="positions")
+    output = printed("embeddings_position_row", embeddings_panel="positions")
     apart = client().ask(measure_positions)(DEFAULT_MODEL).standing_apart
     lines = output.splitlines()[-len(apart) :] if len(apart) else []
     assert [int(line.split()[0]) for line in lines] == (apart + 1).tolist()
@@ -75,7 +75,7 @@ def test_neighbours_analogy_and_axis():
     )
     shown = [line.split()[0] for line in output.splitlines()]
     assert shown == list(found.neighbours.words)
-    output = printed("embeddings_analogy", embeddings_words_view="analogy", **words)
+    output = printed("embeddings_analogy_all", embeddings_words_view="analogy", **words)
     assert output.splitlines()[0].split()[1].isdecimal()
     assert len(output.splitlines()) == 11
     output = printed("embeddings_axis", embeddings_words_view="axis", **words)
@@ -121,14 +121,14 @@ def test_sentences(method):
 
 def test_senses_and_geometry():
     output = printed(
-        "embeddings_senses",
+        "embeddings_sense_cosines",
         embeddings_panel="senses",
         embeddings_senses="a | a bank\nb | the bank\na | one bank\nb | his bank",
     )
     layers = client().ask(Explorer.info)(DEFAULT_MODEL).config.num_hidden_layers
     assert len(output.splitlines()) == layers + 1
     output = printed(
-        "embeddings_geometry",
+        "embeddings_dimensions",
         embeddings_panel="geometry",
         embeddings_topics=SENTENCES,
     )

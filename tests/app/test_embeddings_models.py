@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.experiments.embedding_tables import take_input_apart
-from bertviz_core.experiments.sentence_states import vectors_at
+from bertviz_core.experiments.sentence_states import vectors_at, word_senses
 from bertviz_core.experiments.stored_maps import digest_of, store_map
 from bertviz_core.experiments.vocabulary_maps import exported_vectors, map_by_tsne
 from bertviz_core.explorer import Explorer
@@ -71,7 +71,7 @@ def test_a_chinese_word_is_followed_through_all_layers(chinese):
         cosines = cosine_matrix(by_hand(chinese, layer))
         assert shown == pytest.approx((cosines[0, 1] + cosines[2, 3]) / 2, abs=1e-5)
     found = answer(
-        "follow_word", model=chinese, sentences=SENTENCES, word="苹果", senses=SENSES
+        client().ask(word_senses).about(chinese, SENTENCES, "苹果", SENSES, cut=True)
     )
     np.testing.assert_allclose(
         within, [one.within_cosine for one in found.separations], atol=1e-6

@@ -5,7 +5,7 @@ import pytest
 from bertviz_core.engine import JobStatus
 from bertviz_core.engine.jobs import LEASE_SECONDS
 from bertviz_core.errors import EngineError
-from pages.ui.job_leases import RENEW_SECONDS
+from pages.ui.jobs import RENEW_SECONDS
 
 GONE = EngineError("The engine did not answer. Try again.")
 

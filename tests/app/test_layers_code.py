@@ -81,7 +81,7 @@ def test_a_step_of_both_texts():
 
 
 def test_the_residual_stream():
-    _, output = layers_printed("layers_residual")
+    _, output = layers_printed("layers_residual_map")
     found = client().ask(residual_stream)(DEFAULT_MODEL, Texts(TEXT, PAIR))
     shown = floats(output)[: len(found.residual_norms)]
     np.testing.assert_allclose(shown, found.residual_norms[:, MASK], rtol=1e-5)
@@ -89,14 +89,14 @@ def test_the_residual_stream():
 
 def test_similar_layers():
     _, output = layers_printed("layers_similarity", layers_panel="similarity")
-    found = client().ask(layer_similarity)(DEFAULT_MODEL, Texts(TEXT), PAIR)
+    found = client().ask(layer_similarity)(DEFAULT_MODEL, Texts(TEXT, PAIR))
     shown = floats(output)[: len(found)]
     np.testing.assert_allclose(shown, found[0], atol=6e-5)
 
 
 def test_neurons_and_switching():
     panel = {"layers_panel": "neurons"}
-    app, output = layers_printed("layers_strongest", **panel)
+    app, output = layers_printed("layers_suppressed", **panel)
     chosen = app.get_by_key("layers_neuron").value
     assert int(output.split()[0]) + 1 == int(chosen)
     app, output = layers_printed("layers_off", **panel)
@@ -118,7 +118,7 @@ def test_effects():
 @pytest.mark.parametrize("reading", ["head", "embedding"])
 def test_the_words_of_a_neuron_as_the_page_reads_them(reading):
     app, output = layers_printed(
-        "layers_strongest",
+        "layers_suppressed",
         layers_panel="neurons",
         layers_neuron_layer="5",
         layers_reading=reading,
@@ -146,7 +146,7 @@ def test_the_words_of_a_neuron_as_the_page_reads_them(reading):
 
 
 def test_groups_of_neurons():
-    app, output = layers_printed("layers_factors", layers_panel="factors")
+    app, output = layers_printed("layers_factor_neurons", layers_panel="factors")
     share = float(app.metric[0].value.rstrip("%")) / 100
     assert floats(output)[0] == pytest.approx(share, abs=6e-4)
     assert output.count("[") >= 8
@@ -156,7 +156,7 @@ def test_groups_of_neurons():
 def test_a_norm_by_hand(source):
     change = {"layers_shift": "2.0", "layers_scale": "1.5"}
     app, output = layers_printed(
-        "layers_norm", layers_panel="by_hand", layers_by_hand=source, **change
+        "layers_by_hand_figure", layers_panel="by_hand", layers_by_hand=source, **change
     )
     vector = np.array(SMALL)
     if source == "real":
@@ -199,7 +199,7 @@ def test_weaknesses():
 
 
 def test_training_and_collapse():
-    _, output = printed("activations", "activations_training", act_weakness="dead")
+    _, output = printed("activations", "activations_neuron", act_weakness="dead")
     relu = train("relu", learning_rate=0.1, num_steps=NUM_STEPS, seed=FIRST_SEED)
     assert output.startswith(f"relu {relu.died_at()}")
     assert output.splitlines()[1].split() == ["0.0", "0.0"]

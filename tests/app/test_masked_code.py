@@ -223,7 +223,7 @@ def test_a_comparison_comes_out_of_the_program():
 
 
 def test_the_lens_comes_out_of_the_program():
-    app = open_page("masked_lens", masked_panel="lens", masked_lens_word="rome")
+    app = open_page("masked_lens_rank", masked_panel="lens", masked_lens_word="rome")
     names, printed = run_code(app)
     ranks = [int(line.split()[-1]) for line in printed.splitlines()]
     np.testing.assert_array_equal(numbers(figure(app)["data"][0]["y"]), ranks)
@@ -301,7 +301,7 @@ def test_the_check_with_random_weights_comes_out_of_the_program():
 
 def test_every_position_comes_out_of_the_program():
     app = open_page(
-        "masked_positions", masked_panel="positions", masked_positions_how="seen"
+        "masked_positions_map", masked_panel="positions", masked_positions_how="seen"
     )
     names, _ = run_code(app)
     assert names["found"].masked is False

@@ -33,13 +33,10 @@ def test_a_mask_that_the_other_sentence_lacks_is_said_with_both_numbers():
 def show_error(error):
     from types import SimpleNamespace
 
-    import streamlit as st
-
     from pages.ui.attribution import show_completeness
 
-    show_completeness(
-        st.container(), SimpleNamespace(completeness_error=error, num_steps=32)
-    )
+    found = SimpleNamespace(completeness_error=error, num_steps=32)
+    show_completeness({"masked_panels.why_value": "1"}, found)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +52,7 @@ def test_gradients_that_miss_more_than_five_percent_are_warned_of(
     app.context = {"locale": locale}
     app.run()
     assert not app.exception
-    assert len(app.metric) == (error is not None)
+    assert len(app.metric) == 1 + (error is not None)
     assert [words in warning.value for warning in app.warning] == [True] * is_warned
 
 

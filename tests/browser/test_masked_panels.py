@@ -241,7 +241,7 @@ def test_earlier_texts_are_one_choice_away(visit):
 def test_the_program_of_a_view_is_shown_and_copied(visit):
     page = visit(address(masked_panel="gelu"))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.locator(".st-key-masked_gelu_code summary").click()
+    page.locator(".st-key-masked_gelu_code button").click()
     code = page.get_by_test_id("stCode")
     expect(code).to_contain_text("switch_gelu(explorer, 'They were married")
     code.hover()

@@ -101,12 +101,12 @@ def test_who_kills_the_worker_is_refused_and_the_others_get_their_answers(
     wait_until(lambda: running(engine, job))
     with ThreadPoolExecutor(8) as pool:
         guilty = pool.submit(
-            engine.call, "die_once_there", path=str(trigger), deaths=str(deaths)
+            engine.ask(tasks.die_once_there), path=str(trigger), deaths=str(deaths)
         )
-        beside = pool.submit(engine.call, "wait_for", path=str(gate))
+        beside = pool.submit(engine.ask(tasks.wait_for), path=str(gate))
         scheduler = engine._connection().client
         wait_until(lambda: sum(map(len, scheduler.processing().values())) == 3)
-        waiting = [pool.submit(engine.call, "echo", value=value) for value in range(5)]
+        waiting = [pool.submit(engine.ask(tasks.echo), value=value) for value in range(5)]
         wait_until(lambda: sum(map(len, scheduler.processing().values())) == 8)
         trigger.touch()
         wait_until(deaths.exists)
@@ -215,13 +215,13 @@ def test_uploads_leave_both_places_to_the_questions_of_pages(engine, tmp_path):
     gate, began = tmp_path / "gate", [tmp_path / "first", tmp_path / "second"]
     with ThreadPoolExecutor() as pool:
         uploads = [
-            pool.submit(engine.call, "add_upload", path=str(gate), started=str(path))
+            pool.submit(engine.ask(tasks.add_upload), path=str(gate), started=str(path))
             for path in began
         ]
         wait_until(lambda: any(path.exists() for path in began))
         questions = [
             pool.submit(
-                engine.call, "wait_for", path=str(tmp_path / "all"), started=str(path)
+                engine.ask(tasks.wait_for), path=str(tmp_path / "all"), started=str(path)
             )
             for path in (tmp_path / "third", tmp_path / "fourth")
         ]
@@ -275,7 +275,7 @@ def test_a_cluster_that_is_killed_is_noticed_and_replaced(engine, tmp_path):
     with ThreadPoolExecutor() as pool:
         waits = tmp_path / "waits"
         never = pool.submit(
-            engine.call, "wait_for", path=str(tmp_path / "never"), started=str(waits)
+            engine.ask(tasks.wait_for), path=str(tmp_path / "never"), started=str(waits)
         )
         # A call that comes after the kill would be the new cluster's, and wait there.
         wait_until(waits.exists)

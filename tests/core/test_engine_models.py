@@ -192,7 +192,7 @@ def test_a_model_that_cannot_be_loaded_is_tried_again_when_it_can(client, tmp_pa
     with pytest.raises(CheckpointError):
         client.ask(Explorer.info)(str(model))
     model.symlink_to(HF)
-    assert client.ask(Explorer.info)(str(model)).config["hidden_size"] == 30
+    assert client.ask(Explorer.info)(str(model)).config.hidden_size == 30
 
 
 def test_dropped_models_stay_in_the_count(tmp_path):

@@ -80,7 +80,7 @@ from bertviz_core.engine.local_cluster import LocalCluster
 address_of, LocalCluster.address = LocalCluster.address, note_address
 from bertviz_core.errors import EngineError
 try:
-    connect()._engine._connection()
+    connect()._connection()
 except EngineError as error:
     print(error, file=sys.stderr)
 print(json.dumps(begun))

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from bertviz_core.engine import connect
-from bertviz_core.engine.finetune_client import FinetuneClient
+from bertviz_core.engine.finetune_engine import FinetuneEngine
 from bertviz_core.errors import DatasetError, EngineError, TrainingError
 from bertviz_core.finetune import workplace
 from bertviz_core.finetune.request import SAMPLES
@@ -230,7 +230,7 @@ def test_a_lease_that_is_no_number_is_said_at_the_start(monkeypatch, wrong):
 
 
 def test_a_refused_table_goes_in_minutes_unless_it_is_read_after_all():
-    client = FinetuneClient()
+    client = FinetuneEngine()
     table = workplace.keep_table(b"text,label\na,b\n")
     folder = workplace.table_path(table).parent
     client.keep_table_briefly(table)

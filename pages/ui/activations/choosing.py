@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -11,20 +12,12 @@ from pages.ui.activations.wording import LABELS
 from pages.ui.address import choose_linked
 from pages.ui.language import t
 
+N = TypeVar("N", int, float)
 _BIGGEST_SEED = 2**31 - 1
 
 
 def choose_functions(key: str, default: list[str], explanation: str) -> list[str]:
-    """Draws the functions to choose from.
-
-    Args:
-        key: of the widget.
-        default: the names chosen at first.
-        explanation: behind the question mark.
-
-    Returns:
-        Names in the order of `ACTIVATIONS`, however they were clicked.
-    """
+    """Draws which of `ACTIVATIONS` are wanted, in their order, however clicked."""
     names = st.pills(
         t("activations.functions"),
         list(ACTIVATIONS),
@@ -36,6 +29,54 @@ def choose_functions(key: str, default: list[str], explanation: str) -> list[str
         help=explanation,
     )
     return [name for name in ACTIVATIONS if name in names]
+
+
+def slide(
+    box: Any,
+    name: str,
+    low: N,
+    high: N,
+    default: N,
+    step: N | None = None,
+    *,
+    key: str = "",
+    label: str = "",
+    hint: str | None = "",
+    **arguments: Any,
+) -> N:
+    """Draws a slider that is part of the address.
+
+    Its texts are NAME and NAME_help, unless a label and the name of a hint are given
+    (`None` for no hint); its key is act_NAME, unless that is given.
+    """
+    chosen: N = box.slider(
+        label or t(f"activations.{name}"),
+        low,
+        high,
+        default,
+        step,
+        key=key or f"act_{name}",
+        bind="query-params",
+        help=None if hint is None else t(f"activations.{hint or f'{name}_help'}"),
+        **arguments,
+    )
+    return chosen
+
+
+def choose_function(
+    box: Any, name: str, options: Sequence[str], *, key: str, hint: str, first: int = 0
+) -> str:
+    """Draws the choice of one of `ACTIVATIONS`; `name` and `hint` are of its texts."""
+    chosen: str = box.selectbox(
+        t(f"activations.{name}"),
+        options,
+        index=first,
+        format_func=LABELS.__getitem__,
+        key=key,
+        bind="query-params",
+        help=t(f"activations.{hint}"),
+    )
+    return chosen
 
 
 def choose_one(key: str, options: Sequence[str], label: str = "") -> str:
@@ -60,13 +101,8 @@ def choose_one(key: str, options: Sequence[str], label: str = "") -> str:
 
 
 def choose_seed(key: str, default: int) -> int:
-    """Draws the box for a seed.
-
-    Args:
-        key: of the widget.
-        default: the first seed.
-    """
-    seed = st.number_input(
+    """Draws the box for a seed."""
+    return st.number_input(
         t("activations.seed"),
         0,
         _BIGGEST_SEED,
@@ -75,4 +111,3 @@ def choose_seed(key: str, default: int) -> int:
         bind="query-params",
         help=t("activations.seed_help"),
     )
-    return int(seed)

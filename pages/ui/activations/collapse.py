@@ -12,12 +12,12 @@ from bertviz_core.analysis.small_networks import (
     linear_layers,
     run_layers,
 )
-from bertviz_core.figures.small_networks import collapse_figure
+from bertviz_core.figures.small_networks import NetworkWords, collapse_figure
 from bertviz_core.snippets import activations as snippets
-from pages.ui.activations.choosing import choose_seed
+from pages.ui.activations.choosing import choose_function, choose_seed, slide
 from pages.ui.activations.formulas import column, matrix
-from pages.ui.activations.wording import LABELS, network_words, number
-from pages.ui.code import show_code
+from pages.ui.activations.wording import LABELS, figure_words, number
+from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
@@ -27,74 +27,59 @@ _ALONG = np.linspace(-3, 3, 121)
 
 def explore_collapse() -> None:
     """Draws the layers with their numbers, the one layer, and both at work."""
-    layers, name, inputs, seed = _choose_layers()
-    st.markdown(_all_layers(layers))
-    one = collapse(layers)
-    st.markdown(_one_layer(one, len(layers)))
-    st.markdown(_walk(layers, one, inputs, name))
-    _show(layers, one, inputs, name)
-    show_code(
-        snippets.COLLAPSE,
-        name="activations_collapse",
-        depth=len(layers),
-        seed=seed,
-        inputs=tuple(inputs.tolist()),
-        function=name,
+    depth_box, *input_boxes, function_box, seed_box = st.columns(5)
+    depth = slide(depth_box, "num_layers", 2, 6, 3, key="act_linear_depth", hint=None)
+    inputs = np.array(
+        [
+            slide(
+                box,
+                "input_number",
+                -3.0,
+                3.0,
+                default,
+                0.1,
+                key=f"act_linear_x{index}",
+                label=t("activations.input_number", index=index),
+                hint=None,
+            )
+            for box, index, default in zip(
+                input_boxes, (1, 2), (1.0, -0.5), strict=True
+            )
+        ]
     )
-
-
-def _choose_layers() -> tuple[tuple[LinearLayer, ...], str, np.ndarray, int]:
-    depth_box, first_box, second_box, function_box, seed_box = st.columns(5)
-    depth = depth_box.slider(
-        t("activations.num_layers"),
-        2,
-        6,
-        3,
-        key="act_linear_depth",
-        bind="query-params",
-    )
-    inputs = [
-        box.slider(
-            t("activations.input_number", index=index),
-            -3.0,
-            3.0,
-            default,
-            0.1,
-            key=f"act_linear_x{index}",
-            bind="query-params",
-        )
-        for box, index, default in ((first_box, 1, 1.0), (second_box, 2, -0.5))
-    ]
-    name = function_box.selectbox(
-        t("activations.in_between"),
-        list(ACTIVATIONS),
-        index=list(ACTIVATIONS).index("relu"),
-        format_func=LABELS.__getitem__,
+    functions = list(ACTIVATIONS)
+    name = choose_function(
+        function_box,
+        "in_between",
+        functions,
         key="act_linear_function",
-        bind="query-params",
-        help=t("activations.in_between_help"),
+        hint="in_between_help",
+        first=functions.index("relu"),
     )
     with seed_box:
         seed = choose_seed("act_linear_seed", 26)
-    return linear_layers(depth, seed), name, np.array(inputs), seed
-
-
-def _all_layers(layers: tuple[LinearLayer, ...]) -> str:
-    """Every layer's numbers, each in braces, so that a line breaks between them."""
-    return " ".join(
+    layers = linear_layers(depth, seed)
+    # Each formula in braces, so that a line breaks between them.
+    formulas = (
         f"${{W_{index}={matrix(layer.kernel.tolist())}}}$ "
         f"${{b_{index}={column(layer.bias.tolist())}}}$"
         for index, layer in enumerate(layers, start=1)
     )
-
-
-def _one_layer(one: LinearLayer, depth: int) -> str:
+    st.markdown(" ".join(formulas))
+    one = collapse(layers)
     product = "".join(f"W_{index}" for index in range(depth, 0, -1))
-    return t(
-        "activations.one_layer",
-        kernel=Markdown(f"$W={product}={matrix(one.kernel.tolist())}$"),
-        bias=Markdown(f"$b={column(one.bias.tolist())}$"),
+    kernel = Markdown(f"$W={product}={matrix(one.kernel.tolist())}$")
+    bias = Markdown(f"$b={column(one.bias.tolist())}$")
+    st.markdown(t("activations.one_layer", kernel=kernel, bias=bias))
+    st.markdown(_walk(layers, one, inputs, name))
+    code = program(
+        snippets.COLLAPSE,
+        depth=depth,
+        seed=seed,
+        inputs=tuple(inputs.tolist()),
+        function=name,
     )
+    _show(layers, one, inputs, name, code)
 
 
 def _walk(
@@ -116,14 +101,18 @@ def _walk(
 
 
 def _show(
-    layers: tuple[LinearLayer, ...], one: LinearLayer, inputs: np.ndarray, name: str
+    layers: tuple[LinearLayer, ...],
+    one: LinearLayer,
+    inputs: np.ndarray,
+    name: str,
+    code: Program,
 ) -> None:
     points = np.stack([_ALONG, np.full(len(_ALONG), inputs[1])], axis=1)  # [P, 2]
     stack = run_layers(layers, points)[-1][:, 0]
     collapsed = run_layers((one,), points)[-1][:, 0]
     bent = run_layers(layers, points, name)[-1][:, 0]
     label = LABELS[name]
-    words = network_words()
+    words = figure_words(NetworkWords)
     show_figure(
         collapse_figure(
             _ALONG, stack, collapsed, bent, len(layers), label, words=words
@@ -136,4 +125,5 @@ def _show(
             words.collapsed: collapsed.tolist(),
             words.with_function.format(name=label): bent.tolist(),
         },
+        code=code,
     )

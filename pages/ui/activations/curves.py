@@ -6,15 +6,15 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.analysis.activations import ACTIVATIONS, activate, differentiate
-from bertviz_core.figures.activations import Curve, curves_figure
+from bertviz_core.figures.activations import Curve, FigureWords, curves_figure
 from bertviz_core.snippets import activations as snippets
-from pages.ui.activations.choosing import choose_functions
+from pages.ui.activations.choosing import choose_functions, slide
 from pages.ui.activations.formulas import FORMULAS
-from pages.ui.activations.wording import LABELS, curve_words, number
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.activations.wording import LABELS, figure_words, number
+from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
+from pages.ui.panel import panel
 
 FARTHEST = 5.0
 _DEFAULT = ["sigmoid", "relu", "gelu"]
@@ -26,31 +26,9 @@ _POINTS = np.concatenate(
 _CARDS_BESIDE = 3
 
 
-@st.fragment
+@panel
 def explore_curves() -> None:
     """Draws the choice, the figure and a card for every chosen function."""
-    with shown_to_user():
-        names, with_slopes, read_at = _choose()
-        if not names:
-            st.info(t("activations.choose_some"), icon=":material/touch_app:")
-            return
-        parameters = _choose_parameters(names)
-        curves = [_curve(name, read_at, parameters.get(name)) for name in names]
-        _show(curves, with_slopes, read_at)
-        for start in range(0, len(curves), _CARDS_BESIDE):
-            row = curves[start : start + _CARDS_BESIDE]
-            boxes = st.columns(min(len(curves), _CARDS_BESIDE), border=True)
-            for box, curve in zip(boxes, row, strict=False):
-                box.markdown(_card(curve, read_at))
-        show_code(
-            snippets.CURVES,
-            name="activations_curves",
-            functions=tuple((name, parameters.get(name)) for name in names),
-            x=read_at,
-        )
-
-
-def _choose() -> tuple[list[str], bool, float]:
     names = choose_functions("act_functions", _DEFAULT, t("activations.functions_help"))
     slopes_box, reading_box = st.columns([1, 2], vertical_alignment="bottom")
     with_slopes = slopes_box.toggle(
@@ -60,17 +38,32 @@ def _choose() -> tuple[list[str], bool, float]:
         bind="query-params",
         help=t("activations.slopes_help"),
     )
-    read_at = reading_box.slider(
-        t("activations.read_at"),
-        -FARTHEST,
-        FARTHEST,
-        1.0,
-        0.05,
-        key="act_x",
-        bind="query-params",
-        help=t("activations.read_at_help"),
+    read_at = slide(reading_box, "read_at", -FARTHEST, FARTHEST, 1.0, 0.05, key="act_x")
+    if not names:
+        st.info(t("activations.choose_some"), icon=":material/touch_app:")
+        return
+    parameters = _choose_parameters(names)
+    curves = [_curve(name, read_at, parameters.get(name)) for name in names]
+    columns = {"x": _POINTS.tolist()}
+    for curve in curves:
+        slope = plain("activations.column_slope", name=curve.label)
+        columns |= {curve.label: curve.values.tolist(), slope: curve.slopes.tolist()}
+    show_figure(
+        curves_figure(_POINTS, curves, read_at, with_slopes, figure_words(FigureWords)),
+        name="activations_curves",
+        description=t("activations.curves_described", x=read_at),
+        columns=columns,
+        code=program(
+            snippets.CURVES,
+            functions=tuple((name, parameters.get(name)) for name in names),
+            x=read_at,
+        ),
     )
-    return names, with_slopes, read_at
+    for start in range(0, len(curves), _CARDS_BESIDE):
+        row = curves[start : start + _CARDS_BESIDE]
+        boxes = st.columns(min(len(curves), _CARDS_BESIDE), border=True)
+        for box, curve in zip(boxes, row, strict=False):
+            box.markdown(_card(curve, read_at))
 
 
 def _choose_parameters(names: list[str]) -> dict[str, float]:
@@ -82,21 +75,20 @@ def _choose_parameters(names: list[str]) -> dict[str, float]:
     }
     if not shaped:
         return {}
-    chosen = {}
-    for box, (name, parameter) in zip(
-        st.columns(max(len(shaped), 2)), shaped.items(), strict=False
-    ):
-        chosen[name] = box.slider(
-            f"{LABELS[name]}: ${parameter.symbol}$",
+    boxes = zip(st.columns(max(len(shaped), 2)), shaped.items(), strict=False)
+    return {
+        name: slide(
+            box,
+            name,
             parameter.lowest,
             parameter.highest,
             parameter.default,
             0.01,
-            key=f"act_{name}",
-            bind="query-params",
-            help=t(f"activations.parameter_{name}"),
+            label=f"{LABELS[name]}: ${parameter.symbol}$",
+            hint=f"parameter_{name}",
         )
-    return chosen
+        for box, (name, parameter) in boxes
+    }
 
 
 def _curve(name: str, read_at: float, parameter: float | None) -> Curve:
@@ -108,21 +100,6 @@ def _curve(name: str, read_at: float, parameter: float | None) -> Curve:
         slopes=differentiate(name, _POINTS, parameter),
         value=float(activate(name, at, parameter)),
         slope=float(differentiate(name, at, parameter)),
-    )
-
-
-def _show(curves: list[Curve], with_slopes: bool, read_at: float) -> None:
-    columns = {"x": _POINTS.tolist()}
-    for curve in curves:
-        columns[curve.label] = curve.values.tolist()
-        columns[plain("activations.column_slope", name=curve.label)] = (
-            curve.slopes.tolist()
-        )
-    show_figure(
-        curves_figure(_POINTS, curves, read_at, with_slopes, curve_words()),
-        name="activations_curves",
-        description=t("activations.curves_described", x=read_at),
-        columns=columns,
     )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.analysis.activations import ACTIVATIONS
 from bertviz_core.analysis.dying_neurons import (
@@ -12,12 +15,13 @@ from bertviz_core.analysis.dying_neurons import (
     Training,
     train,
 )
+from bertviz_core.figures.small_networks import NetworkWords
 from bertviz_core.figures.small_trainings import leaks_figure
 from bertviz_core.snippets import activations as snippets
-from pages.ui.activations.choosing import choose_seed
+from pages.ui.activations.choosing import choose_function, choose_seed, slide
 from pages.ui.activations.watching import watch_training
-from pages.ui.activations.wording import LABELS, network_words, number
-from pages.ui.code import show_code
+from pages.ui.activations.wording import LABELS, figure_words, number
+from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
@@ -29,15 +33,27 @@ NUM_STEPS = 300
 TWINS = ("leaky_relu", "elu", "prelu", "gelu", "swish")
 # A leak with which the twin comes back while one watches.
 _FIRST_PARAMETERS = {"leaky_relu": 0.1}
+# Looking at another step or neuron trains nothing again.
+_trained = st.cache_data(max_entries=32, show_spinner=False)(train)
 
 
 def explore_training() -> None:
     """Draws the settings, both trainings, and one neuron of both."""
-    learning_rate, twin, parameter, seed = _choose_training()
-    trainings = {
-        "relu": _trained("relu", None, learning_rate, seed),
-        twin: _trained(twin, parameter, learning_rate, seed),
+    rate_box, twin_box, parameter_box, seed_box = st.columns(4)
+    learning_rate = slide(
+        rate_box, "learning_rate", 0.01, 1.0, 0.1, 0.01, key="act_rate"
+    )
+    twin = choose_function(twin_box, "twin", TWINS, key="act_twin", hint="twin_help")
+    parameter = _choose_parameter(parameter_box, twin)
+    with seed_box:
+        seed = choose_seed("act_dead_seed", FIRST_SEED)
+    functions = (("relu", None), (twin, parameter))
+    run: dict[str, Any] = {
+        "learning_rate": learning_rate,
+        "num_steps": NUM_STEPS,
+        "seed": seed,
     }
+    trainings = {name: _trained(name, parameter=p, **run) for name, p in functions}
     for box, (name, training) in zip(st.columns(2), trainings.items(), strict=True):
         dead = int((training.died_at() >= 0).sum())
         box.metric(
@@ -50,87 +66,39 @@ def explore_training() -> None:
         )
     neuron = _choose_neuron(trainings["relu"])
     st.markdown(_story(trainings, twin, neuron))
+    code = program(
+        snippets.TRAINING,
+        functions=functions,
+        neuron=neuron,
+        **run,
+    )
     # Where both are alike, the one that dies shall be seen.
-    watch_training(dict(reversed(trainings.items())), neuron)
+    watch_training(dict(reversed(trainings.items())), neuron, code)
     if twin == LEARNED:
         _show_leaks(trainings[twin])
-    show_code(
-        snippets.TRAINING,
-        name="activations_training",
-        functions=(("relu", None), (twin, parameter)),
-        learning_rate=learning_rate,
-        num_steps=NUM_STEPS,
-        seed=seed,
-        neuron=neuron,
-    )
 
 
-# Looking at another step or neuron trains nothing again.
-@st.cache_data(max_entries=32, show_spinner=False)
-def _trained(
-    name: str, parameter: float | None, learning_rate: float, seed: int
-) -> Training:
-    return train(
-        name,
-        parameter=parameter,
-        learning_rate=learning_rate,
-        num_steps=NUM_STEPS,
-        seed=seed,
-    )
-
-
-def _choose_training() -> tuple[float, str, float | None, int]:
-    rate_box, twin_box, parameter_box, seed_box = st.columns(4)
-    learning_rate = rate_box.slider(
-        t("activations.learning_rate"),
-        0.01,
-        1.0,
-        0.1,
-        0.01,
-        key="act_rate",
-        bind="query-params",
-        help=t("activations.learning_rate_help"),
-    )
-    twin = twin_box.selectbox(
-        t("activations.twin"),
-        TWINS,
-        format_func=LABELS.__getitem__,
-        key="act_twin",
-        bind="query-params",
-        help=t("activations.twin_help"),
-    )
-    with parameter_box:
-        parameter = _choose_parameter(twin)
-    with seed_box:
-        seed = choose_seed("act_dead_seed", FIRST_SEED)
-    return learning_rate, twin, parameter, seed
-
-
-def _choose_parameter(twin: str) -> float | None:
+def _choose_parameter(box: DeltaGenerator, twin: str) -> float | None:
     """The number that shapes the twin's function; `None` if it has none."""
     shape = ACTIVATIONS[twin].parameter
     if shape is None:
         return None
-    return float(
-        st.slider(
-            t(
-                "activations.twin_parameter",
-                name=LABELS[twin],
-                symbol=Markdown(shape.symbol),
-            ),
-            max(shape.lowest, 0.01),
-            shape.highest,
-            _FIRST_PARAMETERS.get(twin, shape.default),
-            0.01,
-            key=f"act_twin_{twin}",
-            bind="query-params",
-            help=t(f"activations.parameter_{twin}"),
-        )
+    symbol = Markdown(shape.symbol)
+    return slide(
+        box,
+        twin,
+        max(shape.lowest, 0.01),
+        shape.highest,
+        _FIRST_PARAMETERS.get(twin, shape.default),
+        0.01,
+        key=f"act_twin_{twin}",
+        label=t("activations.twin_parameter", name=LABELS[twin], symbol=symbol),
+        hint=f"parameter_{twin}",
     )
 
 
 def _choose_neuron(training: Training) -> int:
-    """The chosen neuron, from 0; with none chosen, the one that died first."""
+    """The chosen neuron, from 0; the one that died first where none is chosen."""
     chosen = st.segmented_control(
         t("activations.neuron"),
         [str(neuron + 1) for neuron in range(NUM_NEURONS)],
@@ -138,11 +106,8 @@ def _choose_neuron(training: Training) -> int:
         bind="query-params",
         help=t("activations.neuron_help"),
     )
-    return _first_dead(training) if chosen is None else int(chosen) - 1
-
-
-def _first_dead(training: Training) -> int:
-    """The neuron that died first; the first one if all live."""
+    if chosen is not None:
+        return int(chosen) - 1
     died_at = training.died_at()
     return int(np.where(died_at < 0, NUM_STEPS + 1, died_at).argmin())
 
@@ -179,7 +144,7 @@ def _show_leaks(training: Training) -> None:
         for index in range(NUM_NEURONS)
     ]
     show_figure(
-        leaks_figure(leaks, names, network_words()),
+        leaks_figure(leaks, names, figure_words(NetworkWords)),
         name="activations_leaks",
         description=t(
             "activations.leaks_described",

@@ -8,8 +8,11 @@ from time import monotonic
 import streamlit as st
 
 from bertviz_core.analysis.dying_neurons import Training
+from bertviz_core.figures.small_networks import NetworkWords
 from bertviz_core.figures.small_trainings import fit_figure, neuron_figure
-from pages.ui.activations.wording import LABELS, network_words
+from pages.ui.activations.choosing import slide
+from pages.ui.activations.wording import LABELS, figure_words
+from pages.ui.code import Program
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 
@@ -20,16 +23,20 @@ _STEPS_A_SECOND = 20
 _TICK_SECONDS = 0.4
 
 
-def watch_training(trainings: Mapping[str, Training], neuron: int) -> None:
+def watch_training(
+    trainings: Mapping[str, Training], neuron: int, code: Program
+) -> None:
     """Draws the step slider with its play button, and both networks at that step.
 
     Args:
         trainings: of two functions; the second is drawn on top.
         neuron: the one that is followed, from 0.
+        code: see `show_figure`.
     """
+    last = len(next(iter(trainings.values())).losses) - 1
     if st.session_state.pop(_ENDED, False):
         # Once more: a browser may miss what one run sets when another follows.
-        st.session_state[_STEP] = _last_step(trainings)
+        st.session_state[_STEP] = last
     is_playing = st.session_state.get(_PLAYING) is not None
     clicked = st.button(
         t("activations.stop" if is_playing else "activations.play"),
@@ -38,30 +45,26 @@ def watch_training(trainings: Mapping[str, Training], neuron: int) -> None:
         help=t("activations.play_help"),
     )
     if clicked:
-        _toggle(_last_step(trainings))
+        _toggle(last)
         # The whole page: only that starts or ends the clock of a fragment.
         st.rerun()
     watched = st.fragment(_watch, run_every=_TICK_SECONDS if is_playing else None)
-    watched(trainings, neuron, is_playing)
+    watched(trainings, neuron, last, is_playing, code)
 
 
-def _watch(trainings: Mapping[str, Training], neuron: int, has_clock: bool) -> None:
-    last = _last_step(trainings)
+def _watch(
+    trainings: Mapping[str, Training],
+    neuron: int,
+    last: int,
+    has_clock: bool,
+    code: Program,
+) -> None:
     is_playing = _advance(last)
-    step = st.slider(
-        t("activations.step"),
-        0,
-        last,
-        0,
-        key=_STEP,
-        bind="query-params",
-        help=t("activations.step_help"),
-        # A value that comes late from the browser would set the clock back.
-        disabled=is_playing,
-    )
+    # A value that comes late from the browser would set the clock back.
+    step = slide(st, "step", 0, last, 0, key=_STEP, disabled=is_playing)
     neuron_box, fit_box = st.columns(2)
     with neuron_box:
-        _show_neuron(trainings, neuron, step)
+        _show_neuron(trainings, neuron, step, code)
     with fit_box:
         _show_fit(trainings, step)
     if has_clock and not is_playing:
@@ -71,15 +74,10 @@ def _watch(trainings: Mapping[str, Training], neuron: int, has_clock: bool) -> N
 
 def _toggle(last: int) -> None:
     """Begins where the slider is, at its end from the start; or stops."""
-    if st.session_state.get(_PLAYING) is not None:
-        _stop()
-        return
-    step = st.session_state.get(_STEP) or 0
-    st.session_state[_PLAYING] = (monotonic(), 0 if step >= last else step)
-
-
-def _stop() -> None:
-    st.session_state[_PLAYING] = None
+    state = st.session_state
+    step = state.get(_STEP) or 0
+    begin = (monotonic(), 0 if step >= last else step)
+    state[_PLAYING] = begin if state.get(_PLAYING) is None else None
 
 
 def _advance(last: int) -> bool:
@@ -92,26 +90,26 @@ def _advance(last: int) -> bool:
     step = min(first + int((monotonic() - began) * _STEPS_A_SECOND), last)
     st.session_state[_STEP] = step
     if step == last:
-        _stop()
+        st.session_state[_PLAYING] = None
     return step < last
 
 
-def _last_step(trainings: Mapping[str, Training]) -> int:
-    return len(next(iter(trainings.values())).losses) - 1
-
-
-def _show_neuron(trainings: Mapping[str, Training], neuron: int, step: int) -> None:
-    last = _last_step(trainings)
-    columns = {plain("activations.figure_step"): list(range(last + 1))}
+def _show_neuron(
+    trainings: Mapping[str, Training], neuron: int, step: int, code: Program
+) -> None:
+    first = next(iter(trainings.values()))
+    steps = list(range(len(first.losses)))
+    columns = {plain("activations.figure_step"): steps}
     for name, training in trainings.items():
         for measure in ("activity", "gradients"):
             column = plain(f"activations.column_{measure}", name=LABELS[name])
             columns[column] = getattr(training, measure)[:, neuron].tolist()
     show_figure(
-        neuron_figure(trainings, LABELS, neuron, step, network_words()),
+        neuron_figure(trainings, LABELS, neuron, step, figure_words(NetworkWords)),
         name="activations_neuron",
         description=t("activations.neuron_described", neuron=neuron + 1),
         columns=columns,
+        code=code,
     )
 
 
@@ -124,7 +122,7 @@ def _show_fit(trainings: Mapping[str, Training], step: int) -> None:
     for name, training in trainings.items():
         columns[LABELS[name]] = training.outputs[step].tolist()
     show_figure(
-        fit_figure(trainings, LABELS, step, network_words()),
+        fit_figure(trainings, LABELS, step, figure_words(NetworkWords)),
         name="activations_fit",
         description=t("activations.fit_described", step=step),
         columns=columns,

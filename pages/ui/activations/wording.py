@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from typing import TypeVar
 
 from bertviz_core.figures.activations import FigureWords
 from bertviz_core.figures.gelu import GeluWords
@@ -12,6 +13,7 @@ from bertviz_core.figures.small_networks import NetworkWords
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 
+Words = TypeVar("Words", FigureWords, GeluWords, NetworkWords)
 # Names, the same in both languages.
 LABELS = {
     "sigmoid": "sigmoid",
@@ -27,19 +29,14 @@ LABELS = {
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def curve_words() -> FigureWords:
-    """What the figure of the functions says, in the visitor's language."""
-    return FigureWords(**_texts_of(FigureWords))
-
-
-def gelu_words() -> GeluWords:
-    """What the figures of GELU say, in the visitor's language."""
-    return GeluWords(**_texts_of(GeluWords))
-
-
-def network_words() -> NetworkWords:
-    """What the figures of small networks say, in the visitor's language."""
-    return NetworkWords(**_texts_of(NetworkWords))
+def figure_words(kind: type[Words]) -> Words:
+    """What the figures of a kind say, in the visitor's language."""
+    return kind(
+        **{
+            field.name: plain(f"activations.figure_{field.name}")
+            for field in dataclasses.fields(kind)
+        }
+    )
 
 
 def derivation(steps: Mapping[str, str]) -> str:
@@ -66,10 +63,3 @@ def number(value: float, digits: int = 3) -> Markdown:
         exponent, mantissa = exponent + 1, f"{value / 10 ** (exponent + 1):.1f}"
     power = str(exponent).translate(_SUPERSCRIPTS)
     return Markdown(f"{mantissa.replace('-', '−')} × 10{power}")
-
-
-def _texts_of(words: type) -> dict[str, str]:
-    return {
-        field.name: plain(f"activations.figure_{field.name}")
-        for field in dataclasses.fields(words)
-    }

@@ -18,8 +18,7 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.attention.controls import CANVAS, View, choose_view, view_clicked
 from pages.ui.attention.pictures import key_of, show_pictures
 from pages.ui.attention.selection import current_selection, hear
-from pages.ui.attention.view_code import show_view_code
-from pages.ui.errors import shown_to_user
+from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
 
 # For what the rest fell behind last; and whether the browser says that it shows it.
@@ -39,11 +38,6 @@ class _PageRun:
 def choose_and_show(model: str, texts: Texts, tokenized: TokenizedText) -> View:
     """Draws the choices, the grid of heads, the heatmap, the lines and their program.
 
-    Args:
-        model: its id.
-        texts: what it reads.
-        tokenized: the same, in tokens.
-
     Returns:
         What the reader asked for.
     """
@@ -54,16 +48,15 @@ def choose_and_show(model: str, texts: Texts, tokenized: TokenizedText) -> View:
     return page_run.chosen[0]
 
 
-@st.fragment
+@panel
 def _choose_and_show(
     model: str, texts: Texts, tokenized: TokenizedText, page_run: _PageRun
 ) -> None:
-    with shown_to_user():
-        view = choose_view(model, has_pair=texts.pair is not None)
-        _show(model, texts, tokenized, view, page_run)
+    view = choose_view(model, has_pair=texts.pair is not None)
+    _show(model, texts, tokenized, view, page_run)
 
 
-@st.fragment
+@panel
 def _show(
     model: str,
     texts: Texts,
@@ -76,19 +69,16 @@ def _show(
         page_run.chosen = _chosen(view, tokenized)
     elif st.session_state.pop(_IS_SHOWN, False):
         st.rerun()
-    with shown_to_user():
-        clicked = view_clicked(model, view)
-        if clicked is None:
-            st.rerun()
-        is_rest_behind = _chosen(clicked, tokenized) != page_run.chosen
-        if is_rest_behind:
-            st.session_state[_ASKED] = _name_of(_chosen(clicked, tokenized))
-        asked = st.session_state.get(_ASKED, "")
-        shown = show_pictures(model, texts, tokenized, clicked, asked, _remember)
-        if shown is not None:
-            show_view_code(model, texts, clicked)
-        elif is_rest_behind:
-            st.rerun()  # no picture is there that could say when it is shown
+    clicked = view_clicked(model, view)
+    if clicked is None:
+        st.rerun()
+    is_rest_behind = _chosen(clicked, tokenized) != page_run.chosen
+    if is_rest_behind:
+        st.session_state[_ASKED] = _name_of(_chosen(clicked, tokenized))
+    asked = st.session_state.get(_ASKED, "")
+    is_shown = show_pictures(model, texts, tokenized, clicked, asked, _remember)
+    if is_rest_behind and not is_shown:
+        st.rerun()  # no picture is there that could say when it is shown
 
 
 def _chosen(view: View, tokenized: TokenizedText) -> _Chosen:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import streamlit as st
 
@@ -13,55 +15,27 @@ from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import ask
 from pages.ui.attention.pair import choose_pair
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import Program, program
 from pages.ui.export import download_csv, show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
+from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
 
 # Of a weight: what single precision may make of it without a word on the page.
 _MOST_APART = 1e-6
 
 
-@st.fragment
+@panel
 def explore_arithmetic(
     model: str, texts: Texts, tokenized: TokenizedText, layer: int, head: int
 ) -> None:
-    """Draws every step of the arithmetic for one pair of tokens.
-
-    Args:
-        model: its id.
-        texts: what it reads.
-        tokenized: the same, in tokens.
-        layer: from 0.
-        head: from 0.
-    """
+    """Draws every step of the arithmetic for one pair of tokens."""
     st.markdown(t("attention.arithmetic_intro", layer=layer + 1, head=head + 1))
-    with shown_to_user():
-        row, column = choose_pair(tokenized, "edge_from", "looks_at")
-        found = ask(pair_arithmetic)(model, texts, layer, head, row, column)
-        _show_vectors(found)
-        _show_formula(found)
-        _show_softmax(found, tokenized)
-        _show_value(found, tokenized.tokens[column])
-        show_code(
-            programs.ARITHMETIC,
-            name="attention_arithmetic",
-            model=model,
-            text=texts.text,
-            pair=texts.pair,
-            layer=layer,
-            head=head,
-            query=row,
-            key=column,
-        )
-
-
-def _show_vectors(found: PairArithmetic) -> None:
-    rows = np.stack([found.query, found.key, found.products, found.running_sums])
+    row, column = choose_pair(tokenized, "edge_from", "looks_at")
+    found = ask(pair_arithmetic)(model, texts, layer, head, row, column)
     _show_rows(
-        rows,
+        [found.query, found.key, found.products, found.running_sums],
         ("q", "k", "product", "sum"),
         "attention_arithmetic",
         t(
@@ -70,29 +44,43 @@ def _show_vectors(found: PairArithmetic) -> None:
             total=float(found.running_sums[-1]),
         ),
     )
-
-
-def _show_value(found: PairArithmetic, token: str) -> None:
-    """What the weight lets through: the other half of the head's work."""
+    _show_formula(found)
+    _show_softmax(found, tokenized)
+    # What the weight lets through: the other half of the head's work.
+    token = tokenized.tokens[column]
     st.markdown(t("attention.value_intro", token=token, weight=found.prob))
     _show_rows(
-        np.stack([found.value, found.weighted, found.output]),
+        [found.value, found.weighted, found.output],
         ("v", "weighted", "output"),
         "attention_values",
         t("attention.values_described", count=len(found.value), norm=found.norm),
+        program(
+            programs.ARITHMETIC,
+            model=model,
+            text=texts.text,
+            pair=texts.pair,
+            layer=layer,
+            head=head,
+            query=row,
+            key=column,
+        ),
     )
 
 
 def _show_rows(
-    rows: np.ndarray, keys: tuple[str, ...], name: str, description: str
+    rows: Sequence[np.ndarray],
+    keys: Sequence[str],
+    name: str,
+    description: str,
+    code: Program | None = None,
 ) -> None:
     names = [plain(f"attention.row_{key}") for key in keys]
-    size = rows.shape[1]
+    numbers = range(1, len(rows[0]) + 1)
     show_figure(
         value_map_figure(
-            rows,
+            np.stack(rows),
             names,
-            [str(index + 1) for index in range(size)],
+            list(map(str, numbers)),
             title=plain("attention.value"),
             row_title="",
             column_title=plain("attention.dimension"),
@@ -101,9 +89,10 @@ def _show_rows(
         name=name,
         description=description,
         columns={
-            plain("attention.dimension"): list(range(1, size + 1)),
+            plain("attention.dimension"): numbers,
             **{key: row.tolist() for key, row in zip(names, rows, strict=True)},
         },
+        code=code,
     )
 
 

@@ -14,7 +14,8 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.effect_bars import effect_bars_figure
 from bertviz_core.figures.masked_word import percent
 from pages.ui.answers import ask
-from pages.ui.export import Columns, show_figure
+from pages.ui.code import Program
+from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown, escape
 from pages.ui.watched import Watched, show_numbers
@@ -25,15 +26,9 @@ def show_before_and_after(
     model: str,
     watched: Watched,
     name: str,
+    code: Program | None = None,
 ) -> None:
-    """Draws a prediction twice, the difference, and the likeliest answers of both.
-
-    Args:
-        found: the prediction, and what it has become.
-        model: its id.
-        watched: the answer that is watched.
-        name: of the figure and its files; unique on the page.
-    """
+    """Draws a prediction twice, the difference, and the likeliest answers of both."""
     _show_watched(found.before, found.after, watched.name)
     every_name = answer_names(model, watched)
     names = [every_name[index] for index in found.answers.ids.tolist()]
@@ -51,7 +46,18 @@ def show_before_and_after(
         ),
         name=name,
         description=t(f"attention.{told}_described", count=len(names)),
-        columns=_table(found, names, value),
+        columns={
+            # A row for each answer before, then for each after.
+            plain("attention.table_when"): [
+                plain(f"attention.table_{when}")
+                for when in ("before", "after")
+                for _ in names
+            ],
+            plain("attention.table_answer"): names * 2,
+            plain("attention.table_rank"): found.answers.ranks.ravel().tolist(),
+            plain(f"attention.{value}"): found.answers.values.ravel().tolist(),
+        },
+        code=code,
     )
 
 
@@ -72,20 +78,6 @@ def _show_watched(before: Prediction, after: Prediction, name: str) -> None:
         delta_color="off",
         delta_arrow="off",
     )
-
-
-def _table(
-    found: SwitchedPrediction | SparsePrediction, names: list[str], value: str
-) -> Columns:
-    """A row for each answer before, then for each after."""
-    answers = found.answers
-    sides = [plain(f"attention.{when}") for when in ("table_before", "table_after")]
-    return {
-        plain("attention.table_when"): [side for side in sides for _ in names],
-        plain("attention.table_answer"): names * len(sides),
-        plain("attention.table_rank"): answers.ranks.ravel().tolist(),
-        plain(f"attention.{value}"): answers.values.ravel().tolist(),
-    }
 
 
 def answer_names(model: str, watched: Watched) -> tuple[str, ...]:

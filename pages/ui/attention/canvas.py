@@ -51,16 +51,8 @@ _WORDS = (
     *("token_in_focus", "cell_in_focus", "difference_in_focus", "map_cell"),
     *("every_token", "locked", "table_of_differences"),
     *("head", "from", "to", "share", "rank", "table_of_head", "table_of_token"),
-    *(
-        "cell_waits",
-        "lines_count",
-        "lines_count_least",
-        "lines_count_waits",
-        "table_of_lines",
-        "table_of_heads",
-        "table_of_map",
-        "layer_by_head",
-    ),
+    *("cell_waits", "lines_count", "lines_count_least", "lines_count_waits"),
+    *("table_of_lines", "table_of_heads", "table_of_map", "layer_by_head"),
 )
 
 
@@ -96,7 +88,9 @@ def attention_canvas(
     """
     holds = held_by_browser(key)
     payload = view_payload(view, last_turn(key), holds=holds, asked=asked)
-    _mount(payload, key, on_change, on_shown)
+    _component(
+        data=payload, key=key, on_selection_change=on_change, on_shown_change=on_shown
+    )
     num_layers, num_heads = view.thumbnails.shape[:2]
     num_tokens = int(max(view.token_numbers)) + 1
     return current_selection(key, num_layers, num_heads, num_tokens, view.text_key)
@@ -107,24 +101,9 @@ def head_map(
 ) -> Selection:
     """Draws one number for every head, in the look of the grid, to click on.
 
-    Args:
-        head_map: the numbers.
-        key: of the component, unique on the page.
-        on_change: called when another head was chosen, before the page runs.
-
     Returns:
-        The head that is chosen now.
+        The head that is chosen now; `on_change` is called before the page runs.
     """
-    _mount(map_payload(head_map, last_turn(key)), key, on_change)
+    payload = map_payload(head_map, last_turn(key))
+    _component(data=payload, key=key, on_selection_change=on_change)
     return current_selection(key, *head_map.values.shape)
-
-
-def _mount(
-    payload: bytes,
-    key: str,
-    on_change: Callable[[], None],
-    on_shown: Callable[[], None] = lambda: None,
-) -> None:
-    _component(
-        data=payload, key=key, on_selection_change=on_change, on_shown_change=on_shown
-    )

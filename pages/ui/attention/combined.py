@@ -13,30 +13,24 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import ask
-from pages.ui.attention.agreement import said_correlation
 from pages.ui.attention.controls import View
-from pages.ui.attention.matrix import shown_attention
-from pages.ui.attention.measure import measure_of
+from pages.ui.attention.maps import said_correlation
+from pages.ui.attention.matrix import measure_of, shown_attention
 from pages.ui.attention.pair_columns import PairColumns
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
+from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
 
 WAYS = ("mean", "max", "rollout")
 _MOST_DRAWN = 40  # tokens; more are not legible in a third of the page
 
 
+@panel
 def explore_combinations(
     model: str, texts: Texts, tokenized: TokenizedText, view: View
 ) -> None:
-    """Draws the mean, the maximum and the rollout of all heads beside each other.
-
-    Args:
-        model: its id.
-        texts: what it reads.
-        tokenized: the same, in tokens.
-        view: its filters count.
-    """
+    """Draws the mean, the maximum and the rollout of all heads beside each other."""
     st.markdown(t("attention.combine_intro"))
     last = ask(Explorer.info)(model).config.num_hidden_layers - 1
     ways = {

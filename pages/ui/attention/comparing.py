@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -13,10 +13,7 @@ from bertviz_core.analysis.comparison import (
     align_tokens,
     attention_difference,
 )
-from bertviz_core.analysis.shown_attention import (
-    Places,
-    ShownAttention,
-)
+from bertviz_core.analysis.shown_attention import Places
 from bertviz_core.experiments.attention_matrix import compare_heads
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_pictures import difference_thumbnails
@@ -25,45 +22,28 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import ask
 from pages.ui.attention.controls import METHODS, View
-from pages.ui.attention.difference import (
-    Difference,
-    difference_measure,
-    show_difference,
-)
+from pages.ui.attention.difference import show_difference
 from pages.ui.attention.maps import look_at_head, show_clickable
-from pages.ui.attention.matrix import shown_attention, words_to_merge
-from pages.ui.attention.measure import measure_of
+from pages.ui.attention.matrix import measure_of, shown_attention, words_to_merge
 from pages.ui.attention.words import words_of_other
-from pages.ui.errors import shown_to_user
 from pages.ui.language import plain, t
 from pages.ui.linked import type_linked
 from pages.ui.models import known_models, say_if_unread
+from pages.ui.panel import panel
 from pages.ui.text_pair import MOST_CHARACTERS, Texts
 
 _WITH = ("sentence", "model")
 
 
-@dataclass(frozen=True)
-class _Side:
-    """What is compared: a model, and what it reads."""
-
-    model: str
-    texts: Texts
-    tokenized: TokenizedText
+# What is compared: a model, and what it reads.
+_Side = tuple[str, Texts, TokenizedText]
 
 
-@st.fragment
+@panel
 def explore_differences(
     model: str, texts: Texts, tokenized: TokenizedText, view: View
 ) -> None:
-    """Draws the other side, and the difference of the attention.
-
-    Args:
-        model: its id.
-        texts: what it reads.
-        tokenized: the same, in tokens.
-        view: which attention is compared, and how it is shown.
-    """
+    """Draws the other side, and the difference of the attention."""
     st.markdown(t("attention.compare_intro"))
     kind = choose_linked(
         st.segmented_control,
@@ -73,37 +53,31 @@ def explore_differences(
         required=True,
         format_func=lambda name: plain(f"attention.compare_{name}"),
     )
-    with shown_to_user():
-        other = _other_text(model) if kind == "sentence" else _other_model(model, texts)
-        if other is None:
-            return
-        other_model, other_texts = other
-        read = ask(Explorer.tokenize)(
-            other_model, other_texts.text, other_texts.pair, cut=True
-        )
-        say_if_unread(other_model, read)
-        read = words_of_other(read, is_same=other_texts == texts)
-        sides = (
-            _Side(model, texts, tokenized),
-            _Side(other_model, other_texts, read),
-        )
-        _show_heads(*sides)
-        _show_matrix(*sides, view)
+    other = _other_text(model) if kind == "sentence" else _other_model(model, texts)
+    if other is None:
+        return
+    other_model, other_texts = other
+    read = ask(Explorer.tokenize)(
+        other_model, other_texts.text, other_texts.pair, cut=True
+    )
+    say_if_unread(other_model, read)
+    read = words_of_other(read, is_same=other_texts == texts)
+    sides = ((model, texts, tokenized), (other_model, other_texts, read))
+    _show_heads(*sides)
+    _show_matrix(*sides, view)
 
 
 def _other_text(model: str) -> tuple[str, Texts] | None:
-    boxes = st.columns(2)
     typed = [
         type_linked(
             box.text_input,
-            t(f"attention.{label}"),
+            t(f"attention.other_{name}"),
             "",
-            key=key,
+            key=f"attention_compared_{key}",
             max_chars=MOST_CHARACTERS,
         )
-        for box, label, key in (
-            (boxes[0], "other_sentence", "attention_compared_text"),
-            (boxes[1], "other_pair", "attention_compared_pair"),
+        for box, name, key in zip(
+            st.columns(2), ("sentence", "pair"), ("text", "pair"), strict=True
         )
     ]
     text, pair = (normalise_masks(one)[0].strip() for one in typed)
@@ -130,28 +104,29 @@ def _other_model(model: str, texts: Texts) -> tuple[str, Texts] | None:
 
 def _show_heads(first: _Side, second: _Side) -> None:
     """Which head differs most; a click looks at it above."""
-    distances = ask(compare_heads)(first.model, first.texts, second.model, second.texts)
+    distances = ask(compare_heads)(*first[:2], *second[:2])
     if np.isnan(distances).any():
         return  # no token in common: said below
-    most = np.unravel_index(int(distances.argmax()), distances.shape)
+    layer, head = np.unravel_index(distances.argmax(), distances.shape)
     show_clickable(
         distances,
         "differs",
         plain("attention.share_elsewhere"),
         t(
             "attention.map_described_differs",
-            layer=int(most[0]) + 1,
-            head=int(most[1]) + 1,
-            share=float(distances[most]),
+            layer=layer + 1,
+            head=head + 1,
+            share=distances[layer, head],
         ),
     )
 
 
 def _show_matrix(first: _Side, second: _Side, view: View) -> None:
     """The difference of the attention that is chosen above, word by word."""
-    if _lacks_heads(second.model, view):
+    if _lacks_heads(second[0], view):
         return
-    here, there = _shown("here", first, view), _shown("there", second, view)
+    here = shown_attention("here", *first, view)
+    there = shown_attention("there", *second, view)
     if here is None or there is None:
         return
     labels = here.places.labels, there.places.labels
@@ -160,34 +135,25 @@ def _show_matrix(first: _Side, second: _Side, view: View) -> None:
         st.info(t("attention.nothing_in_common"), icon=":material/difference:")
         return
     found = attention_difference(here.values, there.values, alignment)
-    measure, options = measure_of(view, found.values), view.options
-    words = (
-        words_to_merge(first.tokenized, options),
-        words_to_merge(second.tokenized, options),
-    )
-    sides = (first.model, first.texts, second.model, second.texts, words, options)
+    options = view.options
+    words = (words_to_merge(first[2], options), words_to_merge(second[2], options))
+    sides = (*first[:2], *second[:2], words, options)
     show_difference(
-        Difference(
-            found.values,
-            _places(here.places, labels[1], alignment),
-            ask(difference_thumbnails)(*sides),
-            sides,
-            difference_measure(measure, plain("attention.second_less_first")),
-            view.layer,
-            view.head,
-        ),
+        found.values,
+        _places(here.places, labels[1], alignment),
+        ask(difference_thumbnails)(*sides),
+        sides,
+        measure_of(view, found.values),
+        layer=view.layer,
+        head=view.head,
+        title=plain("attention.second_less_first"),
         name="attention_difference",
         describe=lambda row, column, value: t(
             "attention.difference_described", row=row, column=column, value=value
         ),
         on_head=look_at_head,
     )
-    _say_what_is_outside(
-        found,
-        alignment,
-        float(here.values[alignment.first].sum()),
-        float(there.values[alignment.second].sum()),
-    )
+    _say_what_is_outside(found, alignment, here.values, there.values)
 
 
 def _lacks_heads(model: str, view: View) -> bool:
@@ -206,10 +172,6 @@ def _lacks_heads(model: str, view: View) -> bool:
     return lacks
 
 
-def _shown(place: str, side: _Side, view: View) -> ShownAttention | None:
-    return shown_attention(place, side.model, side.texts, side.tokenized, view)
-
-
 def _places(first: Places, second: tuple[str, ...], alignment: Alignment) -> Places:
     """Those of the first that the second has, too; with both names where two differ."""
     names = tuple(
@@ -223,16 +185,21 @@ def _places(first: Places, second: tuple[str, ...], alignment: Alignment) -> Pla
 
 
 def _say_what_is_outside(
-    found: AttentionDifference, alignment: Alignment, first: float, second: float
+    found: AttentionDifference,
+    alignment: Alignment,
+    first: np.ndarray,
+    second: np.ndarray,
 ) -> None:
-    """What the rows give to places without a partner; the last two are their sums."""
+    """What the rows of both sides give to places without a partner."""
     num_alone = len(alignment.only_first) + len(alignment.only_second)
     if num_alone:
+        total_first = first[alignment.first].sum() or 1.0
+        total_second = second[alignment.second].sum() or 1.0
         st.caption(
             t(
                 "attention.difference_outside",
                 alone=num_alone,
-                first=float(found.outside_first.sum()) / (first or 1.0),
-                second=float(found.outside_second.sum()) / (second or 1.0),
+                first=found.outside_first.sum() / total_first,
+                second=found.outside_second.sum() / total_second,
             )
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 
@@ -64,66 +65,50 @@ class View:
 def is_a_length(method: str, renormalise: bool) -> bool:
     """Whether the numbers are lengths of vectors, which do not end at 1.
 
-    Args:
-        method: one of `METHODS`.
-        renormalise: each row was divided by its sum, which makes them shares.
+    Rows that are divided by their sums hold shares.
     """
     return method == "norms" and not renormalise
 
 
 def choose_view(model: str, has_pair: bool) -> View:
-    """Draws the choices.
-
-    Args:
-        model: its id.
-        has_pair: whether there are two texts to filter by.
-    """
+    """Draws the choices; with two texts, also which of them look."""
     config = ask(Explorer.info)(model).config
-    num_layers, num_heads = _grid(model)
-    _follow_pictures(num_layers, num_heads)
-    boxes = st.columns([2, 1, 1])
+    grid = (config.num_hidden_layers, config.num_attention_heads)
+    _follow_pictures(*grid)
+    first, *boxes = st.columns([2, 1, 1])
     method = choose_linked(
-        boxes[0].selectbox,
+        first.selectbox,
         t("attention.method"),
         list(METHODS),
         key=_METHOD,
         format_func=lambda name: plain(f"attention.method_{name}"),
         help=t("attention.method_help"),
     )
-    asks_layer, asks_head = METHODS[method]
-    layer = boxes[1].selectbox(
-        t("attention.choose_layer"),
-        range(1, num_layers + 1),
-        key=LAYER,
-        disabled=not asks_layer,
-        on_change=_lead_pictures,
-        bind="query-params",
-    )
-    head = boxes[2].selectbox(
-        t("attention.choose_head"),
-        range(1, num_heads + 1),
-        key=HEAD,
-        disabled=not asks_head,
-        on_change=_lead_pictures,
-        bind="query-params",
+    layer, head = (
+        (
+            box.selectbox(
+                t(f"attention.choose_{key.removeprefix('attention_')}"),
+                range(1, size + 1),
+                key=key,
+                disabled=not is_asked,
+                on_change=_lead_pictures,
+                bind="query-params",
+            )
+            or 1
+        )
+        - 1
+        for box, key, size, is_asked in zip(
+            boxes, (LAYER, HEAD), grid, METHODS[method], strict=True
+        )
     )
     st.caption(t(f"attention.method_{method}_explained"))
     heads = choose_heads(config, "attention_heads") if method == "chosen" else ()
-    return View(
-        method,
-        (layer or 1) - 1,
-        (head or 1) - 1,
-        _choose_options(has_pair, method),
-        heads or (((layer or 1) - 1, (head or 1) - 1),),
-    )
+    options = _choose_options(has_pair, method)
+    return View(method, layer, head, options, heads or ((layer, head),))
 
 
 def view_clicked(model: str, view: View) -> View | None:
     """The view with the head that was chosen in the pictures since it was drawn.
-
-    Args:
-        model: its id.
-        view: what `choose_view` gave.
 
     Returns:
         `None` where a click left what was put together of many heads: other choices
@@ -133,7 +118,9 @@ def view_clicked(model: str, view: View) -> View | None:
         return view
     if view.method != "head":
         return None
-    now = current_selection(CANVAS, *_grid(model))
+    config = ask(Explorer.info)(model).config
+    grid = (config.num_hidden_layers, config.num_attention_heads)
+    now = current_selection(CANVAS, *grid)
     heads = ((now.layer, now.head),)
     return replace(view, layer=now.layer, head=now.head, heads=heads)
 
@@ -151,10 +138,9 @@ def choose_heads(
     Returns:
         (layer, head) pairs from 0.
     """
-    num_layers = config.num_hidden_layers
-    num_heads = config.num_attention_heads
+    layers, heads = config.num_hidden_layers, config.num_attention_heads
     name = key.removeprefix("attention_")
-    places = [f"{i + 1}·{j + 1}" for i in range(num_layers) for j in range(num_heads)]
+    places = [f"{i + 1}·{j + 1}" for i in range(layers) for j in range(heads)]
     with st.container(height=_WALL_HEIGHT if len(places) > _WALL else "content"):
         chosen = st.pills(
             t(f"attention.{name}"),
@@ -170,12 +156,7 @@ def choose_heads(
 
 
 def select_head(layer: int, head: int) -> None:
-    """Makes a head the chosen one. For callbacks.
-
-    Args:
-        layer: from 0.
-        head: from 0.
-    """
+    """Makes a head the chosen one, both numbers from 0. For callbacks."""
     st.session_state[LAYER] = layer + 1
     st.session_state[HEAD] = head + 1
     st.session_state[_METHOD] = "head"
@@ -214,21 +195,27 @@ def _is_click_new() -> bool:
     return chosen_at not in (0, st.session_state.get(_SEEN_CHOICE))
 
 
-def _grid(model: str) -> tuple[int, int]:
-    """Layers of a model, and heads of each."""
-    config = ask(Explorer.info)(model).config
-    num_layers, num_heads = config.num_hidden_layers, config.num_attention_heads
-    return int(str(num_layers)), int(str(num_heads))
-
-
 def _choose_options(has_pair: bool, method: str) -> AttentionOptions:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        merge = _toggle("merge_words")
-        hide = _toggle("hide_special")
-        renormalise = _toggle("renormalise")
-        segments: tuple[int | None, int | None] = (None, None)
-        if has_pair:
-            segments = (_segment("from_segment"), _segment("to_segment"))
+        chosen: dict[str, Any] = {
+            name: st.toggle(
+                t(f"attention.{name}"),
+                key=f"attention_{name}",
+                help=t(f"attention.{name}_help"),
+                bind="query-params",
+            )
+            for name in ("merge_words", "hide_special", "renormalise")
+        }
+        for name in ("from_segment", "to_segment") if has_pair else ():
+            segment = choose_linked(
+                st.selectbox,
+                t(f"attention.{name}"),
+                list(_SEGMENTS),
+                key=f"attention_{name}",
+                format_func=lambda key: plain(f"attention.segment_{key}"),
+                width=160,
+            )
+            chosen[name] = _SEGMENTS[segment]
         cut = choose_linked(
             st.selectbox,
             t("attention.cut_off"),
@@ -237,55 +224,20 @@ def _choose_options(has_pair: bool, method: str) -> AttentionOptions:
             format_func=lambda name: plain(f"attention.cut_off_{name}"),
             width=220,
         )
-        least = least_share = mass = None
-        if cut == "weight" and is_a_length(method, renormalise):
-            least_share = _slider("least_share", 0.0, 1.0, 0.05)
-        elif cut == "weight":
-            least = _slider("least_weight", 0.0, 1.0, 0.05)
-        elif cut == "mass":
-            mass = _slider("mass", 0.05, 1.0, 0.9)
-    return AttentionOptions(
-        merge_words=merge,
-        hide_special=hide,
-        renormalise=renormalise,
-        from_segment=segments[0],
-        to_segment=segments[1],
-        least_weight=least or 0.0,
-        mass=1.0 if mass is None else mass,
-        least_share=least_share or 0.0,
-    )
-
-
-def _toggle(name: str) -> bool:
-    return st.toggle(
-        t(f"attention.{name}"),
-        key=f"attention_{name}",
-        help=t(f"attention.{name}_help"),
-        bind="query-params",
-    )
-
-
-def _segment(name: str) -> int | None:
-    chosen = choose_linked(
-        st.selectbox,
-        t(f"attention.{name}"),
-        list(_SEGMENTS),
-        key=f"attention_{name}",
-        format_func=lambda key: plain(f"attention.segment_{key}"),
-        width=160,
-    )
-    return _SEGMENTS[chosen]
-
-
-def _slider(name: str, low: float, high: float, value: float) -> float:
-    return st.slider(
-        t(f"attention.{name}"),
-        low,
-        high,
-        value,
-        0.01,
-        key=f"attention_{name}",
-        help=t(f"attention.{name}_help"),
-        bind="query-params",
-        width=220,
-    )
+        if cut == "weight":
+            is_length = is_a_length(method, chosen["renormalise"])
+            cut = "least_share" if is_length else "least_weight"
+        if cut != "nothing":
+            low, usual = (0.05, 0.9) if cut == "mass" else (0.0, 0.05)
+            chosen[cut] = st.slider(
+                t(f"attention.{cut}"),
+                low,
+                1.0,
+                usual,
+                0.01,
+                key=f"attention_{cut}",
+                help=t(f"attention.{cut}_help"),
+                bind="query-params",
+                width=220,
+            )
+    return AttentionOptions(**chosen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,11 +24,13 @@ from bertviz_core.figures.attention_pictures import (
     difference_links,
 )
 from bertviz_core.figures.attention_svg import heatmap_svg
+from bertviz_core.figures.attention_thumbnails import StrongestLinks
 from bertviz_core.figures.attention_view import AttentionView, HeadMap
 from bertviz_core.trace import TokenizedText, Trace
 from pages.ui.answers import ask
 from pages.ui.attention.controls import View
 from pages.ui.attention.matrix import words_to_merge
+from pages.ui.code import Program, offer_code
 from pages.ui.engine import client
 from pages.ui.export import Columns, download_box, download_csv, table_csv
 from pages.ui.language import current_language, plain, t, text
@@ -50,43 +52,26 @@ def offer_downloads(
     tokenized: TokenizedText,
     view: View,
 ) -> None:
-    """Draws the files of what is shown; each is made when its button is clicked.
-
-    Args:
-        picture: what is on the screen.
-        model: its id.
-        texts: what it reads.
-        tokenized: the same, in tokens.
-        view: what the reader asked for.
-    """
+    """Draws the files of what is shown; each is made when its button is clicked."""
+    language = current_language()
 
     def all_views() -> bytes:
         heads = every_head(picture, model, texts, tokenized, view)
         return attention_html(picture, texts.text, language, heads)
 
-    def strongest() -> bytes:
+    def strongest() -> list[StrongestLinks]:
         """A question for each layer."""
-        layers = range(len(picture.thumbnails))
         words = words_to_merge(tokenized, view.options)
-        links = [
-            ask(attention_links)(model, texts, i, view.options, words) for i in layers
+        return [
+            ask(attention_links)(model, texts, layer, view.options, words)
+            for layer in range(len(picture.thumbnails))
         ]
-        return _csv(grid_columns(picture, links), language)
 
-    language = current_language()
-    downloads = download_box("attention")
-    if not downloads.open:
-        return
-    with downloads:
-        _offer(picture, _files(picture, language, strongest, all_views), "attention")
-        _say_about_files(_may_hold_all(picture, tokenized))
+    has_all = _may_hold_all(picture, tokenized)
+    _offer(picture, "attention", language, strongest, all_views, has_all)
 
 
-def offer_difference(
-    picture: AttentionView,
-    name: str,
-    sides: Sides,
-) -> None:
+def offer_difference(picture: AttentionView, name: str, sides: Sides) -> None:
     """Draws the files of a difference.
 
     Args:
@@ -94,83 +79,77 @@ def offer_difference(
         name: of the files, and of the widgets; unique on the page.
         sides: what is taken away, and what it is taken from.
     """
+    language = current_language()
     has_all = picture.measured.has_head and len(picture.tokens) <= _MOST_SAVED
 
     def all_views() -> bytes:
-        heads = None
-        if has_all:
-            heads = client().ask(difference_heads)(*sides)
+        heads = client().ask(difference_heads)(*sides) if has_all else None
         title = picture.measured.difference if has_all else picture.name
         return attention_html(picture, title, language, heads)
 
-    def largest() -> bytes:
-        links = client().ask(difference_links)(*sides)
-        return _csv(grid_columns(picture, links), language)
+    def largest() -> Sequence[StrongestLinks]:
+        return client().ask(difference_links)(*sides)
 
-    language = current_language()
-    downloads = download_box(name)
-    if not downloads.open:
-        return
-    with downloads:
-        _offer(picture, _files(picture, language, largest, all_views), name)
-        _say_about_files(has_all)
-
-
-def _files(
-    picture: AttentionView,
-    language: str,
-    grid_table: Callable[[], bytes],
-    all_views: Callable[[], bytes],
-) -> dict[str, tuple[Callable[[], bytes], str]]:
-    return {
-        "csv": (lambda: _csv(attention_columns(picture), language), "text/csv"),
-        "grid_csv": (grid_table, "text/csv"),
-        "html": (all_views, "text/html"),
-    }
+    _offer(picture, name, language, largest, all_views, has_all)
 
 
 def _offer(
     picture: AttentionView,
-    files: Mapping[str, tuple[Callable[[], bytes], str]],
     name: str,
+    language: str,
+    links: Callable[[], Sequence[StrongestLinks]],
+    all_views: Callable[[], bytes],
+    has_all: bool,
 ) -> None:
     """A button for each picture and for each file, made when it is clicked."""
-    for kind, draw in _PICTURES.items():
-        download_svg(
-            plain(f"attention.save_{kind}"),
-            functools.partial(draw, picture),
-            file_name=plain(f"attention.file_{kind}"),
-            key=f"{name}_save_{kind}",
-        )
-    for kind, (make, mime) in files.items():
-        st.download_button(
-            t(f"attention.save_{kind}"),
-            make,
-            file_name=plain(f"attention.file_{kind}"),
-            mime=mime,
-            key=f"{name}_save_{kind}",
-            on_click="ignore",
-        )
-
-
-def _say_about_files(has_every_head: bool) -> None:
-    """What a file lacks, beside its button and not only in the file."""
-    if not has_every_head:
-        st.caption(t("attention.html_holds_one"))
+    downloads = download_box(name)
+    if not downloads.open:
+        return
+    files: dict[str, tuple[Callable[[], bytes], str]] = {
+        "csv": (lambda: _csv(attention_columns(picture), language), "text/csv"),
+        "grid_csv": (
+            lambda: _csv(grid_columns(picture, links()), language),
+            "text/csv",
+        ),
+        "html": (all_views, "text/html"),
+    }
+    with downloads:
+        for kind, draw in _PICTURES.items():
+            download_svg(
+                plain(f"attention.save_{kind}"),
+                functools.partial(draw, picture),
+                file_name=plain(f"attention.file_{kind}"),
+                key=f"{name}_save_{kind}",
+            )
+        for kind, (make, mime) in files.items():
+            st.download_button(
+                t(f"attention.save_{kind}"),
+                make,
+                file_name=plain(f"attention.file_{kind}"),
+                mime=mime,
+                key=f"{name}_save_{kind}",
+                on_click="ignore",
+            )
+        if not has_all:  # said beside the button and not only in the file
+            st.caption(t("attention.html_holds_one"))
 
 
 def _csv(columns: Columns, language: str) -> bytes:
     """Columns have names in a language; a click has no session to ask for it."""
-    named = {
-        text(f"attention.column_{name}", language): columns[name] for name in columns
-    }
-    return table_csv(named)
+    return table_csv(
+        {text(f"attention.column_{name}", language): columns[name] for name in columns}
+    )
 
 
 def offer_map(
-    head_map: HeadMap, name: str, title: str, description: str, columns: Columns
+    head_map: HeadMap,
+    name: str,
+    title: str,
+    description: str,
+    columns: Columns,
+    code: Program | None = None,
 ) -> None:
-    """Draws the files of a map with one number for each head.
+    """Draws the tools of a map with one number for each head.
 
     Args:
         head_map: what is on the screen.
@@ -178,11 +157,15 @@ def offer_map(
         title: what the map shows, plain text.
         description: the same in a sentence or two, as Markdown.
         columns: the numbers, for the CSV file.
+        code: see `show_figure`.
     """
     language = current_language()
     named = replace(head_map, words={**head_map.words, "map_title": title})
     told = spoken(description)
-    downloads = download_box(name)
+    with st.container(horizontal=True):
+        downloads = download_box(name)
+        if code is not None:
+            offer_code(name, code)
     if not downloads.open:
         return
     with downloads:
@@ -211,13 +194,6 @@ def every_head(
     view: View,
 ) -> np.ndarray | None:
     """Every head as it is shown, for a file that nobody answers.
-
-    Args:
-        picture: what is on the screen.
-        model: its id.
-        texts: what it reads.
-        tokenized: the same, in tokens.
-        view: what the reader asked for.
 
     Returns:
         float32 `[L, N, S, S]`; `None` where many heads were put together, or where all

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.correlation import map_agreement
+from bertviz_core.analysis.correlation import MapAgreement, map_agreement
 from bertviz_core.experiments.ablation import ablate_heads, ablate_parts
 from bertviz_core.experiments.attention_matrix import attention_mass
-from bertviz_core.experiments.cause_results import (
-    ABLATED_PARTS,
-    AblationMap,
-    PartAblation,
-)
+from bertviz_core.experiments.cause_results import ABLATED_PARTS
 from bertviz_core.experiments.gradients import estimate_heads
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_view import HeadMap
@@ -22,69 +16,59 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import attention as programs
 from pages.ui.address import choose_linked
 from pages.ui.answers import ask
-from pages.ui.attention.agreement import agreement_sentence, show_agreement
 from pages.ui.attention.canvas import canvas_words
 from pages.ui.attention.canvas import head_map as clickable_map
 from pages.ui.attention.controls import HEAD, LAYER, select_head
 from pages.ui.attention.downloads import offer_map
 from pages.ui.attention.selection import current_selection
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import in_a_row, plain, t
+from pages.ui.markdown import Markdown
+from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
 from pages.ui.watched import Watched
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 _KINDS = ("heads", "parts")
 _SHARES = ("mass", "differs")  # kinds of maps without negative numbers
 _CHOSEN = "attention_chosen_in_map"
 
 
-@st.fragment
+@panel
 def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) -> None:
-    """Draws the map of causes beside the map of attention.
-
-    Args:
-        model: its id.
-        texts: what it reads.
-        watched: the answer to watch.
-        num_tokens: of the texts.
-    """
+    """Draws the map of causes beside the map of attention."""
     st.markdown(t(_of("attention.maps_intro", watched), word=watched.name))
-    with shown_to_user():
-        mass = ask(attention_mass)(model, texts, watched.target.position)
-        kind = choose_linked(
-            st.segmented_control,
-            t("attention.map_kind"),
-            _KINDS,
-            key="attention_map_kind",
-            required=True,
-            format_func=lambda name: plain(f"attention.map_{name}"),
-        )
+    mass = ask(attention_mass)(model, texts, watched.target.position)
+    kind = choose_linked(
+        st.segmented_control,
+        t("attention.map_kind"),
+        _KINDS,
+        key="attention_map_kind",
+        required=True,
+        format_func=lambda name: plain(f"attention.map_{name}"),
+    )
     config = ask(Explorer.info)(model).config
     layers, heads = config.num_hidden_layers, config.num_attention_heads
     # Half of the layers for every pass.
     passes = layers / 2 * (len(ABLATED_PARTS) if kind == "parts" else heads)
     at_once = is_short(model, passes, num_tokens)
-    asked = (model, texts.text, watched.target)
+    asked = (model, texts.text, watched.target, texts.pair)
+    of = {"model": model, "text": texts.text, "pair": texts.pair, **watched.literals}
     if kind == "parts":
         parts = ask_job(
             "attention_ablate_parts",
             t("attention.compute_parts", count=layers),
-            ask(ablate_parts).about(*asked, texts.pair, cut=True),
+            ask(ablate_parts).about(*asked, cut=True),
             at_once=at_once,
         )
-        _show_parts(parts, watched)
-        _show_code(programs.PART_MAP, model, texts, watched)
+        if parts is not None:
+            _show_parts(parts.deltas, watched, program(programs.PART_MAP, **of))
         return
     exact = ask_job(
         "attention_ablate_heads",
         t("attention.compute_map", count=layers * heads),
-        ask(ablate_heads).about(*asked, texts.pair, cut=True),
+        ask(ablate_heads).about(*asked, cut=True),
         at_once=at_once,
     )
     first, second = st.columns(2)
@@ -92,44 +76,68 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
         gradient = ask_job(
             "attention_estimate",
             t("attention.compute_estimate"),
-            ask(estimate_heads).about(*asked, texts.pair, cut=True),
+            ask(estimate_heads).about(*asked, cut=True),
             at_once=True,
         )
     found = None
     if exact is not None and gradient is not None:
         found = map_agreement(exact.deltas, gradient.estimated_deltas, mass)
-    saved = "" if found is None else agreement_sentence(found)
+    saved = "" if found is None else _agreement_sentence(found)
     with first:
         if exact is not None:
             _show_heads(exact.deltas, watched, "exact", saved)
         elif gradient is not None:
             _show_heads(gradient.estimated_deltas, watched, "estimate", saved)
     with second:
-        _show_mass(mass, saved)
+        layer, head = np.unravel_index(mass.argmax(), mass.shape)
+        show_clickable(
+            mass,
+            "mass",
+            plain("attention.mass_short"),
+            t(
+                "attention.map_described_mass",
+                layer=layer + 1,
+                head=head + 1,
+                share=mass[layer, head],
+            ),
+            saved,
+            program(programs.HEAD_MAP, **of),
+        )
     if found is not None:
-        show_agreement(found)
-    _show_code(programs.HEAD_MAP, model, texts, watched)
+        _show_agreement(found)
 
 
-def _show_code(template: str, model: str, texts: Texts, watched: Watched) -> None:
-    show_code(
-        template,
-        name="attention_map",
-        model=model,
-        text=texts.text,
-        pair=texts.pair,
-        **watched.literals,
+def _agreement_sentence(found: MapAgreement) -> str:
+    """The same as `_show_agreement` in a sentence, as Markdown."""
+    return t(
+        "attention.agreement_saved",
+        mass=Markdown(said_correlation(found.exact_and_mass)),
+        gradient=Markdown(said_correlation(found.exact_and_gradient)),
     )
+
+
+def said_correlation(value: float | None) -> str:
+    """A rank correlation, or that there was no order to compare."""
+    shown = {} if value is None else {"value": value}
+    return t(f"attention.{'correlation' if shown else 'no_order'}", **shown)
+
+
+def _show_agreement(found: MapAgreement) -> None:
+    """The correlations of exact changes with attention and with the estimate."""
+    values = {"mass": found.exact_and_mass, "gradient": found.exact_and_gradient}
+    for box, (name, value) in zip(st.columns(2), values.items(), strict=True):
+        title = f"attention.agreement_{name}"
+        box.metric(t(title), said_correlation(value), help=t(f"{title}_help"))
+    st.caption(t("attention.agreement_lesson"))
 
 
 def _show_heads(values: np.ndarray, watched: Watched, kind: str, saved: str) -> None:
     # A number has no better side, an estimate helps nobody: the largest change counts.
     is_help = kind == "exact" and not watched.is_number
     helps = is_help and values.min() < 0
-    most = np.unravel_index(
-        values.argmin() if helps else np.abs(values).argmax(), values.shape
-    )
-    change = float(values[most])
+    place = values.argmin() if helps else np.abs(values).argmax()
+    layer, head = np.unravel_index(place, values.shape)
+    change = float(values[layer, head])
     told = "exact_no_help" if is_help and not helps else kind
     show_clickable(
         values,
@@ -138,8 +146,8 @@ def _show_heads(values: np.ndarray, watched: Watched, kind: str, saved: str) -> 
         t(
             _of(f"attention.map_described_{told}", watched),
             word=watched.name,
-            layer=int(most[0]) + 1,
-            head=int(most[1]) + 1,
+            layer=layer + 1,
+            head=head + 1,
             change=change if watched.is_number else 100 * change,
         ),
         saved,
@@ -151,24 +159,13 @@ def _of(key: str, watched: Watched) -> str:
     return f"{key}_number" if watched.is_number else key
 
 
-def _show_mass(mass: np.ndarray, saved: str) -> None:
-    best = np.unravel_index(np.argmax(mass), mass.shape)
-    show_clickable(
-        mass,
-        "mass",
-        plain("attention.mass_short"),
-        t(
-            "attention.map_described_mass",
-            layer=int(best[0]) + 1,
-            head=int(best[1]) + 1,
-            share=float(mass[best]),
-        ),
-        saved,
-    )
-
-
 def show_clickable(
-    values: np.ndarray, kind: str, title: str, description: str, saved: str = ""
+    values: np.ndarray,
+    kind: str,
+    title: str,
+    description: str,
+    saved: str = "",
+    code: Program | None = None,
 ) -> None:
     """Draws a map whose cells choose the head that the pictures above show.
 
@@ -180,6 +177,7 @@ def show_clickable(
         title: what the numbers are.
         description: what the map shows, as Markdown.
         saved: what the page says elsewhere of it and its files have to say, too.
+        code: see `show_figure`.
     """
     key = f"attention_map_{kind}"
     heading = f"attention.map_title_{kind}"
@@ -195,34 +193,26 @@ def show_clickable(
         head if is_there else None,
         is_difference=kind not in _SHARES,
     )
-    clickable_map(shown, key, lambda: _look_at(key, *values.shape))
+
+    def follow() -> None:
+        chosen = current_selection(key, *values.shape)
+        look_at_head(chosen.layer, chosen.head)
+
+    clickable_map(shown, key, follow)
     st.caption(description)
-    columns = head_columns(values, title)
-    offer_map(shown, key, plain(heading), in_a_row((description, saved)), columns)
+    told = in_a_row((description, saved))
+    offer_map(shown, key, plain(heading), told, _columns(values, title), code)
     if st.session_state.pop(_CHOSEN, False):
         st.rerun()  # the pictures above show another head now
 
 
-def _look_at(key: str, num_layers: int, num_heads: int) -> None:
-    chosen = current_selection(key, num_layers, num_heads)
-    look_at_head(chosen.layer, chosen.head)
-
-
 def look_at_head(layer: int, head: int) -> None:
-    """Has the pictures above show a head, in a fragment that draws a clickable map.
-
-    Args:
-        layer: from 0.
-        head: from 0.
-    """
+    """Has the pictures above show a head, in a fragment that draws a clickable map."""
     select_head(layer, head)
     st.session_state[_CHOSEN] = True
 
 
-def _show_parts(parts: AblationMap | None, watched: Watched) -> None:
-    if not isinstance(parts, PartAblation):
-        return
-    values = parts.deltas
+def _show_parts(values: np.ndarray, watched: Watched, code: Program) -> None:
     layers = [str(index + 1) for index in range(len(values))]
     names = [plain(f"attention.part_{name}") for name in ("attention", "ffn", "both")]
     show_figure(
@@ -237,42 +227,45 @@ def _show_parts(parts: AblationMap | None, watched: Watched) -> None:
         ),
         name="attention_map_parts",
         description=t(_of("attention.map_described_parts", watched), word=watched.name),
-        columns={
-            plain("attention.layer"): layers,
-            **{name: values[:, i].tolist() for i, name in enumerate(names)},
-        },
+        columns={plain("attention.layer"): layers}
+        | dict(zip(names, values.T.tolist(), strict=True)),
+        code=code,
     )
 
 
-def head_columns(values: np.ndarray, name: str) -> dict[str, list[float]]:
-    """One row for every head, for a CSV file.
-
-    Args:
-        values: float `[L, N]`.
-        name: of their column.
-    """
+def _columns(values: np.ndarray, title: str) -> dict[str, list[float]]:
+    """A row for every head."""
     layers, heads = np.indices(values.shape)
     return {
         plain("attention.layer"): (layers.ravel() + 1).tolist(),
         plain("attention.head"): (heads.ravel() + 1).tolist(),
-        name: values.ravel().tolist(),
+        title: values.ravel().tolist(),
     }
 
 
-def head_map(values: np.ndarray, title: str, is_signed: bool) -> go.Figure:
-    """Draws one number for every head.
-
-    Args:
-        values: float `[L, N]`.
-        title: what the numbers are.
-        is_signed: has 0 in the middle of the scale.
-    """
-    return value_map_figure(
+def show_head_map(
+    values: np.ndarray,
+    title: str,
+    *,
+    name: str,
+    description: str,
+    code: Program | None = None,
+) -> None:
+    """Draws one number for every head, float `[L, N]`, none below 0."""
+    rows, columns = (list(map(str, range(1, size + 1))) for size in values.shape)
+    figure = value_map_figure(
         values,
-        [str(index + 1) for index in range(values.shape[0])],
-        [str(index + 1) for index in range(values.shape[1])],
+        rows,
+        columns,
         title=title,
         row_title=plain("attention.layer"),
         column_title=plain("attention.head"),
-        is_signed=is_signed,
+        is_signed=False,
+    )
+    show_figure(
+        figure,
+        name=name,
+        description=description,
+        columns=_columns(values, title),
+        code=code,
     )

@@ -12,7 +12,7 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.attention.controls import CANVAS
 from pages.ui.attention.pictures import key_of
-from pages.ui.attention.selection import Selection, current_selection
+from pages.ui.attention.selection import current_selection
 from pages.ui.language import t
 
 FROM, TO = "attention_from", "attention_to"
@@ -24,13 +24,10 @@ def follow_lock(tokenized: TokenizedText) -> None:
     """Another cell was locked in the pictures: the boxes follow. Call it before them.
 
     Filters that hide a locked token, and show it again, lock nothing.
-
-    Args:
-        tokenized: the text of the pictures.
     """
     # Layer and head are read elsewhere; here the tokens alone.
     size, text_key = tokenized.num_tokens, key_of(tokenized)
-    locked: Selection = current_selection(CANVAS, 1, 1, size, text_key)
+    locked = current_selection(CANVAS, 1, 1, size, text_key)
     now = (locked.from_token, locked.to_token)
     if now == st.session_state.get(_SEEN, (None, None)):
         return
@@ -41,15 +38,9 @@ def follow_lock(tokenized: TokenizedText) -> None:
 
 
 def choose_pair(tokenized: TokenizedText, looks: str, seen: str) -> tuple[int, int]:
-    """Draws the two boxes.
+    """Draws the two boxes, for the indices of who looks and who is seen.
 
-    Args:
-        tokenized: the text.
-        looks: key of the label of the token that looks, in "attention".
-        seen: likewise of the other one.
-
-    Returns:
-        Token indices.
+    `looks` and `seen` are the keys of their labels in "attention".
     """
     names = [f"{i + 1} {token}" for i, token in enumerate(tokenized.tokens)]
     options = [str(index) for index in range(len(names))]

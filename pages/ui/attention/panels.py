@@ -29,18 +29,10 @@ PANELS = (
     "sparse",
     "compare",
 )
-_ASK_A_TARGET = ("switch", "maps", "patch", "sparse")
 
 
 def ask_further(model: str, texts: Texts, tokenized: TokenizedText, view: View) -> None:
-    """Draws the choice of a question, and its answer.
-
-    Args:
-        model: its id.
-        texts: what it reads.
-        tokenized: the same, in tokens.
-        view: which head is looked at.
-    """
+    """Draws the choice of a question, and its answer."""
     panel = choose_linked(
         st.pills,
         t("attention.panel"),
@@ -57,17 +49,9 @@ def ask_further(model: str, texts: Texts, tokenized: TokenizedText, view: View) 
         explore_arithmetic(model, texts, tokenized, view.layer, view.head)
     elif panel == "compare":
         explore_differences(model, texts, tokenized, view)
-    elif panel in _ASK_A_TARGET:
-        _ask_about_target(panel, model, texts, tokenized, view)
-
-
-def _ask_about_target(
-    panel: str, model: str, texts: Texts, tokenized: TokenizedText, view: View
-) -> None:
-    watched = choose_target(model, texts, tokenized)
-    if watched is None:
-        return
-    if panel == "switch":
+    elif (watched := choose_target(model, texts, tokenized)) is None:
+        return  # it has said why
+    elif panel == "switch":
         explore_switches(model, texts, tokenized, watched, view.layer, view.head)
     elif panel == "maps":
         explore_maps(model, texts, watched, tokenized.num_tokens)

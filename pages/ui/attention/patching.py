@@ -13,13 +13,13 @@ from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import attention as programs
 from pages.ui.answers import ask
 from pages.ui.attention.target import choose_contrast
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.linked import type_linked
 from pages.ui.markdown import Markdown
+from pages.ui.panel import panel
 from pages.ui.text_pair import MOST_CHARACTERS, Texts
 from pages.ui.watched import Watched
 
@@ -27,52 +27,10 @@ _OTHER = "attention_other"
 _SMALLEST_SHARE = 0.5  # of the difference; below it nothing is pointed out
 
 
-@st.fragment
+@panel
 def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
-    """Draws a box for the other sentence, and the map of what each state brings.
-
-    Args:
-        model: its id.
-        texts: the sentence that states are taken from.
-        watched: the answer to watch.
-    """
+    """Draws a box for the other sentence, and the map of what each state brings."""
     st.markdown(t("attention.patch_intro", word=watched.name))
-    other = _type_other()
-    with shown_to_user():
-        contrast = choose_contrast(model, texts, watched)
-        if not other:
-            st.info(t("attention.patch_empty"), icon=":material/edit:")
-            return
-        _warn_of_lost_mask(model, Texts(other, texts.pair), watched.target)
-        result: PatchingMap | None = ask_job(
-            "attention_patch",
-            t("attention.patch_start"),
-            ask(patch_hidden_states).about(
-                model,
-                clean=texts.text,
-                corrupted=other,
-                target=watched.target,
-                minus=None if contrast is None else contrast.target.index,
-                clean_pair=texts.pair,
-                corrupted_pair=texts.pair,
-                cut=True,
-            ),
-        )
-        if result is not None:
-            _show(result, watched, contrast)
-            show_code(
-                programs.PATCHED,
-                name="attention_patch",
-                model=model,
-                text=texts.text,
-                pair=texts.pair,
-                other=other,
-                minus=None if contrast is None else contrast.target.index,
-                **watched.literals,
-            )
-
-
-def _type_other() -> str:
     typed = type_linked(
         st.text_input,
         t("attention.patch_other"),
@@ -81,7 +39,32 @@ def _type_other() -> str:
         max_chars=MOST_CHARACTERS,
         help=t("attention.patch_other_help"),
     )
-    return normalise_masks(typed)[0].strip()
+    other = normalise_masks(typed)[0].strip()
+    contrast = choose_contrast(model, texts, watched)
+    if not other:
+        st.info(t("attention.patch_empty"), icon=":material/edit:")
+        return
+    _warn_of_lost_mask(model, Texts(other, texts.pair), watched.target)
+    minus = None if contrast is None else contrast.target.index
+    result = ask_job(
+        "attention_patch",
+        t("attention.patch_start"),
+        ask(patch_hidden_states).about(
+            model,
+            clean=texts.text,
+            corrupted=other,
+            target=watched.target,
+            minus=minus,
+            clean_pair=texts.pair,
+            corrupted_pair=texts.pair,
+            cut=True,
+        ),
+    )
+    if result is not None:
+        of = {"model": model, "text": texts.text, "pair": texts.pair}
+        of |= watched.literals
+        code = program(programs.PATCHED, **of, other=other, minus=minus)
+        _show(result, watched, contrast, code)
 
 
 def _warn_of_lost_mask(model: str, other: Texts, target: Target) -> None:
@@ -96,7 +79,9 @@ def _warn_of_lost_mask(model: str, other: Texts, target: Target) -> None:
         )
 
 
-def _show(result: PatchingMap, watched: Watched, contrast: Watched | None) -> None:
+def _show(
+    result: PatchingMap, watched: Watched, contrast: Watched | None, code: Program
+) -> None:
     recovered = result.recovered
     tokens = [
         clean if clean == corrupted else f"{corrupted} ← {clean}"
@@ -118,12 +103,20 @@ def _show(result: PatchingMap, watched: Watched, contrast: Watched | None) -> No
             digits=3,
         ),
         name="attention_patch",
-        description=_described(result, watched, contrast, best),
+        description=t(
+            f"attention.patch_described{'' if contrast is None else '_contrast'}",
+            word=watched.name,
+            best=best,
+            clean=result.clean_score,
+            corrupted=result.corrupted_score,
+            **({} if contrast is None else {"other": contrast.name}),
+        ),
         columns={
             plain("attention.after_layer"): [row for row in rows for _ in tokens],
             plain("attention.token"): [token for _ in rows for token in tokens],
             plain("attention.recovered"): recovered.ravel().tolist(),
         },
+        code=code,
     )
     if share < _SMALLEST_SHARE:
         st.caption(t("attention.patch_spread"))
@@ -144,22 +137,3 @@ def _strongest_between(
     share, row = float(between[layer, token]), rows[int(layer) + 1]
     said = t("attention.patch_best", row=row, token=tokens[int(token)], share=share)
     return share, Markdown(said)
-
-
-def _described(
-    result: PatchingMap,
-    watched: Watched,
-    contrast: Watched | None,
-    best: Markdown,
-) -> str:
-    """Both scores, and the state that brings back most, in words."""
-    scores = {"clean": result.clean_score, "corrupted": result.corrupted_score}
-    if contrast is None:
-        return t("attention.patch_described", word=watched.name, best=best, **scores)
-    return t(
-        "attention.patch_described_contrast",
-        word=watched.name,
-        other=contrast.name,
-        best=best,
-        **scores,
-    )

@@ -3,36 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.shown_attention import (
-    MASK,
-    SPECIAL,
-    Places,
-    ShownAttention,
-)
+from bertviz_core.analysis.shown_attention import MASK, SPECIAL, Places
 from bertviz_core.figures.attention_pictures import all_heads, attention_links
 from bertviz_core.figures.attention_view import AttentionView
+from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import ask
 from pages.ui.attention.canvas import attention_canvas, canvas_words
-from pages.ui.attention.controls import CANVAS, View
+from pages.ui.attention.controls import CANVAS, METHODS, View
 from pages.ui.attention.downloads import offer_downloads
-from pages.ui.attention.matrix import shown_attention, words_to_merge
-from pages.ui.attention.measure import measure_of
+from pages.ui.attention.matrix import measure_of, shown_attention, words_to_merge
 from pages.ui.attention.selection import (
     Look,
     current_look,
     current_selection,
     key_of_tokens,
 )
+from pages.ui.code import Program, offer_code, program
 from pages.ui.language import t
 from pages.ui.linked import follow_default, write_linked
 from pages.ui.text_pair import Texts
 
 _LOOK = "attention_drawn"
 _KINDS = {MASK: "mask", SPECIAL: "special"}
+_PROGRAMS = {
+    "head": programs.HEAD,
+    "layer": programs.LAYER,
+    "chosen": programs.CHOSEN,
+    "mean": programs.MEAN,
+    "max": programs.MAX,
+    "rollout": programs.ROLLOUT,
+    "norms": programs.NORMS,
+    "value_zeroing": programs.VALUE_ZEROING,
+}
 
 
 def show_pictures(
@@ -42,80 +50,105 @@ def show_pictures(
     view: View,
     asked: str,
     on_shown: Callable[[], None],
-) -> ShownAttention | None:
-    """Draws the grid of heads, the heatmap and the lines.
+) -> bool:
+    """Draws the grid of heads, the heatmap and the lines, and their program.
 
-    Args:
-        model: its id.
-        texts: what it reads.
-        tokenized: the same, in tokens.
-        view: what the reader asked for.
-        asked: see `attention_canvas`.
-        on_shown: see `attention_canvas`.
+    For `asked` and `on_shown` see `attention_canvas`.
 
     Returns:
-        What is shown; `None`, with a sentence on the page, if nothing is left, or while
-        long work is on its way.
+        Whether there is a picture; else a sentence says that nothing is left, or long
+        work is on its way.
     """
     shown = shown_attention("pictures", model, texts, tokenized, view)
     if shown is None:
-        return None
+        return False
     if not len(shown.places):
         st.info(t("attention.nothing_to_show"), icon=":material/visibility_off:")
-        return None
-    picture = _picture(model, texts, tokenized, view, shown)
-    attention_canvas(picture, CANVAS, asked=asked, on_shown=on_shown)
-    offer_downloads(picture, model, texts, tokenized, view)
-    if shown.left_out > 0:
-        st.caption(t("attention.left_out", share=shown.left_out))
-    return shown
-
-
-def _picture(
-    model: str,
-    texts: Texts,
-    tokenized: TokenizedText,
-    view: View,
-    shown: ShownAttention,
-) -> AttentionView:
+        return False
     words = words_to_merge(tokenized, view.options)
     thumbnails, held = ask(all_heads)(model, texts, view.options, words)
-    num_layers, num_heads = thumbnails.shape[:2]
-    places, text_key = shown.places, key_of(tokenized)
-    chosen = current_selection(
-        CANVAS, num_layers, num_heads, tokenized.num_tokens, text_key
-    )
+    num_heads = thumbnails.shape[1]
     look = _linked_look(view.layer, num_heads)
     links = None
     if view.method == "head":  # single heads alone have lines to compare
         links = ask(attention_links)(model, texts, view.layer, view.options, words)
-    return AttentionView(
-        tokens=places.labels,
-        kinds=kinds_of(places),
-        segments=places.segments,
-        thumbnails=thumbnails,
-        matrix=shown.values.astype("float32"),
-        words=canvas_words(),
+    picture = picture_of(
+        CANVAS,
+        shown.places,
+        shown.values,
+        thumbnails,
+        key_of(tokenized),
+        look,
         layer=view.layer,
         head=view.head,
         links=links,
-        from_token=_place_of(places, chosen.from_token),
-        to_token=_place_of(places, chosen.to_token),
+        measure=measure_of(view, shown.values),
+        heads=look.heads if links is not None else (),
+        held=held,
+    )
+    attention_canvas(picture, CANVAS, asked=asked, on_shown=on_shown)
+    with st.container(horizontal=True):
+        offer_downloads(picture, model, texts, tokenized, view)
+        offer_code("attention_view", _program(model, texts, view))
+    if shown.left_out > 0:
+        st.caption(t("attention.left_out", share=shown.left_out))
+    return True
+
+
+def picture_of(
+    key: str,
+    places: Places,
+    values: np.ndarray,
+    thumbnails: np.ndarray,
+    text_key: str,
+    look: Look,
+    **more: Any,
+) -> AttentionView:
+    """Places and values as a component draws them, with what is locked in it.
+
+    Args:
+        key: of the component.
+        places: P of them.
+        values: float `[P, P]`, rows look.
+        thumbnails: uint8 `[L, N, h, w]`.
+        text_key: see `Selection`.
+        look: how it is to be drawn.
+        more: what else `AttentionView` takes.
+    """
+    num_tokens = int((places.first_tokens + places.num_tokens).max())
+    num_layers, num_heads = thumbnails.shape[:2]
+    chosen = current_selection(key, num_layers, num_heads, num_tokens, text_key)
+    from_place, to_place = (
+        None if token is None else places.place_of(token)
+        for token in (chosen.from_token, chosen.to_token)
+    )
+    return AttentionView(
+        tokens=places.labels,
+        kinds=tuple(_KINDS.get(kind, "word") for kind in places.kinds),
+        segments=places.segments,
+        thumbnails=thumbnails,
+        matrix=values.astype("float32"),
+        words=canvas_words(),
+        from_token=from_place,
+        to_token=to_place,
         scale=look.scale,
         threshold=look.threshold,
         is_lying=look.is_lying,
-        measure=measure_of(view, shown.values),
-        heads=look.heads if links is not None else (),
         groups=places.groups,
         first_tokens=places.first_tokens,
         text_key=text_key,
-        held=held,
+        **more,
     )
 
 
-def kinds_of(places: Places) -> tuple[str, ...]:
-    """What carries a sign, for `AttentionView.kinds`."""
-    return tuple(_KINDS.get(kind, "word") for kind in places.kinds)
+def _program(model: str, texts: Texts, view: View) -> Program:
+    """How the matrix is made; filters are left out."""
+    asks_layer, asks_head = METHODS[view.method]
+    values: dict[str, Any] = {"text": texts.text, "pair": texts.pair}
+    values |= {"layer": view.layer} if asks_layer else {}
+    values |= {"head": view.head} if asks_head else {}
+    values |= {"heads": view.heads} if view.method == "chosen" else {}
+    return program(_PROGRAMS[view.method], model=model, **values)
 
 
 def _linked_look(layer: int, num_heads: int) -> Look:
@@ -128,10 +161,6 @@ def _linked_look(layer: int, num_heads: int) -> Look:
     return look
 
 
-def _place_of(places: Places, token: int | None) -> int | None:
-    return None if token is None else places.place_of(token)
-
-
 def key_of(tokenized: TokenizedText) -> str:
-    """What tells a text from others in `canvas.Selection`."""
+    """What tells a text from others in `Selection`."""
     return key_of_tokens(tokenized.tokens, tokenized.token_type_ids)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import numpy as np
 import streamlit as st
 
@@ -19,13 +22,13 @@ from bertviz_core.snippets import attention as programs
 from pages.ui.address import choose_linked
 from pages.ui.answers import ask
 from pages.ui.attention.controls import select_head
-from pages.ui.attention.maps import head_columns, head_map
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.attention.maps import show_head_map
+from pages.ui.code import Program, program
 from pages.ui.export import Columns, download_csv, show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import current_language, plain, t
 from pages.ui.models import language_of
+from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
 
 # Measures that have a map; the ones that begin with "to_" are shares of attention.
@@ -43,53 +46,47 @@ SHOWN = (
 _NUM_NEAR = 5
 
 
-@st.fragment
+@panel
 def explore_profile(model: str, texts: Texts, layer: int, head: int) -> None:
-    """Draws the measures of all heads, their names, and the heads like one.
-
-    Args:
-        model: its id.
-        texts: what it reads.
-        layer: that is looked at now, from 0.
-        head: likewise.
-    """
+    """Draws the measures of all heads, their names, and the heads like one."""
     st.markdown(
         t("attention.profile_intro", share=SHARE_THRESHOLD, broad=BROAD_THRESHOLD)
     )
-    with shown_to_user():
-        where = choose_linked(
-            st.segmented_control,
-            t("attention.profile_where"),
-            ("here", "corpus"),
-            key="attention_profile_where",
-            required=True,
-            format_func=lambda name: plain(f"attention.profile_{name}"),
-        )
+    where = choose_linked(
+        st.segmented_control,
+        t("attention.profile_where"),
+        ("here", "corpus"),
+        key="attention_profile_where",
+        required=True,
+        format_func=lambda name: plain(f"attention.profile_{name}"),
+    )
+    place = {"model": model, "layer": layer, "head": head}
+    if where == "corpus":
         language = language_of(model) or current_language()
-        if where == "corpus":
-            found = ask_job(
-                "attention_profile",
-                t("attention.profile_start"),
-                ask(corpus_profile).about(model, language),
-            )
-        else:
-            found = ask(profile_heads)(model, texts)
-        if found is None:
-            return
-        measure = _show_measure(found.profile)
-        _show_names(found, where)
-        num_layers, num_heads = found.distances.shape[:2]
-        if num_layers * num_heads > 1:  # else there is nothing to be like
-            _show_near(found, layer, head)
-            _show_likeness(found)
-        template, source = programs.PROFILE, {"text": texts.text, "pair": texts.pair}
-        if where == "corpus":
-            template, source = programs.CORPUS_PROFILE, {"language": language}
-        chosen = {"measure": measure, "layer": layer, "head": head}
-        show_code(template, name="attention_profile", model=model, **source, **chosen)
+        found = ask_job(
+            "attention_profile",
+            t("attention.profile_start"),
+            ask(corpus_profile).about(model, language),
+        )
+        code = functools.partial(
+            program, programs.CORPUS_PROFILE, language=language, **place
+        )
+    else:
+        found = ask(profile_heads)(model, texts)
+        code = functools.partial(
+            program, programs.PROFILE, text=texts.text, pair=texts.pair, **place
+        )
+    if found is None:
+        return
+    _show_measure(found.profile, code)
+    _show_names(found, where)
+    num_layers, num_heads = found.distances.shape[:2]
+    if num_layers * num_heads > 1:  # else there is nothing to be like
+        _show_near(found, layer, head)
+        _show_likeness(found)
 
 
-def _show_measure(profile: HeadProfile) -> str:
+def _show_measure(profile: HeadProfile, code: Callable[..., Program]) -> None:
     measured = [name for name in SHOWN if not np.isnan(profile.of(name)).all()]
     name = choose_linked(
         st.selectbox,
@@ -100,21 +97,21 @@ def _show_measure(profile: HeadProfile) -> str:
     )
     values = profile.of(name)
     title = plain(f"attention.measure_{name}")
-    best = np.unravel_index(np.nanargmax(values), values.shape)
-    show_figure(
-        head_map(values, title, is_signed=False),
+    layer, head = np.unravel_index(np.nanargmax(values), values.shape)
+    show_head_map(
+        values,
+        title,
         name="attention_measure_map",
         description=t(
             "attention.measure_described",
             measure=title,
-            layer=int(best[0]) + 1,
-            head=int(best[1]) + 1,
-            value=float(values[best]),
+            layer=layer + 1,
+            head=head + 1,
+            value=values[layer, head],
             count=profile.num_texts,
         ),
-        columns=head_columns(values, title),
+        code=code(measure=name),
     )
-    return name
 
 
 def _show_names(found: CorpusProfile, where: str) -> None:
@@ -130,10 +127,10 @@ def _show_names(found: CorpusProfile, where: str) -> None:
         plain("attention.name_column"): [
             plain(f"attention.name_{_key(one.name)}") for one in named
         ],
-        plain("attention.score_column"): [o.score for o in named],
+        plain("attention.score_column"): [one.score for one in named],
         plain("attention.threshold_column"): [one.threshold for one in named],
         plain("attention.baseline_column"): [one.baseline for one in named],
-        plain("attention.rows_column"): [o.num_rows for o in named],
+        plain("attention.rows_column"): [one.num_rows for one in named],
     }
     st.dataframe(table, hide_index=True, alt=t("attention.names_title"))
     st.caption(t("attention.names_explained"))
@@ -145,12 +142,11 @@ def _show_near(found: CorpusProfile, layer: int, head: int) -> None:
         t("attention.near_title", layer=layer + 1, head=head + 1), anchor=False
     )
     st.caption(t("attention.near_explained"))
-    distances = found.distances[layer, head]
-    show_figure(
-        head_map(distances, plain("attention.distance"), is_signed=False),
+    show_head_map(
+        found.distances[layer, head],
+        plain("attention.distance"),
         name="attention_distance_map",
         description=t("attention.distance_described", layer=layer + 1, head=head + 1),
-        columns=head_columns(distances, plain("attention.distance")),
     )
     with st.container(horizontal=True):
         for near in found.nearest(layer, head, _NUM_NEAR):

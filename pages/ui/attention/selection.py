@@ -87,15 +87,8 @@ def current_selection(
 ) -> Selection:
     """What is chosen, before the component is drawn: the page has to fetch that head.
 
-    A choice that another model or text has left behind is moved inside, or dropped.
-
-    Args:
-        key: of the component.
-        num_layers: of the model.
-        num_heads: of the model.
-        num_tokens: of the text; 0 where there is none.
-        text_key: of the text: tokens that were locked in another one are dropped.
-            `None` keeps them.
+    A choice that another model or text has left behind is moved inside, or dropped;
+    `text_key` of `None` keeps the tokens of any text.
     """
     raw = _stored(key)
     locked_in = str(raw.get("text", ""))
@@ -119,12 +112,8 @@ def current_look(
 ) -> Look:
     """How the pictures are to be drawn, before they are.
 
-    Args:
-        key: of the component.
-        layer: the shown one; heads that were added to another layer's lines are
-            dropped.
-        num_heads: of the model.
-        default: where the visitor has changed nothing.
+    Heads that were added to another layer's lines are dropped; `default` is of a
+    visitor who has changed nothing.
     """
     raw, default = _stored(key), default or Look()
     heads = default.heads
@@ -152,9 +141,6 @@ def is_speaking(key: str) -> bool:
     """Whether the component has asked for this run, not a widget of the page.
 
     For callbacks of widgets that follow it: what they say then is older than it.
-
-    Args:
-        key: of the component.
     """
     turn = last_turn(key)
     has_shown = bool((st.session_state.get(key) or {}).get("shown"))
@@ -162,12 +148,7 @@ def is_speaking(key: str) -> bool:
 
 
 def select(key: str, selection: Selection) -> None:
-    """Chooses for the visitor. Call it before the component is drawn, in a callback.
-
-    Args:
-        key: of the component.
-        selection: what to show from now on.
-    """
+    """Chooses for the visitor. Call it before the component is drawn, in a callback."""
     stored = _stored(key)
     # Those that were added to the lines of another head are not this one's.
     is_same = stored.get("head") == selection.head
@@ -187,11 +168,8 @@ def select(key: str, selection: Selection) -> None:
 def key_of_tokens(tokens: Sequence[str], segments: np.ndarray) -> str:
     """What tells a text from others in `Selection`.
 
-    Another one for other tokens; short, for it travels with every choice.
-
-    Args:
-        tokens: T of them.
-        segments: int `[T]`, 0 first text, 1 second.
+    Short, for it travels with every choice; `segments` has 0 for tokens of the first
+    text, 1 for those of the second.
     """
     read = repr((tuple(tokens), segments.tolist()))
     return hashlib.blake2s(read.encode(), digest_size=8).hexdigest()
@@ -205,9 +183,6 @@ def held_by_browser(key: str) -> str | None:
 def last_turn(key: str) -> int:
     """The turn of the last choice, for a view that takes account of it.
 
-    Args:
-        key: of the component.
-
     Returns:
         0 where the page has chosen since, see `select`.
     """
@@ -215,11 +190,7 @@ def last_turn(key: str) -> int:
 
 
 def hear(key: str) -> None:
-    """Takes note of what the component has said until now, see `is_speaking`.
-
-    Args:
-        key: of the component.
-    """
+    """Takes note of what the component has said until now, see `is_speaking`."""
     # Later runs hear the browser's own last turn again, whatever `select` has put.
     if turn := last_turn(key):
         st.session_state[_heard(key)] = turn

@@ -11,11 +11,11 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import ask
 from pages.ui.attention.before_after import show_before_and_after
-from pages.ui.attention.maps import head_columns, head_map
+from pages.ui.attention.maps import show_head_map
 from pages.ui.attention.pair_columns import PairColumns
-from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
+from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
 from pages.ui.watched import Watched
 
@@ -23,59 +23,51 @@ _DOT = "•"  # an arrow that is left, for colour alone says nothing to some
 _MOST_DRAWN = 64  # tokens on a side of the pattern's picture
 
 
-@st.fragment
+@panel
 def explore_patterns(
     model: str, texts: Texts, tokenized: TokenizedText, watched: Watched
 ) -> None:
-    """Draws the settings of a sparse pattern, and the prediction under it.
-
-    Args:
-        model: its id.
-        texts: what it reads.
-        tokenized: the same, in tokens.
-        watched: the answer to watch.
-    """
+    """Draws the settings of a sparse pattern, and the prediction under it."""
     st.markdown(t("attention.sparse_intro"))
-    with shown_to_user():
-        pattern = _choose_pattern()
-        result = ask(predict_sparsely)(
-            model, texts.text, watched.target, pattern, pair=texts.pair, cut=True
+    pattern = _choose_pattern()
+    result = ask(predict_sparsely)(
+        model, texts.text, watched.target, pattern, pair=texts.pair, cut=True
+    )
+    show_before_and_after(result, model, watched, "attention_sparse_answer")
+    first, second = st.columns(2)
+    with first:
+        _show_edges(result, tokenized)
+    with second:
+        show_head_map(
+            result.cut_mass,
+            plain("attention.cut_mass"),
+            name="attention_sparse_mass",
+            description=t(
+                "attention.cut_mass_described", share=float(result.cut_mass.mean())
+            ),
         )
-        show_before_and_after(result, model, watched, "attention_sparse_answer")
-        first, second = st.columns(2)
-        with first:
-            _show_edges(result, tokenized)
-        with second:
-            _show_cut_mass(result)
 
 
 def _choose_pattern() -> SparsePattern:
-    boxes = st.columns(4)
-    defaults = {"window": (0, 64, 2), "stride": (0, 64, 0), "num_global": (0, 16, 1)}
+    ranges = {
+        "window": (0, 64, 2),
+        "stride": (0, 64, 0),
+        "num_global": (0, 16, 1),
+        "block": (1, 32, 1),
+    }
     chosen = {
         name: box.number_input(
             t(f"attention.sparse_{name}"),
-            low,
-            high,
-            value,
+            *ends_and_value,
             key=f"attention_sparse_{name}",
             help=t(f"attention.sparse_{name}_help"),
             bind="query-params",
         )
-        for box, (name, (low, high, value)) in zip(
-            boxes, defaults.items(), strict=False
+        for box, (name, ends_and_value) in zip(
+            st.columns(4), ranges.items(), strict=True
         )
     }
-    block = boxes[3].number_input(
-        t("attention.sparse_block"),
-        1,
-        32,
-        1,
-        key="attention_sparse_block",
-        help=t("attention.sparse_block_help"),
-        bind="query-params",
-    )
-    return SparsePattern(block=int(block), **{k: int(v) for k, v in chosen.items()})
+    return SparsePattern(**{name: int(value) for name, value in chosen.items()})
 
 
 def _show_edges(result: SparsePrediction, tokenized: TokenizedText) -> None:
@@ -97,15 +89,4 @@ def _show_edges(result: SparsePrediction, tokenized: TokenizedText) -> None:
         name="attention_sparse_edges",
         description=t("attention.edges_described", share=result.kept_share),
         columns=PairColumns(names, result.edges, plain("attention.may_look")),
-    )
-
-
-def _show_cut_mass(result: SparsePrediction) -> None:
-    show_figure(
-        head_map(result.cut_mass, plain("attention.cut_mass"), is_signed=False),
-        name="attention_sparse_mass",
-        description=t(
-            "attention.cut_mass_described", share=float(result.cut_mass.mean())
-        ),
-        columns=head_columns(result.cut_mass, plain("attention.cut_mass")),
     )

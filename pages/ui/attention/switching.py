@@ -16,9 +16,9 @@ from pages.ui.answers import ask
 from pages.ui.attention.before_after import show_before_and_after
 from pages.ui.attention.controls import choose_heads
 from pages.ui.attention.pair import choose_pair
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import program
 from pages.ui.language import plain, t
+from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
 from pages.ui.watched import Watched
 
@@ -33,7 +33,7 @@ _CUT = "attention_cut_edge"
 _PLACES = ("everywhere", "layer", "head")
 
 
-@st.fragment
+@panel
 def explore_switches(
     model: str,
     texts: Texts,
@@ -42,31 +42,14 @@ def explore_switches(
     layer: int,
     head: int,
 ) -> None:
-    """Draws the switches and the prediction before and after.
-
-    Args:
-        model: its id.
-        texts: what it reads.
-        tokenized: the same, in tokens.
-        watched: the answer to watch.
-        layer: that is looked at now, from 0.
-        head: likewise.
-    """
+    """Draws the switches and the prediction before and after."""
     st.markdown(t("attention.switch_intro"))
-    with shown_to_user():
-        switches = _choose_switches(model, tokenized, layer, head)
-        result = ask(switch_off)(
-            model, texts.text, watched.target, switches, pair=texts.pair, cut=True
-        )
-        show_before_and_after(result, model, watched, "attention_switched_off")
-        _say_what_it_means(result, switches)
-        _show_code(model, texts, watched, switches)
-
-
-def _show_code(model: str, texts: Texts, watched: Watched, switches: Switches) -> None:
-    show_code(
+    switches = _choose_switches(model, tokenized, layer, head)
+    result = ask(switch_off)(
+        model, texts.text, watched.target, switches, pair=texts.pair, cut=True
+    )
+    code = program(
         programs.SWITCHED_OFF,
-        name="attention_switch",
         model=model,
         text=texts.text,
         pair=texts.pair,
@@ -76,15 +59,16 @@ def _show_code(model: str, texts: Texts, watched: Watched, switches: Switches) -
         edges=tuple(dataclasses.astuple(edge) for edge in switches.edges),
         **watched.literals,
     )
+    show_before_and_after(result, model, watched, "attention_switched_off", code)
+    _say_what_it_means(result, switches)
 
 
 def _choose_switches(
     model: str, tokenized: TokenizedText, layer: int, head: int
 ) -> Switches:
     config = ask(Explorer.info)(model).config
-    num_layers = config.num_hidden_layers
     heads = choose_heads(config, _HEADS, ((layer, head),))
-    layers = list(range(1, num_layers + 1))
+    layers = list(range(1, config.num_hidden_layers + 1))
     whole, attention, feed_forward = (
         {
             number - 1

@@ -11,6 +11,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked, choose_linked_or_none
 from pages.ui.answers import ask
+from pages.ui.attention.before_after import answer_names
 from pages.ui.language import plain, t
 from pages.ui.pieces import choose_piece, id_of
 from pages.ui.text_pair import Texts
@@ -28,18 +29,13 @@ _IS_NEXT = 0  # google-research/bert, `create_pretraining_data.py`
 def choose_target(model: str, texts: Texts, tokenized: TokenizedText) -> Watched | None:
     """Draws the choice of an answer to watch.
 
-    Args:
-        model: its id.
-        texts: what it reads.
-        tokenized: the same, in tokens.
-
     Returns:
         The target; `None`, with a sentence on the page, if there is none.
     """
-    heads = ask(Explorer.info)(model).heads
-    choices = _choices(heads, texts, tokenized, ask(Explorer.info)(model).labels)
+    choices = _choices(model, texts, tokenized)
     if not choices:
-        missing = "attention.no_mlm" if "mlm" not in heads else "attention.no_target"
+        has_words = "mlm" in ask(Explorer.info)(model).heads
+        missing = "attention.no_target" if has_words else "attention.no_mlm"
         st.info(t(missing), icon=":material/touch_app:")
         return None
     what_box, word_box = st.columns(2)
@@ -54,32 +50,40 @@ def choose_target(model: str, texts: Texts, tokenized: TokenizedText) -> Watched
     chosen = choices[int(what)]
     if chosen.target.head != "mlm":
         return chosen
+    words = ask(vocabulary)(model)
     with word_box:
-        return _choose_word(model, texts, chosen)
+        index = choose_piece(
+            t("attention.target_word"),
+            words,
+            _likely(model, texts, chosen),
+            key=_WORD,
+            help=t("attention.target_word_help"),
+            unknown="attention.unknown_word",
+        )
+    target = Target("mlm", index, chosen.target.position)
+    return Watched(target, plain("attention.target_named", word=words[index]))
 
 
 def choose_contrast(model: str, texts: Texts, watched: Watched) -> Watched | None:
     """Draws the choice of an answer to hold the watched one against.
 
-    Args:
-        model: its id.
-        texts: what it reads.
-        watched: the answer that is watched.
-
     Returns:
         The other answer of the same head; `None` if none is chosen, or if there is
         none, as for a number.
     """
-    names = _other_answers(model, texts, watched)
-    if not names:
+    target, names = watched.target, answer_names(model, watched)
+    is_word = target.head == "mlm"
+    offered = _likely(model, texts, watched) if is_word else range(len(names))
+    others = {index: names[index] for index in offered if index != target.index}
+    if not others:
         return None
-    if watched.target.head == "mlm":
-        index = _choose_other_word(model, tuple(names.values()), watched)
+    if is_word:
+        index = _choose_other_word(names, tuple(others.values()), target.index)
     else:
         chosen = choose_linked_or_none(
             st.selectbox,
             t("attention.contrast"),
-            [str(index) for index in names],
+            [str(index) for index in others],
             key=_OTHER_ANSWER,
             format_func=lambda option: names[int(option)],
             placeholder=t("attention.no_contrast"),
@@ -88,12 +92,11 @@ def choose_contrast(model: str, texts: Texts, watched: Watched) -> Watched | Non
         index = None if chosen is None else int(chosen)
     if index is None:
         return None
-    other = Target(watched.target.head, index, watched.target.position)
-    return Watched(other, names.get(index) or ask(vocabulary)(model)[index])
+    return Watched(Target(target.head, index, target.position), names[index])
 
 
 def _choose_other_word(
-    model: str, offered: tuple[str, ...], watched: Watched
+    words: tuple[str, ...], offered: tuple[str, ...], watched: int
 ) -> int | None:
     """Any word but the watched one, or none; says so where there is no such word."""
     chosen = st.selectbox(
@@ -109,33 +112,16 @@ def _choose_other_word(
     )
     if chosen is None:
         return None
-    index = id_of(ask(vocabulary)(model), chosen)
-    if index is None or index == watched.target.index:
+    index = id_of(words, chosen)
+    if index is None or index == watched:
         st.warning(t("attention.unknown_contrast", word=chosen), icon=_QUESTION)
         return None
     return index
 
 
-def _other_answers(model: str, texts: Texts, watched: Watched) -> dict[int, str]:
-    """Name of each answer that is offered, by its index."""
-    target = watched.target
-    if target.head == "mlm":
-        words = ask(vocabulary)(model)
-        found = {index: words[index] for index in _likely(model, texts, watched)}
-    elif target.head == "nsp":
-        names = (plain("attention.is_next"), plain("attention.is_random"))
-        found = dict(enumerate(names))
-    else:
-        found = dict(enumerate(ask(Explorer.info)(model).labels))
-    return {index: name for index, name in found.items() if index != target.index}
-
-
-def _choices(
-    heads: tuple[str, ...],
-    texts: Texts,
-    tokenized: TokenizedText,
-    labels: tuple[str, ...],
-) -> list[Watched]:
+def _choices(model: str, texts: Texts, tokenized: TokenizedText) -> list[Watched]:
+    info = ask(Explorer.info)(model)
+    heads, labels = info.heads, info.labels
     choices = []
     if "mlm" in heads:
         choices += [
@@ -159,20 +145,6 @@ def _choices(
             for index, label in enumerate(labels)
         ]
     return choices
-
-
-def _choose_word(model: str, texts: Texts, chosen: Watched) -> Watched:
-    words = ask(vocabulary)(model)
-    index = choose_piece(
-        t("attention.target_word"),
-        words,
-        _likely(model, texts, chosen),
-        key=_WORD,
-        help=t("attention.target_word_help"),
-        unknown="attention.unknown_word",
-    )
-    target = Target("mlm", index, chosen.target.position)
-    return Watched(target, plain("attention.target_named", word=words[index]))
 
 
 def _likely(model: str, texts: Texts, watched: Watched) -> list[int]:

@@ -27,15 +27,7 @@ _BOXES = TextBoxes("attention", EXAMPLES)
 def edit_texts(model: str) -> Texts:
     """Draws the text boxes.
 
-    Args:
-        model: its language chooses the examples.
-
     Returns:
         What they hold; the text may be empty.
     """
-    language = language_of(model)
-    # An untouched example changes with the language of the model.
-    others = [EXAMPLES[other][0] for other in EXAMPLES if other != language]
-    if _BOXES.held in others:
-        _BOXES.fill(EXAMPLES[language][0])
-    return _BOXES.draw(language)
+    return _BOXES.draw(language_of(model))

@@ -20,9 +20,6 @@ WORDS, PAIR_WORDS = "attention_words", "attention_pair_words"
 def own_words(tokenized: TokenizedText) -> TokenizedText:
     """Draws a box for the words of each text that has Chinese characters.
 
-    Args:
-        tokenized: the text, as the model reads it.
-
     Returns:
         The same with the words that were typed; what does not fit the text is said,
         and leaves it as it was.
@@ -51,10 +48,8 @@ def own_words(tokenized: TokenizedText) -> TokenizedText:
 def words_of_other(read: TokenizedText, is_same: bool) -> TokenizedText:
     """The words of a text that is compared with one whose words were typed.
 
-    Args:
-        read: the other text.
-        is_same: it is the text of the page, in another model. Another text shows its
-            words by its own spaces, which the model does not see.
+    It is the same text in another model, or else another text: that shows its words by
+    its own spaces, which the model does not see.
     """
     typed = [
         normalise_masks(st.session_state.get(key) or "")[0]

@@ -63,18 +63,13 @@ def offer_files(key: str, collect: Callable[[], MapFiles]) -> None:
     count = len(found.coordinates)
     with files:
         st.caption(found.explained)
+        axes = {
+            plain("embeddings.axis_column", number=number): places
+            for number, places in enumerate(found.coordinates.T.tolist(), start=1)
+        }
         worth = {name: [value] * count for name, value in found.worth.items()}
-        table = {**found.table, **axis_columns(found.coordinates), **worth}
-        download_csv(table, key)
+        download_csv({**found.table, **axes, **worth}, key)
         offer_tsv(key, found.size, found.vectors, found.metadata)
-
-
-def axis_columns(coordinates: np.ndarray) -> dict[str, list[float]]:
-    """Coordinates `[M, k]` as columns of a table that a visitor reads."""
-    return {
-        plain("embeddings.axis_column", number=axis + 1): coordinates[:, axis].tolist()
-        for axis in range(coordinates.shape[1])
-    }
 
 
 def offer_tsv(
@@ -92,12 +87,9 @@ def offer_tsv(
         metadata: columns of M values, the name of a point first.
     """
     count = len(next(iter(metadata.values())))
-    if count * size > MAX_EXPORTED_NUMBERS:
-        limit = MAX_EXPORTED_NUMBERS // size
-        st.info(
-            t("embeddings.too_many_for_file", limit=limit, count=count),
-            icon=":material/info:",
-        )
+    if count > (limit := MAX_EXPORTED_NUMBERS // size):
+        told = t("embeddings.too_many_for_file", limit=limit, count=count)
+        st.info(told, icon=":material/info:")
         return
     if not count:
         st.info(t("embeddings.nothing_left"), icon=":material/filter_alt_off:")

@@ -7,66 +7,28 @@ import streamlit as st
 
 from bertviz_core.experiments.map_results import LayerFacts
 from bertviz_core.experiments.sentence_maps import layer_facts
-from bertviz_core.figures.embedding_positions import curves_by_place_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
 from pages.ui.answers import ask
-from pages.ui.code import show_code
+from pages.ui.code import Program, program
+from pages.ui.embeddings.choosing import choose_seed
+from pages.ui.embeddings.figures import show_curves
 from pages.ui.embeddings.points import layer_name
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
-from pages.ui.embeddings.settings import choose_seed
-from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv, show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import in_a_row, listed, plain, t
+from pages.ui.panel import panel
 
 _NUM_DIMENSIONS = 12
 
 
-@st.fragment
+@panel
 def explore_geometry(model: str) -> None:
-    """Draws the sentences, and what was measured on them.
-
-    Args:
-        model: its id.
-    """
+    """Draws the sentences, and what was measured on them."""
     st.markdown(t("embeddings.geometry_intro"))
-    with shown_to_user():
-        lines = edit_sentences(model, "topics")
-        num_deviations, seed = _choose()
-        if lines is None:
-            return
-        found: LayerFacts | None = ask_job(
-            "embeddings_geometry",
-            t("embeddings.measure"),
-            ask(layer_facts).about(
-                model,
-                lines.sentences,
-                "token",
-                num_deviations=num_deviations,
-                seed=seed,
-            ),
-            at_once=True,
-        )
-        if found is None:
-            return
-        say_cut(model, found.num_cut, found.num_sentences)
-        _show_anisotropy(found)
-        _show_lengths(found)
-        _show_outliers(found)
-        show_code(
-            programs.GEOMETRY,
-            name="embeddings_geometry",
-            model=model,
-            sentences=lines.sentences,
-            num_deviations=num_deviations,
-            seed=seed,
-        )
-
-
-def _choose() -> tuple[float, int]:
-    """The rule for outliers, and the seed."""
+    lines = edit_sentences(model, "topics")
     boxes = st.columns(2)
     num_deviations = boxes[0].slider(
         t("embeddings.deviations"),
@@ -81,23 +43,44 @@ def _choose() -> tuple[float, int]:
     )
     with boxes[1]:
         seed = choose_seed("embeddings_geometry")
-    return float(num_deviations), seed
+    if lines is None:
+        return
+    sentences = lines.sentences
+    found = ask_job(
+        "embeddings_geometry",
+        t("embeddings.measure"),
+        ask(layer_facts).about(
+            model, sentences, "token", num_deviations=num_deviations, seed=seed
+        ),
+        at_once=True,
+    )
+    if found is None:
+        return
+    say_cut(model, found.num_cut, found.num_sentences)
+    _show_anisotropy(found)
+    _show_lengths(found)
+    code = program(
+        programs.GEOMETRY,
+        model=model,
+        sentences=sentences,
+        num_deviations=num_deviations,
+        seed=seed,
+    )
+    _show_outliers(found, code)
 
 
 def _show_anisotropy(found: LayerFacts) -> None:
     st.subheader(t("embeddings.anisotropy_title"), anchor=False)
-    layers = np.arange(len(found.mean_cosines))
-    curves = {
-        plain("embeddings.mean_cosine"): found.mean_cosines,
-        plain("embeddings.mean_cosine_without"): found.mean_cosines_without,
-        plain("embeddings.lower_quartile"): found.pair_quartiles[:, 0],
-        plain("embeddings.upper_quartile"): found.pair_quartiles[:, 2],
-    }
     layer = int(np.argmax(found.mean_cosines))
-    _curves(
-        curves,
-        "embeddings_anisotropy",
-        t(
+    show_curves(
+        {
+            plain("embeddings.mean_cosine"): found.mean_cosines,
+            plain("embeddings.mean_cosine_without"): found.mean_cosines_without,
+            plain("embeddings.lower_quartile"): found.pair_quartiles[:, 0],
+            plain("embeddings.upper_quartile"): found.pair_quartiles[:, 2],
+        },
+        name="embeddings_anisotropy",
+        description=t(
             "embeddings.anisotropy_described",
             layer=layer_name(layer),
             value=float(found.mean_cosines[layer]),
@@ -107,58 +90,30 @@ def _show_anisotropy(found: LayerFacts) -> None:
             pairs=found.num_pairs,
             seed=found.seed,
         ),
-        layers,
-        (min(-0.05, float(found.pair_quartiles.min())), 1.05),
+        bounds=(min(-0.05, float(found.pair_quartiles.min())), 1.05),
     )
 
 
 def _show_lengths(found: LayerFacts) -> None:
     st.subheader(t("embeddings.lengths_title"), anchor=False)
-    curves = {
-        plain("embeddings.mean_length"): found.mean_norms,
-        plain("embeddings.length_5"): found.norm_ranges[:, 0],
-        plain("embeddings.length_95"): found.norm_ranges[:, 1],
-        plain("embeddings.mean_length_without"): found.mean_norms_without,
-    }
-    layers = np.arange(len(found.mean_norms))
-    _curves(
-        curves,
-        "embeddings_lengths",
-        t(
+    show_curves(
+        {
+            plain("embeddings.mean_length"): found.mean_norms,
+            plain("embeddings.length_5"): found.norm_ranges[:, 0],
+            plain("embeddings.length_95"): found.norm_ranges[:, 1],
+            plain("embeddings.mean_length_without"): found.mean_norms_without,
+        },
+        name="embeddings_lengths",
+        description=t(
             "embeddings.lengths_described",
             first=float(found.mean_norms[0]),
             last=float(found.mean_norms[-1]),
         ),
-        layers,
-        None,
+        bounds=None,
     )
 
 
-def _curves(
-    curves: dict[str, np.ndarray],
-    name: str,
-    description: str,
-    layers: np.ndarray,
-    bounds: tuple[float, float] | None,
-) -> None:
-    x_title = plain("embeddings.layer_axis")
-    show_figure(
-        curves_by_place_figure(
-            [(key, layers, values) for key, values in curves.items()],
-            x_title=x_title,
-            y_title="",
-            bounds=bounds,
-        ),
-        name=name,
-        description=description,
-        columns={
-            x_title: layers.tolist(),
-            **{key: values.tolist() for key, values in curves.items()},
-        },
-    )
-
-
-def _show_outliers(found: LayerFacts) -> None:
+def _show_outliers(found: LayerFacts, code: Program) -> None:
     st.subheader(t("embeddings.outliers_title"), anchor=False)
     names = [layer_name(i) for i in range(len(found.outliers))]
     columns = {
@@ -185,7 +140,7 @@ def _show_outliers(found: LayerFacts) -> None:
         key="embeddings_geometry_layer",
         format_func=lambda layer: names[int(layer)],
     )
-    _show_dimensions(found, int(shown))
+    _show_dimensions(found, int(shown), code)
 
 
 def _explained(found: LayerFacts) -> str:
@@ -210,11 +165,10 @@ def _explained(found: LayerFacts) -> str:
     return in_a_row(told)
 
 
-def _show_dimensions(found: LayerFacts, layer: int) -> None:
-    parts, scores = found.contributions[layer], found.scores[layer]
+def _show_dimensions(found: LayerFacts, layer: int, code: Program) -> None:
+    parts = found.contributions[layer]
     order = np.argsort(-np.abs(parts), kind="stable")[:_NUM_DIMENSIONS]
     title = plain("embeddings.part_of_cosine")
-    total = float(found.mean_cosines[layer])
     show_figure(
         signed_bars_figure(
             [str(index + 1) for index in order], parts[order], title, digits=4
@@ -225,11 +179,12 @@ def _show_dimensions(found: LayerFacts, layer: int) -> None:
             layer=layer_name(layer),
             count=len(order),
             part=float(parts[order].sum()),
-            total=total,
+            total=float(found.mean_cosines[layer]),
         ),
         columns={
             plain("embeddings.dimension"): (order + 1).tolist(),
             title: parts[order].tolist(),
-            plain("embeddings.deviation"): scores[order].tolist(),
+            plain("embeddings.deviation"): found.scores[layer][order].tolist(),
         },
+        code=code,
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
@@ -13,14 +11,14 @@ from bertviz_core.figures.embedding_input import strips_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.answers import ask
-from pages.ui.code import show_code
-from pages.ui.embeddings.choosing import choose_number, choose_token
-from pages.ui.errors import shown_to_user
+from pages.ui.code import Program, program
+from pages.ui.embeddings.choosing import choose_place, choose_token
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
-from pages.ui.linked import write_text
+from pages.ui.linked import follow_default, write_text
 from pages.ui.models import language_of, say_if_unread
 from pages.ui.own_text import watch_boxes
+from pages.ui.panel import panel
 
 TEXT, PAIR = "embeddings_text", "embeddings_pair"
 EXAMPLES = {
@@ -36,73 +34,54 @@ _NUM_ON_ONE_SCALE = len(PARTS) + 1
 _ROUNDING = 1e-6
 
 
-@st.fragment
+@panel
 def explore_input(model: str) -> None:
-    """Draws the text, the strips, the lengths and the arithmetic of one number.
-
-    Args:
-        model: its id.
-    """
+    """Draws the text, the strips, the lengths and the arithmetic of one number."""
     st.markdown(t("embeddings.input_intro"))
-    with shown_to_user():
-        text, pair = _edit(model)
-        if not text.strip():
-            st.info(t("embeddings.empty"), icon=":material/edit:")
-            return
-        found = ask(take_input_apart)(model, text, pair, cut=True)
-        read = found.tokenized
-        if read.was_cut:
-            st.warning(
-                t(
-                    "embeddings.too_long",
-                    count=read.num_tokens_uncut,
-                    limit=read.num_tokens,
-                ),
-                icon=":material/content_cut:",
-            )
-        say_if_unread(model, read)
-        boxes = st.columns(2)
-        with boxes[0]:
-            token = choose_token(read.tokens, "embeddings_token")
-        with boxes[1]:
-            dimension = choose_number("dimension", found.summed.shape[1]) - 1
-        _show_strips(found, token, dimension)
-        _show_shares(found, token)
-        _show_arithmetic(found, token, dimension)
-        show_code(
-            programs.INPUT_SUM,
-            name="embeddings_input",
-            model=model,
-            text=text,
-            pair=pair,
-            token=token,
-            dimension=dimension,
-        )
+    boxes = st.columns(2)
+    with boxes[0]:
+        text = _type(TEXT, t("embeddings.text"), EXAMPLES[language_of(model)])
+    with boxes[1]:
+        pair = _type(PAIR, t("embeddings.pair"), "", t("embeddings.pair_help"))
+    if not text.strip():
+        st.info(t("embeddings.empty"), icon=":material/edit:")
+        return
+    second = pair.strip() or None
+    found = ask(take_input_apart)(model, text, second, cut=True)
+    read = found.tokenized
+    if read.was_cut:
+        count, limit = read.num_tokens_uncut, read.num_tokens
+        told = t("embeddings.too_long", count=count, limit=limit)
+        st.warning(told, icon=":material/content_cut:")
+    say_if_unread(model, read)
+    boxes = st.columns(2)
+    with boxes[0]:
+        token = choose_token(read.tokens, "embeddings_token")
+    with boxes[1]:
+        dimension = choose_place("dimension", found.summed.shape[1]) - 1
+    code = program(
+        programs.INPUT_SUM,
+        model=model,
+        text=text,
+        pair=second,
+        token=token,
+        dimension=dimension,
+    )
+    _show_strips(found, token, dimension)
+    _show_shares(found, token, code)
+    _show_arithmetic(found, token, dimension)
 
 
-def _edit(model: str) -> tuple[str, str | None]:
-    language = language_of(model)
-    others = [text for name, text in EXAMPLES.items() if name != language]
-    if st.session_state.get(TEXT) in others:  # untouched: follows the model
-        st.session_state[TEXT] = EXAMPLES[language]
-    first, second = st.columns(2)
-    with first:
-        text = _type(TEXT, t("embeddings.text"), EXAMPLES[language])
-    with second:
-        pair = _type(PAIR, t("embeddings.pair"), "", help=t("embeddings.pair_help"))
-    return text, pair.strip() or None
-
-
-def _type(key: str, label: str, default: str, **arguments: Any) -> str:
-    if key not in st.session_state:
-        linked = st.query_params.get(key, default)
+def _type(key: str, label: str, default: str, explanation: str | None = None) -> str:
+    linked = follow_default(key, default)
+    if len(linked) > _MOST_CHARACTERS:
         st.session_state[key] = linked[:_MOST_CHARACTERS]
     typed = st.text_input(
         label,
         key=key,
         max_chars=_MOST_CHARACTERS,
         persist_state="session",
-        **arguments,
+        help=explanation,
     )
     write_text(key, typed or "", default)
     return typed or ""
@@ -146,32 +125,24 @@ def _show_strips(found: InputSum, token: int, dimension: int) -> None:
 
 
 def _show_check(found: InputSum) -> None:
-    largest = float(np.abs(found.normed).max())
-    if found.largest_difference <= _ROUNDING * largest:
-        st.success(
-            t("embeddings.input_checked", difference=found.largest_difference),
-            icon=":material/check_circle:",
-        )
-        return
-    st.warning(
-        t(
-            "embeddings.input_differs",
-            difference=found.largest_difference,
-            largest=largest,
-        ),
-        icon=":material/warning:",
-    )
+    difference, largest = found.largest_difference, float(np.abs(found.normed).max())
+    if difference <= _ROUNDING * largest:
+        told = t("embeddings.input_checked", difference=difference)
+        st.success(told, icon=":material/check_circle:")
+    else:
+        told = t("embeddings.input_differs", difference=difference, largest=largest)
+        st.warning(told, icon=":material/warning:")
 
 
-def _show_shares(found: InputSum, token: int) -> None:
+def _show_shares(found: InputSum, token: int, code: Program) -> None:
     st.subheader(t("embeddings.shares_title"), anchor=False)
     names = _names()[: len(PARTS)]
-    shares, cosines = found.shares[:, token], found.cosines[:, token]
+    shares = found.shares[:, token]
     st.dataframe(
         {
             plain("embeddings.part"): names,
             plain("embeddings.length"): found.part_norms[:, token],
-            plain("embeddings.cosine_with_sum"): cosines,
+            plain("embeddings.cosine_with_sum"): found.cosines[:, token],
             plain("embeddings.share_of_sum"): shares,
         },
         hide_index=True,
@@ -189,31 +160,25 @@ def _show_shares(found: InputSum, token: int) -> None:
             plain("embeddings.part"): names,
             plain("embeddings.share_of_sum"): shares.tolist(),
         },
+        code=code,
     )
 
 
 def _show_arithmetic(found: InputSum, token: int, dimension: int) -> None:
     st.subheader(t("embeddings.arithmetic_title", number=dimension + 1), anchor=False)
-    st.latex(_sum_formula(found, token, dimension))
-    st.latex(_norm_formula(found, token, dimension))
-    st.caption(t("embeddings.arithmetic_explained"))
-
-
-def _sum_formula(found: InputSum, token: int, dimension: int) -> str:
     word, position, segment = (float(part[token, dimension]) for part in found.parts)
     total = float(found.summed[token, dimension])
-    return rf"{word:.5f} + ({position:.5f}) + ({segment:.5f}) = {total:.5f}"
-
-
-def _norm_formula(found: InputSum, token: int, dimension: int) -> str:
-    total = float(found.summed[token, dimension])
+    summed = rf"{word:.5f} + ({position:.5f}) + ({segment:.5f}) = {total:.5f}"
     mean, deviation = float(found.means[token]), float(found.deviations[token])
     gain, bias = float(found.gain[dimension]), float(found.bias[dimension])
     scale = rf"\sqrt{{{deviation:.5f}^2 + {_power(found.epsilon)}}}"
-    return (
+    normed = (
         rf"\frac{{{total:.5f} - ({mean:.5f})}}{{{scale}}} \cdot {gain:.5f} + "
         rf"({bias:.5f}) = {float(found.normed[token, dimension]):.5f}"
     )
+    st.latex(summed)
+    st.latex(normed)
+    st.caption(t("embeddings.arithmetic_explained"))
 
 
 def _power(value: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.ui.address import choose_linked
+from pages.ui.embeddings.choosing import choose
 from pages.ui.embeddings.geometry import explore_geometry
 from pages.ui.embeddings.input_sum import explore_input
 from pages.ui.embeddings.positions import explore_positions
@@ -14,7 +14,7 @@ from pages.ui.embeddings.senses import explore_senses
 from pages.ui.embeddings.sentences import explore_sentences
 from pages.ui.embeddings.vocabulary_map import explore_vocabulary
 from pages.ui.embeddings.words import explore_words
-from pages.ui.language import plain, t
+from pages.ui.language import t
 
 PANELS: dict[str, Callable[[str], None]] = {
     "input": explore_input,
@@ -28,19 +28,7 @@ PANELS: dict[str, Callable[[str], None]] = {
 
 
 def explore(model: str) -> None:
-    """Draws the choice of a part, and the part.
-
-    Args:
-        model: its id.
-    """
-    panel = choose_linked(
-        st.pills,
-        t("embeddings.panel"),
-        list(PANELS),
-        key="embeddings_panel",
-        required=True,
-        label_visibility="collapsed",
-        format_func=lambda name: plain(f"embeddings.panel_{name}"),
-    )
+    """Draws the choice of a part, and the part."""
+    panel = choose("panel", list(PANELS), st.pills, label_visibility="collapsed")
     st.header(t(f"embeddings.panel_{panel}"), anchor=False)
     PANELS[panel](model)

@@ -91,11 +91,6 @@ class _Memory:
     first: FirstChoice
 
 
-def map_words() -> dict[str, str]:
-    """Texts of the component in the visitor's language, for `PointMap.words`."""
-    return {name: plain(f"point_map.{name}") for name in _WORDS}
-
-
 def layer_name(index: int) -> str:
     """What a layer is called; 0 is what enters the first."""
     if index == 0:
@@ -106,10 +101,7 @@ def layer_name(index: int) -> str:
 def map_title(panel: str, method: str, model: str) -> str:
     """What stands below a saved picture: the part, the method, the model.
 
-    Args:
-        panel: of the page.
-        method: "pca" or "tsne".
-        model: its id, which is not told where it opens somebody's own model.
+    The id is not told where it opens somebody's own model.
     """
     entry = known_models().get(model)
     own = plain("embeddings.own_model")
@@ -129,7 +121,8 @@ def point_map(
     """Draws a map.
 
     Args:
-        points: what to show; what the address says is chosen goes before `first`.
+        points: what to show, without words; what the address says is chosen goes
+            before `first`.
         key: of the component, and of its choices in the address.
         on_choice: called before the page runs after another choice.
 
@@ -149,8 +142,9 @@ def point_map(
     if before is not None and before.points == shown and chosen is not None:
         first = before.first
     st.session_state[memory_key] = _Memory(labels, shown, first)
-    sent = point_payload(dataclasses.replace(points, first=first, name=key))
-    _component(data=sent, key=key, on_choice_change=on_choice)
+    words = {name: plain(f"point_map.{name}") for name in _WORDS}
+    sent = dataclasses.replace(points, first=first, name=key, words=words)
+    _component(data=point_payload(sent), key=key, on_choice_change=on_choice)
     if chosen is not None or (before is not None and before.labels != labels):
         _to_address(key, now)
     num_states, num_points, _ = points.coordinates.shape

@@ -9,87 +9,62 @@ import streamlit as st
 
 from bertviz_core.analysis.position_geometry import OUTLIER_SCORE, PositionGeometry
 from bertviz_core.experiments.embedding_tables import measure_positions
-from bertviz_core.figures.embedding_positions import (
-    chain_figure,
-    curves_by_place_figure,
-    matrix_figure,
-)
+from bertviz_core.figures.embedding_positions import chain_figure, matrix_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.address import choose_linked
 from pages.ui.answers import ask
-from pages.ui.code import show_code
-from pages.ui.embeddings.choosing import choose_number
+from pages.ui.code import Program, program
+from pages.ui.embeddings.choosing import choose, choose_place
+from pages.ui.embeddings.figures import show_curves
 from pages.ui.embeddings.quality import quality_sentence
-from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import escape
+from pages.ui.panel import panel
 
-_VIEWS = ("matrix", "chain", "curve")
 _AXES = {"1-2": (0, 1), "1-3": (0, 2), "2-3": (1, 2)}
 
 
-@st.fragment
+@panel
 def explore_positions(model: str) -> None:
-    """Draws one of three views of the positions, and what stands apart.
-
-    Args:
-        model: its id.
-    """
+    """Draws one of three views of the positions, and what stands apart."""
     st.markdown(t("embeddings.positions_intro"))
-    with shown_to_user():
-        found = ask(measure_positions)(model)
-        view = choose_linked(
-            st.segmented_control,
-            t("embeddings.positions_view"),
-            _VIEWS,
-            key="embeddings_positions_view",
-            required=True,
-            format_func=lambda name: plain(f"embeddings.positions_{name}"),
-        )
-        if view == "matrix":
-            _show_matrix(found)
-        elif view == "chain":
-            _show_chain(found)
-        else:
-            _show_curve(found)
-        _show_apart(found)
-        show_code(programs.POSITIONS, name="embeddings_positions", model=model)
+    found = ask(measure_positions)(model)
+    views = {"matrix": _show_matrix, "chain": _show_chain, "curve": _show_curve}
+    code = program(programs.POSITIONS, model=model)
+    views[choose("positions_view", list(views))](found, code)
+    _show_apart(found)
 
 
-def _show_matrix(found: PositionGeometry) -> None:
+def _show_matrix(found: PositionGeometry, code: Program) -> None:
     size = len(found.norms)
-    row = choose_number("position", size, size // 2 + 1) - 1
-    places = np.arange(1, size + 1)
+    row = choose_place("position", size, size // 2 + 1) - 1
     position = plain("embeddings.position")
-    title = plain("embeddings.cosine")
-    near = float(found.by_distance[1])
     show_figure(
         matrix_figure(found.cosines, title=position, read_at=row),
         name="embeddings_position_matrix",
         description=t(
             "embeddings.matrix_described",
             size=size,
-            near=near,
+            near=float(found.by_distance[1]),
             far=float(found.by_distance[size // 2]),
         ),
         columns={
-            position: places.tolist(),
+            position: list(range(1, size + 1)),
             **{str(i + 1): found.cosines[i].tolist() for i in range(size)},
         },
     )
-    cosines = found.cosines[row].astype(np.float64)
-    show_figure(
-        curves_by_place_figure(
-            [(title, places, cosines)], x_title=position, y_title=title
-        ),
+    show_curves(
+        {plain("embeddings.cosine"): found.cosines[row].astype(np.float64)},
         name="embeddings_position_row",
         description=t("embeddings.row_described", number=row + 1),
-        columns={position: places.tolist(), title: cosines.tolist()},
+        over="position",
+        first=1,
+        code=code,
     )
 
 
-def _show_chain(found: PositionGeometry) -> None:
+def _show_chain(found: PositionGeometry, code: Program) -> None:
     pairs = list(combinations(range(len(found.explained)), 2))
     options = [name for name, axes in _AXES.items() if max(axes) < len(found.explained)]
     chosen = choose_linked(
@@ -105,6 +80,7 @@ def _show_chain(found: PositionGeometry) -> None:
         for a in axes
     ]
     points = found.coordinates[:, axes]
+    share = float(found.explained[axes].sum())
     show_figure(
         chain_figure(
             points,
@@ -113,51 +89,43 @@ def _show_chain(found: PositionGeometry) -> None:
             order=plain("embeddings.position"),
         ),
         name="embeddings_position_chain",
-        description=t(
-            "embeddings.chain_described",
-            size=len(points),
-            share=float(found.explained[axes].sum()),
-        ),
+        description=t("embeddings.chain_described", size=len(points), share=share),
         columns={
             plain("embeddings.position"): list(range(1, len(points) + 1)),
             titles[0]: points[:, 0].tolist(),
             titles[1]: points[:, 1].tolist(),
         },
+        code=code,
     )
     quality = found.qualities[pairs.index((axes[0], axes[1]))]
-    share = float(found.explained[axes].sum())
     st.caption(escape(quality_sentence(quality, share, seed=0)))
 
 
-def _show_curve(found: PositionGeometry) -> None:
-    size = len(found.norms)
-    distance = choose_number("distance", size - 1)
-    position, cosine = plain("embeddings.position"), plain("embeddings.cosine")
+def _show_curve(found: PositionGeometry, code: Program) -> None:
+    distance = choose_place("distance", len(found.norms) - 1)
+    cosine = plain("embeddings.cosine")
     apart = found.cosines.diagonal(distance).astype(np.float64)
-    places = np.arange(1, len(apart) + 1)
-    show_figure(
-        curves_by_place_figure(
-            [(cosine, places, apart)], x_title=position, y_title=cosine
-        ),
+    place = int(apart.argmin()) + 1
+    show_curves(
+        {cosine: apart},
         name="embeddings_neighbour_curve",
         description=t(
             "embeddings.curve_described",
             distance=distance,
             mean=float(apart.mean()),
             lowest=float(apart.min()),
-            place=int(places[apart.argmin()]),
-            other=int(places[apart.argmin()]) + distance,
+            place=place,
+            other=place + distance,
         ),
-        columns={position: places.tolist(), cosine: apart.tolist()},
+        over="position",
+        first=1,
     )
-    name = plain("embeddings.distance")
-    show_figure(
-        curves_by_place_figure(
-            [(cosine, np.arange(size), found.by_distance)], x_title=name, y_title=cosine
-        ),
+    show_curves(
+        {cosine: found.by_distance},
         name="embeddings_by_distance",
         description=t("embeddings.by_distance_described"),
-        columns={name: list(range(size)), cosine: found.by_distance.tolist()},
+        over="distance",
+        code=code,
     )
 
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+import streamlit as st
+
 from bertviz_core.analysis.map_quality import MapQuality
-from pages.ui.language import in_a_row, plain
+from bertviz_core.experiments.map_results import SentenceMap
+from pages.ui.embeddings.figures import show_curves
+from pages.ui.embeddings.points import layer_name
+from pages.ui.language import in_a_row, listed, plain, t
 
 
 def quality_sentence(
@@ -32,15 +38,15 @@ def quality_sentence(
         return plain("embeddings.note_are_one")
     parts = []
     if perplexity is not None:
-        parts.append(
+        parts += [
             plain(
                 "embeddings.note_tsne",
                 perplexity=perplexity,
                 steps=num_steps or 0,
                 seed=seed,
-            )
-        )
-        parts.append(plain(f"embeddings.note_seed_{start}"))
+            ),
+            plain(f"embeddings.note_seed_{start}"),
+        ]
     if explained is not None and not math.isnan(explained):
         parts.append(plain("embeddings.note_explained", share=explained))
     if quality is None:
@@ -76,18 +82,10 @@ def quality_columns(
     seed: int,
     perplexity: float | None = None,
 ) -> dict[str, object]:
-    """The same for the columns of a table, alike in every row.
-
-    Args:
-        quality: see `quality_sentence`.
-        explained: see there.
-        seed: see there.
-        perplexity: of t-SNE; `None` for PCA.
-    """
+    """The same for the columns of a table, alike in every row; see there."""
+    method = "pca" if perplexity is None else "tsne"
     columns: dict[str, object] = {
-        plain("embeddings.method"): plain(
-            f"embeddings.method_{'pca' if perplexity is None else 'tsne'}"
-        ),
+        plain("embeddings.method"): plain(f"embeddings.method_{method}"),
         plain("embeddings.seed"): seed,
     }
     if perplexity is not None:
@@ -100,3 +98,44 @@ def quality_columns(
         columns[kept] = quality.neighbours_kept
         columns[plain("embeddings.points_checked")] = quality.num_checked
     return columns
+
+
+def layer_notes(found: SentenceMap) -> tuple[str, ...]:
+    """A note for the map of each layer, plain text."""
+    return tuple(
+        quality_sentence(
+            quality,
+            float(found.explained[layer]),
+            found.seed,
+            found.perplexity,
+            found.num_steps,
+            start="before" if layer and not found.are_one[layer - 1] else "pca",
+            are_one=found.are_one[layer],
+        )
+        for layer, quality in enumerate(found.qualities)
+    )
+
+
+def show_layer_quality(found: SentenceMap) -> None:
+    """Draws a curve of each measure over the layers, with a gap where none is."""
+    curves = {
+        plain(f"embeddings.{name}"): np.array(
+            [getattr(quality, name, math.nan) for quality in found.qualities]
+        )
+        for name in ("trustworthiness", "neighbours_kept")
+    }
+    curves[plain("embeddings.explained")] = found.explained
+    known = {name: c for name, c in curves.items() if not np.isnan(c).all()}
+    if not known:
+        return
+    st.subheader(t("embeddings.quality_title"), anchor=False)
+    told = [t("embeddings.quality_described")]
+    ones = [layer_name(layer) for layer in np.flatnonzero(found.are_one).tolist()]
+    if ones:
+        told.append(t("embeddings.quality_of_one", layers=listed(ones)))
+    show_curves(
+        known,
+        name="embeddings_quality",
+        description=in_a_row(told),
+        bounds=(-0.02, 1.05),
+    )

@@ -12,13 +12,15 @@ from bertviz_core.analysis.labelled_lines import (
 from bertviz_core.experiments.map_results import MAX_SENTENCES
 from bertviz_core.explorer import Explorer
 from pages.ui.answers import ask
-from pages.ui.embeddings.sentence_file import forget_taken, offer_file
+from pages.ui.embeddings.sentence_file import (
+    MOST_CHARACTERS,
+    forget_taken,
+    offer_file,
+)
 from pages.ui.language import LANGUAGES, t
-from pages.ui.linked import write_text
+from pages.ui.linked import follow_default, write_text
 from pages.ui.models import language_of, say_if_unread
 from pages.ui.own_text import watch_boxes
-
-_MOST_CHARACTERS = 60_000
 
 
 def edit_sentences(model: str, name: str) -> LabelledLines | None:
@@ -35,17 +37,19 @@ def edit_sentences(model: str, name: str) -> LabelledLines | None:
     """
     key = f"embeddings_{name}"
     language = language_of(model)
-    _begin(key, name, language)
+    examples = {one: bundled_lines(name, one) for one in LANGUAGES}
+    watch_boxes((key,), [(example,) for example in examples.values()])
+    follow_default(key, examples[language])
     text = st.text_area(
         t(f"embeddings.{name}_box"),
         key=key,
         height=180,
-        max_chars=_MOST_CHARACTERS,
+        max_chars=MOST_CHARACTERS,
         help=t("embeddings.box_help"),
         persist_state="session",
     )
     text = (text or "").strip()
-    write_text(key, text, bundled_lines(name, language))
+    write_text(key, text, examples[language])
     lines = read_lines(text)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(t("embeddings.sentences_counted", count=len(lines.sentences)))
@@ -54,22 +58,16 @@ def edit_sentences(model: str, name: str) -> LabelledLines | None:
             icon=":material/restart_alt:",
             key=f"{key}_reset",
             on_click=_reset,
-            args=(key, name, language),
+            args=(key, examples[language]),
             type="tertiary",
         )
-        offer_file(key, MAX_SENTENCES, _MOST_CHARACTERS)
+        offer_file(key)
     if not lines.sentences:
         st.info(t("embeddings.no_sentences"), icon=":material/edit:")
         return None
-    if len(lines.sentences) > MAX_SENTENCES:
-        st.warning(
-            t(
-                "embeddings.too_many_sentences",
-                count=len(lines.sentences),
-                limit=MAX_SENTENCES,
-            ),
-            icon=":material/format_list_numbered:",
-        )
+    if (count := len(lines.sentences)) > MAX_SENTENCES:
+        told = t("embeddings.too_many_sentences", count=count, limit=MAX_SENTENCES)
+        st.warning(told, icon=":material/format_list_numbered:")
         return None
     say_if_unread(
         model, ask(Explorer.tokenize)(model, " ".join(lines.sentences), cut=True)
@@ -78,13 +76,7 @@ def edit_sentences(model: str, name: str) -> LabelledLines | None:
 
 
 def say_cut(model: str, num_cut: int, num_sentences: int) -> None:
-    """Warns where the model could not read sentences to their end.
-
-    Args:
-        model: its id.
-        num_cut: sentences that are longer than it reads.
-        num_sentences: all of them.
-    """
+    """Warns where the model could not read sentences to their end."""
     if not num_cut:
         return
     limit = ask(Explorer.info)(model).config.max_position_embeddings
@@ -94,18 +86,6 @@ def say_cut(model: str, num_cut: int, num_sentences: int) -> None:
     )
 
 
-def _begin(key: str, name: str, language: str) -> None:
-    now = st.session_state.get(key)
-    watch_boxes((key,), [(bundled_lines(name, one),) for one in LANGUAGES])
-    others = [bundled_lines(name, other) for other in LANGUAGES if other != language]
-    if now is None:
-        st.session_state[key] = st.query_params.get(key) or bundled_lines(
-            name, language
-        )
-    elif now.strip() in others:  # untouched: follows the model
-        st.session_state[key] = bundled_lines(name, language)
-
-
-def _reset(key: str, name: str, language: str) -> None:
+def _reset(key: str, example: str) -> None:
     forget_taken(key)
-    st.session_state[key] = bundled_lines(name, language)
+    st.session_state[key] = example

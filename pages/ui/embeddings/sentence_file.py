@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,19 +11,19 @@ import streamlit as st
 
 from bertviz_core.analysis.labelled_lines import (
     LabelledLines,
-    TakenLines,
     read_lines,
     take_lines,
     without_pair,
 )
 from bertviz_core.errors import BertVizError
+from bertviz_core.experiments.map_results import MAX_SENTENCES
 from bertviz_core.finetune.columns import guess_columns
 from bertviz_core.finetune.notes import Note
-from bertviz_core.finetune.request import SAMPLES, TableSource
+from bertviz_core.finetune.request import SAMPLES
 from bertviz_core.finetune.table import Table, read_table
 from bertviz_core.finetune.table_encoding import find_encoding
 from bertviz_core.finetune.table_limits import Limits
-from pages.ui.embeddings.settings import choose_seed
+from pages.ui.embeddings.choosing import choose_seed
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.keeping import STATE
@@ -31,6 +32,7 @@ from pages.ui.language import plain, t
 from pages.ui.upload_box import upload_box
 
 _DATASETS = Path(__file__).parents[3] / "assets" / "datasets"
+MOST_CHARACTERS = 60_000  # of the box
 _MEGABYTES = 5
 _ENDINGS = ["csv", "tsv", "txt"]
 # A table stays in the memory of the visit as long as one can choose from it.
@@ -41,17 +43,15 @@ _MOST_GUESSED_GROUPS = 36
 _WAYS = ("drawn", "first")
 
 FileRows = Table | LabelledLines
+_Read = tuple[FileRows, tuple[Note, ...]]
 
 
-def offer_file(key: str, limit: int, most_characters: int) -> None:
+def offer_file(key: str) -> None:
     """Draws the uploader and its choices; what is taken replaces the text of the box.
 
     Args:
         key: of the box.
-        limit: sentences that are taken; the rest is told.
-        most_characters: that fit into the box.
     """
-    room = (limit, most_characters)
     with st.popover(t("embeddings.from_file"), icon=":material/upload_file:"):
         upload_box(
             t("embeddings.file"),
@@ -60,26 +60,27 @@ def offer_file(key: str, limit: int, most_characters: int) -> None:
             refusal=plain("embeddings.upload_refused", limit=_MEGABYTES),
             megabytes=_MEGABYTES,
             endings=_ENDINGS,
-            help=t("embeddings.file_help", limit=limit),
+            help=t("embeddings.file_help", limit=MAX_SENTENCES),
             on_change=_open_upload,
-            args=(key, *room),
+            args=(key,),
         )
         with st.container(horizontal=True):
             for language, name in SAMPLES.items():
+                path = _DATASETS / f"{name.removeprefix('sample:')}.csv"
                 st.button(
                     t(f"fine_tune.take_sample_{language}"),
                     key=f"{key}_sample_{language}",
                     icon=":material/table:",
                     help=t(f"fine_tune.sample_{language}_help"),
-                    on_click=_open_sample,
-                    args=(key, name, *room),
+                    on_click=_open,
+                    args=(key, functools.partial(_read_table, path)),
                 )
-            _offer_trained_on(key, *room)
-        _show_choices(key, *room)
-    _say_taken(key, most_characters)
+            _offer_trained_on(key)
+        _show_choices(key)
+    _say_taken(key)
 
 
-def _offer_trained_on(key: str, limit: int, most_characters: int) -> None:
+def _offer_trained_on(key: str) -> None:
     """The visitor's own table of the fine-tuning page, where there is one."""
     state = st.session_state.get(STATE)
     if state is None:
@@ -87,13 +88,22 @@ def _offer_trained_on(key: str, limit: int, most_characters: int) -> None:
     source = state.source
     if source is None or source.table in SAMPLES.values():
         return
+
+    def read() -> _Read:
+        return _read_table(
+            client().table_path(source.table),
+            encoding=source.encoding,
+            separator=source.separator,
+            has_header=source.has_header,
+        )
+
     st.button(
         t("embeddings.take_trained_on", name=state.name),
         key=f"{key}_trained_on",
         icon=":material/model_training:",
         help=t("embeddings.take_trained_on_help"),
-        on_click=_open_trained_on,
-        args=(key, source, limit, most_characters),
+        on_click=_open,
+        args=(key, read),
     )
 
 
@@ -102,13 +112,13 @@ def forget_taken(key: str) -> None:
     st.session_state.pop(f"{key}_taken", None)
 
 
-def _show_choices(key: str, limit: int, most_characters: int) -> None:
+def _show_choices(key: str) -> None:
     found: FileRows | None = st.session_state.get(f"{key}_rows")
     if found is None:
         return
-    again: dict[str, Any] = {"on_change": _take, "args": (key, limit, most_characters)}
+    again: dict[str, Any] = {"on_change": _take, "args": (key,)}
+    show_notes(st.session_state.get(f"{key}_notes", ()))
     if isinstance(found, Table):
-        show_notes(found.notes)
         st.selectbox(
             t("embeddings.text_column"),
             found.columns,
@@ -124,11 +134,10 @@ def _show_choices(key: str, limit: int, most_characters: int) -> None:
             persist_state="session",
             **again,
         )
-    else:
-        show_notes(st.session_state.get(f"{key}_notes", ()))
-    if _num_rows(found) <= limit:
+    num_rows = found.num_rows if isinstance(found, Table) else len(found.sentences)
+    if num_rows <= MAX_SENTENCES:
         return
-    st.segmented_control(
+    way = st.segmented_control(
         t("embeddings.rows_taken"),
         _WAYS,
         key=f"{key}_way",
@@ -138,11 +147,11 @@ def _show_choices(key: str, limit: int, most_characters: int) -> None:
         persist_state="session",
         **again,
     )
-    if st.session_state.get(f"{key}_way") == "drawn":
+    if way == "drawn":
         choose_seed(f"{key}_file", **again)
 
 
-def _say_taken(key: str, most_characters: int) -> None:
+def _say_taken(key: str) -> None:
     taken = st.session_state.get(f"{key}_taken")
     if isinstance(taken, BertVizError):
         with shown_to_user(stop=False):
@@ -150,53 +159,21 @@ def _say_taken(key: str, most_characters: int) -> None:
     elif taken is not None and st.session_state.get(key) == taken.text:
         told = t("embeddings.file_taken", count=taken.num_taken, all=taken.num_all)
         if taken.is_full:
-            st.warning(
-                f"{told} {t('embeddings.file_full', limit=most_characters)}",
-                icon=":material/content_cut:",
-            )
+            full = t("embeddings.file_full", limit=MOST_CHARACTERS)
+            st.warning(f"{told} {full}", icon=":material/content_cut:")
         else:
             st.caption(told)
 
 
-def _open_upload(key: str, limit: int, most_characters: int) -> None:
+def _open_upload(key: str) -> None:
     file = st.session_state.get(f"{key}_upload")
     if file is None:
         _forget(key)
-        return
-    _open(key, file.name, file.getvalue(), limit, most_characters)
+    else:
+        _open(key, lambda: read_file(file.name, file.getvalue()))
 
 
-def _open_sample(key: str, name: str, limit: int, most_characters: int) -> None:
-    file = f"{name.removeprefix('sample:')}.csv"
-    _open(key, file, (_DATASETS / file).read_bytes(), limit, most_characters)
-
-
-def _open_trained_on(
-    key: str, source: TableSource, limit: int, most_characters: int
-) -> None:
-    def read() -> tuple[FileRows, tuple[Note, ...]]:
-        table = read_table(
-            client().table_path(source.table),
-            encoding=source.encoding,
-            separator=source.separator,
-            has_header=source.has_header,
-            limits=_LIMITS,
-        )
-        return table, table.notes
-
-    _take_from(key, read, limit, most_characters)
-
-
-def _open(key: str, name: str, data: bytes, limit: int, most_characters: int) -> None:
-    _take_from(key, lambda: read_file(name, data), limit, most_characters)
-
-
-def _take_from(
-    key: str,
-    read: Callable[[], tuple[FileRows, tuple[Note, ...]]],
-    limit: int,
-    most_characters: int,
-) -> None:
+def _open(key: str, read: Callable[[], _Read]) -> None:
     """Reads a file, guesses its columns and takes what fits."""
     _forget(key)
     state = st.session_state
@@ -209,7 +186,7 @@ def _take_from(
     if isinstance(found, Table):
         state[f"{key}_text_column"], state[f"{key}_group_column"] = guess_roles(found)
     state[f"{key}_way"] = "drawn"
-    _take(key, limit, most_characters)
+    _take(key)
 
 
 def _forget(key: str) -> None:
@@ -217,7 +194,7 @@ def _forget(key: str) -> None:
         st.session_state.pop(f"{key}_{name}", None)
 
 
-def _take(key: str, limit: int, most_characters: int) -> None:
+def _take(key: str) -> None:
     """Puts sentences of the file into the box, by what is chosen now."""
     state = st.session_state
     found: FileRows = state[f"{key}_rows"]
@@ -226,18 +203,19 @@ def _take(key: str, limit: int, most_characters: int) -> None:
         found = lines_of(found, text, group)
     seed = int(state.get(f"{key}_file_seed") or 0)
     is_drawn = state[f"{key}_way"] == "drawn"
-    taken: TakenLines = take_lines(
-        found, limit, most_characters, seed if is_drawn else None
+    taken = take_lines(
+        found, MAX_SENTENCES, MOST_CHARACTERS, seed if is_drawn else None
     )
     state[f"{key}_taken"] = taken
     state[key] = taken.text
 
 
-def _num_rows(found: FileRows) -> int:
-    return found.num_rows if isinstance(found, Table) else len(found.sentences)
+def _read_table(source: bytes | Path, **options: Any) -> _Read:
+    table = read_table(source, limits=_LIMITS, **options)
+    return table, table.notes
 
 
-def read_file(name: str, data: bytes) -> tuple[FileRows, tuple[Note, ...]]:
+def read_file(name: str, data: bytes) -> _Read:
     """Reads a table, or lines as a user would type them into the box.
 
     Args:
@@ -251,8 +229,7 @@ def read_file(name: str, data: bytes) -> tuple[FileRows, tuple[Note, ...]]:
         DatasetError: it is no text, or no such table.
     """
     if not name.lower().endswith(".txt"):
-        table = read_table(data, limits=_LIMITS)
-        return table, table.notes
+        return _read_table(data)
     codec, notes = find_encoding(data, None)
     return read_lines(data.decode(codec)), notes
 
@@ -269,13 +246,7 @@ def guess_roles(table: Table) -> tuple[str, str]:
 
 
 def lines_of(table: Table, text: str, group: str) -> LabelledLines:
-    """Sentences and groups of a table.
-
-    Args:
-        table: of the file.
-        text: column of the sentences.
-        group: column of their groups; "" for none.
-    """
+    """Sentences of a column, and their groups of another; "" for none."""
     texts = [without_pair(cell) for cell in table.column(text).tolist()]
     labels = table.column(group).tolist() if group else [""] * len(texts)
     return LabelledLines(tuple(texts), tuple(labels))

@@ -11,15 +11,12 @@ from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.labelled_lines import LabelledLines
 from bertviz_core.experiments.map_results import SentenceMap
 from bertviz_core.experiments.sentence_states import nearest_points, vectors_at
-from bertviz_core.figures.value_map import value_map_figure
 from pages.ui.address import choose_linked
 from pages.ui.answers import ask
+from pages.ui.embeddings.figures import MOST_IN_FILE, MOST_SHOWN, show_cosines
 from pages.ui.embeddings.points import Choice
-from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 
-MOST_SHOWN = 40
-MOST_IN_FILE = 500
 _POINTS = "embeddings_similarity_points"
 _ALL, _FOUND, _NEAREST, _GROUP = "all", "found", "nearest", "group:"
 
@@ -36,13 +33,12 @@ def show_similarity(
         chosen: on the map: the layer, and which points may be asked for.
         layer: its name.
     """
-    is_wanted = st.toggle(
+    if not st.toggle(
         t("embeddings.similarity"),
         key="embeddings_similarity",
         help=t("embeddings.similarity_help"),
         bind="query-params",
-    )
-    if not is_wanted:
+    ):
         return
     rows = _choose_points(model, lines, found, chosen)
     vectors = ask(vectors_at)(model, lines.sentences, found.reading, chosen.state)
@@ -70,17 +66,21 @@ def _choose_points(
         key=_POINTS,
         format_func=lambda name: _name_of(name, chosen.search),
     )
-    everything = range(len(groups))
-    if wanted == _FOUND:
-        return _matching(found.labels, lines, found.sentence_index, chosen.search)
+    if wanted == _FOUND:  # by their name or their sentence, as on the map
+        search = chosen.search.strip().lower()
+        contexts = (lines.sentences[i] for i in found.sentence_index)
+        told = zip(found.labels, contexts, strict=True)
+        return [
+            point
+            for point, texts in enumerate(told)
+            if any(search in text.lower() for text in texts)
+        ]
     if wanted == _NEAREST and chosen.selected is not None:
         near = ask(nearest_points)(
             model, lines.sentences, found.reading, chosen.state, chosen.selected
         )
         return [chosen.selected, *near.ids.tolist()]
-    if wanted == _ALL:
-        return list(everything)
-    return [i for i in everything if _GROUP + groups[i] == wanted]
+    return [i for i, name in enumerate(groups) if wanted in (_ALL, _GROUP + name)]
 
 
 def _name_of(option: str, search: str) -> str:
@@ -89,42 +89,21 @@ def _name_of(option: str, search: str) -> str:
     return plain(f"embeddings.points_{option}", search=search.strip())
 
 
-def _matching(
-    labels: Sequence[str], lines: LabelledLines, index: np.ndarray, search: str
-) -> list[int]:
-    """Points that the map finds: by their name or their sentence."""
-    wanted = search.strip().lower()
-    return [
-        point
-        for point, sentence in enumerate(index.tolist())
-        if wanted in labels[point].lower()
-        or wanted in lines.sentences[sentence].lower()
-    ]
-
-
 def _draw(
     vectors: np.ndarray, rows: Sequence[int], labels: Sequence[str], layer: str
 ) -> None:
-    count = min(len(rows), MOST_SHOWN)
     cosines = cosine_matrix(vectors)
-    names = [f"{i + 1} {labels[i]}" for i in rows[: len(vectors)]]
-    numbers = [str(i + 1) for i in rows[: len(vectors)]]
-    shown = cosines[:count, :count]
+    shown = cosines[:MOST_SHOWN, :MOST_SHOWN]
+    count = len(shown)
     others = np.where(np.eye(count, dtype=bool), -np.inf, shown)
     row, column = divmod(int(np.argmax(others)), count)
-    point = plain("point_map.point")
-    show_figure(
-        value_map_figure(
-            shown,
-            names[:count],
-            numbers[:count],
-            title=plain("embeddings.similarity_title", layer=layer),
-            row_title=point,
-            column_title=point,
-            is_signed=False,
-            digits=3,
-            is_paired=True,
-        ),
+    kept = rows[: len(vectors)]
+    show_cosines(
+        cosines,
+        [f"{i + 1} {labels[i]}" for i in kept],
+        [str(i + 1) for i in kept],
+        title=plain("embeddings.similarity_title", layer=layer),
+        point=plain("point_map.point"),
         name="embeddings_similarity_map",
         description=t(
             "embeddings.similarity_described",
@@ -136,8 +115,4 @@ def _draw(
             value=float(shown[row, column]),
             file=len(vectors),
         ),
-        columns={
-            point: names,
-            **{n: cosines[:, i].tolist() for i, n in enumerate(numbers)},
-        },
     )

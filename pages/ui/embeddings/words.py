@@ -1,55 +1,37 @@
-"""The vocabulary in its full space: which of its questions is asked."""
+"""The vocabulary in its full space: neighbours, an analogy, words between two words."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from bertviz_core.experiments.word_vectors import nearest_words
+from bertviz_core.experiments.word_vector_results import WordAnalogy
+from bertviz_core.experiments.word_vectors import nearest_words, solve_analogy
 from bertviz_core.snippets import embeddings as programs
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
-from pages.ui.code import show_code
-from pages.ui.embeddings.analogy import show_analogy
+from pages.ui.code import program
 from pages.ui.embeddings.axis import show_axis
-from pages.ui.embeddings.word_boxes import (
-    choose_comparison,
-    say_pieces,
-    show_neighbours,
-    type_word,
-)
-from pages.ui.errors import shown_to_user
-from pages.ui.language import plain, t
+from pages.ui.embeddings.choosing import choose, choose_comparison, type_word
+from pages.ui.embeddings.figures import say_pieces, show_neighbours
+from pages.ui.language import t
 from pages.ui.models import language_of
+from pages.ui.panel import panel
 
-_VIEWS = ("neighbours", "analogy", "axis")
 # Words of one entry in a vocabulary of that language.
 _WORD = {"en": "river", "zh": "水"}
+_BOXES = {
+    "analogy_a": {"en": "king", "zh": "父"},
+    "analogy_b": {"en": "man", "zh": "男"},
+    "analogy_c": {"en": "woman", "zh": "女"},
+    "analogy_expected": {"en": "queen", "zh": "母"},
+}
 
 
-@st.fragment
+@panel
 def explore_words(model: str) -> None:
-    """Draws one of three questions to the vocabulary.
-
-    Args:
-        model: its id.
-    """
+    """Draws one of three questions to the vocabulary."""
     st.markdown(t("embeddings.words_intro"))
-    with shown_to_user():
-        view = choose_linked(
-            st.segmented_control,
-            t("embeddings.words_view"),
-            _VIEWS,
-            key="embeddings_words_view",
-            required=True,
-            format_func=lambda name: plain(f"embeddings.words_{name}"),
-        )
-        language = language_of(model)
-        if view == "neighbours":
-            _neighbours(model, language)
-        elif view == "analogy":
-            show_analogy(model, language)
-        else:
-            show_axis(model, language)
+    views = {"neighbours": _neighbours, "analogy": _analogy, "axis": show_axis}
+    views[choose("words_view", list(views))](model, language_of(model))
 
 
 def _neighbours(model: str, language: str) -> None:
@@ -71,14 +53,70 @@ def _neighbours(model: str, language: str) -> None:
                 count=found.num_entries,
             )
         )
-    show_neighbours(found.neighbours, metric, "embeddings_neighbours")
-    st.caption(t("embeddings.compared", count=found.num_compared))
-    show_code(
+    code = program(
         programs.NEIGHBOURS,
-        name="embeddings_neighbours",
         model=model,
         word=word,
         count=count,
         metric=metric,
         without=without,
     )
+    show_neighbours(found.neighbours, metric, "embeddings_neighbours", code)
+    st.caption(t("embeddings.compared", count=found.num_compared))
+
+
+def _analogy(model: str, language: str) -> None:
+    """What lies at a - b + c, and the rank that the hoped-for word really has."""
+    words = []
+    for box, (name, examples) in zip(st.columns(4), _BOXES.items(), strict=True):
+        with box:
+            words.append(type_word(name, language, examples))
+    metric, count, without = choose_comparison()
+    first, second, third, expected = words
+    inputs = (first, second, third)
+    if not all(inputs):
+        st.info(t("embeddings.no_word"), icon=":material/edit:")
+        return
+    found = ask(solve_analogy)(model, inputs, expected, count, metric, without)
+    say_pieces(found.in_pieces)
+    _show_ranks(found)
+    a, b, c = found.inputs
+    st.subheader(t("embeddings.analogy_title", a=a, b=b, c=c), anchor=False)
+    code = program(
+        programs.ANALOGY,
+        model=model,
+        inputs=inputs,
+        expected=expected,
+        count=count,
+        metric=metric,
+        without=without,
+    )
+    all_words, others = st.columns(2)
+    with all_words:
+        st.markdown(f"**{t('embeddings.analogy_all')}**")
+        show_neighbours(found.nearest, metric, "embeddings_analogy_all", code)
+    with others:
+        st.markdown(f"**{t('embeddings.analogy_told')}**")
+        near = found.nearest_without_inputs
+        show_neighbours(near, metric, "embeddings_analogy_told")
+    nearest = found.nearest.words[0] if found.nearest.words else ""
+    if nearest in found.inputs:
+        st.info(t("embeddings.input_is_nearest", word=nearest), icon=":material/info:")
+
+
+def _show_ranks(found: WordAnalogy) -> None:
+    rank, without = found.answer.rank, found.answer.rank_without_inputs
+    if rank is None:
+        return
+    boxes = st.columns(2)
+    boxes[0].metric(
+        t("embeddings.rank_honest", word=found.expected),
+        t("embeddings.rank", rank=rank, count=found.num_compared),
+        help=t("embeddings.rank_honest_help"),
+    )
+    if without is not None:
+        boxes[1].metric(
+            t("embeddings.rank_told", word=found.expected),
+            t("embeddings.rank", rank=without, count=found.num_without_inputs),
+            help=t("embeddings.rank_told_help"),
+        )

@@ -66,9 +66,6 @@ def data_rows(data: DataChoice, rows: tuple[int, ...]) -> tuple[DataRow, ...]:
 def look(state: FineTuneState) -> FineTuneState:
     """Finds out what can be done: the table, its columns, its rows.
 
-    Args:
-        state: what was chosen.
-
     Returns:
         The same with `view`, `columns` and `check`, or with the problem.
     """
@@ -90,9 +87,6 @@ def look(state: FineTuneState) -> FineTuneState:
 def look_at_run(state: FineTuneState) -> FineTuneState:
     """Finds out how far the training is.
 
-    Args:
-        state: what was chosen.
-
     Returns:
         The same with `status`, or with the problem.
     """
@@ -106,10 +100,6 @@ def look_at_run(state: FineTuneState) -> FineTuneState:
 
 def choose_columns(view: TableView, state: FineTuneState) -> ColumnChoice:
     """The columns that the visitor chose, and the guess for the others.
-
-    Args:
-        view: the table.
-        state: its `text`, `pair`, `label` and `kind`.
 
     Raises:
         DatasetError: there is no guess, and no choice that would do without.

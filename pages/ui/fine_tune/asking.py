@@ -26,10 +26,7 @@ def settings_of(
 ) -> FinetuneSettings:
     """The settings of the run.
 
-    Args:
-        state: what was chosen.
-        check: of the rows.
-        recommended: the level, where none was chosen.
+    `recommended` is the level where none was chosen.
 
     Raises:
         TrainingError: a value that cannot be.
@@ -53,10 +50,6 @@ def timed_settings(state: FineTuneState, check: DataCheck) -> FinetuneSettings:
 
     What changes nothing about a step is left out, so that playing with it does not
     ask anew; `expected_seconds` takes the epochs into account.
-
-    Args:
-        state: what was chosen.
-        check: of the rows.
     """
     timed = {key: value for key, value in state.options if key in _TIMED}
     plain_state = dataclasses.replace(state, level="", options=tuple(timed.items()))
@@ -68,21 +61,11 @@ def expected_seconds(
 ) -> float:
     """How long a run may take with as many epochs as were chosen.
 
-    Args:
-        estimate: of the level, with its own number of epochs.
-        settings: of the run.
-        num_rows: of an epoch.
+    `estimate` is that of the level, with its own number of epochs.
     """
     return estimate.seconds_of(count_steps(settings, num_rows))
 
 
 def num_rows_seen(check: DataCheck, oversample: bool) -> int:
-    """Rows of an epoch: with oversampling, each class has as many as the largest.
-
-    Args:
-        check: of the rows.
-        oversample: whether that is done.
-    """
-    if not oversample:
-        return check.num_train
-    return check.num_oversampled
+    """Rows of an epoch: with oversampling, each class has as many as the largest."""
+    return check.num_oversampled if oversample else check.num_train

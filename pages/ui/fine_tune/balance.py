@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import streamlit as st
 
@@ -18,20 +16,21 @@ from bertviz_core.finetune.remedies import REMEDIES
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.fields import choose_field
 from pages.ui.fine_tune.state import FineTuneState
-from pages.ui.language import plain, t
+from pages.ui.language import plain, t, words_of
 
 
 def show_balance(state: FineTuneState, check: DataCheck) -> None:
-    """Draws the chart, and the choice of a remedy where there are classes.
-
-    Args:
-        state: its `balance` is the choice.
-        check: of the rows.
-    """
+    """Draws the chart, and the choice of a remedy where there are classes."""
     if check.is_regression:
         _show_numbers(check)
         return
     _show_classes(check)
+
+    def say(name: str) -> str:
+        text = plain(f"fine_tune.remedy_{name}")
+        is_proposed = name == check.remedy
+        return plain("fine_tune.proposed", name=text) if is_proposed else text
+
     choose_field(
         st.segmented_control,
         t("fine_tune.remedy"),
@@ -39,39 +38,15 @@ def show_balance(state: FineTuneState, check: DataCheck) -> None:
         balance_of(state, check),
         name="balance",
         required=True,
-        say=lambda name: _remedy_name(name, check.remedy),
+        say=say,
         help=t("fine_tune.remedy_help"),
     )
     st.caption(t(f"fine_tune.remedy_{balance_of(state, check)}_explained"))
 
 
 def balance_of(state: FineTuneState, check: DataCheck) -> str:
-    """What is done about unequal classes, one of `REMEDIES`.
-
-    Args:
-        state: what was chosen, if anything.
-        check: knows the proposal.
-    """
+    """What is done about unequal classes, one of `REMEDIES`."""
     return "none" if check.is_regression else state.balance or check.remedy
-
-
-def data_words() -> DataWords:
-    """The texts of the figures, in the reader's language."""
-    return DataWords(
-        rows=plain("fine_tune.figure_rows"),
-        to_train=plain("fine_tune.figure_train"),
-        to_check=plain("fine_tune.figure_check"),
-        tokens=plain("fine_tune.figure_tokens"),
-        whole=plain("fine_tune.figure_whole"),
-        cut=plain("fine_tune.figure_cut"),
-        maximum=plain("fine_tune.figure_maximum"),
-        more=plain("fine_tune.figure_more"),
-    )
-
-
-def _remedy_name(name: str, proposed: str) -> str:
-    text = plain(f"fine_tune.remedy_{name}")
-    return plain("fine_tune.proposed", name=text) if name == proposed else text
 
 
 def _show_classes(check: DataCheck) -> None:
@@ -87,7 +62,7 @@ def _show_classes(check: DataCheck) -> None:
             [names[index] for index in shown],
             train[shown],
             validation[shown],
-            data_words(),
+            words_of(DataWords, "fine_tune"),
         ),
         name="fine_tune_balance",
         description=t(
@@ -116,7 +91,7 @@ def _show_numbers(check: DataCheck) -> None:
             check.train_counts,
             check.validation_counts,
             check.label_names[0],
-            data_words(),
+            words_of(DataWords, "fine_tune"),
         ),
         name="fine_tune_numbers",
         description=t(
@@ -126,13 +101,9 @@ def _show_numbers(check: DataCheck) -> None:
             high=float(edges[-1]),
         ),
         columns={
-            plain("fine_tune.figure_from"): [low for low, _ in _ranges(edges)],
-            plain("fine_tune.figure_to"): [high for _, high in _ranges(edges)],
+            plain("fine_tune.figure_from"): edges[:-1].tolist(),
+            plain("fine_tune.figure_to"): edges[1:].tolist(),
             plain("fine_tune.figure_train"): check.train_counts.tolist(),
             plain("fine_tune.figure_check"): check.validation_counts.tolist(),
         },
     )
-
-
-def _ranges(edges: np.ndarray) -> list[tuple[float, float]]:
-    return list(itertools.pairwise(edges.tolist()))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from bertviz_core.figures.evaluation_scores import Dots, intervals_figure
+from bertviz_core.figures.masked_word import percent
 from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.paired import paired_counts
@@ -18,6 +18,7 @@ from pages.ui.fine_tune.result_answers import (
     number_difference_chance,
 )
 from pages.ui.language import plain, t
+from pages.ui.markdown import Markdown
 
 # The usual limit for "hardly by chance".
 _RARE = 0.05
@@ -30,12 +31,7 @@ _ICONS = {
 
 
 def show_baselines(outcome: RunOutcome, report: ClassificationReport) -> None:
-    """Draws scores with intervals, and says which differences mean something.
-
-    Args:
-        outcome: of the run; the methods are compared by what its epochs were.
-        report: of its model.
-    """
+    """Draws scores with intervals, and says which differences mean something."""
     criterion = str(outcome.recipe.get("compared_by", "accuracy"))
     reports = {"model": report} | {b.name: b.report for b in outcome.baselines}
     found = {
@@ -57,14 +53,26 @@ def show_baselines(outcome: RunOutcome, report: ClassificationReport) -> None:
             share=float(dots.values[best]),
             rows=len(report.targets),
         ),
-        columns=_class_columns(names, found, right),
+        columns={
+            plain("fine_tune_results.method"): names,
+            plain("fine_tune_results.accuracy"): accuracy.values.tolist(),
+            plain("fine_tune_results.low"): accuracy.intervals[:, 0].tolist(),
+            plain("fine_tune_results.high"): accuracy.intervals[:, 1].tolist(),
+            plain("fine_tune_results.macro_f1"): macro.values.tolist(),
+            plain("fine_tune_results.macro_f1_low"): macro.intervals[:, 0].tolist(),
+            plain("fine_tune_results.macro_f1_high"): macro.intervals[:, 1].tolist(),
+            plain("fine_tune_results.rows_right"): right,
+        },
     )
     st.caption(t(f"fine_tune_results.compared_by_{criterion}"))
     for name, one in found.items():
         if name == "model":
             continue
         if criterion == "macro_f1":
-            _say_macro_difference(outcome.run_id, name, report, one)
+            chance = macro_difference_chance(outcome.run_id, name, report, one)
+            kind = _kind(report.macro_f1 > one.macro_f1, chance)
+            scores = {"model": report.macro_f1, "other": one.macro_f1}
+            _say("macro_difference", kind, name, chance, **scores)
         else:
             _say_difference(name, report, one)
 
@@ -92,27 +100,19 @@ def _shares(
 
 
 def show_number_baselines(outcome: RunOutcome, report: RegressionReport) -> None:
-    """Draws a table of errors.
-
-    Args:
-        outcome: of the run.
-        report: of its model.
-    """
+    """Draws a table of errors."""
     reports = {"model": report} | {b.name: b.report for b in outcome.baselines}
     found = {
         name: one for name, one in reports.items() if isinstance(one, RegressionReport)
     }
-    columns: dict[str, list[Any]] = {
+    low, high = np.stack([one.mae_interval for one in found.values()]).T.tolist()
+    columns = {
         plain("fine_tune_results.method"): [
             plain(f"fine_tune_results.method_{name}") for name in found
         ],
         plain("fine_tune_results.mae"): [one.mae for one in found.values()],
-        plain("fine_tune_results.low"): [
-            float(one.mae_interval[0]) for one in found.values()
-        ],
-        plain("fine_tune_results.high"): [
-            float(one.mae_interval[1]) for one in found.values()
-        ],
+        plain("fine_tune_results.low"): low,
+        plain("fine_tune_results.high"): high,
         plain("fine_tune_results.r2"): [one.r2 for one in found.values()],
         plain("fine_tune_results.rmse"): [one.rmse for one in found.values()],
     }
@@ -127,7 +127,16 @@ def show_number_baselines(outcome: RunOutcome, report: RegressionReport) -> None
     download_csv(columns, "ft_eval_baselines")
     for name, one in found.items():
         if name != "model":
-            _say_number_difference(outcome.run_id, name, report, one)
+            chance = number_difference_chance(outcome.run_id, name, report, one)
+            kind = _kind(report.mae < one.mae, chance)
+            _say(
+                "number_difference",
+                kind,
+                name,
+                chance,
+                model=report.mae,
+                other=one.mae,
+            )
 
 
 def _say_difference(
@@ -150,67 +159,17 @@ def _say_difference(
     )
 
 
-def _say_macro_difference(
-    run: str, name: str, report: ClassificationReport, other: ClassificationReport
-) -> None:
-    chance = macro_difference_chance(run, name, report, other)
-    kind = _kind(report.macro_f1 > other.macro_f1, chance)
-    _say(
-        "macro_difference",
-        kind,
-        name,
-        model=report.macro_f1,
-        other=other.macro_f1,
-        chance=chance,
-    )
-
-
-def _say_number_difference(
-    run: str, name: str, report: RegressionReport, other: RegressionReport
-) -> None:
-    chance = number_difference_chance(run, name, report, other)
-    kind = _kind(report.mae < other.mae, chance)
-    _say(
-        "number_difference",
-        kind,
-        name,
-        model=report.mae,
-        other=other.mae,
-        chance=chance,
-    )
-
-
 def _kind(is_better: bool, chance: float) -> str:
     if chance > _RARE:
         return "chance"
     return "better" if is_better else "worse"
 
 
-def _say(sentence: str, kind: str, name: str, **numbers: float) -> None:
-    method = plain(f"fine_tune_results.method_{name}")
-    said = t(f"fine_tune_results.{sentence}_{kind}", name=method, **numbers)
+def _say(sentence: str, kind: str, name: str, chance: float, **numbers: float) -> None:
+    said = t(
+        f"fine_tune_results.{sentence}_{kind}",
+        name=plain(f"fine_tune_results.method_{name}"),
+        chance=Markdown(percent(chance)),
+        **numbers,
+    )
     st.markdown(f"{_ICONS[kind]} {said}")
-
-
-def _class_columns(
-    names: list[str], found: dict[str, ClassificationReport], right: list[int]
-) -> dict[str, list[Any]]:
-    reports = list(found.values())
-    return {
-        plain("fine_tune_results.method"): names,
-        plain("fine_tune_results.accuracy"): [one.accuracy for one in reports],
-        plain("fine_tune_results.low"): [
-            float(one.accuracy_interval[0]) for one in reports
-        ],
-        plain("fine_tune_results.high"): [
-            float(one.accuracy_interval[1]) for one in reports
-        ],
-        plain("fine_tune_results.macro_f1"): [one.macro_f1 for one in reports],
-        plain("fine_tune_results.macro_f1_low"): [
-            float(one.macro_f1_interval[0]) for one in reports
-        ],
-        plain("fine_tune_results.macro_f1_high"): [
-            float(one.macro_f1_interval[1]) for one in reports
-        ],
-        plain("fine_tune_results.rows_right"): right,
-    }

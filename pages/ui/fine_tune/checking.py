@@ -23,23 +23,27 @@ from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.steps import offer_step
 from pages.ui.fine_tune.wording import say, show_notes
 from pages.ui.language import plain, t
+from pages.ui.panel import show_numbers
 
 # Those that have a picture and a place of their own.
 _ELSEWHERE = ("lengths", "balance", "rare")
 
 
 def show(state: FineTuneState) -> None:
-    """Draws this step.
-
-    Args:
-        state: with a check.
-    """
+    """Draws this step."""
     st.header(t("fine_tune.check_title"), anchor=False)
     st.markdown(t("fine_tune.check_intro"))
     check, data = state.check, state.data
     if check is None or data is None:
         return
-    _show_counts(check)
+    show_numbers(
+        {
+            "fine_tune.rows_usable": f"{check.num_rows:,}",
+            "fine_tune.rows_train": f"{check.num_train:,}",
+            "fine_tune.rows_check": f"{check.num_validation:,}",
+            "fine_tune.share_unknown": f"{check.share_unknown:.1%}",
+        }
+    )
     show_left_out(state, check)
     st.subheader(t("fine_tune.findings_title"), anchor=False)
     _show_findings(check, data)
@@ -61,12 +65,7 @@ def show(state: FineTuneState) -> None:
 
 
 def show_finding(finding: Finding, data: DataChoice) -> None:
-    """Draws one thing that was noticed, its remedy, and the rows to look at.
-
-    Args:
-        finding: of the check.
-        data: where its rows are.
-    """
+    """Draws one thing that was noticed, its remedy, and the rows to look at."""
     text = say(finding.message)
     if finding.remedy is not None:
         text += f"  \n**{t('fine_tune.what_to_do')}** {say(finding.remedy)}"
@@ -76,26 +75,6 @@ def show_finding(finding: Finding, data: DataChoice) -> None:
         st.info(text, icon=":material/info:")
     if finding.rows:
         _offer_rows(finding, data)
-
-
-def _show_counts(check: DataCheck) -> None:
-    boxes = st.columns(4)
-    boxes[0].metric(t("fine_tune.rows_usable"), f"{check.num_rows:,}")
-    boxes[1].metric(
-        t("fine_tune.rows_train"),
-        f"{check.num_train:,}",
-        help=t("fine_tune.rows_train_help"),
-    )
-    boxes[2].metric(
-        t("fine_tune.rows_check"),
-        f"{check.num_validation:,}",
-        help=t("fine_tune.rows_check_help"),
-    )
-    boxes[3].metric(
-        t("fine_tune.share_unknown"),
-        f"{check.share_unknown:.1%}",
-        help=t("fine_tune.share_unknown_help"),
-    )
 
 
 def _show_findings(check: DataCheck, data: DataChoice) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import streamlit as st
@@ -37,11 +38,7 @@ _MOST_OFFERED = 3  # models
 
 
 def show(state: FineTuneState) -> None:
-    """Draws this step.
-
-    Args:
-        state: see there.
-    """
+    """Draws this step."""
     st.header(t("fine_tune.data_title"), anchor=False)
     st.markdown(t("fine_tune.data_intro"))
     _offer_tables(state)
@@ -93,12 +90,7 @@ def validation_name(state: FineTuneState) -> str:
 
 
 def show_left_out(state: FineTuneState, check: DataCheck) -> None:
-    """Draws which rows were left out and why, table by table.
-
-    Args:
-        state: names the tables.
-        check: of their rows.
-    """
+    """Draws which rows were left out and why, table by table."""
     _show_told(check.notes, check.warnings)
     if check.validation_notes:
         name = validation_name(state)
@@ -179,7 +171,7 @@ def _show_validation(state: FineTuneState, source: TableSource) -> None:
         source,
         view,
         "validation_file",
-        take=_take_validation_layout,
+        take=functools.partial(_take_layout, prefix="validation_"),
         headers=("yes", "no"),
     )
     st.button(
@@ -214,12 +206,8 @@ def _offer_other_model(model: str, check: DataCheck) -> None:
             )
 
 
-def _take_layout(source: TableSource) -> None:
-    remember(**layout_of(source))
-
-
-def _take_validation_layout(source: TableSource) -> None:
-    remember(**layout_of(source, "validation_"))
+def _take_layout(source: TableSource, prefix: str = "") -> None:
+    remember(**layout_of(source, prefix))
 
 
 def _drop_validation(table: str) -> None:

@@ -17,11 +17,7 @@ _MOST_DRAWN = 20
 
 
 def show_classes(report: ClassificationReport) -> None:
-    """Draws both with 95 % intervals, the weakest class first.
-
-    Args:
-        report: of the model.
-    """
+    """Draws both with 95 % intervals, the weakest class first."""
     order = np.argsort(np.nan_to_num(report.f1, nan=2.0), kind="stable")
     drawn = order[:_MOST_DRAWN]
     right = np.diag(report.confusion)
@@ -62,9 +58,6 @@ def show_classes(report: ClassificationReport) -> None:
 
 
 def _columns(report: ClassificationReport) -> dict[str, list[Any]]:
-    def numbers(values: np.ndarray) -> list[float | None]:
-        return [None if np.isnan(v) else round(float(v), 4) for v in values]
-
     def edges(intervals: np.ndarray) -> list[str]:
         return [
             plain("fine_tune_results.interval_short", low=low, high=high)
@@ -75,9 +68,9 @@ def _columns(report: ClassificationReport) -> dict[str, list[Any]]:
         plain("fine_tune_results.class"): list(report.labels),
         plain("fine_tune_results.rows"): report.confusion.sum(axis=1).tolist(),
         plain("fine_tune_results.rows_called"): report.confusion.sum(axis=0).tolist(),
-        plain("fine_tune_results.precision"): numbers(report.precision),
+        plain("fine_tune_results.precision"): report.precision.round(4).tolist(),
         plain("fine_tune_results.precision_95"): edges(report.precision_intervals),
-        plain("fine_tune_results.recall"): numbers(report.recall),
+        plain("fine_tune_results.recall"): report.recall.round(4).tolist(),
         plain("fine_tune_results.recall_95"): edges(report.recall_intervals),
-        plain("fine_tune_results.f1"): numbers(report.f1),
+        plain("fine_tune_results.f1"): report.f1.round(4).tolist(),
     }

@@ -15,35 +15,23 @@ from bertviz_core.figures.attention_view import Measure
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.answers import ask
-from pages.ui.attention.difference import (
-    Difference,
-    difference_measure,
-    show_difference,
-)
+from pages.ui.attention.difference import show_difference
 from pages.ui.export import show_figure
-from pages.ui.fine_tune.filling import begin_boxes
-from pages.ui.fine_tune.result_answers import validation_rows
+from pages.ui.fine_tune.filling import begin_boxes, row_texts, type_texts
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
 
 _PLACE, _BOX = "ft_compare", ("ft_compare_text", "ft_compare_pair")
-_TEXT, _PAIR = _BOX
 _MOST_CHARACTERS = 1000
 
 
-def show_heads(run: str, base: str, outcome: RunOutcome) -> None:
-    """Draws the change of every head, and the difference of the one that is chosen.
-
-    Args:
-        run: its id.
-        base: id of the model that it began with.
-        outcome: of the run.
-    """
-    texts = _edit(run, outcome.has_pairs)
+def show_heads(base: str, outcome: RunOutcome) -> None:
+    """Draws the change of every head, and the difference of the one that is chosen."""
+    texts = _edit(outcome)
     if not texts.text or texts.pair == "":
         st.info(t("fine_tune_results.try_empty"), icon=":material/edit:")
         return
-    found = ask(head_change)(run, texts.text, texts.pair)
+    found = ask(head_change)(outcome.run_id, texts.text, texts.pair)
     if not found.distances.any():
         st.info(t("fine_tune_results.heads_still"), icon=":material/ac_unit:")
         return
@@ -72,15 +60,14 @@ def _show_one(base: str, trained: str, texts: Texts, layer: int, head: int) -> N
             st.session_state[key] = index
 
     show_difference(
-        Difference(
-            second - first,
-            shown.places,
-            thumbnails,
-            sides,
-            difference_measure(measure, title),
-            layer,
-            head,
-        ),
+        second - first,
+        shown.places,
+        thumbnails,
+        sides,
+        measure,
+        layer=layer,
+        head=head,
+        title=title,
         name="ft_compare_attention",
         on_head=choose,
         describe=lambda row, column, value: t(
@@ -94,30 +81,14 @@ def _show_one(base: str, trained: str, texts: Texts, layer: int, head: int) -> N
     )
 
 
-def _edit(run: str, has_pairs: bool) -> Texts:
+def _edit(outcome: RunOutcome) -> Texts:
     """Draws the boxes; at first they hold a row that was set aside."""
-    begin_boxes(_PLACE, _BOX, run, lambda: _row(run, has_pairs))
-    keys = {_TEXT: "heads_text", **({_PAIR: "try_pair"} if has_pairs else {})}
-    typed = [
-        st.text_input(
-            t(f"fine_tune_results.{name}"),
-            key=key,
-            max_chars=_MOST_CHARACTERS,
-            bind="query-params",
-            persist_state="session",
-        )
-        for key, name in keys.items()
-    ]
-    text, *pair = [(one or "").strip() for one in typed]
-    return Texts(text, pair[0] if pair else None)
-
-
-def _row(run: str, has_pairs: bool) -> dict[str, str]:
-    row = validation_rows(run, (0,))[0]
-    texts = {_TEXT: row.text[:_MOST_CHARACTERS]}
-    if has_pairs:
-        texts[_PAIR] = (row.pair or "")[:_MOST_CHARACTERS]
-    return texts
+    run = outcome.run_id
+    boxes = _BOX if outcome.has_pairs else _BOX[:1]
+    begin_boxes(_PLACE, _BOX, run, lambda: row_texts(run, 0, boxes, _MOST_CHARACTERS))
+    names = (t("fine_tune_results.heads_text"), t("fine_tune_results.try_pair"))
+    labels = dict(zip(boxes, names, strict=False))
+    return type_texts(st.text_input, labels, _MOST_CHARACTERS)
 
 
 def _draw_all(found: HeadChange) -> tuple[int, int]:
@@ -155,22 +126,20 @@ def _draw_all(found: HeadChange) -> tuple[int, int]:
 def _choose_head(found: HeadChange, layer: int, head: int) -> tuple[int, int]:
     layers, heads = found.distances.shape
     keys = _head_keys(found.distances)
-    boxes = st.columns(2)
-    chosen_layer = boxes[0].selectbox(
-        t("fine_tune_results.figure_layer"),
-        range(layers),
-        index=layer,
-        format_func=lambda number: str(number + 1),
-        key=keys[0],
-    )
-    chosen_head = boxes[1].selectbox(
-        t("fine_tune_results.head"),
-        range(heads),
-        index=head,
-        format_func=lambda number: str(number + 1),
-        key=keys[1],
-    )
-    return chosen_layer or 0, chosen_head or 0
+    names = (t("fine_tune_results.figure_layer"), t("fine_tune_results.head"))
+    chosen = [
+        box.selectbox(
+            name,
+            range(count),
+            index=first,
+            format_func=lambda number: str(number + 1),
+            key=key,
+        )
+        for box, name, count, first, key in zip(
+            st.columns(2), names, (layers, heads), (layer, head), keys, strict=True
+        )
+    ]
+    return chosen[0] or 0, chosen[1] or 0
 
 
 def _head_keys(heads: np.ndarray) -> tuple[str, str]:

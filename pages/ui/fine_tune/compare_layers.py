@@ -10,35 +10,29 @@ import streamlit as st
 from bertviz_core.engine.finetuned_tasks import compare_layers
 from bertviz_core.experiments.finetuned_results import LayerComparison
 from bertviz_core.figures.before_after import (
+    ChangeWords,
     class_points_figure,
     layer_scores_figure,
     number_points_figure,
 )
 from bertviz_core.finetune.outcome import RunOutcome
-from pages.ui.address import choose_linked
+from pages.ui.address import choose_named
 from pages.ui.answers import ask
 from pages.ui.export import show_figure
-from pages.ui.fine_tune.compare_words import change_words
 from pages.ui.fine_tune.result_answers import validation_rows
 from pages.ui.jobs import ask_job, is_short
-from pages.ui.language import plain, t
+from pages.ui.language import plain, t, words_of
 
 READINGS = ("cls", "mean")
 _USUAL_ROWS, _USUAL_TOKENS = 1200, 40  # of both models together
 _BEFORE, _AFTER = 0, 1
 
 
-def show_probes(run: str, outcome: RunOutcome) -> None:
-    """Draws how well a linear probe does on each layer.
-
-    Args:
-        run: its id.
-        outcome: of the run.
-    """
-    found = _ask(run, outcome)
+def show_probes(outcome: RunOutcome) -> None:
+    """Draws how well a linear probe does on each layer."""
+    found = _ask(outcome)
     if found is None:
         return
-    words = change_words()
     last = found.scores[:, -1]
     name = "probe_r2" if found.is_regression else "probe_accuracy"
     show_figure(
@@ -47,7 +41,7 @@ def show_probes(run: str, outcome: RunOutcome) -> None:
             found.score_intervals,
             None if found.is_regression else found.least,
             plain(f"fine_tune_results.{name}"),
-            words,
+            words_of(ChangeWords, "fine_tune_results"),
         ),
         name="ft_compare_probes",
         description=t(
@@ -72,7 +66,7 @@ def _show_separations(found: LayerComparison) -> None:
             np.full((*found.separations.shape, 2), np.nan),
             found.least,
             plain("fine_tune_results.separation"),
-            change_words(),
+            words_of(ChangeWords, "fine_tune_results"),
         ),
         name="ft_compare_separations",
         description=t(
@@ -84,14 +78,9 @@ def _show_separations(found: LayerComparison) -> None:
     )
 
 
-def show_points(run: str, outcome: RunOutcome) -> None:
-    """Draws the rows at one layer, before and after, on the same axes.
-
-    Args:
-        run: its id.
-        outcome: of the run.
-    """
-    found = _ask(run, outcome)
+def show_points(outcome: RunOutcome) -> None:
+    """Draws the rows at one layer, before and after, on the same axes."""
+    found = _ask(outcome)
     if found is None:
         return
     num_states = found.scores.shape[1]
@@ -103,7 +92,7 @@ def show_points(run: str, outcome: RunOutcome) -> None:
         key=f"ft_compare_layer_{num_states}",
         help=t("fine_tune_results.layer_help"),
     )
-    rows = validation_rows(run, tuple(found.rows.tolist()))
+    rows = validation_rows(outcome.run_id, tuple(found.rows.tolist()))
     hints = [row.text for row in rows]
     limits = np.stack(
         [found.coordinates.min(axis=(0, 1, 2)), found.coordinates.max(axis=(0, 1, 2))],
@@ -126,7 +115,8 @@ def _draw_points(
     hints: list[str],
     name: str,
 ) -> None:
-    points, words = found.coordinates[turn, layer], change_words()
+    points = found.coordinates[turn, layer]
+    words = words_of(ChangeWords, "fine_tune_results")
     if found.is_regression:
         figure = number_points_figure(points, limits, found.targets, hints, words)
         labels = [f"{target:.6g}" for target in found.targets.tolist()]
@@ -156,23 +146,16 @@ def _draw_points(
     )
 
 
-def _ask(run: str, outcome: RunOutcome) -> LayerComparison | None:
-    reading = choose_linked(
-        st.segmented_control,
-        t("fine_tune_results.reading"),
-        READINGS,
-        key="ft_compare_reading",
-        required=True,
-        format_func=lambda name: plain(f"fine_tune_results.reading_{name}"),
-        help=t("fine_tune_results.reading_help"),
+def _ask(outcome: RunOutcome) -> LayerComparison | None:
+    reading = choose_named(
+        "fine_tune_results.reading", READINGS, "reading", key="ft_compare_reading"
     )
-    found: LayerComparison | None = ask_job(
+    return ask_job(
         "ft_compare_layers",
         t("fine_tune_results.compare_rows"),
-        ask(compare_layers).about(run, reading),
+        ask(compare_layers).about(outcome.run_id, reading),
         at_once=is_short(outcome.model_id, _USUAL_ROWS, _USUAL_TOKENS),
     )
-    return found
 
 
 def _state_name(layer: int) -> str:
@@ -186,12 +169,10 @@ def _probe_columns(found: LayerComparison) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {
         plain("fine_tune_results.figure_layer"): [_state_name(i) for i in states]
     }
+    kinds = {"probe": found.scores, "separation": found.separations}
     for turn, name in ((_BEFORE, "before"), (_AFTER, "after")):
         when = plain(f"fine_tune_results.figure_{name}")
-        for kind, values in (
-            ("probe", found.scores),
-            ("separation", found.separations),
-        ):
+        for kind, values in kinds.items():
             column = plain(f"fine_tune_results.{kind}_when", when=when)
-            columns[column] = [None if np.isnan(v) else float(v) for v in values[turn]]
+            columns[column] = values[turn].tolist()
     return columns

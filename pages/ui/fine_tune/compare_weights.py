@@ -9,32 +9,27 @@ import streamlit as st
 
 from bertviz_core.engine.finetuned_tasks import weight_change
 from bertviz_core.experiments.finetuned_results import WeightChange
-from bertviz_core.figures.before_after import moved_figure
+from bertviz_core.figures.before_after import ChangeWords, moved_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.value_map import value_map_figure
 from pages.ui.answers import ask
 from pages.ui.export import show_figure
-from pages.ui.fine_tune.compare_words import change_words
-from pages.ui.language import plain, t
+from pages.ui.language import plain, t, words_of
 from pages.ui.markdown import Markdown
 
 
 def show_weights(run: str) -> None:
-    """Draws the change of each layer, and of its parts.
-
-    Args:
-        run: its id.
-    """
+    """Draws the change of each layer, and of its parts."""
     found = ask(weight_change)(run)
     names = [layer_name(layer) for layer in found.layers]
     most = int(np.nan_to_num(found.totals).argmax())
     show_figure(
-        moved_figure(names, found.totals, change_words()),
+        moved_figure(names, found.totals, words_of(ChangeWords, "fine_tune_results")),
         name="ft_compare_weights",
         description=_description(found, names, most),
         columns={
             plain("fine_tune_results.part_of_model"): names,
-            plain("fine_tune_results.figure_moved"): _known(found.totals),
+            plain("fine_tune_results.figure_moved"): found.totals.tolist(),
         },
     )
     parts = [plain(f"fine_tune_results.part_{part}") for part in found.parts]
@@ -48,11 +43,7 @@ def show_weights(run: str) -> None:
 
 
 def layer_name(layer: str) -> str:
-    """What a part of the model is called on the page.
-
-    Args:
-        layer: of `WeightChange.layers`.
-    """
+    """What a part of the model is called on the page."""
     if layer.startswith("layer_"):
         number = int(layer.removeprefix("layer_")) + 1
         return plain("fine_tune_results.layer_number", number=number)
@@ -101,9 +92,5 @@ def _table(
 ) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {plain("fine_tune_results.part_of_model"): names}
     for part, values in zip(parts, found.shares.T, strict=True):
-        columns[part] = _known(values)
+        columns[part] = values.tolist()
     return columns
-
-
-def _known(values: np.ndarray) -> list[float | None]:
-    return [None if np.isnan(v) else float(v) for v in values]

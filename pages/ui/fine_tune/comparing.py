@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui.address import choose_linked
+from pages.ui.address import choose_named
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.compare_heads import show_heads
 from pages.ui.fine_tune.compare_layers import show_points, show_probes
@@ -12,18 +12,13 @@ from pages.ui.fine_tune.compare_weights import show_weights
 from pages.ui.fine_tune.result_answers import training_outcome
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.steps import offer_step
-from pages.ui.head import model_at_work
-from pages.ui.language import plain, t
+from pages.ui.language import t
 
 PANELS = ("weights", "probes", "points", "heads")
 
 
 def show(state: FineTuneState) -> None:
-    """Draws this part; it is called only when `state.is_trained`.
-
-    Args:
-        state: its `run_id` is that of a run that has left a model.
-    """
+    """Draws this part; it is called only when `state.is_trained`."""
     st.header(t("fine_tune_results.compare_title"), anchor=False)
     if state.status is not None:
         st.markdown(
@@ -35,21 +30,22 @@ def show(state: FineTuneState) -> None:
 
 @st.fragment
 def _compare(run: str, base: str) -> None:
-    panel = choose_linked(
-        st.pills,
-        t("fine_tune_results.compare_panel"),
+    panel = choose_named(
+        "fine_tune_results.compare_panel",
         PANELS,
+        "panel",
         key="ft_compare_panel",
-        required=True,
-        format_func=lambda name: plain(f"fine_tune_results.panel_{name}"),
+        widget=st.pills,
     )
     st.markdown(t(f"fine_tune_results.{panel}_intro"))
-    with shown_to_user(stop=False), model_at_work(at_start_only=True):
+    with shown_to_user(stop=False):
         if panel == "weights":
             show_weights(run)
-        elif panel == "probes":
-            show_probes(run, training_outcome(run))
+            return
+        outcome = training_outcome(run)
+        if panel == "probes":
+            show_probes(outcome)
         elif panel == "points":
-            show_points(run, training_outcome(run))
+            show_points(outcome)
         else:
-            show_heads(run, base, training_outcome(run))
+            show_heads(base, outcome)

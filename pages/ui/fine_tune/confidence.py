@@ -14,7 +14,8 @@ from bertviz_core.finetune.coverage import coverage_at
 from bertviz_core.finetune.evaluation import NUM_BINS, ClassificationReport
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.filling import is_of_another
-from pages.ui.language import plain, t
+from pages.ui.language import plain, t, words_of
+from pages.ui.panel import show_numbers
 
 # Points between mean certainty and accuracy that are worth a word.
 _NOTABLE = 0.03
@@ -25,49 +26,25 @@ _LEFT_OVER = 0.2
 _THRESHOLD = "ft_eval_threshold"
 
 
-def _score_words() -> ScoreWords:
-    """The texts of the figures in the visitor's language."""
-    names = (
-        "sure",
-        "right",
-        "exact",
-        "rows",
-        "threshold",
-        "share",
-        "answered",
-        "right_of_answered",
-    )
-    return ScoreWords(
-        **{name: plain(f"fine_tune_results.figure_{name}") for name in names}
-    )
-
-
 def show_calibration(report: ClassificationReport) -> None:
-    """Draws how often rows were right against how sure the model was.
-
-    Args:
-        report: of the model.
-    """
+    """Draws how often rows were right against how sure the model was."""
     found = report.calibration
     sure = float(report.probabilities.max(axis=1).mean())
-    boxes = st.columns(3)
-    boxes[0].metric(
-        t("fine_tune_results.ece"),
-        plain("fine_tune_results.share", share=found.error),
-        help=t("fine_tune_results.ece_help", bins=NUM_BINS),
-    )
-    boxes[1].metric(
-        t("fine_tune_results.mean_sure"),
-        plain("fine_tune_results.share", share=sure),
-    )
-    boxes[2].metric(
-        t("fine_tune_results.accuracy"),
-        plain("fine_tune_results.share", share=report.accuracy),
+    shares = {"ece": found.error, "mean_sure": sure, "accuracy": report.accuracy}
+    show_numbers(
+        {
+            f"fine_tune_results.{name}": plain("fine_tune_results.share", share=share)
+            for name, share in shares.items()
+        },
+        bins=NUM_BINS,
     )
     edges = np.linspace(0, 1, NUM_BINS + 1)
     show_figure(
         calibration_figure(
-            found.counts, found.confidence, found.accuracy, _score_words()
+            found.counts,
+            found.confidence,
+            found.accuracy,
+            words_of(ScoreWords, "fine_tune_results"),
         ),
         name="ft_eval_calibration",
         description=t(
@@ -80,8 +57,8 @@ def show_calibration(report: ClassificationReport) -> None:
             plain("fine_tune_results.low"): edges[:-1].tolist(),
             plain("fine_tune_results.high"): edges[1:].tolist(),
             plain("fine_tune_results.rows"): found.counts.tolist(),
-            plain("fine_tune_results.mean_sure"): _known(found.confidence),
-            plain("fine_tune_results.accuracy"): _known(found.accuracy),
+            plain("fine_tune_results.mean_sure"): found.confidence.tolist(),
+            plain("fine_tune_results.accuracy"): found.accuracy.tolist(),
         },
     )
 
@@ -96,12 +73,7 @@ def _verdict(sure: float, report: ClassificationReport) -> str:
 
 
 def show_threshold(run: str, report: ClassificationReport) -> None:
-    """Draws a slider for the least certainty, and what it leaves.
-
-    Args:
-        run: its id.
-        report: of its model.
-    """
+    """Draws a slider for the least certainty, and what it leaves."""
     sure = report.probabilities.max(axis=1)
     least = _choose_threshold(run, sure)
     is_right = report.targets == report.predicted
@@ -118,14 +90,20 @@ def show_threshold(run: str, report: ClassificationReport) -> None:
     )
     show_figure(
         coverage_figure(
-            curve.thresholds, curve.coverage, curve.accuracy, least, _score_words()
+            curve.thresholds,
+            curve.coverage,
+            curve.accuracy,
+            least,
+            words_of(ScoreWords, "fine_tune_results"),
         ),
         name="ft_eval_coverage",
         description=described,
         columns={
             plain("fine_tune_results.figure_threshold"): curve.thresholds.tolist(),
             plain("fine_tune_results.figure_answered"): curve.coverage.tolist(),
-            plain("fine_tune_results.figure_right_of_answered"): _known(curve.accuracy),
+            plain(
+                "fine_tune_results.figure_right_of_answered"
+            ): curve.accuracy.tolist(),
         },
     )
 
@@ -151,28 +129,16 @@ def _choose_threshold(run: str, sure: np.ndarray) -> float:
 def _show_chosen(
     answered: float, right: float, interval: np.ndarray, sure: np.ndarray
 ) -> None:
-    boxes = st.columns(3)
-    boxes[0].metric(
-        t("fine_tune_results.answered"),
-        plain("fine_tune_results.share", share=answered),
-    )
-    boxes[1].metric(
-        t("fine_tune_results.left_over"),
-        plain("fine_tune_results.rows_of", count=round((1 - answered) * len(sure))),
-        help=t("fine_tune_results.left_over_help"),
-    )
-    if np.isnan(right):
-        boxes[2].metric(t("fine_tune_results.right_of_answered"), "–")
-        return
-    low, high = interval.tolist()
-    boxes[2].metric(
-        t("fine_tune_results.right_of_answered"),
-        plain("fine_tune_results.share", share=right),
-        plain("fine_tune_results.interval", low=low, high=high),
-        delta_color="off",
-        delta_arrow="off",
-    )
-
-
-def _known(values: np.ndarray) -> list[float | None]:
-    return [None if np.isnan(v) else float(v) for v in values]
+    count = round((1 - answered) * len(sure))
+    numbers: dict[str, str | tuple[str, str]] = {
+        "fine_tune_results.answered": plain("fine_tune_results.share", share=answered),
+        "fine_tune_results.left_over": plain("fine_tune_results.rows_of", count=count),
+        "fine_tune_results.right_of_answered": "–",
+    }
+    if not np.isnan(right):
+        low, high = interval.tolist()
+        numbers["fine_tune_results.right_of_answered"] = (
+            plain("fine_tune_results.share", share=right),
+            plain("fine_tune_results.interval", low=low, high=high),
+        )
+    show_numbers(numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -10,14 +10,11 @@ import streamlit as st
 from bertviz_core.figures.evaluation_matrix import MatrixWords, confusion_figure
 from bertviz_core.finetune.evaluation import ClassificationReport
 from bertviz_core.finetune.outcome import RunOutcome
-from pages.ui.address import choose_linked
+from pages.ui.address import choose_linked, choose_named
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.filling import is_of_another
 from pages.ui.fine_tune.result_rows import show_rows
 from pages.ui.language import plain, t
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 _TRUE, _SAID = "ft_eval_true", "ft_eval_said"
 _CLICKED = "ft_eval_matrix"
@@ -25,27 +22,29 @@ _UNITS = ("counts", "shares")
 
 
 def show_confusions(outcome: RunOutcome, report: ClassificationReport) -> None:
-    """Draws the matrix; a click on a cell, or two lists, choose whose rows to show.
-
-    Args:
-        outcome: of the run.
-        report: of its model.
-    """
-    unit = choose_linked(
-        st.segmented_control,
-        t("fine_tune_results.unit"),
-        _UNITS,
-        key="ft_eval_unit",
-        required=True,
-        format_func=lambda name: plain(f"fine_tune_results.unit_{name}"),
-    )
+    """Draws the matrix; a click on a cell, or two lists, choose whose rows to show."""
+    unit = choose_named("fine_tune_results.unit", _UNITS, "unit", key="ft_eval_unit")
     words = MatrixWords(
         plain("fine_tune_results.true_class"),
         plain("fine_tune_results.said_class"),
         plain("fine_tune_results.rows"),
     )
-    figure = confusion_figure(report.confusion, report.labels, unit == "shares", words)
-    _draw(figure, report)
+    worst = _worst(report)
+    described = t("fine_tune_results.matrix_no_mistakes")
+    if worst is not None:
+        described = t(
+            "fine_tune_results.matrix_described",
+            true=report.labels[worst[0]],
+            said=report.labels[worst[1]],
+            count=int(report.confusion[worst]),
+        )
+    show_figure(
+        confusion_figure(report.confusion, report.labels, unit == "shares", words),
+        name=_CLICKED,
+        description=described,
+        columns=_columns(report),
+        on_select=_take_cell,
+    )
     true, said = _choose_cell(outcome.run_id, report)
     indices = report.cell(true, said)
     sure = report.probabilities.max(axis=1)[indices]
@@ -61,26 +60,6 @@ def show_confusions(outcome: RunOutcome, report: ClassificationReport) -> None:
     if len(indices):
         order = np.argsort(-sure, kind="stable")
         show_rows(outcome, report, indices[order], "cell")
-
-
-def _draw(figure: go.Figure, report: ClassificationReport) -> None:
-    worst = _worst(report)
-    if worst is None:
-        described = t("fine_tune_results.matrix_no_mistakes")
-    else:
-        described = t(
-            "fine_tune_results.matrix_described",
-            true=report.labels[worst[0]],
-            said=report.labels[worst[1]],
-            count=int(report.confusion[worst]),
-        )
-    show_figure(
-        figure,
-        name=_CLICKED,
-        description=described,
-        columns=_columns(report),
-        on_select=_take_cell,
-    )
 
 
 def _choose_cell(run: str, report: ClassificationReport) -> tuple[int, int]:

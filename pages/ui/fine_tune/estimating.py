@@ -24,7 +24,7 @@ from pages.ui.fine_tune.asking import timed_settings
 from pages.ui.fine_tune.lengths import max_tokens_of
 from pages.ui.fine_tune.state import FineTuneState, remember
 from pages.ui.fine_tune.wording import duration, memory
-from pages.ui.job_leases import await_job
+from pages.ui.jobs import await_job
 from pages.ui.language import in_a_row, plain, t
 from pages.ui.markdown import table
 
@@ -41,10 +41,6 @@ def ask_estimate(
     state: FineTuneState, at_once: bool = False
 ) -> TrainingEstimate | None:
     """Draws the question for time and memory, at whatever stage it is.
-
-    Args:
-        state: with a check.
-        at_once: asks without a button.
 
     Returns:
         The answer; `None` until it is there.
@@ -78,11 +74,7 @@ def ask_estimate(
 
 
 def is_asked(state: FineTuneState) -> bool:
-    """Whether this visitor has asked for the estimate of what is chosen now.
-
-    Args:
-        state: with a check.
-    """
+    """Whether this visitor has asked for the estimate of what is chosen now."""
     question = _question_of(state)
     return question is not None and bool(st.session_state.get(_ASKED) == question)
 
@@ -152,11 +144,7 @@ def _watch(job_id: str, question: Question) -> None:
 
 
 def show_estimate(state: FineTuneState) -> None:
-    """Draws the question, then a table of the levels and the recommended one.
-
-    Args:
-        state: with a check.
-    """
+    """Draws the question, then a table of the levels and the recommended one."""
     st.markdown(t("fine_tune.estimate_explained"))
     estimate = ask_estimate(state)
     if estimate is None:
@@ -180,11 +168,7 @@ def show_estimate(state: FineTuneState) -> None:
 
 
 def explain_estimate(estimate: TrainingEstimate) -> None:
-    """Says what the figures rest on.
-
-    Args:
-        estimate: that is shown.
-    """
+    """Says what the figures rest on."""
     said = [t("fine_tune.estimate_rests_on")]
     if estimate.free_bytes != _BYTES_UNKNOWN:
         said.append(t("fine_tune.memory_free", size=memory(estimate.free_bytes)))

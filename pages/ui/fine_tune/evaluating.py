@@ -2,54 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
 from bertviz_core.finetune.outcome import RunOutcome
-from pages.ui.address import choose_linked
+from pages.ui.address import choose_named
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.baseline_scores import show_baselines, show_number_baselines
 from pages.ui.fine_tune.class_scores import show_classes
 from pages.ui.fine_tune.confidence import show_calibration, show_threshold
 from pages.ui.fine_tune.confusions import show_confusions
-from pages.ui.fine_tune.number_scores import show_largest, show_numbers
+from pages.ui.fine_tune.number_scores import show_largest, show_residuals
 from pages.ui.fine_tune.result_answers import training_outcome
 from pages.ui.fine_tune.result_rows import show_rows
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.steps import offer_step
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
+from pages.ui.panel import panel, show_numbers
 
-CLASS_PANELS = (
-    "baselines",
-    "classes",
-    "confusion",
-    "mistakes",
-    "calibration",
-    "threshold",
-)
-NUMBER_PANELS = ("baselines", "numbers", "largest")
 _NUM_MISTAKES = 50
 
 
-def show(state: FineTuneState) -> None:
-    """Draws this part; it is called only when `state.is_trained`.
+def _show_mistakes(outcome: RunOutcome, report: ClassificationReport) -> None:
+    wrong = report.confidently_wrong(len(report.targets))
+    if not len(wrong):
+        st.success(t("fine_tune_results.no_mistakes"), icon=":material/check_circle:")
+        return
+    show_rows(outcome, report, wrong, "mistakes", _NUM_MISTAKES)
 
-    Args:
-        state: its `run_id` is that of a run that has left a model.
-    """
+
+# What each question below the numbers draws; the first one is asked at first.
+CLASS_PANELS: dict[str, Callable[[RunOutcome, ClassificationReport], None]] = {
+    "baselines": show_baselines,
+    "classes": lambda _, report: show_classes(report),
+    "confusion": show_confusions,
+    "mistakes": _show_mistakes,
+    "calibration": lambda _, report: show_calibration(report),
+    "threshold": lambda outcome, report: show_threshold(outcome.run_id, report),
+}
+NUMBER_PANELS: dict[str, Callable[[RunOutcome, RegressionReport], None]] = {
+    "baselines": show_number_baselines,
+    "numbers": lambda _, report: show_residuals(report),
+    "largest": show_largest,
+}
+
+
+def show(state: FineTuneState) -> None:
+    """Draws this part; it is called only when `state.is_trained`."""
     st.header(t("fine_tune_results.evaluate_title"), anchor=False)
     st.markdown(t("fine_tune_results.evaluate_intro"))
     with shown_to_user(), model_at_work():
         outcome = training_outcome(state.run_id)
     if isinstance(outcome.report, ClassificationReport):
         _show_class_numbers(outcome.report)
-        panels: tuple[str, ...] = CLASS_PANELS
     else:
         _show_number_numbers(outcome.report)
-        panels = NUMBER_PANELS
     _say_epoch(outcome)
-    _explore(outcome, panels)
+    _explore(outcome)
     offer_step("try", "evaluated")
 
 
@@ -65,106 +77,59 @@ def _say_epoch(outcome: RunOutcome) -> None:
         )
 
 
-@st.fragment
-def _explore(outcome: RunOutcome, panels: tuple[str, ...]) -> None:
-    panel = choose_linked(
-        st.pills,
-        t("fine_tune_results.evaluate_panel"),
-        panels,
+@panel
+def _explore(outcome: RunOutcome) -> None:
+    is_classes = isinstance(outcome.report, ClassificationReport)
+    chosen = choose_named(
+        "fine_tune_results.evaluate_panel",
+        list(CLASS_PANELS if is_classes else NUMBER_PANELS),
+        "panel",
         key="ft_eval_panel",
-        required=True,
-        format_func=lambda name: plain(f"fine_tune_results.panel_{name}"),
+        widget=st.pills,
     )
-    st.markdown(t(f"fine_tune_results.{panel}_intro"))
-    with shown_to_user(), model_at_work(at_start_only=True):
-        if isinstance(outcome.report, ClassificationReport):
-            _show_class_panel(panel, outcome, outcome.report)
-        else:
-            _show_number_panel(panel, outcome, outcome.report)
-
-
-def _show_class_panel(
-    panel: str, outcome: RunOutcome, report: ClassificationReport
-) -> None:
-    if panel == "baselines":
-        show_baselines(outcome, report)
-    elif panel == "classes":
-        show_classes(report)
-    elif panel == "confusion":
-        show_confusions(outcome, report)
-    elif panel == "mistakes":
-        _show_mistakes(outcome, report)
-    elif panel == "calibration":
-        show_calibration(report)
+    st.markdown(t(f"fine_tune_results.{chosen}_intro"))
+    if isinstance(outcome.report, ClassificationReport):
+        CLASS_PANELS[chosen](outcome, outcome.report)
     else:
-        show_threshold(outcome.run_id, report)
-
-
-def _show_number_panel(
-    panel: str, outcome: RunOutcome, report: RegressionReport
-) -> None:
-    if panel == "baselines":
-        show_number_baselines(outcome, report)
-    elif panel == "numbers":
-        show_numbers(report)
-    else:
-        show_largest(outcome, report)
-
-
-def _show_mistakes(outcome: RunOutcome, report: ClassificationReport) -> None:
-    wrong = report.confidently_wrong(len(report.targets))
-    if not len(wrong):
-        st.success(t("fine_tune_results.no_mistakes"), icon=":material/check_circle:")
-        return
-    show_rows(outcome, report, wrong, "mistakes", _NUM_MISTAKES)
+        NUMBER_PANELS[chosen](outcome, outcome.report)
 
 
 def _show_class_numbers(report: ClassificationReport) -> None:
-    boxes = st.columns(3)
     low, high = report.accuracy_interval.tolist()
     low_f1, high_f1 = report.macro_f1_interval.tolist()
-    boxes[0].metric(
-        t("fine_tune_results.accuracy"),
-        plain("fine_tune_results.share", share=report.accuracy),
-        plain("fine_tune_results.interval", low=low, high=high),
-        delta_color="off",
-        delta_arrow="off",
-        help=t("fine_tune_results.accuracy_help"),
-    )
-    boxes[1].metric(
-        t("fine_tune_results.macro_f1"),
-        plain("fine_tune_results.share", share=report.macro_f1),
-        plain("fine_tune_results.interval", low=low_f1, high=high_f1),
-        delta_color="off",
-        delta_arrow="off",
-        help=t("fine_tune_results.macro_f1_help"),
-    )
     right = int((report.targets == report.predicted).sum())
-    boxes[2].metric(
-        t("fine_tune_results.rows_right"),
-        plain("fine_tune_results.right_of", right=right, count=len(report.targets)),
-        help=t("fine_tune_results.rows_right_help"),
+    count = len(report.targets)
+    show_numbers(
+        {
+            "fine_tune_results.accuracy": (
+                plain("fine_tune_results.share", share=report.accuracy),
+                plain("fine_tune_results.interval", low=low, high=high),
+            ),
+            "fine_tune_results.macro_f1": (
+                plain("fine_tune_results.share", share=report.macro_f1),
+                plain("fine_tune_results.interval", low=low_f1, high=high_f1),
+            ),
+            "fine_tune_results.rows_right": plain(
+                "fine_tune_results.right_of", right=right, count=count
+            ),
+        }
     )
 
 
 def _show_number_numbers(report: RegressionReport) -> None:
     low, high = report.mae_interval.tolist()
-    boxes = st.columns(3)
-    boxes[0].metric(
-        t("fine_tune_results.mae"),
-        plain("fine_tune_results.number", value=report.mae),
-        plain("fine_tune_results.number_interval", low=low, high=high),
-        delta_color="off",
-        delta_arrow="off",
-        help=t("fine_tune_results.mae_help"),
-    )
-    boxes[1].metric(
-        t("fine_tune_results.r2"),
-        plain("fine_tune_results.two_digits", value=report.r2),
-        help=t("fine_tune_results.r2_help"),
-    )
-    boxes[2].metric(
-        t("fine_tune_results.rmse"),
-        plain("fine_tune_results.number", value=report.rmse),
-        help=t("fine_tune_results.rmse_help", count=len(report.targets)),
+    show_numbers(
+        {
+            "fine_tune_results.mae": (
+                plain("fine_tune_results.number", value=report.mae),
+                plain("fine_tune_results.number_interval", low=low, high=high),
+            ),
+            "fine_tune_results.r2": plain(
+                "fine_tune_results.two_digits", value=report.r2
+            ),
+            "fine_tune_results.rmse": plain(
+                "fine_tune_results.number", value=report.rmse
+            ),
+        },
+        count=len(report.targets),
     )

@@ -22,14 +22,7 @@ def choose_field(
 ) -> None:
     """Draws a choice; what is chosen is in the state of the next run.
 
-    Args:
-        widget: `selectbox` or `segmented_control` of Streamlit, or of a container.
-        label: of the widget.
-        options: as the state writes them.
-        value: that is chosen now.
-        name: of the field of `FineTuneState`.
-        say: names an option in the reader's language.
-        arguments: passed on.
+    `name` is the field of `FineTuneState`, `say` names an option for the reader.
     """
     key = _key(name)
     st.session_state[key] = value
@@ -56,12 +49,7 @@ def enter_field(
 ) -> None:
     """Draws a number; what is entered is in the state of the next run.
 
-    Args:
-        widget: `slider` or `number_input` of Streamlit, or of a container.
-        label: of the widget.
-        value: now.
-        name: of the field of `FineTuneState`.
-        arguments: passed on: bounds, step, format, help.
+    `name` is the field of `FineTuneState`.
     """
     key = _key(name)
     st.session_state[key] = value

@@ -6,17 +6,16 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
+from pages.ui.fine_tune.result_answers import validation_rows
+from pages.ui.text_pair import Texts
+
 
 def begin_boxes(
     place: str, boxes: tuple[str, ...], run: str, find: Callable[[], Mapping[str, str]]
 ) -> None:
     """Fills boxes that nobody has typed into. Call it before they are drawn.
 
-    Args:
-        place: of the boxes; unique.
-        boxes: their keys.
-        run: id of the run that they ask about.
-        find: what to fill in, by key; called where it is needed.
+    `find` is called where there is something to fill in.
     """
     known = {*st.session_state, *st.query_params}
     filled: tuple[str, Mapping[str, str]] | None = st.session_state.get(_key(place))
@@ -34,25 +33,46 @@ def begin_boxes(
 
 
 def fill_boxes(place: str, run: str, texts: Mapping[str, str]) -> None:
-    """Puts texts into boxes, and remembers for which run.
-
-    Args:
-        place: see `begin_boxes`.
-        run: id of the run.
-        texts: by key of the box.
-    """
+    """Puts texts into boxes, and remembers for which run."""
     st.session_state[_key(place)] = (run, texts)
     for key, text in texts.items():
         st.session_state[key] = text
 
 
-def is_of_another(place: str, run: str) -> bool:
-    """Whether what was chosen at a place was chosen for another run; said once.
+def row_texts(
+    run: str, index: int, boxes: tuple[str, ...], most: int
+) -> dict[str, str]:
+    """A row that was set aside, by box; a text is cut to `most` characters."""
+    row = validation_rows(run, (index,))[0]
+    texts = zip(boxes, (row.text, row.pair or ""), strict=False)
+    return {key: text[:most] for key, text in texts}
+
+
+def type_texts(
+    widget: Callable[..., object], labels: Mapping[str, str], most: int
+) -> Texts:
+    """Draws a box for a text, and one for a second text if `labels` has two.
 
     Args:
-        place: unique.
-        run: id of the run that is looked at now.
+        widget: `text_input` or `text_area`.
+        labels: by key of the box.
+        most: characters in a box.
     """
+    typed = []
+    for key, label in labels.items():
+        widget(
+            label,
+            key=key,
+            max_chars=most,
+            bind="query-params",
+            persist_state="session",
+        )
+        typed.append((st.session_state[key] or "").strip())
+    return Texts(*typed)
+
+
+def is_of_another(place: str, run: str) -> bool:
+    """Whether what was chosen at a place was chosen for another run; said once."""
     before = st.session_state.get(_key(place), run)
     st.session_state[_key(place)] = run
     return bool(before != run)

@@ -47,10 +47,6 @@ def _renew() -> None:
 
 
 def is_own_refused(table: str) -> bool:
-    """Whether a table is this visitor's and could not be read.
-
-    Args:
-        table: its handle.
-    """
+    """Whether a table is this visitor's and could not be read."""
     kinds = (st.session_state.get(kind, ()) for kind in (OWN, REFUSED))
     return all(table in kind for kind in kinds)

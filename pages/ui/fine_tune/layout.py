@@ -18,11 +18,7 @@ _SEPARATOR_NAMES = dict(zip(SEPARATORS, ("comma", "semicolon", "tab"), strict=Tr
 
 
 def show_preview(view: TableView) -> None:
-    """Draws the first rows, with the numbers that a spreadsheet program gives them.
-
-    Args:
-        view: the table.
-    """
+    """Draws the first rows, with the numbers that a spreadsheet program gives them."""
     st.caption(
         t(
             "fine_tune.preview_explained",
@@ -50,12 +46,7 @@ def show_layout(
 ) -> None:
     """Draws what was detected, and the means to correct it.
 
-    Args:
-        source: the table as it was read.
-        view: what was read; `None` where that failed.
-        place: of the choices; unique.
-        take: called with the corrected source, before the next run.
-        headers: those of `HEADERS` that are offered.
+    `view` is `None` where nothing could be read; `take` gets the corrected source.
     """
     label = t("fine_tune.layout_title") if view is None else _summary(view)
     now = {

@@ -6,26 +6,25 @@ import math
 
 import streamlit as st
 
-from bertviz_core.figures.finetune_data import bars_of_lengths, lengths_figure
+from bertviz_core.figures.finetune_data import (
+    DataWords,
+    bars_of_lengths,
+    lengths_figure,
+)
 from bertviz_core.finetune.checks import MUCH_CUT
 from bertviz_core.finetune.data_check import DataCheck
 from pages.ui.export import show_figure
-from pages.ui.fine_tune.balance import data_words
 from pages.ui.fine_tune.fields import enter_field
 from pages.ui.fine_tune.state import FineTuneState, remember
-from pages.ui.language import plain, t
+from pages.ui.language import plain, t, words_of
+from pages.ui.panel import show_numbers
 
 _STEP = 8
 _KEPT_WHOLE = 0.95  # of the rows, where nothing stands in the way
 
 
 def max_tokens_of(state: FineTuneState, check: DataCheck) -> int:
-    """Where texts are cut.
-
-    Args:
-        state: what was chosen, if anything.
-        check: knows what the texts ask for, and what the model can read.
-    """
+    """Where texts are cut."""
     chosen = state.max_tokens or check.default_max_tokens
     return max(_least(check), min(chosen, check.max_position_embeddings))
 
@@ -34,10 +33,8 @@ def max_tokens_of(state: FineTuneState, check: DataCheck) -> int:
 def choose_length(check: DataCheck, rests_on: int | None = None) -> None:
     """Draws the slider, and what it cuts off. No question to the engine.
 
-    Args:
-        check: knows every length.
-        rests_on: the maximum that figures elsewhere on the page are for; another one
-            draws the whole page anew. `None` where there are no such figures.
+    `rests_on`: the maximum of figures elsewhere on the page; another one draws
+    the whole page anew.
     """
     max_tokens = max_tokens_of(remember(), check)
     if rests_on not in (None, max_tokens):
@@ -58,13 +55,18 @@ def choose_length(check: DataCheck, rests_on: int | None = None) -> None:
             help=_say_default(check),
         )
     share = lengths.share_cut(max_tokens)
-    _show_cut(share, lengths.share_tokens_cut(max_tokens))
+    show_numbers(
+        {
+            "fine_tune.texts_cut": f"{share:.1%}",
+            "fine_tune.tokens_cut": f"{lengths.share_tokens_cut(max_tokens):.1%}",
+        }
+    )
     if share > MUCH_CUT and max_tokens < top:
         said = t("fine_tune.much_is_cut", share=share)
         st.warning(said, icon=":material/content_cut:")
     bars = bars_of_lengths(lengths.num_tokens, lengths.num_rows, max_tokens, top)
     show_figure(
-        lengths_figure(bars, max_tokens, data_words()),
+        lengths_figure(bars, max_tokens, words_of(DataWords, "fine_tune")),
         name="fine_tune_lengths",
         description=t(
             "fine_tune.lengths_described",
@@ -90,12 +92,6 @@ def _say_default(check: DataCheck) -> str:
     if whole < _KEPT_WHOLE:
         return t("fine_tune.max_tokens_help_share", default=default, share=whole)
     return t("fine_tune.max_tokens_help", default=default)
-
-
-def _show_cut(share: float, share_of_tokens: float) -> None:
-    whole, tokens = st.columns(2)
-    whole.metric(t("fine_tune.texts_cut"), f"{share:.1%}")
-    tokens.metric(t("fine_tune.tokens_cut"), f"{share_of_tokens:.1%}")
 
 
 def _most(check: DataCheck, max_tokens: int) -> int:

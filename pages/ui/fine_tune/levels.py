@@ -24,10 +24,6 @@ _OF_A_LEVEL = ("epochs", "learning_rate", "patience", "num_top_layers")
 def choose_level(state: FineTuneState, estimate: TrainingEstimate | None) -> str:
     """Draws the cards.
 
-    Args:
-        state: its `level` is the choice, if there is one.
-        estimate: what each level needs, where that was measured.
-
     Returns:
         One of `LEVELS`: the chosen or recommended one.
     """

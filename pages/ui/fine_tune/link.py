@@ -43,11 +43,7 @@ _OPTIONS = "options"
 
 
 def read_link(fresh: FineTuneState) -> FineTuneState:
-    """The choices of the address.
-
-    Args:
-        fresh: what a first visitor has; says the kind of each choice.
-    """
+    """The choices of the address."""
     found: dict[str, Any] = {}
     for field in dataclasses.fields(fresh):
         name, default = field.name, getattr(fresh, field.name)
@@ -66,13 +62,7 @@ def read_link(fresh: FineTuneState) -> FineTuneState:
 def write_link(
     state: FineTuneState, fresh: FineTuneState, names: Sequence[str]
 ) -> None:
-    """Puts the choices into the address.
-
-    Args:
-        state: what was chosen.
-        fresh: what needs not be said.
-        names: of the choices.
-    """
+    """Puts the choices into the address."""
     for name in names:
         value, key = getattr(state, name), PREFIX + name
         if value == getattr(fresh, name):

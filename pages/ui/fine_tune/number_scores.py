@@ -13,17 +13,13 @@ from bertviz_core.finetune.evaluation import RegressionReport
 from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.result_rows import show_rows
-from pages.ui.language import plain, t
+from pages.ui.language import plain, t, words_of
 
 _NUM_LARGEST = 50
 
 
-def show_numbers(report: RegressionReport) -> None:
-    """Draws the two pictures of residuals.
-
-    Args:
-        report: of the model.
-    """
+def show_residuals(report: RegressionReport) -> None:
+    """Draws the two pictures of residuals."""
     columns = {
         plain("fine_tune_results.row"): report.rows.tolist(),
         plain("fine_tune_results.true_number"): report.targets.tolist(),
@@ -32,7 +28,12 @@ def show_numbers(report: RegressionReport) -> None:
     }
     hints = [plain("fine_tune_results.row_number", row=row) for row in report.rows]
     show_figure(
-        predicted_figure(report.targets, report.predicted, hints, _words()),
+        predicted_figure(
+            report.targets,
+            report.predicted,
+            hints,
+            words_of(NumberWords, "fine_tune_results"),
+        ),
         name="ft_eval_predicted",
         description=t(
             "fine_tune_results.predicted_described",
@@ -44,7 +45,7 @@ def show_numbers(report: RegressionReport) -> None:
     mean = float(np.mean(report.residuals))
     key = "residuals_high" if mean > 0 else "residuals_low"
     show_figure(
-        residuals_figure(report.residuals, _words()),
+        residuals_figure(report.residuals, words_of(NumberWords, "fine_tune_results")),
         name="ft_eval_residuals",
         description=t(f"fine_tune_results.{key}", value=abs(mean), typical=report.mae),
         columns=columns,
@@ -52,18 +53,6 @@ def show_numbers(report: RegressionReport) -> None:
 
 
 def show_largest(outcome: RunOutcome, report: RegressionReport) -> None:
-    """Draws the rows that are furthest off.
-
-    Args:
-        outcome: of the run.
-        report: of its model.
-    """
+    """Draws the rows that are furthest off."""
     order = report.largest_residuals(len(report.targets))
     show_rows(outcome, report, order, "largest", _NUM_LARGEST)
-
-
-def _words() -> NumberWords:
-    names = ("target", "predicted", "residual", "rows")
-    return NumberWords(
-        **{name: plain(f"fine_tune_results.figure_{name}") for name in names}
-    )

@@ -15,7 +15,7 @@ from bertviz_core.finetune.settings import DECAYS, PRECISIONS, FinetuneSettings
 from pages.ui.answers import ask
 from pages.ui.fine_tune.asking import settings_of
 from pages.ui.fine_tune.link import MAX_SEED
-from pages.ui.fine_tune.state import FineTuneState, remember
+from pages.ui.fine_tune.state import FineTuneState, change, remember
 from pages.ui.fine_tune.wording import choice_name
 from pages.ui.language import t
 
@@ -38,13 +38,7 @@ _PROPOSED = ("epochs", "learning_rate")
 def choose_options(
     state: FineTuneState, settings: FinetuneSettings, check: DataCheck
 ) -> None:
-    """Draws the settings.
-
-    Args:
-        state: what was chosen.
-        settings: what that makes.
-        check: of the rows.
-    """
+    """Draws the settings."""
     epochs, rate, batch = st.columns(3)
     boxes = _Boxes(settings, _usual(state, settings, check))
     boxes.enter(epochs.number_input, "epochs")
@@ -58,7 +52,8 @@ def choose_options(
             t("fine_tune.reset_settings"),
             key="ft_reset",
             icon=":material/restart_alt:",
-            on_click=_reset,
+            on_click=change,
+            kwargs={"options": ()},
         )
 
 
@@ -150,7 +145,3 @@ def _take(name: str, level: str, usual: Any) -> None:
     others = tuple((key, old) for key, old in remember().options if key != name)
     changed = others if value == usual else (*others, (name, value))
     remember(level=level, options=changed)
-
-
-def _reset() -> None:
-    remember(options=())

@@ -17,12 +17,7 @@ _NO_PAIR = "-"
 
 
 def choose_roles(state: FineTuneState, view: TableView) -> None:
-    """Draws the lists of columns, with the reasons for what is guessed.
-
-    Args:
-        state: what is chosen; its `columns` may be `None`.
-        view: the table.
-    """
+    """Draws the lists of columns, with the reasons for what is guessed."""
     columns = state.columns
     text_box, pair_box, label_box, kind_box = st.columns(4)
     _choose_texts(state, view, text_box, pair_box)

@@ -17,15 +17,11 @@ from bertviz_core.finetune.schedule import count_steps, learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings, steps_per_epoch
 from bertviz_core.finetune.training_status import TrainingStatus
 from pages.ui.export import show_figure
-from pages.ui.language import plain, t
+from pages.ui.language import plain, t, words_of
 
 
 def show_schedule_so_far(status: TrainingStatus) -> None:
-    """Draws the learning rate of a run, with a mark where it is.
-
-    Args:
-        status: of the run; nothing is drawn before its first step.
-    """
+    """Draws the learning rate of a run, with a mark where it is."""
     settings = status.request.settings
     if status.step and status.num_epochs:
         in_epoch = status.num_steps // status.num_epochs
@@ -37,10 +33,7 @@ def show_schedule(
 ) -> None:
     """Draws the learning rate; of many steps, as many as the picture has points.
 
-    Args:
-        settings: of the run.
-        num_rows: of an epoch.
-        step: steps that are done, marked on the curve.
+    `num_rows` are those of an epoch; `step` is marked on the curve.
     """
     num_steps = count_steps(settings, num_rows)
     drawn = spread_out(num_steps, MAX_POINTS - 1)
@@ -52,7 +45,9 @@ def show_schedule(
     rates = learning_rates(settings, num_rows, drawn)
     in_epoch = steps_per_epoch(num_rows, settings.batch_size)
     show_figure(
-        schedule_figure(rates, in_epoch, step, _words(), drawn + 1),
+        schedule_figure(
+            rates, in_epoch, step, words_of(ProgressWords, "fine_tune"), drawn + 1
+        ),
         name="fine_tune_schedule",
         description=_described(settings, num_steps, step, now),
         columns={
@@ -78,11 +73,7 @@ def _described(
 
 
 def show_curves(status: TrainingStatus) -> None:
-    """Draws loss and metric of a run, as far as it is.
-
-    Args:
-        status: of the run.
-    """
+    """Draws loss and metric of a run, as far as it is."""
     if not len(status.steps):
         return
     loss_box, metric_box = st.columns(2)
@@ -107,7 +98,7 @@ def _show_loss(status: TrainingStatus) -> None:
             status.losses,
             status.epoch_steps,
             status.validation_losses,
-            _words(),
+            words_of(ProgressWords, "fine_tune"),
         ),
         name="fine_tune_loss",
         description=t(
@@ -129,7 +120,7 @@ def _show_metric(status: TrainingStatus) -> None:
     name = metric_name(status)
     best = max(status.best_epoch, 1)
     show_figure(
-        metric_figure(status.metrics, best, name, _words()),
+        metric_figure(status.metrics, best, name, words_of(ProgressWords, "fine_tune")),
         name="fine_tune_metric",
         description=t(
             "fine_tune.metric_described",
@@ -143,24 +134,4 @@ def _show_metric(status: TrainingStatus) -> None:
             plain("fine_tune.figure_raw"): status.epoch_losses.tolist(),
             plain("fine_tune.figure_validation"): status.validation_losses.tolist(),
         },
-    )
-
-
-def latest_rate(status: TrainingStatus) -> float | None:
-    """The learning rate of the last step that is known."""
-    known: np.ndarray = status.learning_rates
-    return float(known[-1]) if len(known) else None
-
-
-def _words() -> ProgressWords:
-    return ProgressWords(
-        step=plain("fine_tune.figure_step"),
-        epoch=plain("fine_tune.figure_epoch"),
-        learning_rate=plain("fine_tune.figure_learning_rate"),
-        now=plain("fine_tune.figure_now"),
-        loss=plain("fine_tune.figure_loss"),
-        raw=plain("fine_tune.figure_raw"),
-        smooth=plain("fine_tune.figure_smooth"),
-        validation=plain("fine_tune.figure_validation"),
-        best=plain("fine_tune.figure_best"),
     )

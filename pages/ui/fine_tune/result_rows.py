@@ -8,7 +8,6 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.finetune.evaluation import (
-    ClassificationReport,
     RegressionReport,
     Report,
 )
@@ -24,12 +23,7 @@ def show_rows(
 ) -> None:
     """Draws rows in the given order, with their texts.
 
-    Args:
-        outcome: of the run.
-        report: of its model.
-        indices: int `[M]`, of rows of the report.
-        name: of the table on the page; unique.
-        most: how many are shown; a sentence says how many there are.
+    `indices` are those of the report, int `[M]`.
     """
     shown = tuple(indices[:most].tolist())
     rows = validation_rows(outcome.run_id, shown)
@@ -54,10 +48,6 @@ def _said(report: Report, shown: list[int]) -> dict[str, list[Any]]:
             plain("fine_tune_results.said_number"): _rounded(report.predicted, shown),
             plain("fine_tune_results.residual"): _rounded(report.residuals, shown),
         }
-    return _classes(report, shown)
-
-
-def _classes(report: ClassificationReport, shown: list[int]) -> dict[str, list[Any]]:
     sure = report.probabilities.max(axis=1)
     return {
         plain("fine_tune_results.true_class"): [

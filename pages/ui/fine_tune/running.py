@@ -6,18 +6,16 @@ from pathlib import Path
 
 import streamlit as st
 
-from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.training_status import TrainingStatus
 from pages.ui.engine import client
 from pages.ui.errors import sentence, shown_to_user
 from pages.ui.file_download import file_link
 from pages.ui.fine_tune.progress import (
-    latest_rate,
     metric_name,
     show_curves,
     show_schedule_so_far,
 )
-from pages.ui.fine_tune.state import FineTuneState, go_to, remember
+from pages.ui.fine_tune.state import FineTuneState, change, go_to
 from pages.ui.fine_tune.steps import offer_step, peek_step
 from pages.ui.fine_tune.wording import choice_name, duration, lease, say
 from pages.ui.language import in_a_row, plain, t
@@ -35,11 +33,7 @@ _NOT_SHOWN = ("level", "num_top_layers", "epoch_factor")
 
 
 def show_run(state: FineTuneState) -> None:
-    """Draws the run of the state.
-
-    Args:
-        state: with a `run_id`.
-    """
+    """Draws the run of the state."""
     if state.run_problem is not None:
         with shown_to_user(stop=False):
             raise state.run_problem
@@ -91,9 +85,6 @@ def lead_on_after_stop(state: FineTuneState) -> None:
     """Opens the next step when the run that was stopped here has left its best.
 
     Call it before the row of steps is drawn.
-
-    Args:
-        state: with or without a run.
     """
     if state.status is None or not state.status.is_finished:
         return
@@ -150,7 +141,8 @@ def _show_ending(status: TrainingStatus) -> None:
         st.warning(t(f"fine_tune.ended_{key}"), icon=":material/power_off:")
     else:
         st.error(t("fine_tune.ended_failed"), icon=":material/error:")
-    _explain(status.error)
+    if status.error is not None:
+        st.markdown(sentence(status.error.template, status.error.details))
     if status.state in _RESUMABLE and st.button(
         t("fine_tune.resume" if status.has_epoch else "fine_tune.resume_anew"),
         key="ft_resume",
@@ -176,11 +168,6 @@ def _offer_log(status: TrainingStatus) -> None:
     )
 
 
-def _explain(error: BertVizError | None) -> None:
-    if error is not None:
-        st.markdown(sentence(error.template, error.details))
-
-
 def _show_numbers(status: TrainingStatus) -> None:
     if status.num_restarts:
         said = [t("fine_tune.restarted", count=status.num_restarts)]
@@ -202,7 +189,9 @@ def _show_numbers(status: TrainingStatus) -> None:
         boxes[1].metric(
             t("fine_tune.time_left"), time, help=t("fine_tune.time_left_help")
         )
-    boxes[2].metric(t("fine_tune.option_learning_rate"), _rate(status))
+    rates = status.learning_rates
+    rate = f"{rates[-1]:.3g}" if len(rates) else "–"
+    boxes[2].metric(t("fine_tune.option_learning_rate"), rate)
     if status.best_epoch:
         boxes[3].metric(
             t("fine_tune.best_so_far", name=metric_name(status)),
@@ -212,11 +201,6 @@ def _show_numbers(status: TrainingStatus) -> None:
             delta_arrow="off",
             help=t(f"fine_tune.metric_{status.metric_name}_help"),
         )
-
-
-def _rate(status: TrainingStatus) -> str:
-    rate = latest_rate(status)
-    return "–" if rate is None else f"{rate:.3g}"
 
 
 def _show_log(status: TrainingStatus) -> None:
@@ -259,8 +243,10 @@ def _value(name: str, value: object) -> str:
 
 
 def _offer_another(label: str) -> None:
-    st.button(label, key="ft_again", icon=":material/refresh:", on_click=_leave_run)
-
-
-def _leave_run() -> None:
-    remember(run_id="")
+    st.button(
+        label,
+        key="ft_again",
+        icon=":material/refresh:",
+        on_click=change,
+        kwargs={"run_id": ""},
+    )

@@ -164,22 +164,14 @@ _CHOSEN = tuple(
 
 
 def read_state(model: str) -> FineTuneState:
-    """What this session has chosen; at its beginning, what the address says.
-
-    Args:
-        model: that is chosen in the sidebar.
-    """
+    """What this session has chosen; at its beginning, what the address says."""
     if STATE not in st.session_state:
         st.session_state[STATE] = read_link(FineTuneState())
     return remember(model=model)
 
 
 def remember(**changes: Any) -> FineTuneState:
-    """Changes what was chosen, in the session and in the address.
-
-    Args:
-        changes: fields of `FineTuneState`.
-    """
+    """Changes what was chosen, in the session and in the address."""
     before: FineTuneState = st.session_state.get(STATE) or FineTuneState()
     state = dataclasses.replace(before, **changes)
     st.session_state[STATE] = state
@@ -187,13 +179,13 @@ def remember(**changes: Any) -> FineTuneState:
     return state
 
 
-def choose_table(table: str, name: str) -> None:
-    """Takes another table; what was chosen for the one before is let go.
+def change(**changes: Any) -> None:
+    """`remember` as a callback, which returns nothing."""
+    remember(**changes)
 
-    Args:
-        table: handle in the engine.
-        name: of its file.
-    """
+
+def choose_table(table: str, name: str) -> None:
+    """Takes another table; what was chosen for the one before is let go."""
     fresh = FineTuneState()
     kept = ("table", "name", "level", "options", "run_id")
     reset = {key: getattr(fresh, key) for key in _CHOSEN if key not in kept}
@@ -206,9 +198,6 @@ def take_over(request: TrainingRequest) -> None:
     """Chooses the rows and settings of a run, which was found by its id.
 
     The model that it began with is left to the page, whose picker is drawn before.
-
-    Args:
-        request: what the run was asked for.
     """
     data, settings = request.data, request.settings
     other = data.validation
@@ -236,9 +225,7 @@ def take_over(request: TrainingRequest) -> None:
 def layout_of(source: TableSource, prefix: str = "") -> dict[str, str]:
     """How a table is laid out, as fields of `FineTuneState`.
 
-    Args:
-        source: the table.
-        prefix: of the fields' names: "validation_", or none.
+    `prefix` of the names: "validation_", or none.
     """
     return {
         f"{prefix}encoding": source.encoding or "",
@@ -272,9 +259,5 @@ def _changed(settings: FinetuneSettings) -> tuple[tuple[str, Any], ...]:
 
 
 def go_to(step: str) -> None:
-    """Opens another step. For callbacks: they run before the step bar is drawn.
-
-    Args:
-        step: one of `STEPS`.
-    """
+    """Opens another step. For callbacks: they run before the step bar is drawn."""
     st.session_state[STEP] = step

@@ -22,9 +22,6 @@ def peek_step() -> str:
 def choose_step(open_steps: Sequence[str]) -> str:
     """Draws the row of steps.
 
-    Args:
-        open_steps: those of `STEPS` that have what they need.
-
     Returns:
         The chosen one of `STEPS`; it may be closed.
     """
@@ -45,24 +42,14 @@ def choose_step(open_steps: Sequence[str]) -> str:
 
 
 def explain_closed(step: str, state: FineTuneState) -> None:
-    """Says what a closed step waits for, and offers the way there.
-
-    Args:
-        step: that is closed.
-        state: says why.
-    """
+    """Says what a closed step waits for, and offers the way there."""
     needed = "data" if "train" not in state.open_steps else "train"
     st.info(t(f"fine_tune.needs_{needed}"), icon=":material/lock:")
     offer_step(needed, f"closed_{step}")
 
 
 def offer_step(step: str, key: str) -> None:
-    """Draws a button that opens another step.
-
-    Args:
-        step: to open.
-        key: of the button.
-    """
+    """Draws a button that opens another step."""
     number = STEPS.index(step) + 1
     st.button(
         t("fine_tune.go_to", number=number, step=plain(f"fine_tune.step_{step}")),

@@ -45,11 +45,7 @@ _CONTENTS = (
 
 
 def show(state: FineTuneState) -> None:
-    """Draws this part; it is called only when `state.is_trained`.
-
-    Args:
-        state: its `run_id` is that of a run that has left a model.
-    """
+    """Draws this part; it is called only when `state.is_trained`."""
     status = state.status
     if status is None or status.model is None:
         return

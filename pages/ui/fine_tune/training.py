@@ -17,7 +17,7 @@ from pages.ui.fine_tune.levels import choose_level
 from pages.ui.fine_tune.options import choose_options
 from pages.ui.fine_tune.progress import show_schedule
 from pages.ui.fine_tune.running import show_run
-from pages.ui.fine_tune.state import TITLE, FineTuneState, remember
+from pages.ui.fine_tune.state import TITLE, FineTuneState, change, remember
 from pages.ui.fine_tune.wording import duration, lease
 from pages.ui.language import in_a_row, plain, t
 
@@ -26,11 +26,7 @@ _EARLIER, _MOST_EARLIER = "ft_earlier", 8
 
 
 def show(state: FineTuneState) -> None:
-    """Draws this step.
-
-    Args:
-        state: with a check, or with a run.
-    """
+    """Draws this step."""
     st.header(t("fine_tune.train_title"), anchor=False)
     if state.run_id:
         show_run(state)
@@ -129,10 +125,6 @@ def _offer_earlier() -> None:
                 t("fine_tune.earlier", number=len(earlier) - number, title=title),
                 key=f"ft_earlier_{run_id}",
                 icon=":material/history:",
-                on_click=_open_run,
-                args=(run_id,),
+                on_click=change,
+                kwargs={"run_id": run_id},
             )
-
-
-def _open_run(run_id: str) -> None:
-    remember(run_id=run_id)

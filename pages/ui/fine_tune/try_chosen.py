@@ -9,9 +9,8 @@ from bertviz_core.trace import ModelInfo
 from pages.ui.address import choose_linked
 from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
-from pages.ui.fine_tune.classifier import Classifier
 from pages.ui.fine_tune.state import STEP, FineTuneState
-from pages.ui.fine_tune.try_table import predict_file
+from pages.ui.fine_tune.try_table import Classifier, predict_file
 from pages.ui.fine_tune.trying import begin_with, try_text
 from pages.ui.language import plain, t
 from pages.ui.models import OPEN, language_of, title_of
@@ -26,11 +25,7 @@ EXAMPLES = {
 
 
 def can_try(model: str) -> bool:
-    """Whether a model says something of a text as a whole.
-
-    Args:
-        model: id of one that is open.
-    """
+    """Whether a model says something of a text as a whole."""
     return "classifier" in ask(Explorer.info)(model).heads
 
 
@@ -38,9 +33,6 @@ def is_tried(state: FineTuneState) -> bool:
     """Whether the chosen model is tried, and not the one that was trained here.
 
     Where both are there, a choice of the two is drawn.
-
-    Args:
-        state: its `model` is the one that is chosen in the sidebar.
     """
     if not can_try(state.model) or state.status is None or not state.is_trained:
         return can_try(state.model)
@@ -63,16 +55,13 @@ def is_tried(state: FineTuneState) -> bool:
 
 
 def show(model: str) -> None:
-    """Draws the step for a model without its training.
-
-    Args:
-        model: one that `can_try` says yes to.
-    """
+    """Draws the step for a model without its training."""
     info = ask(Explorer.info)(model)
     st.header(t("fine_tune_results.try_title"), anchor=False)
     st.markdown(t("fine_tune_results.try_chosen_intro", model=title_of(model)))
-    _say_length(info)
     learned = info.trained_inputs
+    if learned.max_tokens:
+        st.caption(t("fine_tune_results.try_length", limit=learned.max_tokens))
     classifier = Classifier(
         model_id=model,
         has_pairs=_reads_pairs(info),
@@ -97,11 +86,7 @@ def explain_classes() -> None:
 
 
 def offer_to_try(model: str) -> None:
-    """Draws a button on another page that opens this step for a model.
-
-    Args:
-        model: one that `can_try` says yes to.
-    """
+    """Draws a button on another page that opens this step for a model."""
     if st.button(
         t("fine_tune_results.try_this"), icon=":material/labs:", key="ft_to_try"
     ):
@@ -112,16 +97,9 @@ def offer_to_try(model: str) -> None:
         st.switch_page("pages/views/fine_tune.py", query_params=parameters)
 
 
-def _say_length(info: ModelInfo) -> None:
-    limit = info.trained_inputs.max_tokens
-    if limit:
-        st.caption(t("fine_tune_results.try_length", limit=limit))
-
-
 def _reads_pairs(info: ModelInfo) -> bool:
     """Whether the model reads two texts; a question where its files do not say."""
-    segments = info.config.type_vocab_size
-    if not isinstance(segments, int) or segments < 2:
+    if info.config.type_vocab_size < 2:
         return False
     if info.trained_inputs.has_pairs is not None:
         return info.trained_inputs.has_pairs

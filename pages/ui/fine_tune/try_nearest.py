@@ -26,18 +26,13 @@ _KEPT_BYTES = 2**26
 
 
 def show_nearest(outcome: RunOutcome, read: ReadText) -> None:
-    """Draws the nearest rows with their labels.
-
-    Args:
-        outcome: of the run.
-        read: what its model says of the text.
-    """
+    """Draws the nearest rows with their labels."""
     num_rows = int(outcome.recipe.get("training_rows", 0))
+    size = ask(Explorer.info)(read.model_id).config.hidden_size
+    are_kept = num_rows * size * np.dtype("float32").itemsize <= _KEPT_BYTES
     # While the engine keeps the vectors of the rows, another text takes one pass.
-    is_known = st.session_state.get(_DONE) == outcome.run_id and _are_kept(
-        read.model_id, num_rows
-    )
-    found: NearTrainingRows | None = ask_job(
+    is_known = are_kept and st.session_state.get(_DONE) == outcome.run_id
+    found = ask_job(
         "ft_try_nearest",
         t("fine_tune_results.search_rows", count=num_rows),
         ask(nearest_training_rows).about(
@@ -53,11 +48,6 @@ def show_nearest(outcome: RunOutcome, read: ReadText) -> None:
     st.dataframe(columns, hide_index=True, alt=said)
     st.caption(said)
     download_csv(columns, "ft_try_nearest")
-
-
-def _are_kept(model: str, num_rows: int) -> bool:
-    size = ask(Explorer.info)(model).config.hidden_size
-    return num_rows * size * np.dtype("float32").itemsize <= _KEPT_BYTES
 
 
 def _columns(found: NearTrainingRows, has_pairs: bool) -> dict[str, list[Any]]:

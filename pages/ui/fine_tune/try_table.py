@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,13 @@ import streamlit as st
 
 from bertviz_core.engine.finetuned_tasks import predict_table
 from bertviz_core.experiments.finetuned_results import TablePredictions
+from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import TableSource
 from bertviz_core.finetune.table_view import TableView
 from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
 from pages.ui.file_download import file_link
 from pages.ui.fine_tune.answers import read_table
-from pages.ui.fine_tune.classifier import Classifier
 from pages.ui.fine_tune.keeping import TRY_TABLE
 from pages.ui.fine_tune.layout import show_layout
 from pages.ui.fine_tune.uploading import forget_own, upload_table
@@ -26,12 +27,29 @@ from pages.ui.language import plain, t
 _SOURCE = "ft_try_table_source"
 
 
-def predict_file(classifier: Classifier) -> None:
-    """Draws the whole way from a file to the file with predictions.
+@dataclass(frozen=True)
+class Classifier:
+    """A model that says something of a text.
 
     Args:
-        classifier: the model.
+        model_id: opens it.
+        has_pairs: whether it is to read two texts at a time.
+        max_tokens: what texts are cut to; 0 for what its own files say.
+        text_column, pair_column: of the table that it learned from; "" where they
+            are not known, or there is no second text.
+        outcome: of its training, where that is still here.
     """
+
+    model_id: str
+    has_pairs: bool
+    max_tokens: int = 0
+    text_column: str = ""
+    pair_column: str = ""
+    outcome: RunOutcome | None = None
+
+
+def predict_file(classifier: Classifier) -> None:
+    """Draws the whole way from a file to the file with predictions."""
     st.markdown(t("fine_tune_results.table_intro"))
     with shown_to_user(stop=False):
         _upload()
@@ -45,7 +63,7 @@ def predict_file(classifier: Classifier) -> None:
         if view is None:
             return
         text, pair = _choose_columns(view, classifier)
-        found: TablePredictions | None = ask_job(
+        found = ask_job(
             "ft_try_table",
             t("fine_tune_results.predict_all", count=view.num_rows),
             ask(predict_table).about(
@@ -82,12 +100,13 @@ def _read(source: TableSource) -> TableView | None:
     with shown_to_user(stop=False):
         view = read_table(source)
         show_warnings(view.warnings)
-    show_layout(source, view, "try_table", take=_take_layout)
+    show_layout(
+        source,
+        view,
+        "try_table",
+        take=lambda changed: st.session_state.update({_SOURCE: changed}),
+    )
     return view
-
-
-def _take_layout(source: TableSource) -> None:
-    st.session_state[_SOURCE] = source
 
 
 def _choose_columns(view: TableView, classifier: Classifier) -> tuple[str, str | None]:

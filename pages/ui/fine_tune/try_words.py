@@ -11,30 +11,23 @@ from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.finetuned_results import ReadText
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.figures.masked_panels import signed_bars_figure
-from pages.ui.address import choose_linked
+from pages.ui.address import choose_named
 from pages.ui.answers import ask
-from pages.ui.attribution import BASELINES, METHODS, show_completeness
+from pages.ui.attribution import BASELINES, METHODS, is_soon, show_completeness
 from pages.ui.export import show_figure
-from pages.ui.jobs import ask_job, is_short
+from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 
 _CLASS = "ft_try_class"
-_BACKWARD = 3  # a step forward and back costs about three forward passes
-_NUM_POINTS = 32
 _MOST_DRAWN = 25
 _LARGE = 0.1  # smaller scores need more digits
 
 
 def show_words(read: ReadText) -> None:
-    """Draws the choice of a class and a method, and the words' scores.
-
-    Args:
-        read: what the model says of the text.
-    """
+    """Draws the choice of a class and a method, and the words' scores."""
     index = _choose_class(read)
     method, baseline = _choose_method()
-    size = read.tokenized.num_tokens
-    found: Attribution | None = ask_job(
+    found = ask_job(
         "ft_try_words",
         t("fine_tune_results.compute"),
         ask(attribute).about(
@@ -45,7 +38,7 @@ def show_words(read: ReadText) -> None:
             settings=AttributionSettings(baseline=baseline),
             cut=True,
         ),
-        at_once=is_short(read.model_id, _BACKWARD * _NUM_POINTS + 2 * size, size),
+        at_once=is_soon(read.model_id, read.tokenized.num_tokens),
     )
     if found is None:
         return
@@ -70,43 +63,32 @@ def _choose_class(read: ReadText) -> int:
 
 
 def _choose_method() -> tuple[str, str]:
-    method = choose_linked(
-        st.segmented_control,
-        t("fine_tune_results.method"),
-        METHODS,
-        key="ft_try_method",
-        required=True,
-        format_func=lambda name: plain(f"fine_tune_results.why_{name}"),
+    method = choose_named(
+        "fine_tune_results.method", METHODS, "why", key="ft_try_method"
     )
     st.caption(t(f"fine_tune_results.why_{method}_help"))
     baseline = BASELINES[0]
     if method == "integrated_gradients":
-        baseline = choose_linked(
-            st.segmented_control,
-            t("fine_tune_results.why_baseline"),
-            BASELINES,
-            key="ft_try_baseline",
-            required=True,
-            help=t("fine_tune_results.why_baseline_help"),
-            format_func=lambda name: plain(f"fine_tune_results.why_{name}"),
+        baseline = choose_named(
+            "fine_tune_results.why_baseline", BASELINES, "why", key="ft_try_baseline"
         )
     return method, baseline
 
 
 def _show_numbers(found: Attribution, read: ReadText, index: int) -> None:
-    boxes = st.columns(3)
     kind = "number" if read.is_regression else "log"
-    boxes[0].metric(
-        t(f"fine_tune_results.why_{kind}_value", label=read.labels[index]),
-        plain("fine_tune_results.three_digits", value=found.value),
-        help=t(f"fine_tune_results.why_{kind}_value_help"),
+    numbers = {
+        f"fine_tune_results.why_{kind}_value": found.value,
+        "fine_tune_results.why_start_value": found.baseline_value,
+    }
+    show_completeness(
+        {
+            name: plain("fine_tune_results.three_digits", value=value)
+            for name, value in numbers.items()
+        },
+        found,
+        label=read.labels[index],
     )
-    boxes[1].metric(
-        t("fine_tune_results.why_start_value"),
-        plain("fine_tune_results.three_digits", value=found.baseline_value),
-        help=t("fine_tune_results.why_start_value_help"),
-    )
-    show_completeness(boxes[2], found)
 
 
 def _draw(words: WordScores, found: Attribution, read: ReadText, index: int) -> None:
@@ -133,9 +115,7 @@ def _draw(words: WordScores, found: Attribution, read: ReadText, index: int) -> 
         columns={
             plain("fine_tune_results.token"): list(found.tokenized.tokens),
             **{
-                plain(f"fine_tune_results.why_{one}"): [
-                    None if np.isnan(value) else float(value) for value in row
-                ]
+                plain(f"fine_tune_results.why_{one}"): row.tolist()
                 for one, row in zip(found.methods, found.scores, strict=True)
             },
         },

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import streamlit as st
 
@@ -12,40 +11,29 @@ from bertviz_core.experiments.row_prediction import read_text
 from bertviz_core.figures.class_bars import class_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.finetune.outcome import RunOutcome
-from pages.ui.address import choose_linked
+from pages.ui.address import choose_named
 from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.fine_tune.classifier import Classifier
-from pages.ui.fine_tune.filling import begin_boxes, fill_boxes
-from pages.ui.fine_tune.result_answers import training_outcome, validation_rows
+from pages.ui.fine_tune.filling import begin_boxes, fill_boxes, row_texts, type_texts
+from pages.ui.fine_tune.result_answers import training_outcome
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.try_nearest import show_nearest
-from pages.ui.fine_tune.try_table import predict_file
+from pages.ui.fine_tune.try_table import Classifier, predict_file
 from pages.ui.fine_tune.try_words import show_words
 from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.models import say_if_unread
+from pages.ui.text_pair import Texts
 
 PANELS = ("words", "nearest")
 _PLACE, _BOX = "ft_try", ("ft_try_text", "ft_try_pair")
-_TEXT, _PAIR = _BOX
 _MOST_CHARACTERS = 5000
 
 
-@dataclass(frozen=True)
-class _Texts:
-    text: str
-    pair: str | None
-
-
 def show(state: FineTuneState) -> None:
-    """Draws this part; it is called only when `state.is_trained`.
-
-    Args:
-        state: its `run_id` is that of a run that has left a model.
-    """
+    """Draws this part; it is called only when `state.is_trained`."""
     st.header(t("fine_tune_results.try_title"), anchor=False)
     st.markdown(t("fine_tune_results.try_intro"))
     with shown_to_user(), model_at_work():
@@ -67,12 +55,7 @@ def show(state: FineTuneState) -> None:
 
 
 def begin_with(examples: Mapping[str, tuple[str, str]], language: str) -> None:
-    """Fills the boxes where nobody has typed, and takes over another language.
-
-    Args:
-        examples: a text and a second text, by language.
-        language: of the model.
-    """
+    """Fills the boxes where nobody has typed, and takes over another language."""
     known = {key: {pair[i] for pair in examples.values()} for i, key in enumerate(_BOX)}
     for key, example in zip(_BOX, examples[language], strict=True):
         is_empty = key not in st.session_state and key not in st.query_params
@@ -82,11 +65,7 @@ def begin_with(examples: Mapping[str, tuple[str, str]], language: str) -> None:
 
 @st.fragment
 def try_text(classifier: Classifier) -> None:
-    """Draws the boxes, what the model says, and why.
-
-    Args:
-        classifier: the model.
-    """
+    """Draws the boxes, what the model says, and why."""
     with shown_to_user(stop=False):
         texts = _edit(classifier)
         if not texts.text or texts.pair == "":
@@ -96,34 +75,27 @@ def try_text(classifier: Classifier) -> None:
             classifier.model_id, texts.text, texts.pair, classifier.max_tokens
         )
         say_if_unread(read.model_id, read.tokenized)
-        _say_cut(read)
+        if read.was_cut:
+            limit = read.tokenized.num_tokens
+            count = read.num_tokens_uncut
+            st.warning(
+                t("fine_tune_results.was_cut", count=count, limit=limit),
+                icon=":material/content_cut:",
+            )
         _show_answer(read)
         _explain(read, classifier.outcome)
-
-
-def _say_cut(read: ReadText) -> None:
-    if read.was_cut:
-        st.warning(
-            t(
-                "fine_tune_results.was_cut",
-                count=read.num_tokens_uncut,
-                limit=read.tokenized.num_tokens,
-            ),
-            icon=":material/content_cut:",
-        )
 
 
 def _explain(read: ReadText, outcome: RunOutcome | None) -> None:
     kind = "_number" if read.is_regression else ""
     panel = "words"
     if outcome is not None:  # the rows that it learned from are still here
-        panel = choose_linked(
-            st.pills,
-            t("fine_tune_results.try_panel"),
+        panel = choose_named(
+            "fine_tune_results.try_panel",
             PANELS,
+            "panel",
             key="ft_try_panel",
-            required=True,
-            format_func=lambda name: plain(f"fine_tune_results.panel_{name}"),
+            widget=st.pills,
         )
     st.markdown(t(f"fine_tune_results.{panel}_intro{kind}"))
     if outcome is None or panel == "words":
@@ -132,28 +104,14 @@ def _explain(read: ReadText, outcome: RunOutcome | None) -> None:
         show_nearest(outcome, read)
 
 
-def _edit(classifier: Classifier) -> _Texts:
+def _edit(classifier: Classifier) -> Texts:
     """Draws the boxes; at first they hold a row that was set aside."""
     outcome = classifier.outcome
+    boxes = _boxes(classifier.has_pairs)
     if outcome is not None:
         begin_boxes(_PLACE, _BOX, outcome.run_id, lambda: _row(outcome, 0))
-    text = st.text_area(
-        t("fine_tune_results.try_text"),
-        key=_TEXT,
-        max_chars=_MOST_CHARACTERS,
-        bind="query-params",
-        persist_state="session",
-    )
-    pair = None
-    if classifier.has_pairs:
-        typed = st.text_area(
-            t("fine_tune_results.try_pair"),
-            key=_PAIR,
-            max_chars=_MOST_CHARACTERS,
-            bind="query-params",
-            persist_state="session",
-        )
-        pair = (typed or "").strip()
+    labels = {key: t(f"fine_tune_results.{key[3:]}") for key in boxes}
+    texts = type_texts(st.text_area, labels, _MOST_CHARACTERS)
     if outcome is not None:
         st.button(
             t("fine_tune_results.another_row"),
@@ -163,7 +121,7 @@ def _edit(classifier: Classifier) -> _Texts:
             on_click=_next_row,
             args=(outcome,),
         )
-    return _Texts((text or "").strip(), pair)
+    return texts
 
 
 def _next_row(outcome: RunOutcome) -> None:
@@ -176,12 +134,13 @@ def _next_row(outcome: RunOutcome) -> None:
 
 def _row(outcome: RunOutcome, index: int) -> dict[str, str]:
     """A row that was set aside, by box; it counts as the one that is looked at."""
-    row = validation_rows(outcome.run_id, (index,))[0]
     st.session_state["ft_try_row"] = index
-    texts = {_TEXT: row.text[:_MOST_CHARACTERS]}
-    if outcome.has_pairs:
-        texts[_PAIR] = (row.pair or "")[:_MOST_CHARACTERS]
-    return texts
+    boxes = _boxes(outcome.has_pairs)
+    return row_texts(outcome.run_id, index, boxes, _MOST_CHARACTERS)
+
+
+def _boxes(has_pairs: bool) -> tuple[str, ...]:
+    return _BOX if has_pairs else _BOX[:1]
 
 
 def _show_answer(read: ReadText) -> None:

@@ -23,10 +23,6 @@ def upload_table(place: str, label: str) -> tuple[str, str] | None:
     The box takes files of any kind, and more of them than we do: our refusals know
     more than its own. Only what is beyond that it refuses itself, before it is sent.
 
-    Args:
-        place: on the page; unique.
-        label: of the box.
-
     Returns:
         Handle and name of the file that came in this run; `None` without one.
     """
@@ -69,10 +65,6 @@ def note_refused(table: str, is_refused: bool) -> None:
     """Remembers whether a table could be read; one that could not is kept briefly.
 
     Its file is still needed to read it in another encoding or with another separator.
-
-    Args:
-        table: its handle.
-        is_refused: as it was read now.
     """
     before = frozenset(st.session_state.get(REFUSED, ()))
     st.session_state[REFUSED] = before | {table} if is_refused else before - {table}

@@ -13,31 +13,19 @@ from pages.ui.language import plain, t
 
 
 def say(note: Note) -> str:
-    """A sentence of the core, as Markdown.
-
-    Args:
-        note: template and places.
-    """
+    """A sentence of the core, as Markdown."""
     template, details = note
     return sentence(template, dict(details))
 
 
 def show_notes(notes: Sequence[Note]) -> None:
-    """Draws notes as a list; nothing where there is none.
-
-    Args:
-        notes: of the core.
-    """
+    """Draws notes as a list; nothing where there is none."""
     if notes:
         st.markdown("\n".join(f"- {say(note)}" for note in notes))
 
 
 def show_warnings(notes: Sequence[Note]) -> None:
-    """Draws notes that nobody may miss; nothing where there is none.
-
-    Args:
-        notes: of the core.
-    """
+    """Draws notes that nobody may miss; nothing where there is none."""
     if notes:
         said = "\n".join(f"- {say(note)}" for note in notes)
         st.warning(said, icon=":material/warning:")
@@ -46,9 +34,7 @@ def show_warnings(notes: Sequence[Note]) -> None:
 def choice_name(setting: str, choice: str) -> str:
     """What one of the choices of a setting is called, as plain text.
 
-    Args:
-        setting: "decay" or "precision" of `FinetuneSettings`.
-        choice: its value.
+    `setting` is "decay" or "precision" of `FinetuneSettings`.
     """
     # The other precisions are names of number formats, in any language.
     if setting == "precision" and choice != "auto":
@@ -57,11 +43,7 @@ def choice_name(setting: str, choice: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time for a reader: seconds, minutes or hours, two digits at most.
-
-    Args:
-        seconds: at least 0.
-    """
+    """A time for a reader: seconds, minutes or hours, two digits at most."""
     if seconds < 1.5:
         return t("fine_tune.one_second")
     if seconds < 100:

@@ -11,7 +11,7 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.answers import ask
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
-from pages.ui.layers.wording import column_name, step_name
+from pages.ui.layers.wording import column_name, numbered, step_name
 from pages.ui.text_pair import Texts
 
 _ALL = "layers_all_tokens"
@@ -21,29 +21,20 @@ _HEAD = "layers_head"
 def offer_all_tokens(
     model: str, step: LayerStep, token: int, tokenized: TokenizedText
 ) -> None:
-    """Draws a switch, and the table when it is on; not for a step without tokens.
-
-    Args:
-        model: its id.
-        step: the one that is looked at.
-        token: index of the token that is followed.
-        tokenized: what the model reads.
-    """
+    """Draws a switch, and the table when it is on; not for a step without tokens."""
     if not set(step.axes) & set("TQK"):
         return
-    is_on = st.toggle(
+    if st.toggle(
         t("layers.all_tokens"),
         key=_ALL,
         help=t("layers.all_tokens_help"),
         bind="query-params",
         persist_state="session",
-    )
-    if not is_on:
-        return
-    head = _choose_head(step.shape[0]) if "N" in step.axes else 0
-    texts = Texts(tokenized.text, tokenized.pair)
-    table = ask(step_table)(model, texts, step.name, token, head)
-    _show(step, table, token, tokenized)
+    ):
+        head = _choose_head(step.shape[0]) if "N" in step.axes else 0
+        texts = Texts(tokenized.text, tokenized.pair)
+        table = ask(step_table)(model, texts, step.name, token, head)
+        _show(step, table, token, tokenized)
 
 
 def _choose_head(num_heads: int) -> int:
@@ -64,21 +55,20 @@ def _show(
     step: LayerStep, table: StepTable, token: int, tokenized: TokenizedText
 ) -> None:
     last = table.first + len(table.values)
-    names = [f"{i + 1} {tokenized.tokens[i]}" for i in range(table.first, last)]
+    every_name = numbered(tokenized.tokens)
+    names = every_name[table.first : last]
     is_square = step.axes[-1] == "K"
-    numbers = [str(index + 1) for index in range(table.values.shape[1])]
-    figure = strip_figure(
-        table.values,
-        names,
-        names if is_square else None,
-        title=plain("layers.value"),
-        row_title=plain("layers.looks") if is_square else "",
-        column_title=plain("layers.seen") if is_square else column_name(step),
-        is_signed=step.operation != "attention_probs",
-    )
-    columns = zip(names if is_square else numbers, table.values.T, strict=True)
+    columns = names if is_square else map(str, range(1, table.values.shape[1] + 1))
     show_figure(
-        figure,
+        strip_figure(
+            table.values,
+            names,
+            names if is_square else None,
+            title=plain("layers.value"),
+            row_title=plain("layers.looks") if is_square else "",
+            column_title=plain("layers.seen") if is_square else column_name(step),
+            is_signed=step.operation != "attention_probs",
+        ),
         name="layers_all",
         description=t(
             "layers.table_described",
@@ -87,8 +77,8 @@ def _show(
             last=last,
             low=float(table.values.min()),
             high=float(table.values.max()),
-            token=f"{token + 1} {tokenized.tokens[token]}",
+            token=every_name[token],
         ),
         columns={plain("layers.one_token"): names}
-        | {name: column.tolist() for name, column in columns},
+        | dict(zip(columns, table.values.T.tolist(), strict=True)),
     )

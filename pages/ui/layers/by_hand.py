@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
 
 import numpy as np
 import streamlit as st
@@ -20,12 +20,12 @@ from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import ask
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.language import in_a_row, plain, t
-from pages.ui.layers.wording import step_name
+from pages.ui.layers.wording import numbered, step_name
 from pages.ui.linked import choose_following
+from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
 
 # Small enough to check on paper: mean 1, variance 4.5.
@@ -35,71 +35,47 @@ _FEW = 32  # numbers that can be drawn as points
 _FELT = 1e-3  # a smaller difference of outputs is none for who looks
 
 
-@st.fragment
+@panel
 def norm_by_hand(
     model: str, texts: Texts, tokenized: TokenizedText, token: int
 ) -> None:
     """Draws the sliders, the vector before and after, and the arithmetic.
 
-    Args:
-        model: its id; asked only for a vector of its own.
-        texts: what it reads.
-        tokenized: the same, in tokens.
-        token: index of the token that is followed.
+    Asks the model only for a vector of its own.
     """
     st.markdown(t("layers.by_hand_intro"))
-    with shown_to_user():
-        source = choose_linked(
-            st.segmented_control,
-            t("layers.by_hand_vector"),
-            ("small", "real"),
-            key="layers_by_hand",
-            required=True,
-            format_func=lambda name: plain(f"layers.by_hand_{name}"),
+    source = choose_linked(
+        st.segmented_control,
+        t("layers.by_hand_vector"),
+        ("small", "real"),
+        key="layers_by_hand",
+        required=True,
+        format_func=lambda name: plain(f"layers.by_hand_{name}"),
+    )
+    if source == "small":
+        ones, zeros = np.ones(len(SMALL)), np.zeros(len(SMALL))
+        norm = NormInput("", 0, np.array(SMALL), ones, zeros, _EPSILONS[0])
+        code = functools.partial(program, layers.NORM_OF_SMALL, vector=SMALL)
+    else:
+        norm = _real(model, texts, tokenized, token)
+        of = {"model": model, "text": texts.text, "pair": texts.pair}
+        code = functools.partial(
+            program, layers.NORM, **of, step=norm.step, token=token
         )
-        if source == "small":
-            vector = np.array(SMALL)
-            gamma, beta = np.ones_like(vector), np.zeros_like(vector)
-            own, norm = _EPSILONS[0], ""
-        else:
-            real = _real(model, texts, tokenized, token)
-            vector, gamma, beta = real.vector, real.gamma, real.beta
-            own, norm = real.epsilon, real.step
-        shift, scale, epsilon = _choose_change(source, own)
-        changed = change_vector(vector, shift, scale)
-        found = layer_norm_steps(changed, gamma, beta, epsilon)
-        has_weights = source == "real"
-        _show(vector, found, has_weights)
-        # Its own ε, too: changed alone, it changes the output as well.
-        unchanged = layer_norm_steps(vector, gamma, beta, own)
-        is_own = f"{epsilon:g}" == f"{own:g}"
-        _say_what_it_means(found, unchanged, (shift, scale), is_own, beta)
-        _show_formulas(found, gamma, beta)
-        places: dict[str, Any] = {"vector": SMALL}
-        if source == "real":
-            places = {"model": model, "text": texts.text, "pair": texts.pair}
-            places |= {"step": norm, "token": token}
-        show_code(
-            layers.NORM if source == "real" else layers.NORM_OF_SMALL,
-            name="layers_norm",
-            **places,
-            shift=shift,
-            scale=scale,
-            epsilon=epsilon,
-        )
-
-
-def _show_formulas(found: LayerNormSteps, gamma: np.ndarray, beta: np.ndarray) -> None:
+    shift, scale, epsilon = _choose_change(source, norm.epsilon)
+    changed = change_vector(norm.vector, shift, scale)
+    found = layer_norm_steps(changed, norm.gamma, norm.beta, epsilon)
+    _show(norm, found, code(shift=shift, scale=scale, epsilon=epsilon))
+    _say_what_it_means(norm, found, shift, scale, epsilon)
     with st.expander(t("layers.by_hand_numbers"), icon=":material/calculate:"):
-        for formula in norm_formulas(found, float(gamma[0]), float(beta[0])):
+        for formula in norm_formulas(found, float(norm.gamma[0]), float(norm.beta[0])):
             st.latex(formula)
 
 
 def _real(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> NormInput:
+    steps = ask(steps_for_one_token)(model, texts)
     norms = {
-        step.name: step_name(step)
-        for step in ask(steps_for_one_token)(model, texts)
-        if step.operation.endswith("_norm")
+        step.name: step_name(step) for step in steps if step.operation.endswith("_norm")
     }
     chosen = choose_linked(
         st.selectbox,
@@ -109,42 +85,28 @@ def _real(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> Nor
         format_func=norms.__getitem__,
     )
     found = ask(norm_input_at)(model, texts, chosen, token)
-    st.caption(
-        t(
-            "layers.by_hand_of_token",
-            token=f"{token + 1} {tokenized.tokens[token]}",
-            epsilon=found.epsilon,
-        )
-    )
+    name = numbered(tokenized.tokens)[token]
+    st.caption(t("layers.by_hand_of_token", token=name, epsilon=found.epsilon))
     return found
 
 
 def _choose_change(source: str, own: float) -> tuple[float, float, float]:
-    boxes = st.columns(3)
-    shift = boxes[0].slider(
-        t("layers.shift"),
-        -5.0,
-        5.0,
-        0.0,
-        0.1,
-        key="layers_shift",
-        help=t("layers.shift_help"),
-        bind="query-params",
-    )
-    scale = boxes[1].slider(
-        t("layers.scale"),
-        -3.0,
-        3.0,
-        1.0,
-        0.05,
-        key="layers_scale",
-        help=t("layers.scale_help"),
-        bind="query-params",
+    *boxes, last = st.columns(3)
+    ranges = {"shift": (-5.0, 5.0, 0.0, 0.1), "scale": (-3.0, 3.0, 1.0, 0.05)}
+    shift, scale = (
+        box.slider(
+            t(f"layers.{name}"),
+            *ends_value_step,
+            key=f"layers_{name}",
+            help=t(f"layers.{name}_help"),
+            bind="query-params",
+        )
+        for box, (name, ends_value_step) in zip(boxes, ranges.items(), strict=True)
     )
     # What is usual here comes first.
     epsilons = [own, *(value for value in _EPSILONS if value != own)]
     epsilon = choose_following(
-        boxes[2].selectbox,
+        last.selectbox,
         t("layers.epsilon"),
         [f"{value:g}" for value in epsilons],
         f"{own:g}",
@@ -154,13 +116,14 @@ def _choose_change(source: str, own: float) -> tuple[float, float, float]:
     return shift, scale, float(epsilon)
 
 
-def _show(vector: np.ndarray, found: LayerNormSteps, has_weights: bool) -> None:
+def _show(norm: NormInput, found: LayerNormSteps, code: Program) -> None:
+    vector = norm.vector
     rows = {
         plain("layers.vector_before"): vector,
         plain("layers.vector_changed"): found.vector,
         plain("layers.vector_normed"): found.normed,
     }
-    if has_weights:
+    if norm.step:  # a vector of the model has weights
         rows[plain("layers.vector_output")] = found.output
     numbers = [str(index + 1) for index in range(len(vector))]
     if len(vector) <= _FEW:
@@ -193,49 +156,31 @@ def _show(vector: np.ndarray, found: LayerNormSteps, has_weights: bool) -> None:
         ),
         columns={plain("layers.dimension"): numbers}
         | {name: row.tolist() for name, row in rows.items()},
+        code=code,
     )
 
 
 def _say_what_it_means(
-    found: LayerNormSteps,
-    unchanged: LayerNormSteps,
-    change: tuple[float, float],
-    is_own_epsilon: bool,
-    beta: np.ndarray,
+    norm: NormInput, found: LayerNormSteps, shift: float, scale: float, epsilon: float
 ) -> None:
-    """Says what the change did.
-
-    Args:
-        found: of the changed vector.
-        unchanged: of the vector itself with the model's own epsilon.
-        change: shift and scale.
-        is_own_epsilon: whether that is what `found` has, too.
-        beta: what the norm adds.
-    """
+    # With its own ε: changed alone, it changes the output as well.
+    unchanged = layer_norm_steps(norm.vector, norm.gamma, norm.beta, norm.epsilon)
     difference = float(np.abs(found.output - unchanged.output).max())
-    is_untouched = change == (0, 1)
-    if is_untouched and is_own_epsilon:
+    is_untouched = (shift, scale) == (0, 1)
+    if is_untouched and f"{epsilon:g}" == f"{norm.epsilon:g}":
         st.info(t("layers.norm_unchanged"), icon=":material/tune:")
-    elif change[1] == 0:
+    elif scale == 0:
         st.info(t("layers.norm_flat"), icon=":material/horizontal_rule:")
-    elif change[1] < 0:
-        _say_mirrored(found, unchanged, beta)
+    elif scale < 0:
+        key = "layers.norm_mirrored_beta" if norm.beta.any() else "layers.norm_mirrored"
+        # A true mirror image would cancel all of it.
+        rest = float(np.abs(found.scaled + unchanged.scaled).max())
+        more = (
+            "" if rest < _FELT else t("layers.norm_mirrored_epsilon", difference=rest)
+        )
+        st.info(in_a_row([t(key), more]), icon=":material/flip:")
     elif difference < _FELT:
         key = "layers.norm_same_epsilon" if is_untouched else "layers.norm_same"
         st.success(t(key), icon=":material/check:")
     else:
         st.info(t("layers.norm_epsilon", difference=difference), icon=":material/info:")
-
-
-def _say_mirrored(
-    found: LayerNormSteps, unchanged: LayerNormSteps, beta: np.ndarray
-) -> None:
-    key = "layers.norm_mirrored_beta" if beta.any() else "layers.norm_mirrored"
-    # A true mirror image would cancel all of it.
-    difference = float(np.abs(found.scaled + unchanged.scaled).max())
-    epsilon = (
-        t("layers.norm_mirrored_epsilon", difference=difference)
-        if difference >= _FELT
-        else ""
-    )
-    st.info(in_a_row([t(key), epsilon]), icon=":material/flip:")

@@ -13,10 +13,11 @@ from bertviz_core.figures.effect_bars import effect_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import layers as snippets
 from pages.ui.answers import ask
-from pages.ui.code import show_code
+from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
+from pages.ui.layers.wording import neuron_names
 from pages.ui.markdown import Markdown
 from pages.ui.text_pair import Texts
 from pages.ui.watched import Watched
@@ -30,23 +31,18 @@ Opener = Callable[[int, int], None]
 
 
 def rank_all_neurons(
-    model: str, texts: Texts, watched: Watched, open_neuron: Opener
+    model: str, texts: Texts, num_tokens: int, watched: Watched, open_neuron: Opener
 ) -> None:
     """Draws the best neurons of all layers; each is a way to its own view.
 
-    Args:
-        model: its id.
-        texts: what it reads.
-        watched: the answer.
-        open_neuron: called with a layer and a neuron, from 0, before the page runs.
+    `open_neuron` is called with a layer and a neuron, from 0, before the page runs.
     """
     st.subheader(t("layers.effects_title", word=watched.name), anchor=False)
     config = ask(Explorer.info)(model).config
     layers, neurons = config.num_hidden_layers, config.intermediate_size
     count = min(_NUM_NEURONS, layers * neurons)
     st.markdown(t("layers.effects_intro", total=layers * neurons, count=count))
-    tokens = ask(Explorer.tokenize)(model, texts.text, texts.pair, cut=True).num_tokens
-    found: NeuronEffects | None = ask_job(
+    found = ask_job(
         "layers_effects",
         t("layers.effects_start"),
         ask(rank_neurons).about(
@@ -57,28 +53,34 @@ def rank_all_neurons(
             num_neurons=count,
             cut=True,
         ),
-        at_once=layers * 12 * config.hidden_size**2 * tokens < _SHORT_WORK,
+        at_once=layers * 12 * config.hidden_size**2 * num_tokens < _SHORT_WORK,
     )
-    if found is not None:
-        _show(found, watched)
-        _offer_neurons(found, open_neuron)
-        show_code(
-            snippets.EFFECTS,
-            name="layers_effects",
-            model=model,
-            text=texts.text,
-            pair=texts.pair,
-            head=watched.target.head,
-            index=watched.target.index,
-            position=watched.target.position,
-            num_neurons=count,
-        )
+    if found is None:
+        return
+    of = {"model": model, "text": texts.text, "pair": texts.pair, **watched.literals}
+    _show(found, watched, program(snippets.EFFECTS, **of, num_neurons=count))
+    places = dict(zip(neuron_names(found.neurons), found.neurons.tolist(), strict=True))
+    st.pills(
+        t("layers.effects_open"),
+        list(places),
+        key=_OPEN,
+        help=t("layers.effects_open_help"),
+        on_change=_take,
+        args=(places, open_neuron),
+    )
 
 
-def _show(found: NeuronEffects, watched: Watched) -> None:
+def _take(places: dict[str, list[int]], open_neuron: Opener) -> None:
+    chosen = st.session_state[_OPEN]
+    if chosen is not None:
+        open_neuron(*places[chosen])
+    st.session_state[_OPEN] = None
+
+
+def _show(found: NeuronEffects, watched: Watched, code: Program) -> None:
     unit = _unit(found)
     measured, estimated = unit * found.deltas, unit * found.estimated_deltas
-    names = _names(found)
+    names = neuron_names(found.neurons)
     before = found.before.value
     shown = f"{before:.4g}" if watched.is_number else percent(before)
     change = f"{measured[0]:+z.4g}" if watched.is_number else f"{measured[0]:+z.3f}"
@@ -102,10 +104,10 @@ def _show(found: NeuronEffects, watched: Watched) -> None:
             count=len(names),
         ),
         columns=_columns(found),
+        code=code,
     )
-    with st.expander(
-        t(f"layers.{_key('effects_table', found)}"), icon=":material/table_rows:"
-    ):
+    title = t(f"layers.{_key('effects_table', found)}")
+    with st.expander(title, icon=":material/table_rows:"):
         st.markdown(_table(found))
 
 
@@ -128,7 +130,7 @@ def _table(found: NeuronEffects) -> str:
     titles = [t("layers.neuron"), *(_title(name, found) for name in columns)]
     titles += [] if is_number else [t("layers.off_logit")]
     rows = [titles, ["---:"] * len(titles)]
-    for index, name in enumerate(_names(found)):
+    for index, name in enumerate(neuron_names(found.neurons)):
         after = float(found.values[index])
         numbers = [
             f"{unit * found.deltas[index]:+z.4f}",
@@ -151,29 +153,3 @@ def _key(name: str, found: NeuronEffects) -> str:
 
 def _title(name: str, found: NeuronEffects) -> str:
     return plain(f"layers.{_key(name, found)}")
-
-
-def _names(found: NeuronEffects) -> list[str]:
-    return [
-        plain("layers.neuron_place", layer=layer + 1, number=neuron + 1)
-        for layer, neuron in found.neurons.tolist()
-    ]
-
-
-def _offer_neurons(found: NeuronEffects, open_neuron: Opener) -> None:
-    places = dict(zip(_names(found), found.neurons.tolist(), strict=True))
-    st.pills(
-        t("layers.effects_open"),
-        list(places),
-        key=_OPEN,
-        help=t("layers.effects_open_help"),
-        on_change=_take,
-        args=(places, open_neuron),
-    )
-
-
-def _take(places: dict[str, list[int]], open_neuron: Opener) -> None:
-    chosen = st.session_state[_OPEN]
-    if chosen is not None:
-        open_neuron(*places[chosen])
-    st.session_state[_OPEN] = None

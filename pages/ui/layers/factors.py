@@ -14,11 +14,12 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers as snippets
 from pages.ui.address import choose_linked
 from pages.ui.answers import ask
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
+from pages.ui.layers.wording import neuron_names, numbered
+from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
 
 FACTOR = "layers_factor"
@@ -29,44 +30,34 @@ _MOST_TOKENS = 64  # columns of the map that can be told apart
 _SHORT_WORK = 2_000_000
 
 
-@st.fragment
-def explore_factors(model: str, texts: Texts) -> None:
-    """Draws the settings, then each group over the tokens.
-
-    Args:
-        model: its id.
-        texts: what it reads.
-    """
+@panel
+def explore_factors(model: str, texts: Texts, num_tokens: int) -> None:
+    """Draws the settings, then each group over the tokens."""
     st.markdown(t("layers.factors_intro"))
-    with shown_to_user():
-        config = ask(Explorer.info)(model).config
-        num_layers = config.num_hidden_layers
-        count, layers, seed = _choose(num_layers)
-        neurons = config.intermediate_size * (len(layers) if layers else num_layers)
-        tokens = ask(Explorer.tokenize)(
-            model, texts.text, texts.pair, cut=True
-        ).num_tokens
-        found: NeuronFactors | None = ask_job(
-            "layers_factors",
-            t("layers.factors_start"),
-            ask(neuron_factors).about(model, texts, count, seed, layers),
-            at_once=tokens * neurons * count < _SHORT_WORK,
-        )
-        if found is None:
-            return
-        _show_quality(found)
-        _show_map(found)
-        _show_factor(found, _choose_factor(count))
-        show_code(
-            snippets.FACTORS,
-            name="layers_factors",
-            model=model,
-            text=texts.text,
-            pair=texts.pair,
-            num_factors=count,
-            seed=seed,
-            layers=layers,
-        )
+    config = ask(Explorer.info)(model).config
+    num_layers = config.num_hidden_layers
+    count, layers, seed = _choose(num_layers)
+    neurons = config.intermediate_size * (len(layers) if layers else num_layers)
+    found = ask_job(
+        "layers_factors",
+        t("layers.factors_start"),
+        ask(neuron_factors).about(model, texts, count, seed, layers),
+        at_once=num_tokens * neurons * count < _SHORT_WORK,
+    )
+    if found is None:
+        return
+    _show_quality(found)
+    _show_map(found)
+    code = program(
+        snippets.FACTORS,
+        model=model,
+        text=texts.text,
+        pair=texts.pair,
+        num_factors=count,
+        seed=seed,
+        layers=layers,
+    )
+    _show_factor(found, code)
 
 
 def _choose(num_layers: int) -> tuple[int, tuple[int, ...] | None, int]:
@@ -86,7 +77,11 @@ def _choose(num_layers: int) -> tuple[int, tuple[int, ...] | None, int]:
         t("layers.factor_layer"),
         numbers,
         key="layers_factor_layer",
-        format_func=_layer_name,
+        format_func=lambda number: (
+            plain("layers.all_layers")
+            if number == "all"
+            else plain("layers.part_layer", number=number)
+        ),
         help=t("layers.factor_layer_help"),
     )
     seed = boxes[2].number_input(
@@ -100,12 +95,6 @@ def _choose(num_layers: int) -> tuple[int, tuple[int, ...] | None, int]:
     )
     layers = None if layer == "all" else (int(layer) - 1,)
     return count, layers, int(seed)
-
-
-def _layer_name(number: str) -> str:
-    if number == "all":
-        return plain("layers.all_layers")
-    return plain("layers.part_layer", number=number)
 
 
 def _show_quality(found: NeuronFactors) -> None:
@@ -128,7 +117,7 @@ def _show_quality(found: NeuronFactors) -> None:
 
 
 def _show_map(found: NeuronFactors) -> None:
-    names = [f"{i + 1} {piece}" for i, piece in enumerate(found.tokens)]
+    names = numbered(found.tokens)
     rows = [str(index + 1) for index in range(len(found.weights))]
     if len(names) > _MOST_TOKENS:
         st.caption(t("layers.some_tokens", first=1, last=_MOST_TOKENS))
@@ -152,36 +141,29 @@ def _show_map(found: NeuronFactors) -> None:
     )
 
 
-def _choose_factor(count: int) -> int:
-    numbers = [str(index + 1) for index in range(count)]
-    chosen = choose_linked(
+def _show_factor(found: NeuronFactors, code: Program) -> None:
+    numbers = [str(index + 1) for index in range(len(found.weights))]
+    number = choose_linked(
         st.pills, t("layers.choose_factor"), numbers, key=FACTOR, required=True
     )
-    return int(chosen) - 1
-
-
-def _show_factor(found: NeuronFactors, factor: int) -> None:
+    factor = int(number) - 1
     weights, shares = found.weights[factor], found.top_shares[factor]
-    best = int(np.argmax(weights))
     hints = [f"{weight:.3f}" for weight in weights]
-    title = plain("layers.factor_number", number=factor + 1)
+    title = plain("layers.factor_number", number=number)
     show_figure(
         token_grid_figure(found.tokens, weights, hints, title=title),
         name="layers_factor_tokens",
         description=t(
             "layers.factor_described",
-            number=factor + 1,
-            token=f"{best + 1} {found.tokens[best]}",
+            number=number,
+            token=numbered(found.tokens)[int(np.argmax(weights))],
         ),
         columns={
             plain("layers.one_token"): list(found.tokens),
             plain("layers.share_of_factor"): weights.tolist(),
         },
     )
-    places = [
-        plain("layers.neuron_place", layer=int(layer) + 1, number=int(neuron) + 1)
-        for layer, neuron in found.top_neurons[factor]
-    ]
+    places = neuron_names(found.top_neurons[factor])
     show_figure(
         named_bars_figure(places, shares, title=plain("layers.part_of_factor")),
         name="layers_factor_neurons",
@@ -190,4 +172,5 @@ def _show_factor(found: NeuronFactors, factor: int) -> None:
             plain("layers.neuron"): places,
             plain("layers.part_of_factor"): shares.tolist(),
         },
+        code=code,
     )

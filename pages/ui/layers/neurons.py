@@ -20,13 +20,14 @@ from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import ask
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.layers.effects import rank_all_neurons
 from pages.ui.layers.switching import switch_off_here
+from pages.ui.layers.wording import numbered
 from pages.ui.linked import whole_number
+from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
 
 LAYER = "layers_neuron_layer"
@@ -37,52 +38,30 @@ _NUM_STRONGEST = 10
 _NUM_WORDS = 8
 
 
-@st.fragment
+@panel
 def explore_neurons(
     model: str, texts: Texts, tokenized: TokenizedText, token: int
 ) -> None:
-    """Draws the strongest neurons, and all about one of them.
-
-    Args:
-        model: its id.
-        texts: what it reads.
-        tokenized: the same, in tokens.
-        token: index of the token that is followed.
-    """
+    """Draws the strongest neurons, and all about one of them."""
     st.markdown(t("layers.neurons_intro"))
     config = ask(Explorer.info)(model).config
-    with shown_to_user():
-        layer, order = _choose_layer(config.num_hidden_layers)
-        strong = ask(strongest_neurons)(
-            model, texts, layer, token, _NUM_STRONGEST, order
+    name = numbered(tokenized.tokens)[token]
+    layer, order = _choose_layer(config.num_hidden_layers)
+    strong = ask(strongest_neurons)(model, texts, layer, token, _NUM_STRONGEST, order)
+    _show_strongest(strong, name)
+    _start_anew((model, texts, token, layer), strong)
+    neuron = _choose_neuron(strong, config.intermediate_size)
+    _show_over_text(model, texts, layer, neuron)
+    _show_words(model, texts, strong, neuron, name)
+    watched = switch_off_here(model, texts, name, token, (layer, neuron))
+    if watched is not None:
+        rank_all_neurons(
+            model,
+            texts,
+            tokenized.num_tokens,
+            watched,
+            lambda layer, number: _open(layer, number, (model, texts, token)),
         )
-        _show_strongest(strong, tokenized)
-        size = config.intermediate_size
-        _start_anew((model, texts, token, layer), strong)
-        neuron = _choose_neuron(strong, size)
-        _show_over_text(model, texts, layer, neuron)
-        reading = _show_words(model, texts, layer, neuron, token, tokenized)
-        show_code(
-            layers.NEURONS if reading == "head" else layers.NEURONS_BY_WEIGHTS,
-            name="layers_strongest",
-            model=model,
-            text=texts.text,
-            pair=texts.pair,
-            layer=layer,
-            token=token,
-            num_neurons=_NUM_STRONGEST,
-            order=order,
-            neuron=neuron,
-            num_words=_NUM_WORDS,
-        )
-        watched = switch_off_here(model, texts, tokenized, token, (layer, neuron))
-        if watched is not None:
-            rank_all_neurons(
-                model,
-                texts,
-                watched,
-                lambda layer, number: _open(layer, number, (model, texts, token)),
-            )
 
 
 def _open(layer: int, neuron: int, where: tuple[Hashable, ...]) -> None:
@@ -114,7 +93,7 @@ def _choose_layer(num_layers: int) -> tuple[int, str]:
     return int(layer) - 1, order
 
 
-def _show_strongest(strong: StrongNeurons, tokenized: TokenizedText) -> None:
+def _show_strongest(strong: StrongNeurons, token: str) -> None:
     names = [f"{index + 1}" for index in strong.neurons.tolist()]
     is_by_activation = strong.order == "activation"
     values = strong.activations if is_by_activation else strong.contributions
@@ -127,7 +106,7 @@ def _show_strongest(strong: StrongNeurons, tokenized: TokenizedText) -> None:
         name="layers_strongest",
         description=t(
             "layers.strongest_described",
-            token=f"{strong.token + 1} {tokenized.tokens[strong.token]}",
+            token=token,
             layer=strong.layer + 1,
             neuron=names[0],
             value=float(values[0]),
@@ -184,7 +163,7 @@ def _take_other() -> None:
 
 def _show_over_text(model: str, texts: Texts, layer: int, neuron: int) -> None:
     found = ask(neuron_activations)(model, texts, layer, neuron)
-    names = [f"{i + 1} {piece}" for i, piece in enumerate(found.tokens)]
+    names = numbered(found.tokens)
     best = int(np.argmax(found.activations))
     rows = [plain("layers.before_activation"), plain("layers.after_activation")]
     st.subheader(
@@ -217,14 +196,9 @@ def _show_over_text(model: str, texts: Texts, layer: int, neuron: int) -> None:
 
 
 def _show_words(
-    model: str,
-    texts: Texts,
-    layer: int,
-    neuron: int,
-    token: int,
-    tokenized: TokenizedText,
-) -> str:
-    """The words on both sides; returns how they were read."""
+    model: str, texts: Texts, strong: StrongNeurons, neuron: int, token: str
+) -> None:
+    """The words that a neuron speaks for, and those it speaks against."""
     has_head = "mlm" in ask(Explorer.info)(model).heads
     readings = ("head", "embedding") if has_head else ("embedding",)
     reading = choose_linked(
@@ -235,21 +209,31 @@ def _show_words(
         required=True,
         format_func=lambda name: plain(f"layers.reading_{name}"),
     )
-    name = f"{token + 1} {tokenized.tokens[token]}"
-    st.caption(t(f"layers.reading_{reading}_explained", token=name))
+    st.caption(t(f"layers.reading_{reading}_explained", token=token))
+    place = (strong.layer, neuron)
     if reading == "head":
+        template = layers.NEURONS
         found = ask(words_of_neuron_here)(
-            model, texts, layer, neuron, token, _NUM_WORDS
+            model, texts, *place, strong.token, _NUM_WORDS
         )
     else:
-        found = ask(words_of_neuron)(model, layer, neuron, _NUM_WORDS)
-    for box, side, words, changes in zip(
-        st.columns(2),
-        ("promoted", "suppressed"),
-        (found.promoted_tokens, found.suppressed_tokens),
-        (found.promoted_changes, found.suppressed_changes),
-        strict=True,
-    ):
+        template = layers.NEURONS_BY_WEIGHTS
+        found = ask(words_of_neuron)(model, *place, _NUM_WORDS)
+    code = program(
+        template,
+        model=model,
+        text=texts.text,
+        pair=texts.pair,
+        layer=strong.layer,
+        token=strong.token,
+        num_neurons=_NUM_STRONGEST,
+        order=strong.order,
+        neuron=neuron,
+        num_words=_NUM_WORDS,
+    )
+    for box, side in zip(st.columns(2), ("promoted", "suppressed"), strict=True):
+        words = getattr(found, f"{side}_tokens")
+        changes = getattr(found, f"{side}_changes")
         with box:
             st.markdown(f"**{t(f'layers.{side}')}**")
             show_figure(
@@ -264,5 +248,5 @@ def _show_words(
                     plain("layers.word"): list(words),
                     plain("layers.logit_change"): changes.tolist(),
                 },
+                code=code if side == "suppressed" else None,
             )
-    return reading

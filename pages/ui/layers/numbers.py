@@ -17,7 +17,7 @@ from bertviz_core.figures.number_pictures import NamedBars, NumberStrips
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import ask
 from pages.ui.language import in_a_row, plain, t
-from pages.ui.layers.wording import column_name, operation_name, step_name
+from pages.ui.layers.wording import column_name, numbered, operation_name, step_name
 
 _MOST_WORDS = 20
 
@@ -70,8 +70,7 @@ def picture_of(
 
 def token_name(step: LayerStep, numbers: PartNumbers, tokenized: TokenizedText) -> str:
     """Number and piece of the token that a step's numbers are of."""
-    place = 0 if step.is_pooled else numbers.token
-    return f"{place + 1} {tokenized.tokens[place]}"
+    return numbered(tokenized.tokens)[0 if step.is_pooled else numbers.token]
 
 
 def _vector(
@@ -84,7 +83,7 @@ def _vector(
     """The vector, below what it was made of where that has the same size."""
     by_name = {other.name: other for other in steps}
     rows = {
-        _row_name(by_name[name], step): found
+        step_name(by_name[name], beside=step): found
         for name in step.inputs
         if (found := numbers.read_by(step, name)) is not None
         and found.shape == values.shape
@@ -106,8 +105,10 @@ def _vector(
         starts=starts,
         limit=limit,
     )
-    firing = _firing(values) if step.operation == "neurons" else ""
-    said = [_describe(step, values, token), _beyond(matrix, limit), firing]
+    said = [_describe(step, values, token), _beyond(matrix, limit)]
+    if step.operation == "neurons":
+        count = int((values > 0).sum())
+        said.append(t("layers.described_firing", count=count, total=len(values)))
     numbered = {column_name(step): range(1, len(values) + 1)}
     return StepPicture(
         drawing,
@@ -119,7 +120,7 @@ def _vector(
 def _heads(step: LayerStep, values: np.ndarray, token: str) -> StepPicture:
     drawing = NumberStrips(
         values,
-        _head_names(len(values)),
+        [str(index + 1) for index in range(len(values))],
         title=plain("layers.value"),
         row_title=plain("layers.head"),
         column_title=column_name(step),
@@ -135,10 +136,10 @@ def _heads_by_token(
     step: LayerStep, values: np.ndarray, tokenized: TokenizedText, token: str
 ) -> StepPicture:
     is_share = step.operation == "attention_probs"
-    seen = [f"{i + 1} {piece}" for i, piece in enumerate(tokenized.tokens)]
+    seen = numbered(tokenized.tokens)
     drawing = NumberStrips(
         values,
-        _head_names(len(values)),
+        [str(index + 1) for index in range(len(values))],
         seen,
         title=plain("layers.value"),
         row_title=plain("layers.head"),
@@ -233,20 +234,6 @@ def _beyond(values: np.ndarray, limit: float) -> str:
     known = values[~np.isnan(values)]
     count = int((np.abs(known) > limit).sum())
     return t("layers.beyond", count=count, limit=limit) if count else ""
-
-
-def _firing(values: np.ndarray) -> str:
-    count = int((values > 0).sum())
-    return t("layers.described_firing", count=count, total=len(values))
-
-
-def _row_name(source: LayerStep, step: LayerStep) -> str:
-    is_near = source.part == step.part
-    return operation_name(source) if is_near else step_name(source)
-
-
-def _head_names(count: int) -> list[str]:
-    return [str(index + 1) for index in range(count)]
 
 
 def _columns_of_heads(values: np.ndarray) -> dict[str, list[float]]:

@@ -19,14 +19,7 @@ PANELS = ("residual", "similarity", "neurons", "factors", "orders", "by_hand")
 
 
 def ask_further(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> None:
-    """Draws the choice of a question, and its answer.
-
-    Args:
-        model: its id.
-        texts: what it reads.
-        tokenized: the same, in tokens.
-        token: index of the token that is followed.
-    """
+    """Draws the choice of a question, and its answer."""
     panel = choose_linked(
         st.pills,
         t("layers.panel"),
@@ -36,13 +29,13 @@ def ask_further(model: str, texts: Texts, tokenized: TokenizedText, token: int) 
         format_func=lambda name: plain(f"layers.panel_{name}"),
     )
     if panel == "residual":
-        follow_residual(model, texts, token)
+        follow_residual(model, texts, tokenized.num_tokens, token)
     elif panel == "similarity":
         compare_layers(model, texts)
     elif panel == "neurons":
         explore_neurons(model, texts, tokenized, token)
     elif panel == "factors":
-        explore_factors(model, texts)
+        explore_factors(model, texts, tokenized.num_tokens)
     elif panel == "orders":
         compare_orders(model)
     else:

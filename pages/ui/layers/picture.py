@@ -13,18 +13,33 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from bertviz_core.experiments.step_results import LayerStep, PartNumbers
+from bertviz_core.figures.component_files import component_script, component_style
 from bertviz_core.figures.number_pictures import TitledPicture, pictures_payload
 from bertviz_core.figures.upright_titles import set_titles_upright
+from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
+from pages.ui.code import program
 from pages.ui.export import show_below
 from pages.ui.language import current_language, plain
-from pages.ui.layers.components import draw_picture
 from pages.ui.layers.numbers import StepPicture, picture_of, token_name
 from pages.ui.layers.wording import step_name
 from pages.ui.markdown import spoken
 
 _NAME = "layers_numbers"  # of the files and the widgets
 _FILE = "layers_{}"  # saved from the picture
+_MOUNT = """
+export default function ({ data, parentElement }) {
+  return showPicture(parentElement, data)
+}
+"""
+
+# Registered once: pages import this module, they do not run it again.
+_picture = st.components.v2.component(
+    "bert_explorer_step",
+    html='<div\n class="step-picture"></div>',
+    css=component_style("step"),
+    js=component_script("step") + _MOUNT,
+)
 
 
 def show_numbers(
@@ -34,15 +49,7 @@ def show_numbers(
     numbers_of: Callable[[str], PartNumbers],
     tokenized: TokenizedText,
 ) -> None:
-    """Draws what a step computed for the token that is followed.
-
-    Args:
-        model: its id.
-        steps: all of them.
-        step: the one to draw.
-        numbers_of: gives the numbers of a part of the network.
-        tokenized: what the model reads.
-    """
+    """Draws what a step computed for the token that is followed."""
 
     def picture(one: LayerStep) -> StepPicture:
         return picture_of(model, steps, one, numbers_of(one.part), tokenized)
@@ -62,13 +69,22 @@ def show_numbers(
         current_language(),
         lambda: {one.name: titled(one) for one in _near(steps, step.part)},
     )
-    draw_picture(payload)
+    _picture(data=payload, key="layers_picture")
     shown = picture(step)
     show_below(
         name=_NAME,
         description=shown.description,
         columns=shown.columns,
         figure=lambda: _figure(shown),
+        code=program(
+            layers.STEP,
+            model=model,
+            text=tokenized.text,
+            pair=tokenized.pair,
+            part=step.part,
+            token=0 if step.is_pooled else numbers_of(step.part).token,
+            step=step.name,
+        ),
     )
 
 

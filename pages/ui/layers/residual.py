@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import streamlit as st
 
@@ -13,11 +15,12 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers
 from pages.ui.address import choose_linked
 from pages.ui.answers import ask
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
+from pages.ui.layers.wording import numbered
+from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
 
 LENGTHS = ("residual_norms", "attention_norms", "middle_norms", "feed_forward_norms")
@@ -27,65 +30,39 @@ _SHORT_WORK = 5e10
 _MOST_TOKENS = 64  # columns that can be told apart
 
 
-@st.fragment
-def follow_residual(model: str, texts: Texts, token: int) -> None:
-    """Draws the lengths for one token, and one measure for all of them.
-
-    Args:
-        model: its id.
-        texts: what it reads.
-        token: index of the token that is followed.
-    """
+@panel
+def follow_residual(model: str, texts: Texts, num_tokens: int, token: int) -> None:
+    """Draws the lengths for one token, and one measure for all of them."""
     st.markdown(t("layers.residual_intro"))
-    with shown_to_user():
-        stream = _ask(model, texts)
-        if stream is None:
-            return
-        order = "pre" if stream.pre_norm else "post"
-        st.caption(t(f"layers.residual_{order}"))
-        _show_token(stream, token)
-        _show_all(stream, token)
-        show_code(
-            layers.RESIDUAL,
-            name="layers_residual",
-            model=model,
-            text=texts.text,
-            pair=texts.pair,
-            token=token,
-        )
-
-
-def _ask(model: str, texts: Texts) -> ResidualStream | None:
-    """At once where that takes no longer than a click may, else as a job."""
     config = ask(Explorer.info)(model).config
-    num_layers, hidden = config.num_hidden_layers, config.hidden_size
-    tokens = ask(Explorer.tokenize)(model, texts.text, texts.pair, cut=True).num_tokens
-    # 12 H^2 weights in a layer; to pack them for the first time takes as long as 400
-    # tokens.
-    if num_layers * 12 * hidden**2 * (tokens + 400) < _SHORT_WORK:
-        return ask(residual_stream)(model, texts)
-    found: ResidualStream | None = ask_job(
-        "layers_residual",
-        t("layers.residual_start"),
-        ask(residual_stream).about(model, texts),
-    )
-    return found
+    weights = 12 * config.hidden_size**2 * config.num_hidden_layers
+    stream: ResidualStream | None
+    # To pack the weights for the first time takes as long as 400 tokens.
+    if weights * (num_tokens + 400) < _SHORT_WORK:
+        stream = ask(residual_stream)(model, texts)
+    else:
+        stream = ask_job(
+            "layers_residual",
+            t("layers.residual_start"),
+            ask(residual_stream).about(model, texts),
+        )
+    if stream is None:
+        return
+    st.caption(t(f"layers.residual_{'pre' if stream.pre_norm else 'post'}"))
+    _show_token(stream, token)
+    of = {"model": model, "text": texts.text, "pair": texts.pair}
+    _show_all(stream, token, program(layers.RESIDUAL, **of, token=token))
 
 
 def _show_token(stream: ResidualStream, token: int) -> None:
     numbers = _layers(stream)
-    name = f"{token + 1} {stream.tokens[token]}"
-    lengths = {
+    measured = {
         plain(f"layers.measure_{key}"): getattr(stream, key)[:, token]
-        for key in LENGTHS
+        for key in (*LENGTHS, "output_norms", *COSINES)
     }
-    attention, feed_forward = (
-        getattr(stream, key)[:, token]
-        for key in ("attention_norms", "feed_forward_norms")
-    )
     show_figure(
         lines_figure(
-            lengths,
+            dict(itertools.islice(measured.items(), len(LENGTHS))),
             numbers,
             x_title=plain("layers.layer"),
             y_title=plain("layers.length"),
@@ -93,21 +70,18 @@ def _show_token(stream: ResidualStream, token: int) -> None:
         name="layers_residual",
         description=t(
             "layers.residual_described",
-            token=name,
+            token=numbered(stream.tokens)[token],
             first=float(stream.residual_norms[0, token]),
             last=float(stream.output_norms[-1, token]),
-            attention=int(np.argmax(attention)) + 1,
-            feed_forward=int(np.argmax(feed_forward)) + 1,
+            attention=int(np.argmax(stream.attention_norms[:, token])) + 1,
+            feed_forward=int(np.argmax(stream.feed_forward_norms[:, token])) + 1,
         ),
         columns={plain("layers.layer"): numbers}
-        | {
-            plain(f"layers.measure_{key}"): getattr(stream, key)[:, token].tolist()
-            for key in (*LENGTHS, "output_norms", *COSINES)
-        },
+        | {name: values.tolist() for name, values in measured.items()},
     )
 
 
-def _show_all(stream: ResidualStream, token: int) -> None:
+def _show_all(stream: ResidualStream, token: int, code: Program) -> None:
     """One measure at every layer and token; of a long text those around ours."""
     key = choose_linked(
         st.selectbox,
@@ -120,16 +94,13 @@ def _show_all(stream: ResidualStream, token: int) -> None:
     last = min(first + _MOST_TOKENS, len(stream.tokens))
     if last - first < len(stream.tokens):
         st.caption(t("layers.some_tokens", first=first + 1, last=last))
-    values = getattr(stream, key)
-    shown = values[:, first:last]
-    numbers, title = _layers(stream), plain(f"layers.measure_{key}")
-    names = [f"{i + 1} {stream.tokens[i]}" for i in range(len(stream.tokens))]
+    values, names = getattr(stream, key), numbered(stream.tokens)
     show_figure(
         value_map_figure(
-            shown,
-            numbers,
+            values[:, first:last],
+            _layers(stream),
             names[first:last],
-            title=title,
+            title=plain(f"layers.measure_{key}"),
             row_title=plain("layers.layer"),
             column_title=plain("layers.one_token"),
             is_signed=key in COSINES,
@@ -141,6 +112,7 @@ def _show_all(stream: ResidualStream, token: int) -> None:
             plain("layers.part_layer", number=number): row.tolist()
             for number, row in enumerate(values, start=1)
         },
+        code=code,
     )
 
 

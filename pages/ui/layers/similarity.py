@@ -19,12 +19,7 @@ from pages.ui.text_pair import Texts
 
 @panel
 def compare_layers(model: str, texts: Texts) -> None:
-    """Draws every two layers against each other.
-
-    Args:
-        model: its id.
-        texts: what it reads.
-    """
+    """Draws every two layers against each other."""
     st.markdown(t("layers.similarity_intro"))
     st.latex(FORMULA)
     found = ask(layer_similarity)(model, texts)
@@ -34,7 +29,7 @@ def compare_layers(model: str, texts: Texts) -> None:
     ]
     # What each layer makes new: the less it is like the one before it.
     steps = np.diag(found, k=1)
-    least = int(np.nanargmin(steps)) if not np.isnan(steps).all() else 0
+    least = 0 if np.isnan(steps).all() else int(np.nanargmin(steps))
     show_figure(
         value_map_figure(
             found,

@@ -11,11 +11,12 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.experiments.step_results import LayerStep
+from bertviz_core.figures.component_files import component_script, component_style
 from pages.ui.language import plain
-from pages.ui.layers.components import STRIP_KEY, draw_strip
-from pages.ui.layers.state import go_to
 from pages.ui.layers.wording import operation_name, part_name
 
+STEP = "layers_step"  # one choice that several widgets move
+_STRIP = "layers_strip"
 _TURN = "layers_turn"  # number of the choice in the strip that was taken last
 _WORDS = {
     "label": "layers.strip",
@@ -23,26 +24,40 @@ _WORDS = {
     "next": "layers.next",
     "progress": "layers.progress",
 }
+_MOUNT = """
+export default function ({ data, parentElement, setTriggerValue }) {
+  const choose = (choice) => setTriggerValue("choice", choice)
+  return showStrip(parentElement, data, choose)
+}
+"""
+
+# Registered once: pages import this module, they do not run it again.
+_strip = st.components.v2.component(
+    "bert_explorer_layers",
+    html='<nav\n class="walk-strip"></nav>',
+    css=component_style("layers"),
+    js=component_script("layers") + _MOUNT,
+)
+
+
+def go_to(name: str) -> None:
+    """Makes a step the chosen one. For callbacks: they run before the page."""
+    st.session_state[STEP] = name
 
 
 def step_strip(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
-    """Draws the strip.
-
-    Args:
-        steps: all of them.
-        step: where one is.
-    """
+    """Draws the strip."""
     data = {
         "words": {name: plain(key) for name, key in _WORDS.items()},
         "parts": _parts(steps),
         "current": step.name,
         "turn": st.session_state.get(_TURN, 0),
     }
-    draw_strip(data, _take)
+    _strip(data=data, key=_STRIP, on_choice_change=_take)
 
 
 def _take() -> None:
-    sent = (st.session_state.get(STRIP_KEY) or {}).get("choice") or {}
+    sent = (st.session_state.get(_STRIP) or {}).get("choice") or {}
     name, turn = sent.get("step"), sent.get("turn")
     if isinstance(name, str) and isinstance(turn, int):
         st.session_state[_TURN] = turn

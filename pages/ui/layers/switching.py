@@ -14,7 +14,6 @@ from bertviz_core.experiments.token_numbers import part_numbers
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import layers
-from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.answers import ask
 from pages.ui.code import show_code
@@ -32,26 +31,21 @@ _SMALL_POINTS = 1.0  # percentage points
 
 
 def switch_off_here(
-    model: str,
-    texts: Texts,
-    tokenized: TokenizedText,
-    token: int,
-    neuron: tuple[int, int],
+    model: str, texts: Texts, name: str, token: int, neuron: tuple[int, int]
 ) -> Watched | None:
     """Draws the choice of an answer, and the answer with and without the neuron.
 
     Args:
         model: its id.
         texts: what it reads.
-        tokenized: the same, in tokens.
-        token: index of the token whose word is guessed.
+        name: of the token whose word is guessed.
+        token: its index.
         neuron: (layer, neuron), from 0.
 
     Returns:
         The answer that is watched; `None`, with a sentence, where there is none.
     """
     st.subheader(t("layers.off_title"), anchor=False)
-    name = f"{token + 1} {tokenized.tokens[token]}"
     layer, number = neuron[0] + 1, neuron[1] + 1
     is_of_token = "mlm" in ask(Explorer.info)(model).heads
     intro = "layers.off_intro" if is_of_token else "layers.off_intro_whole"
@@ -69,18 +63,15 @@ def switch_off_here(
         cut=True,
     )
     _show(result, watched)
-    target = watched.target
     show_code(
         layers.SWITCH_OFF,
         name="layers_off",
         model=model,
         text=texts.text,
         pair=texts.pair,
-        head=target.head,
-        index=target.index,
-        position=target.position,
         layer=neuron[0],
         neuron=neuron[1],
+        **watched.literals,
     )
     return watched
 
@@ -88,10 +79,9 @@ def switch_off_here(
 def _show(result: SwitchedPrediction, watched: Watched) -> None:
     before, after = result.before, result.after
     if watched.is_number:
-        titles = (f"layers.off_{name}_number" for name in ("before", "after", "change"))
-        show_numbers(before, after, tuple(map(t, titles)))
-        change = after.value - before.value
-        st.caption(t("attention.number_moved", change=change))
+        names = ("before", "after", "change")
+        show_numbers(before, after, [t(f"layers.off_{name}_number") for name in names])
+        st.caption(t("attention.number_moved", change=after.value - before.value))
         return
     boxes = st.columns(4)
     boxes[0].metric(t("layers.off_before"), percent(before.probability))
@@ -124,30 +114,26 @@ def _choose_answer(model: str, texts: Texts, token: int) -> Watched | None:
     if "classifier" in info.heads and info.labels:
         if len(info.labels) == 1:
             return Watched(Target("classifier", 0), info.labels[0], is_number=True)
-        index = _choose_one(t("layers.off_class"), info.labels, _CLASS)
-        return Watched(Target("classifier", index), info.labels[index])
-    if "nsp" in info.heads:
-        return _choose_next_sentence(texts)
-    return None
-
-
-def _choose_next_sentence(texts: Texts) -> Watched:
+        return _choose_one("classifier", "class", _CLASS, info.labels)
+    if "nsp" not in info.heads:
+        return None
     answers = (plain("layers.is_next"), plain("layers.is_random"))
-    index = _choose_one(t("layers.off_next"), answers, _NEXT)
+    watched = _choose_one("nsp", "next", _NEXT, answers)
     if not texts.pair:
         st.caption(t("layers.off_next_alone"))
-    return Watched(Target("nsp", index), answers[index])
+    return watched
 
 
-def _choose_one(label: str, names: Sequence[str], key: str) -> int:
+def _choose_one(head: str, label: str, key: str, names: Sequence[str]) -> Watched:
     number = choose_linked(
         st.selectbox,
-        label,
+        t(f"layers.off_{label}"),
         [str(index + 1) for index in range(len(names))],
         key=key,
         format_func=lambda shown: names[int(shown) - 1],
     )
-    return int(number) - 1
+    index = int(number) - 1
+    return Watched(Target(head, index), names[index])
 
 
 def _choose_word(model: str, texts: Texts, token: int) -> Watched:

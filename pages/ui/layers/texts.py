@@ -9,12 +9,12 @@ import streamlit as st
 from bertviz_core.trace import TokenizedText
 from pages.ui.address import choose_linked
 from pages.ui.language import t
+from pages.ui.layers.wording import numbered
 from pages.ui.markdown import escape
 from pages.ui.models import language_of
 from pages.ui.text_pair import TextBoxes, Texts
 
 TOKEN = "layers_token"
-_LANGUAGE = "layers_language"  # of the model that was shown before
 _FOLLOWED = "layers_followed"  # the tokens that the choice was made among
 
 # A text alone, or a text and the one after it.
@@ -41,30 +41,14 @@ _MOST_BUTTONS = 40  # tokens; more get a list
 def edit_texts(model: str) -> Texts:
     """Draws the text boxes.
 
-    Args:
-        model: its language chooses the examples.
-
     Returns:
         What they hold, masks written as `[MASK]`; the first may be empty.
     """
-    language = language_of(model)
-    _follow_language(language)
-    return _BOXES.draw(language)
-
-
-def _follow_language(language: str) -> None:
-    """An untouched example changes with the language of the model."""
-    before = st.session_state.get(_LANGUAGE, language)
-    st.session_state[_LANGUAGE] = language
-    if before != language and _BOXES.held == EXAMPLES[before][0]:
-        _BOXES.fill(EXAMPLES[language][0])
+    return _BOXES.draw(language_of(model))
 
 
 def choose_token(tokenized: TokenizedText) -> int:
     """Draws the choice of a token: the first mask, or else the first word.
-
-    Args:
-        tokenized: what the model reads.
 
     Returns:
         Its index.
@@ -79,19 +63,14 @@ def choose_token(tokenized: TokenizedText) -> int:
     st.session_state[_FOLLOWED] = tokenized.tokens
     few = len(numbers) <= _MOST_BUTTONS
     widget: Any = st.pills if few else st.selectbox
+    names = numbered([escape(one, 40) if few else one for one in tokenized.tokens])
     chosen = choose_linked(
         widget,
         t("layers.token"),
         numbers,
         key=TOKEN,
-        format_func=lambda number: _name(tokenized, number, is_markdown=few),
+        format_func=lambda number: names[int(number) - 1],
         help=t("layers.token_help"),
         **({"required": True} if few else {}),
     )
     return int(chosen) - 1
-
-
-def _name(tokenized: TokenizedText, number: str, is_markdown: bool) -> str:
-    token = tokenized.tokens[int(number) - 1]
-    shown = escape(token, 40) if is_markdown else token
-    return f"{number} {shown}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import streamlit as st
 
@@ -11,35 +12,39 @@ from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_t
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import ask
-from pages.ui.errors import shown_to_user
 from pages.ui.language import in_a_row, t
-from pages.ui.layers.state import STEP
-from pages.ui.layers.step import show_step
-from pages.ui.layers.strip import step_strip
+from pages.ui.layers.all_tokens import offer_all_tokens
+from pages.ui.layers.picture import show_numbers
+from pages.ui.layers.strip import STEP, go_to, step_strip
+from pages.ui.layers.wording import about_step, shape_text, step_name
+from pages.ui.markdown import Markdown
+from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
 
 
-@st.fragment
+@panel
 def walk(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> None:
-    """Draws the chosen step, and the ways to another one.
+    """Draws the chosen step: what it does, its formula, its numbers, its lines of code.
 
     Only this part of the page runs again when the step changes, and the numbers of a
     layer come in one piece: each runs once for a token.
-
-    Args:
-        model: its id.
-        texts: what it reads.
-        tokenized: the same, in tokens.
-        token: index of the token that is followed.
     """
-    with shown_to_user():
-        steps = ask(steps_for_one_token)(model, texts)
-        step = _current(steps)
-        step_strip(steps, step)
-        _name_missing_heads(model)
-        numbers_of = functools.partial(ask(part_numbers), model, texts, token=token)
-        numbers_of(step.part)
-        show_step(model, steps, step, numbers_of, tokenized)
+    steps = ask(steps_for_one_token)(model, texts)
+    step = _current(steps)
+    step_strip(steps, step)
+    _name_missing_heads(model)
+    numbers_of = functools.partial(ask(part_numbers), model, texts, token=token)
+    token = numbers_of(step.part).token
+    st.subheader(step_name(step), anchor=False)
+    words, formula = st.columns([1, 1], gap="medium")
+    pre_norm = ask(Explorer.info)(model).config.pre_norm
+    # One element in place of two: a browser takes milliseconds for each.
+    words.markdown("\n\n".join((about_step(step, pre_norm), _shape(step))))
+    formula.latex(step.formula)
+    _show_inputs(steps, step)
+    show_numbers(model, steps, step, numbers_of, tokenized)
+    offer_all_tokens(model, step, token, tokenized)
+    _show_code(step)
 
 
 def _current(steps: tuple[LayerStep, ...]) -> LayerStep:
@@ -65,5 +70,43 @@ def _name_missing_heads(model: str) -> None:
     if "pooler" in missing:  # what next sentence is read from
         missing.remove("nsp")
     if missing:
-        reasons = in_a_row(t(f"layers.without_{head}") for head in missing)
-        st.caption(reasons)
+        st.caption(in_a_row(t(f"layers.without_{head}") for head in missing))
+
+
+def _shape(step: LayerStep) -> str:
+    """The sizes; not every step is done for the whole sentence."""
+    key = "layers.shape_asked" if "P" in step.axes else "layers.shape"
+    key = "layers.shape_pooled" if step.is_pooled else key
+    return t(key, sizes=shape_text(step), count=math.prod(step.shape))
+
+
+def _show_inputs(steps: tuple[LayerStep, ...], step: LayerStep) -> None:
+    """The steps that this one reads; each is a way to it."""
+    if not step.inputs:
+        return
+    by_name = {other.name: other for other in steps}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(t("layers.computed_from"), width="content")
+        for name in step.inputs:
+            st.button(
+                Markdown(step_name(by_name[name], beside=step)),
+                key=f"layers_input_{name}",
+                type="tertiary",
+                on_click=go_to,
+                args=(name,),
+            )
+
+
+def _show_code(step: LayerStep) -> None:
+    place = step.place
+    st.code(place.code, language="python", wrap_lines=True)
+    is_one = place.line == place.last_line
+    st.caption(
+        t(
+            "layers.code_place" if is_one else "layers.code_places",
+            file=place.module.replace(".", "/") + ".py",
+            line=place.line,
+            function=place.qualified_name,
+            **({} if is_one else {"last": place.last_line}),
+        )
+    )

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from bertviz_core.experiments.step_results import LayerStep
 from pages.ui.language import plain, t
 
 # What reads otherwise where the norm stands in front of each half of a layer.
 _OTHER_BEFORE = ("attention_norm", "attention_residual", "output_norm")
+
+
+def numbered(tokens: Sequence[str]) -> list[str]:
+    """Tokens with their places in the text, which tell equal ones apart."""
+    return [f"{place} {token}" for place, token in enumerate(tokens, start=1)]
+
+
+def neuron_names(neurons: np.ndarray) -> list[str]:
+    """Names of neurons, int `[R, 2]`: layer and number of each, from 0."""
+    return [
+        plain("layers.neuron_place", layer=layer + 1, number=number + 1)
+        for layer, number in neurons.tolist()
+    ]
 
 
 def operation_name(step: LayerStep) -> str:
@@ -22,8 +39,10 @@ def part_name(part: str) -> str:
     return plain(f"layers.part_{part}")
 
 
-def step_name(step: LayerStep) -> str:
-    """A step with its place."""
+def step_name(step: LayerStep, beside: LayerStep | None = None) -> str:
+    """A step with its place, unless it stands in the same one as another step."""
+    if beside is not None and beside.part == step.part:
+        return operation_name(step)
     return plain("layers.step_of", part=part_name(step.part), step=operation_name(step))
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
 
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.trace import TokenizedText
@@ -31,6 +34,16 @@ class Question:
     mask: Mask | None
 
     @property
+    def program(self) -> dict[str, Any]:
+        """What every program about it begins with."""
+        return {"model": self.model, "text": self.text}
+
+    @property
+    def mask_index(self) -> int:
+        """Which mask it is, left to right; 0 where there is none."""
+        return 0 if self.mask is None else self.mask.index
+
+    @property
     def position(self) -> int:
         """Token index of the mask, or of the first word where there is none."""
         if self.mask is None:
@@ -38,14 +51,36 @@ class Question:
         return int(self.tokenized.mask_positions[self.mask.index])
 
 
-def ask_about(model: str, tokenized: TokenizedText, mask: Mask | None) -> Question:
-    """Makes a question of what the page shows; a text that was cut stays cut.
+@dataclass(frozen=True)
+class Sampling:
+    """How a word is chosen; see `sampling_distribution`."""
 
-    Args:
-        model: its id.
-        tokenized: what the model read.
-        mask: the one that is looked at.
-    """
+    temperature: float
+    top_k: int | None
+    top_p: float
+
+
+def choose_sampling(place: str, most: int) -> Sampling:
+    """Draws three settings; `most` is the largest top-k."""
+    boxes = st.columns(3, vertical_alignment="bottom")
+    temperature = boxes[0].slider(
+        t("masked_word.temperature"), 0.0, 3.0, 1.0, 0.05,
+        key=f"{place}_temperature", help=t("masked_word.help_temperature"),
+        bind="query-params",
+    )  # fmt: skip
+    top_k = boxes[1].number_input(
+        t("masked_word.top_k"), 0, most, 0,
+        key=f"{place}_top_k", help=t("masked_word.help_top_k"), bind="query-params",
+    )  # fmt: skip
+    top_p = boxes[2].slider(
+        t("masked_word.top_p"), 0.01, 1.0, 1.0, 0.01,
+        key=f"{place}_top_p", help=t("masked_word.help_top_p"), bind="query-params",
+    )  # fmt: skip
+    return Sampling(temperature, int(top_k) or None, top_p)
+
+
+def ask_about(model: str, tokenized: TokenizedText, mask: Mask | None) -> Question:
+    """Makes a question of what the page shows; a text that was cut stays cut."""
     text = tokenized.text
     if tokenized.was_cut:
         text = text[: int(tokenized.offsets[:, 1].max())]
@@ -55,21 +90,15 @@ def ask_about(model: str, tokenized: TokenizedText, mask: Mask | None) -> Questi
 def choose_word(question: Question, label: str, key: str, first: int = 0) -> int:
     """Draws the choice of a word: the likeliest ones, or any that is typed.
 
-    Args:
-        question: whose mask the word would fill.
-        label: of the widget.
-        key: of the widget.
-        first: which of the likeliest words is chosen to begin with.
+    At first the likeliest one but `first`.
 
     Returns:
         The id of the word.
     """
-    words = ask(vocabulary)(question.model)
-    likely = likely_ids(question)
     return choose_piece(
         label,
-        words,
-        likely,
+        ask(vocabulary)(question.model),
+        likely_ids(question),
         first,
         key=key,
         help=t("masked_panels.word_help"),

@@ -13,6 +13,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import MASK, MaskedText
 from bertviz_core.trace import MaskPredictions, TokenizedText
+from pages.ui.address import choose_linked
 from pages.ui.answers import ask
 from pages.ui.language import t
 from pages.ui.markdown import Markdown, escape
@@ -62,12 +63,7 @@ class Mask:
 
 
 def choose_mask(predictions: MaskPredictions, vocabulary: tuple[str, ...]) -> Mask:
-    """Draws the choice of a mask, where there are several.
-
-    Args:
-        predictions: with one mask at least.
-        vocabulary: of the same model.
-    """
+    """Draws the choice of a mask, where there are several."""
     num_masks = len(predictions.positions)
     mask_index = 0
     if num_masks > 1:
@@ -99,13 +95,7 @@ def compare_with_hidden(model: str, masked: MaskedText, mask: Mask) -> None:
         return
     ids = tokenized.input_ids[~tokenized.is_added]
     if len(ids) != 1 or tokenized.is_unknown.any():
-        pieces = " ".join(
-            token
-            for token, is_added in zip(
-                tokenized.tokens, tokenized.is_added, strict=True
-            )
-            if not is_added
-        )
+        pieces = " ".join(np.array(tokenized.tokens)[~tokenized.is_added])
         st.markdown(t("masked_word.hidden_in_pieces", word=word, pieces=pieces))
         return
     rank = 1 + int(np.flatnonzero(mask.order == ids[0])[0])
@@ -122,25 +112,11 @@ def compare_with_hidden(model: str, masked: MaskedText, mask: Mask) -> None:
 
 def _choose_index(num_masks: int) -> int:
     numbers = [str(number) for number in range(1, num_masks + 1)]
-    if st.session_state.get("masked_mask", "1") not in numbers:
-        st.session_state["masked_mask"] = "1"
-    if num_masks <= _FEW_MASKS:
-        chosen = st.segmented_control(
-            t("masked_word.which_mask"),
-            numbers,
-            default="1",
-            required=True,
-            key="masked_mask",
-            bind="query-params",
-        )
-    else:
-        chosen = st.selectbox(
-            t("masked_word.which_mask"),
-            numbers,
-            key="masked_mask",
-            bind="query-params",
-        )
-    return int(chosen or "1") - 1
+    label, key = t("masked_word.which_mask"), "masked_mask"
+    if num_masks > _FEW_MASKS:
+        return int(choose_linked(st.selectbox, label, numbers, key=key)) - 1
+    widget = st.segmented_control
+    return int(choose_linked(widget, label, numbers, key=key, required=True)) - 1
 
 
 def _surroundings(tokenized: TokenizedText, mask_index: int) -> str:

@@ -12,6 +12,13 @@ from bertviz_core.experiments.chain_results import (
     GibbsState,
 )
 
+POLL_SECONDS = 0.5
+# Between two chunks a chain rests until the page looks, and the jobs of others get
+# their turn. Pictures come more often: a job shows the steps that it has taken.
+_CHUNK_SECONDS = 5.0
+_FIRST, _SMALLEST = 100, 20
+_LARGEST = 500  # all of them are in every report
+
 
 @dataclass(frozen=True)
 class Chain:
@@ -69,3 +76,14 @@ class Chain:
             )
         state = dataclasses.replace(self.state, settings=settings)
         return dataclasses.replace(self, settings=settings, state=state, run=run)
+
+
+def next_chunk(left: int, last: int = 0, seconds: float = 0.0) -> int:
+    """How many steps to ask for.
+
+    `last` is the size of the chunk before, 0 if there is none.
+    """
+    if not last:
+        return min(left, _FIRST)
+    wanted = int(last / max(seconds, 0.01) * _CHUNK_SECONDS)
+    return min(left, max(_SMALLEST, min(wanted, _LARGEST)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,17 @@ import streamlit as st
 
 from bertviz_core.analysis.joined_pieces import join_pieces
 from bertviz_core.engine.model_tasks import vocabulary
-from bertviz_core.experiments.chain_results import GibbsRun, GibbsState
+from bertviz_core.experiments.chain_results import GibbsRun
 from bertviz_core.figures.masked_panels import chain_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import masked_sentences
 from pages.ui.answers import ask
-from pages.ui.code import show_code
+from pages.ui.code import program
 from pages.ui.export import show_figure, table_csv
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown, escape
+from pages.ui.masked_word.chain import Chain
+from pages.ui.panel import show_numbers
 
 _ADDED = ("[CLS]", "[SEP]")
 _LAST_STEPS = 12
@@ -25,22 +28,34 @@ _WINDOW = 20  # steps that a point of the picture is the mean of
 _MOST_POINTS = 1000
 
 
-def show_chain(state: GibbsState, run: GibbsRun | None) -> None:
-    """Draws the sentence, and, after the first step, what changes.
-
-    Args:
-        state: where the chain stands.
-        run: what it did.
-    """
-    tokens = _tokens(state)
+def show_chain(chain: Chain) -> None:
+    """Draws the sentence, and, after the first step, what changes."""
+    state, run = chain.state, chain.run
+    words = ask(vocabulary)(state.model_id)
+    tokens = [words[int(index)] for index in state.input_ids[0]]
     last = -1 if run is None else int(run.positions[-1, 0])
     with st.container(border=True):
         st.markdown(_sentence(tokens, last))
     if run is None:
         st.caption(t("masked_panels.gibbs_not_begun"))
         return
-    _show_numbers(run)
-    _show_picture(run)
+    rate, counted = run.change_rate, run.new_ids[~run.is_burn_in, 0]
+    show_numbers(
+        {
+            "masked_panels.gibbs_steps_done": t(
+                "masked_panels.count", count=run.num_steps
+            ),
+            "masked_panels.change_rate": (
+                t("masked_panels.not_yet") if np.isnan(rate) else percent(rate)
+            ),
+            "masked_panels.words_drawn": t(
+                "masked_panels.count", count=len(np.unique(counted))
+            ),
+            "masked_panels.share_kept": percent(run.share_kept),
+        }
+    )
+    if run.num_steps > 1:
+        _show_picture(chain, run)
     _show_last_steps(run)
     st.download_button(
         t("masked_panels.gibbs_csv"),
@@ -54,58 +69,23 @@ def show_chain(state: GibbsState, run: GibbsRun | None) -> None:
     st.caption(t("masked_panels.gibbs_lesson"))
 
 
-def show_chain_code(run: GibbsRun, text: str, num_masks: int) -> None:
-    """Draws the program that runs the same chain.
-
-    Args:
-        run: what the chain did.
-        text: that it began with.
-        num_masks: that it began with instead, or 0.
-    """
-    settings = run.start.settings
-    begin: dict[str, object] = {"text": text}
-    template = masked_sentences.CHAIN
-    if num_masks:
-        template = masked_sentences.CHAIN_FROM_MASKS
-        begin = {"num_masks": num_masks}
-    show_code(
-        template,
-        name="masked_gibbs",
-        **begin,
-        model=run.start.model_id,
-        temperature=settings.temperature,
-        top_k=settings.top_k,
-        top_p=settings.top_p,
-        order=settings.order,
-        seed=settings.seed,
-        burn_in=settings.burn_in,
-        num_steps=run.num_steps,
-    )
-
-
 def chain_columns(run: GibbsRun) -> dict[str, list[Any]]:
     """A row for every step, with the sentence after it, for a CSV file."""
-    changed = run.has_changed[:, 0]
     words = run.words
-    sentences = []
-    for ids in run.sequences()[1:, 0]:
-        sentences.append(join_pieces([words[int(i)] for i in ids], _ADDED))
     return {
         plain("masked_panels.step"): _step_numbers(run).tolist(),
-        plain("masked_panels.position"): (run.positions[:, 0]).tolist(),
+        plain("masked_panels.position"): run.positions[:, 0].tolist(),
         plain("masked_panels.before"): [words[int(i)] for i in run.old_ids[:, 0]],
         plain("masked_panels.after"): [words[int(i)] for i in run.new_ids[:, 0]],
-        plain("masked_panels.changed"): changed.astype(int).tolist(),
+        plain("masked_panels.changed"): run.has_changed[:, 0].astype(int).tolist(),
         plain("masked_panels.burn_in"): run.is_burn_in.astype(int).tolist(),
         plain("masked_panels.probability"): np.exp(run.log_probs[:, 0]).tolist(),
         plain("masked_panels.entropy"): run.entropy_bits[:, 0].tolist(),
-        plain("masked_panels.sentence"): sentences,
+        plain("masked_panels.sentence"): [
+            join_pieces([words[int(i)] for i in ids], _ADDED)
+            for ids in run.sequences()[1:, 0]
+        ],
     }
-
-
-def _tokens(state: GibbsState) -> list[str]:
-    words = ask(vocabulary)(state.model_id)
-    return [words[int(index)] for index in state.input_ids[0]]
 
 
 def _sentence(tokens: list[str], last: int) -> Markdown:
@@ -129,34 +109,15 @@ def _sentence(tokens: list[str], last: int) -> Markdown:
     return Markdown("".join(parts))
 
 
-def _show_numbers(run: GibbsRun) -> None:
-    boxes = st.columns(4)
-    boxes[0].metric(
-        t("masked_panels.gibbs_steps_done"),
-        t("masked_panels.count", count=run.num_steps),
-    )
-    rate = run.change_rate
-    boxes[1].metric(
-        t("masked_panels.change_rate"),
-        t("masked_panels.not_yet") if np.isnan(rate) else percent(rate),
-        help=t("masked_panels.change_rate_help"),
-    )
-    counted = run.new_ids[~run.is_burn_in, 0]
-    boxes[2].metric(
-        t("masked_panels.words_drawn"),
-        t("masked_panels.count", count=len(np.unique(counted))),
-        help=t("masked_panels.words_drawn_help"),
-    )
-    boxes[3].metric(
-        t("masked_panels.share_kept"),
-        percent(run.share_kept),
-        help=t("masked_panels.share_kept_help"),
-    )
-
-
-def _show_picture(run: GibbsRun) -> None:
-    if run.num_steps < 2:
-        return
+def _show_picture(chain: Chain, run: GibbsRun) -> None:
+    settings = dataclasses.asdict(run.start.settings)
+    del settings["num_chains"]  # one at a time
+    template = masked_sentences.CHAIN
+    if chain.num_masks:
+        template = masked_sentences.CHAIN_FROM_MASKS
+        settings["num_masks"] = chain.num_masks
+    else:
+        settings["text"] = chain.text
     rates = _around(run.has_changed[:, 0].astype(float))
     entropies = _around(run.entropy_bits[:, 0])
     # Whole steps only, evenly thinned: a screen has no more columns.
@@ -180,6 +141,12 @@ def _show_picture(run: GibbsRun) -> None:
             plain("masked_panels.changed_share"): rates.tolist(),
             plain("masked_panels.entropy"): entropies.tolist(),
         },
+        code=program(
+            template,
+            model=run.start.model_id,
+            num_steps=run.num_steps,
+            **settings,
+        ),
     )
 
 

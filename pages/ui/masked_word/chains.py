@@ -17,19 +17,18 @@ from bertviz_core.experiments.chain_results import (
 )
 from bertviz_core.experiments.gibbs import follow_chain, start_chain, start_from_masks
 from bertviz_core.explorer import Explorer
-from pages.ui.address import choose_linked
+from pages.ui.address import choose_named
 from pages.ui.answers import ask
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
-from pages.ui.job_leases import await_job
-from pages.ui.language import plain, t
-from pages.ui.masked_word.asking import Question
-from pages.ui.masked_word.chain import Chain
-from pages.ui.masked_word.chain_chunks import POLL_SECONDS, next_chunk
-from pages.ui.masked_word.chain_pictures import show_chain, show_chain_code
+from pages.ui.jobs import await_job
+from pages.ui.language import t
+from pages.ui.masked_word.asking import Question, choose_sampling
+from pages.ui.masked_word.chain import POLL_SECONDS, Chain, next_chunk
+from pages.ui.masked_word.chain_pictures import show_chain
 
 _CHAIN = "masked_chain"
-_MOST_STEPS = 20_000
+_MOST_STEPS, _MOST_TOP_K = 20_000, 1000
 _STARTS = ("sentence", "masks")
 
 
@@ -64,13 +63,8 @@ def explore_chains(question: Question) -> None:
 
 def _choose_start(question: Question) -> int:
     """How many masks to begin with; 0 begins with the sentence."""
-    start = choose_linked(
-        st.segmented_control,
-        t("masked_panels.gibbs_start"),
-        _STARTS,
-        key="masked_gibbs_start",
-        required=True,
-        format_func=lambda name: plain(f"masked_panels.gibbs_{name}"),
+    start = choose_named(
+        "masked_panels.gibbs_start", _STARTS, "gibbs", key="masked_gibbs_start"
     )
     if start == "sentence":
         return 0
@@ -88,31 +82,11 @@ def _choose_start(question: Question) -> int:
 
 def _choose_settings(question: Question) -> tuple[GibbsSettings, int]:
     """How to draw, and how many steps."""
-    first = st.columns(3)
-    temperature = first[0].slider(
-        t("masked_word.temperature"), 0.0, 3.0, 1.0, 0.05,
-        key="masked_gibbs_temperature", help=t("masked_word.help_temperature"),
-        bind="query-params",
-    )  # fmt: skip
-    top_k = first[1].number_input(
-        t("masked_word.top_k"), 0, 1000, 0,
-        key="masked_gibbs_top_k", help=t("masked_word.help_top_k"),
-        bind="query-params",
-    )  # fmt: skip
-    top_p = first[2].slider(
-        t("masked_word.top_p"), 0.01, 1.0, 1.0, 0.01,
-        key="masked_gibbs_top_p", help=t("masked_word.help_top_p"),
-        bind="query-params",
-    )  # fmt: skip
-    order = choose_linked(
-        st.segmented_control,
-        t("masked_panels.gibbs_order"),
-        ORDERS,
-        key="masked_gibbs_order",
-        required=True,
-        format_func=lambda name: plain(f"masked_panels.gibbs_{name}"),
+    sampling = choose_sampling("masked_gibbs", _MOST_TOP_K)
+    order = choose_named(
+        "masked_panels.gibbs_order", ORDERS, "gibbs", key="masked_gibbs_order"
     )
-    second = st.columns(3)
+    boxes = st.columns(3)
     numbers = [
         box.number_input(
             t(f"masked_panels.gibbs_{name}"), low, _MOST_STEPS, start,
@@ -120,12 +94,12 @@ def _choose_settings(question: Question) -> tuple[GibbsSettings, int]:
             bind="query-params",
         )
         for box, name, low, start in zip(
-            second, ("steps", "burn_in", "seed"), (1, 0, 0), (200, 20, 1), strict=True
+            boxes, ("steps", "burn_in", "seed"), (1, 0, 0), (200, 20, 1), strict=True
         )
     ]  # fmt: skip
     num_steps, burn_in, seed = (int(number) for number in numbers)
     settings = GibbsSettings(
-        temperature, int(top_k) or None, top_p, order, seed, burn_in=burn_in
+        **dataclasses.asdict(sampling), order=order, seed=seed, burn_in=burn_in
     )
     return settings, num_steps
 
@@ -146,9 +120,7 @@ def _watch(was_running: bool) -> None:
                 min(step / chain.goal, 1.0),
                 t("masked_panels.gibbs_at", step=step, goal=chain.goal),
             )
-        show_chain(chain.state, chain.run)
-        if chain.run is not None:
-            show_chain_code(chain.run, chain.text, chain.num_masks)
+        show_chain(chain)
     with shown_to_user(stop=False):
         if chain.error is not None:
             raise chain.error

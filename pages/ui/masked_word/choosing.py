@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,19 +21,18 @@ from bertviz_core.analysis.sampling import (
     sampling_distribution,
 )
 from bertviz_core.analysis.wordlists import is_sign
-from bertviz_core.figures.masked_word import candidates_figure, percent
+from bertviz_core.figures.masked_word import FigureWords, candidates_figure, percent
 from bertviz_core.mask_text import MaskedText
 from bertviz_core.snippets import masked_words
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import Program, program
 from pages.ui.export import show_figure
-from pages.ui.language import in_a_row, listed, plain, t
+from pages.ui.language import in_a_row, listed, plain, t, words_of
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
+from pages.ui.masked_word.asking import Sampling, choose_sampling
 from pages.ui.masked_word.candidates import Mask
-from pages.ui.masked_word.wording import figure_words
+from pages.ui.panel import panel
 
-HOTTEST = 3.0
 MOST_SHOWN = 100
 MOST_DRAWS = 10_000
 _FIRST_DRAWS = 10
@@ -44,90 +42,35 @@ _ONE_ROW = 20  # candidates; more scroll sideways
 _NEUTRAL = {"masked_temperature": 1.0, "masked_top_k": 0, "masked_top_p": 1.0}
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How a word is chosen; see `sampling_distribution`."""
-
-    temperature: float
-    top_k: int | None
-    top_p: float
-
-
-@st.fragment
+@panel
 def explore_choices(
     masked: MaskedText, mask: Mask, reading: Mapping[str, object]
 ) -> None:
     """Draws the settings, the picture with its numbers, and a button for each word.
 
     A fragment: moving a slider redraws this part of the page alone.
-
-    Args:
-        masked: the text.
-        mask: where a word is chosen.
-        reading: model, text and whether it was cut, for the program.
     """
-    with shown_to_user():
-        settings = _choose_settings(mask)
-        picture = st.container()  # beside its settings; the rarer ones follow it
-        num_shown, words_alone = _choose_words()
-        num_draws, seed = _choose_draws()
-        after = sampling_distribution(
-            mask.logits, settings.temperature, settings.top_k, settings.top_p
-        )
-        draws = draw_tokens(after, num_draws, seed)
-        ids = mask.words_alone(num_shown) if words_alone else mask.top(num_shown)[0]
-        with picture:
-            _show_words(mask, settings, after, draws, ids)
-            _offer_insertion(masked, mask, ids)
-        _show_uncertainty(mask, after)
-        template = masked_words.CHOICES_ALONE if words_alone else masked_words.CHOICES
-        values = {"num_words": num_shown, **dataclasses.asdict(settings)}
-        if num_draws:
-            template += masked_words.DRAWS
-            values |= {"num_draws": num_draws, "seed": seed}
-        show_code(
-            template,
-            name="masked_candidates",
-            mask_index=mask.index,
-            **reading,
-            **values,
-        )
+    settings = choose_sampling("masked", len(mask.logits))
+    picture = st.container()  # beside its settings; the rarer ones follow it
+    num_shown, words_alone = _choose_words()
+    num_draws, seed = _choose_draws()
+    after = sampling_distribution(
+        mask.logits, settings.temperature, settings.top_k, settings.top_p
+    )
+    draws = draw_tokens(after, num_draws, seed)
+    ids = mask.words_alone(num_shown) if words_alone else mask.top(num_shown)[0]
+    template = masked_words.CHOICES_ALONE if words_alone else masked_words.CHOICES
+    values = {"num_words": num_shown, **dataclasses.asdict(settings)}
+    if num_draws:
+        template = masked_words.with_draws(template)
+        values |= {"num_draws": num_draws, "seed": seed}
+    code = program(template, mask_index=mask.index, **reading, **values)
+    with picture:
+        _show_words(mask, settings, after, draws, ids, code)
+        _offer_insertion(masked, mask, ids)
+    _show_uncertainty(mask, after)
     if state.take_insertion():
         st.rerun()  # the text has changed, and with it everything above
-
-
-def _choose_settings(mask: Mask) -> Settings:
-    boxes = st.columns(3, vertical_alignment="bottom")
-    temperature = boxes[0].slider(
-        t("masked_word.temperature"),
-        0.0,
-        HOTTEST,
-        _NEUTRAL["masked_temperature"],
-        0.05,
-        key="masked_temperature",
-        help=t("masked_word.help_temperature"),
-        bind="query-params",
-    )
-    top_k = boxes[1].number_input(
-        t("masked_word.top_k"),
-        0,
-        len(mask.logits),
-        0,
-        key="masked_top_k",
-        help=t("masked_word.help_top_k"),
-        bind="query-params",
-    )
-    top_p = boxes[2].slider(
-        t("masked_word.top_p"),
-        0.01,
-        1.0,
-        _NEUTRAL["masked_top_p"],
-        0.01,
-        key="masked_top_p",
-        help=t("masked_word.help_top_p"),
-        bind="query-params",
-    )
-    return Settings(temperature, int(top_k) or None, top_p)
 
 
 def _choose_words() -> tuple[int, bool]:
@@ -183,10 +126,11 @@ def _choose_draws() -> tuple[int, int]:
 
 def _show_words(
     mask: Mask,
-    settings: Settings,
+    settings: Sampling,
     after: np.ndarray,
     draws: np.ndarray,
     ids: np.ndarray,
+    code: Program,
 ) -> None:
     tokens, ranks = _tokens(mask, ids), mask.ranks(ids).tolist()
     counts = np.bincount(draws, minlength=len(after))
@@ -196,7 +140,7 @@ def _show_words(
             tokens,
             _with_others(mask.probs, ids),
             mask.logits[ids],
-            figure_words(),
+            words_of(FigureWords, "masked_word"),
             ranks,
             after=_with_others(after, ids) if is_changed else None,
             counts=_with_others(counts, ids) if len(draws) else None,
@@ -210,11 +154,12 @@ def _show_words(
             **_numbers(mask, settings, after, ids),
             **(_drawn(after, counts, ids) if len(draws) else {}),
         },
+        code=code,
     )
 
 
 def _numbers(
-    mask: Mask, settings: Settings, after: np.ndarray, ids: np.ndarray
+    mask: Mask, settings: Sampling, after: np.ndarray, ids: np.ndarray
 ) -> dict[str, list[Any]]:
     """The way of each word from its logit to what it is chosen with."""
     # At temperature 0 the quotient has no value; its limit is in the last column.
@@ -294,8 +239,8 @@ def _offer_insertion(masked: MaskedText, mask: Mask, ids: np.ndarray) -> None:
         format_func=labels.__getitem__,
         key=state.INSERT,
         help=t("masked_word.insert_help"),
-        on_change=state.insert_token,
-        args=(masked, mask.index, words),
+        on_change=state.insert_word,
+        args=(masked, range(mask.index, mask.index + 1), words, state.INSERT),
         wrap=len(words) <= _ONE_ROW,
     )
 

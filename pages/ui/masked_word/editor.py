@@ -29,9 +29,6 @@ _SIZE = "masked_click_size"
 def edit_text(model: str) -> MaskedText:
     """Draws the text box and the words below it, both of one state.
 
-    Args:
-        model: its language chooses the examples.
-
     Returns:
         The text with `[MASK]`; it may be empty or hold no mask.
     """

@@ -16,10 +16,9 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import MASK
 from bertviz_core.snippets import masked_words
 from bertviz_core.trace import TokenizedText
-from pages.ui.address import choose_linked
+from pages.ui.address import choose_named
 from pages.ui.answers import ask
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_soon
 from pages.ui.language import in_a_row, listed, plain, t
@@ -29,6 +28,7 @@ from pages.ui.masked_word import state
 from pages.ui.masked_word.asking import Question
 from pages.ui.masked_word.pairs import show_pairs
 from pages.ui.models import language_of
+from pages.ui.panel import panel
 
 MODES = ("most_confident_first", "left_to_right", "independent", "pairs")
 _STEP = "masked_fill_step"
@@ -38,52 +38,35 @@ _SECONDS_A_STEP = 0.9
 _NUM_ALTERNATIVES = 4
 
 
-@st.fragment
+@panel
 def explore_filling(question: Question) -> None:
     """Draws the choice of an order, and how the masks are filled in it."""
     st.markdown(t("masked_panels.fill_intro"))
-    with shown_to_user():
-        mode = choose_linked(
-            st.segmented_control,
-            t("masked_panels.fill_mode"),
-            MODES,
-            key="masked_fill_mode",
-            required=True,
-            format_func=lambda name: plain(f"masked_panels.fill_{name}"),
-        )
-        st.caption(t(f"masked_panels.fill_{mode}_help"))
-        num_masks = len(question.tokenized.mask_positions)
-        if num_masks == 1 or (mode == "pairs" and num_masks != 2):
-            _offer_example(question, mode)
-        if mode == "pairs":
-            if num_masks == 2:
-                show_pairs(question)
-            return
-        filling = _fill(question, mode)
-        if filling is None:
-            return
-        playing = bool(st.session_state.get(_PLAYING))
-        every = _SECONDS_A_STEP if playing else None
-        st.fragment(_show_steps, run_every=every)(filling, has_clock=playing)
-        _show_table(filling)
-        _show_confidences(filling)
-        show_code(
-            masked_words.FILLING,
-            name="masked_filling",
-            model=question.model,
-            text=question.text,
-            mode=mode,
-        )
-
-
-def _fill(question: Question, mode: str) -> JointFilling | None:
+    mode = choose_named(
+        "masked_panels.fill_mode", MODES, "fill", key="masked_fill_mode"
+    )
+    st.caption(t(f"masked_panels.fill_{mode}_help"))
     num_masks = len(question.tokenized.mask_positions)
-    return ask_soon(
+    if num_masks == 1 or (mode == "pairs" and num_masks != 2):
+        _offer_example(question, mode)
+    if mode == "pairs":
+        if num_masks == 2:
+            show_pairs(question)
+        return
+    filling = ask_soon(
         "masked_fill",
         ask(fill_masks).about(question.model, question.text, mode),
         num_passes=1 if mode == "independent" else num_masks,
         num_tokens=question.tokenized.num_tokens,
     )
+    if filling is None:
+        return
+    playing = bool(st.session_state.get(_PLAYING))
+    every = _SECONDS_A_STEP if playing else None
+    st.fragment(_show_steps, run_every=every)(filling, has_clock=playing)
+    columns = _show_table(filling)
+    code = program(masked_words.FILLING, **question.program, mode=mode)
+    _show_confidences(filling, columns, code)
 
 
 def _offer_example(question: Question, mode: str) -> None:
@@ -140,12 +123,7 @@ def _play() -> None:
 
 
 def filled_sentence(tokenized: TokenizedText, steps: tuple[FillStep, ...]) -> Markdown:
-    """The text with these masks filled, the last one marked; as Markdown.
-
-    Args:
-        tokenized: the text with its masks.
-        steps: those done so far.
-    """
+    """The text with these masks filled, the last one marked; as Markdown."""
     tokens = {step.mask_index: step.token for step in steps}
     last = steps[-1].mask_index if steps else None
     parts: list[str] = []
@@ -172,25 +150,30 @@ def _spaced(text: str) -> str:
     return f"{before}{escape(text, 10**6)}{after}"
 
 
-def _show_table(filling: JointFilling) -> None:
+def _show_table(filling: JointFilling) -> dict[str, list[Any]]:
+    """The steps in words; returns them in numbers."""
     steps = filling.steps
     probs = [float(np.exp(step.log_prob)) for step in steps]
-    shown: dict[str, list[Any]] = {
+    columns: dict[str, list[Any]] = {
         plain("masked_panels.step"): list(range(1, len(steps) + 1)),
         plain("masked_panels.mask"): [step.mask_index + 1 for step in steps],
         plain("masked_panels.word"): [step.token for step in steps],
-        plain("masked_panels.probability"): [percent(prob) for prob in probs],
+        plain("masked_panels.probability"): probs,
         plain("masked_panels.alternatives"): [_alternatives(step) for step in steps],
     }
+    shown = columns | {plain("masked_panels.probability"): list(map(percent, probs))}
     st.dataframe(shown, hide_index=True, alt=plain("masked_panels.fill_table"))
     joint = Markdown(f"{np.exp(filling.log_prob):.3g}")
     said = [t("masked_panels.fill_joint", joint=joint, log_prob=filling.log_prob)]
     if len(steps) > 1 and filling.mode != "independent":
         said.append(t("masked_panels.fill_other_order"))
     st.caption(in_a_row(said))
+    return columns
 
 
-def _show_confidences(filling: JointFilling) -> None:
+def _show_confidences(
+    filling: JointFilling, columns: dict[str, list[Any]], code: Program
+) -> None:
     """How sure the model was of each open mask before each step."""
     steps = filling.steps
     sure = np.stack([step.confidences for step in steps])  # [steps, masks]
@@ -207,15 +190,8 @@ def _show_confidences(filling: JointFilling) -> None:
         ),
         name="masked_filling",
         description=t("masked_panels.fill_described"),
-        columns={
-            plain("masked_panels.step"): list(range(1, len(steps) + 1)),
-            plain("masked_panels.mask"): [step.mask_index + 1 for step in steps],
-            plain("masked_panels.word"): [step.token for step in steps],
-            plain("masked_panels.probability"): [
-                float(np.exp(step.log_prob)) for step in steps
-            ],
-            plain("masked_panels.alternatives"): [_alternatives(s) for s in steps],
-        },
+        columns=columns,
+        code=code,
     )
 
 

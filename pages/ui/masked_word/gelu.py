@@ -14,71 +14,36 @@ from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import masked_words
 from pages.ui.answers import ask
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.asking import Question
+from pages.ui.panel import panel, show_numbers
 
 
-@st.fragment
+@panel
 def explore_gelu(question: Question) -> None:
     """Draws the difference between both predictions in numbers."""
     st.markdown(t("masked_panels.gelu_intro"))
-    mask = question.mask
-    if mask is None:
-        st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
-        return
-    with shown_to_user():
-        found = ask(switch_gelu)(question.model, question.text)
-        _show_numbers(found, mask.index)
-        columns = _show_words(found, mask.index)
-        _show_differences(found, mask.index, ask(vocabulary)(question.model), columns)
-        show_code(
-            masked_words.GELU,
-            name="masked_gelu",
-            model=question.model,
-            text=question.text,
-            mask_index=mask.index,
-        )
-    st.page_link(
-        "pages/views/activations.py",
-        label=t("masked_panels.gelu_curves"),
-        icon=":material/show_chart:",
+    place = question.mask_index
+    found = ask(switch_gelu)(question.model, question.text)
+    largest = float(found.largest_differences[place])
+    divergence = float(found.divergence_bits[place])
+    show_numbers(
+        {
+            "masked_panels.gelu_own": t(f"masked_panels.gelu_{found.own_activation}"),
+            "masked_panels.gelu_largest": t(
+                "masked_panels.small_number", value=largest
+            ),
+            "masked_panels.gelu_divergence": t(
+                "masked_panels.gelu_bits", value=divergence
+            ),
+        }
     )
-
-
-def _show_numbers(found: GeluSwitch, mask_index: int) -> None:
-    boxes = st.columns(3)
-    boxes[0].metric(
-        t("masked_panels.gelu_own"),
-        t(f"masked_panels.gelu_{found.own_activation}"),
-        help=t("masked_panels.gelu_own_help"),
-    )
-    boxes[1].metric(
-        t("masked_panels.gelu_largest"),
-        t(
-            "masked_panels.small_number",
-            value=float(found.largest_differences[mask_index]),
-        ),
-        help=t("masked_panels.gelu_largest_help"),
-    )
-    boxes[2].metric(
-        t("masked_panels.gelu_divergence"),
-        t("masked_panels.gelu_bits", value=float(found.divergence_bits[mask_index])),
-        help=t("masked_panels.gelu_divergence_help"),
-    )
-
-
-def _show_differences(
-    found: GeluSwitch,
-    mask_index: int,
-    words: tuple[str, ...],
-    columns: dict[str, list[Any]],
-) -> None:
-    ids = found.top_ids[0, mask_index]
-    own, other = found.own_logits[mask_index], found.other_logits[mask_index]
+    columns = _show_words(found, place)
+    words, ids = ask(vocabulary)(question.model), found.top_ids[0, place]
+    own, other = found.own_logits[place], found.other_logits[place]
     show_figure(
         signed_bars_figure(
             [words[int(index)] for index in ids],
@@ -89,21 +54,25 @@ def _show_differences(
         name="masked_gelu",
         description=t("masked_panels.gelu_described"),
         columns=columns,
+        code=program(masked_words.GELU, **question.program, mask_index=place),
+    )
+    st.page_link(
+        "pages/views/activations.py",
+        label=t("masked_panels.gelu_curves"),
+        icon=":material/show_chart:",
     )
 
 
 def _show_words(found: GeluSwitch, mask_index: int) -> dict[str, list[Any]]:
     own, other = (list(found.top_tokens[side][mask_index]) for side in range(2))
     probs = np.exp(found.top_log_probs[:, mask_index])
-    names = [
-        plain(f"masked_panels.gelu_{activation}")
-        for activation in (found.own_activation, found.other_activation)
-    ]
     columns: dict[str, list[Any]] = {
         plain("masked_panels.rank"): list(range(1, len(own) + 1))
     }
     shown = dict(columns)
-    for name, tokens, row in zip(names, (own, other), probs, strict=True):
+    activations = (found.own_activation, found.other_activation)
+    for activation, tokens, row in zip(activations, (own, other), probs, strict=True):
+        name = plain(f"masked_panels.gelu_{activation}")
         word = plain("masked_panels.word_with", name=name)
         probability = plain("masked_panels.probability_with", name=name)
         columns[word] = shown[word] = tokens

@@ -11,38 +11,27 @@ from bertviz_core.experiments.lens import read_layers
 from bertviz_core.figures.masked_panels import ranks_figure, words_map_figure
 from bertviz_core.snippets import masked_words
 from pages.ui.answers import ask
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.linked import choose_number
 from pages.ui.masked_word.asking import Question, choose_word, likely_ids
+from pages.ui.panel import panel
 
 _MOST_COLUMNS = 12  # a word needs the width of a word
 
 
-@st.fragment
+@panel
 def explore_layers(question: Question) -> None:
     """Draws every layer's guess at every place, and one word on its way up."""
     st.markdown(t("masked_panels.lens_intro"))
     st.caption(t("masked_panels.lens_caveat"))
-    with shown_to_user():
-        word = choose_word(question, t("masked_panels.lens_word"), "masked_lens_word")
-        # All that is offered is asked for at once: another choice asks nothing.
-        ids = tuple(dict.fromkeys((*likely_ids(question), word)))
-        lens = ask(read_layers)(
-            question.model, question.text, word_ids=tuple(sorted(ids))
-        )
-        _show_map(lens, question)
-        show_ranks(lens, question, (word,), "masked_lens_rank")
-        show_code(
-            masked_words.LENS,
-            name="masked_lens",
-            model=question.model,
-            text=question.text,
-            words=(ask(vocabulary)(question.model)[word],),
-            position=question.position,
-        )
+    word = choose_word(question, t("masked_panels.lens_word"), "masked_lens_word")
+    # All that is offered is asked for at once: another choice asks nothing.
+    ids = tuple(dict.fromkeys((*likely_ids(question), word)))
+    lens = ask(read_layers)(question.model, question.text, word_ids=tuple(sorted(ids)))
+    _show_map(lens, question)
+    show_ranks(lens, question, (word,), "masked_lens_rank")
 
 
 def _rows(lens: LogitLens) -> list[str]:
@@ -104,11 +93,7 @@ def show_ranks(
 ) -> None:
     """Draws the rank of words at the mask through the layers.
 
-    Args:
-        lens: that was asked for these words.
-        question: whose place is looked at.
-        words: ids; the description speaks of the first one.
-        name: of the figure.
+    The description speaks of the first of `words`, ids that `lens` was asked for.
     """
     place = lens.positions.tolist().index(question.position)
     rows = [lens.word_ids.tolist().index(word) for word in words]
@@ -142,4 +127,10 @@ def show_ranks(
         name=name,
         description=arrives,
         columns=columns,
+        code=program(
+            masked_words.LENS,
+            **question.program,
+            words=tuple(ranks),
+            position=question.position,
+        ),
     )

@@ -6,19 +6,19 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.experiments.next_sentence import predict_next_sentence
-from bertviz_core.experiments.sentence_pair_results import NextSentence
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import next_sentences_figure
 from bertviz_core.snippets import masked_sentences
 from pages.ui.answers import ask
-from pages.ui.code import show_code
+from pages.ui.code import program
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.linked import type_linked
 from pages.ui.masked_word.shuffled import explore_shuffled
 from pages.ui.models import default_model, language_of
+from pages.ui.panel import show_numbers
 
 _FIRST, _SECOND = "masked_next_first", "masked_next_second"
 _EXAMPLES = {
@@ -29,11 +29,7 @@ _EXAMPLES = {
 
 @st.fragment
 def explore_next_sentence(model: str) -> None:
-    """Draws two text boxes, what the model says, and a test on many pairs.
-
-    Args:
-        model: its id.
-    """
+    """Draws two text boxes, what the model says, and a test on many pairs."""
     st.markdown(t("masked_panels.next_intro"))
     if "nsp" not in ask(Explorer.info)(model).heads:
         said = t("masked_panels.next_no_head", model=model, default=default_model())
@@ -44,14 +40,7 @@ def explore_next_sentence(model: str) -> None:
         st.info(t("masked_panels.next_empty"), icon=":material/edit:")
     else:
         with shown_to_user(stop=False):
-            _show(ask(predict_next_sentence)(model, first, second), first, second)
-            show_code(
-                masked_sentences.NEXT_SENTENCE,
-                name="masked_next",
-                model=model,
-                first=first,
-                second=second,
-            )
+            _show(model, first, second)
     explore_shuffled(model)
 
 
@@ -77,11 +66,15 @@ def _type_both(examples: tuple[str, str]) -> tuple[str, str]:
     return typed[0], typed[1]
 
 
-def _show(found: NextSentence, first: str, second: str) -> None:
+def _show(model: str, first: str, second: str) -> None:
+    found = ask(predict_next_sentence)(model, first, second)
     probs = (found.probability, found.probability_swapped)
-    boxes = st.columns(2)
-    boxes[0].metric(t("masked_panels.next_as_given"), percent(probs[0]))
-    boxes[1].metric(t("masked_panels.next_swapped"), percent(probs[1]))
+    show_numbers(
+        {
+            "masked_panels.next_as_given": percent(probs[0]),
+            "masked_panels.next_swapped": percent(probs[1]),
+        }
+    )
     names = [
         plain(f"masked_panels.next_{name}_short") for name in ("as_given", "swapped")
     ]
@@ -101,6 +94,9 @@ def _show(found: NextSentence, first: str, second: str) -> None:
             plain("masked_panels.next_second"): [other for _, other in texts],
             plain("masked_panels.next_probability"): list(probs),
         },
+        code=program(
+            masked_sentences.NEXT_SENTENCE, model=model, first=first, second=second
+        ),
     )
 
 

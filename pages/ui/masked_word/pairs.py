@@ -6,12 +6,11 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.experiments.joint_filling import best_pairs
-from bertviz_core.experiments.word_results import PairFilling
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import two_sentences_figure
 from bertviz_core.snippets import masked_words
 from pages.ui.answers import ask
-from pages.ui.code import show_code
+from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import plain, t
@@ -23,13 +22,9 @@ _NUM_WRITTEN = 8  # pairs in the picture that carry their words
 
 
 def show_pairs(question: Question) -> None:
-    """Draws the best pairs as a table and a picture.
-
-    Args:
-        question: whose text has two masks.
-    """
+    """Draws the best pairs as a table and a picture."""
     size = question.tokenized.num_tokens
-    pairs: PairFilling | None = ask_job(
+    pairs = ask_job(
         "masked_pairs",
         t("masked_panels.compute"),
         ask(best_pairs).about(question.model, question.text, top_k=_TOP_K),
@@ -37,18 +32,6 @@ def show_pairs(question: Question) -> None:
     )
     if pairs is None:
         return
-    _show(pairs)
-    st.caption(t("masked_panels.pairs_lesson"))
-    show_code(
-        masked_words.PAIRS,
-        name="masked_pairs",
-        model=question.model,
-        text=question.text,
-        top_k=_TOP_K,
-    )
-
-
-def _show(pairs: PairFilling) -> None:
     numbers = {
         plain("masked_panels.forward"): np.exp(pairs.log_prob_forward),
         plain("masked_panels.backward"): np.exp(pairs.log_prob_backward),
@@ -75,4 +58,6 @@ def _show(pairs: PairFilling) -> None:
         name="masked_pairs",
         description=t("masked_panels.pairs_described", count=len(pairs.tokens)),
         columns=words | {name: row.tolist() for name, row in numbers.items()},
+        code=program(masked_words.PAIRS, **question.program, top_k=_TOP_K),
     )
+    st.caption(t("masked_panels.pairs_lesson"))

@@ -46,21 +46,14 @@ _NEED_NO_TEXT: dict[str, Callable[[str], None]] = {
 
 
 def choose_panel(name: str) -> None:
-    """Makes a question the open one. For other pages, before they lead here.
-
-    Args:
-        name: of `PANELS`.
-    """
+    """Makes a question the open one. For other pages, before they lead here."""
     st.session_state[PANEL] = name
 
 
 def ask_further(model: str, tokenized: TokenizedText, mask: Mask | None) -> None:
     """Draws the choice of a question, and its answer. None is asked at first.
 
-    Args:
-        model: its id.
-        tokenized: what it read.
-        mask: the one that is looked at; `None` in a text without any.
+    A text without any has no `mask`.
     """
     panel = _choose()
     if panel is None:
@@ -75,9 +68,6 @@ def ask_without_text(model: str) -> None:
     """Draws the choice where there is no text, or no head, to ask about it.
 
     What brings texts of its own is answered all the same.
-
-    Args:
-        model: its id.
     """
     panel = _choose()
     if panel is None:

@@ -9,65 +9,39 @@ from bertviz_core.experiments.every_position import predict_every_position
 from bertviz_core.experiments.word_results import EveryPosition
 from bertviz_core.figures.token_grid import token_grid_figure
 from bertviz_core.snippets import masked_sentences
-from pages.ui.address import choose_linked
+from pages.ui.address import choose_named
 from pages.ui.answers import ask
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import plain, t
 from pages.ui.masked_word.asking import Question
+from pages.ui.panel import panel
 
 _HOW = ("hidden", "seen")
 
 
-@st.fragment
+@panel
 def explore_positions(question: Question) -> None:
     """Draws the text with how surprising each word is, and a table."""
     st.markdown(t("masked_panels.positions_intro"))
-    with shown_to_user():
-        how = choose_linked(
-            st.segmented_control,
-            t("masked_panels.positions_how"),
-            _HOW,
-            key="masked_positions_how",
-            required=True,
-            format_func=lambda name: plain(f"masked_panels.positions_{name}"),
-        )
-        st.caption(t(f"masked_panels.positions_{how}_help"))
-        size = question.tokenized.num_tokens
-        passes = size if how == "hidden" else 1
-        found: EveryPosition | None = ask_job(
-            "masked_positions",
-            t("masked_panels.compute"),
-            ask(predict_every_position).about(
-                question.model, question.text, masked=how == "hidden"
-            ),
-            at_once=is_short(question.model, passes, size),
-        )
-        if found is not None:
-            _show(found)
-            show_code(
-                masked_sentences.EVERY_POSITION,
-                name="masked_positions",
-                model=question.model,
-                text=question.text,
-                masked=how == "hidden",
-            )
-
-
-def _show(found: EveryPosition) -> None:
+    how = choose_named(
+        "masked_panels.positions_how", _HOW, "positions", key="masked_positions_how"
+    )
+    st.caption(t(f"masked_panels.positions_{how}_help"))
+    size = question.tokenized.num_tokens
+    passes = size if how == "hidden" else 1
+    found = ask_job(
+        "masked_positions",
+        t("masked_panels.compute"),
+        ask(predict_every_position).about(
+            question.model, question.text, masked=how == "hidden"
+        ),
+        at_once=is_short(question.model, passes, size),
+    )
+    if found is None:
+        return
     tokens = [found.tokenized.tokens[int(place)] for place in found.positions]
-    columns = {
-        plain("masked_panels.token"): tokens,
-        plain("masked_panels.surprisal"): [
-            None if np.isnan(bits) else float(bits) for bits in found.surprisal_bits
-        ],
-        plain("masked_panels.rank"): [int(r) or None for r in found.ranks],
-        plain("masked_panels.best"): [row[0] for row in found.top_tokens],
-        plain("masked_panels.probability"): np.exp(found.top_log_probs[:, 0]).tolist(),
-        plain("masked_panels.entropy"): found.entropy_bits.tolist(),
-    }
     show_figure(
         token_grid_figure(
             tokens,
@@ -80,7 +54,21 @@ def _show(found: EveryPosition) -> None:
         ),
         name="masked_positions_map",
         description=_described(found, tokens),
-        columns=columns,
+        columns={
+            plain("masked_panels.token"): tokens,
+            plain("masked_panels.surprisal"): found.surprisal_bits.tolist(),
+            plain("masked_panels.rank"): [int(r) or None for r in found.ranks],
+            plain("masked_panels.best"): [row[0] for row in found.top_tokens],
+            plain("masked_panels.probability"): np.exp(
+                found.top_log_probs[:, 0]
+            ).tolist(),
+            plain("masked_panels.entropy"): found.entropy_bits.tolist(),
+        },
+        code=program(
+            masked_sentences.EVERY_POSITION,
+            **question.program,
+            masked=how == "hidden",
+        ),
     )
 
 

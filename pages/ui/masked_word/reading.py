@@ -20,10 +20,6 @@ _SOME = 8  # words in a sentence
 def show_reading(model: str, text: str) -> TokenizedText | None:
     """Draws the counter and the tokens; offers to cut a text that is too long.
 
-    Args:
-        model: its id.
-        text: with `[MASK]`, not empty.
-
     Returns:
         What the model reads, or `None` while the text is too long.
 

@@ -11,8 +11,7 @@ import streamlit as st
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.ablation import ablate_heads
 from bertviz_core.experiments.attribution import AttributionSettings
-from bertviz_core.experiments.cause_results import AblationMap, Target
-from bertviz_core.experiments.layer_results import RandomWeightsCheck
+from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.lens import read_layers
 from bertviz_core.experiments.random_weights import check_with_random_weights
 from bertviz_core.explorer import Explorer
@@ -21,7 +20,8 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import masked_words
 from pages.ui.answers import ask
-from pages.ui.code import show_code
+from pages.ui.attribution import is_soon
+from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import listed, plain, t
@@ -29,8 +29,6 @@ from pages.ui.markdown import Markdown
 from pages.ui.masked_word.asking import Question
 from pages.ui.masked_word.lens import show_ranks
 
-_BACKWARD = 3  # a step forward and back costs about three forward passes
-_NUM_POINTS = 32
 _NUM_HEADS = 5
 
 
@@ -65,8 +63,7 @@ class Reason:
     def places(self) -> dict[str, Any]:
         """Of the program that attributes."""
         return {
-            "model": self.question.model,
-            "text": self.question.text,
+            **self.question.program,
             "contrast": self.contrast,
             "baseline": self.baseline,
             "word_id": self.word,
@@ -76,9 +73,7 @@ class Reason:
     @property
     def is_short(self) -> bool:
         """Whether nobody need ask for it."""
-        size = self.question.tokenized.num_tokens
-        passes = _BACKWARD * _NUM_POINTS + 2 * size
-        return is_short(self.question.model, passes, size)
+        return is_soon(self.question.model, self.question.tokenized.num_tokens)
 
     @property
     def name(self) -> str:
@@ -86,41 +81,23 @@ class Reason:
         return ask(vocabulary)(self.question.model)[self.word]
 
 
-def show_layers(question: Question, asked: Reason) -> None:
-    """Draws the rank of the word, and of the other one, through the layers.
-
-    Args:
-        question: whose place is looked at.
-        asked: which words.
-    """
-    words: tuple[int, ...] = (asked.word,)
-    if asked.contrast is not None:
-        words = (asked.word, asked.contrast)
+def show_layers(asked: Reason) -> None:
+    """Draws the rank of the word, and of the other one, through the layers."""
+    question = asked.question
+    words = tuple(word for word in (asked.word, asked.contrast) if word is not None)
     lens = ask(read_layers)(
         question.model, question.text, word_ids=tuple(sorted(words))
     )
     show_ranks(lens, question, words, "masked_why_layers")
     st.caption(t("masked_panels.lens_caveat"))
-    show_code(
-        masked_words.LENS,
-        name="masked_why_layers",
-        model=question.model,
-        text=question.text,
-        words=tuple(ask(vocabulary)(question.model)[word] for word in words),
-        position=question.position,
-    )
 
 
-def show_heads(question: Question, asked: Reason) -> None:
-    """Draws what the word loses when each head alone is switched off.
-
-    Args:
-        question: whose text is read.
-        asked: which word.
-    """
+def show_heads(asked: Reason) -> None:
+    """Draws what the word loses when each head alone is switched off."""
+    question = asked.question
     config = ask(Explorer.info)(question.model).config
     layers, heads = config.num_hidden_layers, config.num_attention_heads
-    found: AblationMap | None = ask_job(
+    found = ask_job(
         "masked_why_heads",
         t("masked_panels.compute"),
         ask(ablate_heads).about(
@@ -132,25 +109,16 @@ def show_heads(question: Question, asked: Reason) -> None:
     )
     if found is None:
         return
-    _show_map(found, asked)
-    places = asked.places
-    values = {k: places[k] for k in ("model", "text", "word_id", "position")}
-    show_code(masked_words.IMPORTANT_HEADS, name="masked_why_heads", **values)
-
-
-def _show_map(found: AblationMap, asked: Reason) -> None:
     changes = found.delta_probabilities  # [L, N]
-    layers, heads = changes.shape
     order = np.argsort(changes, axis=None, kind="stable")[:_NUM_HEADS]
-    best = [tuple(divmod(int(place), heads)) for place in order]
     strongest = listed(
         t(
             "masked_panels.why_head",
-            layer=layer + 1,
-            head=head + 1,
-            points=100 * float(changes[layer, head]),
+            layer=place // heads + 1,
+            head=place % heads + 1,
+            points=100 * float(changes.flat[place]),
         )
-        for layer, head in best
+        for place in order.tolist()
     )
     show_figure(
         value_map_figure(
@@ -177,17 +145,18 @@ def _show_map(found: AblationMap, asked: Reason) -> None:
             plain("masked_panels.head"): [*range(1, heads + 1)] * layers,
             plain("masked_panels.why_change"): changes.ravel().tolist(),
         },
+        code=program(
+            masked_words.IMPORTANT_HEADS,
+            **question.program,
+            word_id=asked.word,
+            position=question.position,
+        ),
     )
 
 
-def show_check(question: Question, asked: Reason) -> None:
-    """Draws how much each method says the same of a model that knows nothing.
-
-    Args:
-        question: whose text is read.
-        asked: which word.
-    """
-    found: RandomWeightsCheck | None = ask_job(
+def show_check(asked: Reason) -> None:
+    """Draws how much each method says the same of a model that knows nothing."""
+    found = ask_job(
         "masked_why_check",
         t("masked_panels.compute"),
         ask(check_with_random_weights).about(*asked.asked, settings=asked.settings),
@@ -206,11 +175,7 @@ def show_check(question: Question, asked: Reason) -> None:
         description=t("masked_panels.why_check_described"),
         columns={
             plain("masked_panels.why_method"): methods,
-            plain("masked_panels.why_same_order"): [
-                None if np.isnan(value) else float(value) for value in found.agreement
-            ],
+            plain("masked_panels.why_same_order"): found.agreement.tolist(),
         },
-    )
-    show_code(
-        masked_words.RANDOM_WEIGHTS, name="masked_why_check", **asked.places, seed=0
+        code=program(masked_words.RANDOM_WEIGHTS, **asked.places, seed=0),
     )

@@ -13,10 +13,9 @@ from bertviz_core.experiments.word_results import WordScore
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import masked_sentences
-from pages.ui.address import choose_linked
+from pages.ui.address import choose_named
 from pages.ui.answers import ask
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_soon
 from pages.ui.language import listed, plain, t
@@ -24,6 +23,7 @@ from pages.ui.linked import type_linked
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.asking import Question
 from pages.ui.masked_word.sentence_scores import show_pair_score, show_sentence_score
+from pages.ui.panel import panel
 
 _KINDS = ("word", "sentence", "pair")
 _VARIANTS = ("within_word", "naive")
@@ -32,40 +32,26 @@ _PIECES_A_WORD = 2  # about
 _NUM_OFFERED = 3
 
 
-@st.fragment
+@panel
 def explore_scores(model: str, question: Question | None = None) -> None:
     """Draws the choice of what to score, and its score.
 
-    Args:
-        model: its id.
-        question: whose mask words would fill; `None` where there is no text.
+    Where there is no text, there is no `question`.
     """
-    kind = choose_linked(
-        st.segmented_control,
-        t("masked_panels.score_what"),
-        _KINDS,
-        key="masked_score_kind",
-        required=True,
-        format_func=lambda name: plain(f"masked_panels.score_{name}"),
+    kind = choose_named(
+        "masked_panels.score_what", _KINDS, "score", key="masked_score_kind"
     )
     st.markdown(t(f"masked_panels.score_{kind}_intro"))
-    with shown_to_user():
-        if kind == "word":
-            _score_words(question)
-            return
-        variant = choose_linked(
-            st.segmented_control,
-            t("masked_panels.variant"),
-            _VARIANTS,
-            key="masked_score_variant",
-            required=True,
-            help=t("masked_panels.variant_help"),
-            format_func=lambda name: plain(f"masked_panels.variant_{name}"),
-        )
-        if kind == "sentence":
-            show_sentence_score(model, variant)
-        else:
-            show_pair_score(model, variant)
+    if kind == "word":
+        _score_words(question)
+        return
+    variant = choose_named(
+        "masked_panels.variant", _VARIANTS, "variant", key="masked_score_variant"
+    )
+    if kind == "sentence":
+        show_sentence_score(model, variant)
+    else:
+        show_pair_score(model, variant)
 
 
 def _score_words(question: Question | None) -> None:
@@ -88,44 +74,33 @@ def _score_words(question: Question | None) -> None:
     words = list(dict.fromkeys(words))[:_MOST_WORDS]
     if not words:
         return
-    scores = _ask(question, tuple(words), mask.index)
-    if scores is None:
-        return
-    scored = tuple(score.word for score in scores)
-    _name_left_out([word for word in words if word not in scored])
-    if not scores:
-        return
-    _show_words(sorted(scores, key=lambda score: -score.log_prob))
-    show_code(
-        masked_sentences.WORD_SCORES,
-        name="masked_word_scores",
-        model=question.model,
-        text=question.text,
-        words=scored,
-        mask_index=mask.index,
-    )
-
-
-def _ask(
-    question: Question, words: tuple[str, ...], mask_index: int
-) -> tuple[WordScore, ...] | None:
-    return ask_soon(
+    asked = (question.model, question.text, tuple(words), mask.index)
+    scores = ask_soon(
         "masked_word_scores",
-        ask(score_known_words).about(question.model, question.text, words, mask_index),
+        ask(score_known_words).about(*asked),
         num_passes=_PIECES_A_WORD * len(words),
         num_tokens=question.tokenized.num_tokens,
     )
-
-
-def _name_left_out(words: list[str]) -> None:
-    if words:
+    if scores is None:
+        return
+    scored = tuple(score.word for score in scores)
+    left_out = [word for word in words if word not in scored]
+    if left_out:
         st.warning(
-            t("masked_panels.words_without_score", words=listed(words)),
+            t("masked_panels.words_without_score", words=listed(left_out)),
             icon=":material/question_mark:",
         )
+    if scored:
+        code = program(
+            masked_sentences.WORD_SCORES,
+            **question.program,
+            words=scored,
+            mask_index=mask.index,
+        )
+        _show_words(sorted(scores, key=lambda score: -score.log_prob), code)
 
 
-def _show_words(order: list[WordScore]) -> None:
+def _show_words(order: list[WordScore], code: Program) -> None:
     probs = [float(np.exp(score.log_prob)) for score in order]
     values = np.array([score.log_prob for score in order])
     best = order[0]
@@ -141,6 +116,7 @@ def _show_words(order: list[WordScore]) -> None:
             pieces=len(best.tokens),
         ),
         columns=_piece_columns(order),
+        code=code,
     )
     shown = {
         plain("masked_panels.word"): [score.word for score in order],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -13,7 +15,7 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import masked_sentences
 from pages.ui.answers import ask
-from pages.ui.code import show_code
+from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import plain, t
@@ -28,12 +30,7 @@ _PAIRS = {
 
 
 def show_sentence_score(model: str, variant: str) -> None:
-    """Draws a text box and its score, token by token.
-
-    Args:
-        model: its id.
-        variant: see `experiments.scoring.score_sentence`.
-    """
+    """Draws a text box and its score, token by token."""
     typed = type_linked(
         st.text_input,
         t("masked_panels.sentence"),
@@ -45,7 +42,7 @@ def show_sentence_score(model: str, variant: str) -> None:
     if not text:
         return
     size = ask(Explorer.tokenize)(model, text, cut=True).num_tokens
-    score: SentenceScore | None = ask_job(
+    score = ask_job(
         "masked_sentence_score",
         t("masked_panels.compute"),
         ask(score_sentence).about(model, text, variant=variant),
@@ -53,17 +50,6 @@ def show_sentence_score(model: str, variant: str) -> None:
     )
     if score is None:
         return
-    _show_sentence(score)
-    show_code(
-        masked_sentences.SENTENCE_SCORE,
-        name="masked_sentence_score",
-        model=model,
-        text=text,
-        variant=variant,
-    )
-
-
-def _show_sentence(score: SentenceScore) -> None:
     tokens = [score.tokenized.tokens[i] for i in score.positions]
     _show_totals((score,))
     weakest = int(score.log_probs.argmin())
@@ -80,21 +66,19 @@ def _show_sentence(score: SentenceScore) -> None:
             plain("masked_panels.log_prob"): score.log_probs.tolist(),
             plain("masked_panels.rank"): score.ranks.tolist(),
         },
+        code=program(
+            masked_sentences.SENTENCE_SCORE, model=model, text=text, variant=variant
+        ),
     )
 
 
 def show_pair_score(model: str, variant: str) -> None:
-    """Draws two text boxes, which of the two is preferred, and where it comes from.
-
-    Args:
-        model: its id.
-        variant: see `experiments.scoring.score_sentence`.
-    """
+    """Draws two text boxes, which of the two is preferred, and where it comes from."""
     texts = _type_both(language_of(model))
     if not all(texts):
         return
     size = sum(ask(Explorer.tokenize)(model, x, cut=True).num_tokens for x in texts)
-    pair: MinimalPair | None = ask_job(
+    pair = ask_job(
         "masked_minimal_pair",
         t("masked_panels.compute"),
         ask(score_minimal_pair).about(model, texts[0], texts[1], variant),
@@ -102,16 +86,21 @@ def show_pair_score(model: str, variant: str) -> None:
     )
     if pair is None:
         return
-    _show_preference(pair)
-    _show_aligned(pair)
-    show_code(
+    _show_totals((pair.first, pair.second))
+    winner = "first" if pair.difference > 0 else "second"
+    st.markdown(
+        t(f"masked_panels.prefers_{winner}", value=abs(pair.difference))
+        if pair.difference
+        else t("masked_panels.pair_equal")
+    )
+    code = program(
         masked_sentences.MINIMAL_PAIR,
-        name="masked_minimal_pair",
         model=model,
         first=texts[0],
         second=texts[1],
         variant=variant,
     )
+    _show_aligned(pair, code)
 
 
 def _type_both(language: str) -> list[str]:
@@ -131,17 +120,6 @@ def _type_both(language: str) -> list[str]:
     return texts
 
 
-def _show_preference(pair: MinimalPair) -> None:
-    _show_totals((pair.first, pair.second))
-    winner = "first" if pair.difference > 0 else "second"
-    equal = pair.difference == 0
-    st.markdown(
-        t("masked_panels.pair_equal")
-        if equal
-        else t(f"masked_panels.prefers_{winner}", value=abs(pair.difference))
-    )
-
-
 def _show_totals(scores: tuple[SentenceScore, ...]) -> None:
     for box, score in zip(st.columns(len(scores)), scores, strict=True):
         box.metric(
@@ -154,36 +132,25 @@ def _show_totals(scores: tuple[SentenceScore, ...]) -> None:
         )
 
 
-def _show_aligned(pair: MinimalPair) -> None:
-    columns: dict[str, list[object]] = {}
-    for side, (name, score) in enumerate(
-        (("first", pair.first), ("second", pair.second))
+def _show_aligned(pair: MinimalPair, code: Program) -> None:
+    columns: dict[str, list[Any]] = {}
+    tokens, values = [], []
+    for name, score, places in zip(
+        ("first", "second"), (pair.first, pair.second), pair.aligned.T, strict=True
     ):
-        token, value = plain(f"masked_panels.{name}_token"), f"masked_panels.{name}_log"
-        places = pair.aligned[:, side]
-        columns[token] = [
-            score.tokenized.tokens[score.positions[i]] if i >= 0 else "" for i in places
-        ]
-        columns[plain(value)] = [
-            float(score.log_probs[i]) if i >= 0 else None for i in places
-        ]
-    rows = [
-        pair.first.log_probs[i] - pair.second.log_probs[j]
-        if i >= 0 and j >= 0
-        else np.nan
-        for i, j in pair.aligned
-    ]
-    firsts, seconds = (
-        columns[plain(f"masked_panels.{name}_token")] for name in ("first", "second")
-    )
-    names = [
-        str(a) if a == b else f"{a} | {b}" for a, b in zip(firsts, seconds, strict=True)
-    ]
+        read = [score.tokenized.tokens[position] for position in score.positions]
+        # A token that the other sentence lacks is aligned with -1.
+        tokens.append([[*read, ""][i] for i in places])
+        values.append(np.append(score.log_probs, np.nan)[places])
+        columns[plain(f"masked_panels.{name}_token")] = tokens[-1]
+        columns[plain(f"masked_panels.{name}_log")] = values[-1].tolist()
+    names = [a if a == b else f"{a} | {b}" for a, b in zip(*tokens, strict=True)]
     show_figure(
         signed_bars_figure(
-            names, np.array(rows, float), plain("masked_panels.first_less_second")
+            names, values[0] - values[1], plain("masked_panels.first_less_second")
         ),
         name="masked_minimal_pair",
         description=t("masked_panels.pair_described"),
         columns=columns,
+        code=code,
     )

@@ -16,7 +16,7 @@ from bertviz_core.sentence_splitting import neighbouring_sentences
 from bertviz_core.sentences import bundled_passages
 from bertviz_core.snippets import masked_sentences
 from pages.ui.answers import ask
-from pages.ui.code import show_code
+from pages.ui.code import Program, program
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job, is_short
@@ -32,11 +32,7 @@ _TOKENS_A_PAIR = 30  # of two everyday sentences, for the work that lies ahead
 
 
 def explore_shuffled(model: str) -> None:
-    """Draws a text to take pairs from, and how many the model gets right.
-
-    Args:
-        model: with the next-sentence head.
-    """
+    """Draws a text to take pairs from, and how many the model gets right."""
     st.subheader(t("masked_panels.shuffled_title"), anchor=False)
     st.markdown(t("masked_panels.shuffled_intro"))
     with shown_to_user(stop=False):
@@ -97,18 +93,13 @@ def _test(model: str, text: str, pairs: tuple[tuple[str, str], ...], seed: int) 
                 delta_arrow="off",
                 help=t("masked_panels.shuffled_accuracy_help"),
             )
-    _show(own, pairs)
+    code = None
     if len(pairs) == len(neighbouring_sentences(text)):
         template = masked_sentences.SHUFFLED_TEST
         if other is not None:
             template = masked_sentences.SHUFFLED_TEST_TWICE
-        show_code(
-            template,
-            name="masked_shuffled",
-            model=model,
-            text=text,
-            seed=seed,
-        )
+        code = program(template, model=model, text=text, seed=seed)
+    _show(own, pairs, code)
 
 
 def _ask(
@@ -118,16 +109,17 @@ def _ask(
     seed: int,
     random_weights: bool,
 ) -> ShuffledTest | None:
-    found: ShuffledTest | None = ask_job(
+    return ask_job(
         name,
         t("masked_panels.compute"),
         ask(run_shuffled_test).about(model, pairs, seed, random_weights),
         at_once=not random_weights and is_short(model, 2 * len(pairs), _TOKENS_A_PAIR),
     )
-    return found
 
 
-def _show(found: ShuffledTest, pairs: tuple[tuple[str, str], ...]) -> None:
+def _show(
+    found: ShuffledTest, pairs: tuple[tuple[str, str], ...], code: Program | None
+) -> None:
     shuffled = [
         (pair[0], pairs[int(partner)][1])
         for pair, partner in zip(pairs, found.partners, strict=True)
@@ -159,6 +151,7 @@ def _show(found: ShuffledTest, pairs: tuple[tuple[str, str], ...]) -> None:
             cut=found.num_cut,
         ),
         columns=_columns(kinds),
+        code=code,
     )
     st.caption(t("masked_panels.shuffled_lesson"))
 

@@ -29,6 +29,9 @@ WORDS = "masked_words"
 EXAMPLE = "masked_example"
 EARLIER = "masked_earlier"
 INSERT = "masked_insert"
+# In the address of a link from another page: a text to open. Under `TEXT` it would not
+# do: where it is the page's first example, Streamlit takes the one of an earlier visit.
+OPEN_TEXT = "open_text"
 # In the address only: what the masks hide, left to right.
 HIDDEN = "masked_hidden"
 
@@ -66,13 +69,16 @@ EXAMPLES = {
 watch_boxes((TEXT,), [examples[:1] for examples in EXAMPLES.values()])
 
 
+def take_arriving_text() -> None:
+    """Makes the text of a link the one that is looked at. Call it before the box."""
+    if OPEN_TEXT in st.query_params:
+        st.session_state[TEXT] = st.query_params.pop(OPEN_TEXT)
+
+
 def prepare_text(language: str) -> None:
     """Call it before the text box: what its widget needs to know.
 
     An untouched example changes with the language of the model.
-
-    Args:
-        language: "en" or "zh", see `EXAMPLES`.
     """
     example = EXAMPLES[language][0]
     before = st.session_state.get(_FIRST_EXAMPLE, example)
@@ -92,9 +98,7 @@ def prepare_text(language: str) -> None:
 def fits_address(text: str, hidden: Sequence[str] = ()) -> bool:
     """Whether a text can be part of a link.
 
-    Args:
-        text: with `[MASK]`.
-        hidden: words that go there beside it.
+    The `hidden` words go there beside it.
     """
     return address.fits_address(text, {HIDDEN: list(hidden)})
 
@@ -152,11 +156,7 @@ def earlier_texts() -> tuple[MaskedText, ...]:
 
 
 def go_back_to(texts: tuple[MaskedText, ...]) -> None:
-    """Takes the chosen one of earlier texts; undo leads back from it.
-
-    Args:
-        texts: those that the widget offers.
-    """
+    """Takes the chosen one of earlier texts; undo leads back from it."""
     chosen = st.session_state[EARLIER]
     st.session_state[EARLIER] = None
     read_text()
@@ -183,9 +183,8 @@ def take_two_masks(language: str) -> None:
 def toggle_words(shown: MaskedText, num_characters: int = 1) -> None:
     """Hides the words that were clicked, or puts them back.
 
-    Args:
-        shown: the text whose words stood there when they were clicked.
-        num_characters: a Chinese character takes so many along, itself counted.
+    `shown` is the text as it stood there when they were clicked. A Chinese character
+    takes `num_characters` along, itself counted.
     """
     current = read_text()
     if current.text != shown.text:
@@ -214,11 +213,7 @@ def insert_word(
 ) -> None:
     """Writes the clicked whole word where neighbouring masks stand.
 
-    Args:
-        shown: the text that the words belong to.
-        mask_indices: of the masks, left to right; the word replaces all of them.
-        words: those that were offered; the widget holds an index into them.
-        key: of the widget.
+    It replaces the masks `mask_indices`; the widget holds an index into `words`.
     """
     choice = st.session_state[key]
     st.session_state[key] = None
@@ -229,22 +224,6 @@ def insert_word(
         # The next mask has the same number, now that one is gone.
         masked = fill_mask(masked, mask_indices[0], "")
     _change_to(masked)
-    st.session_state[_INSERTED] = True
-
-
-def insert_token(shown: MaskedText, mask_index: int, tokens: tuple[str, ...]) -> None:
-    """Writes the clicked candidate where the mask stands.
-
-    Args:
-        shown: the text that the candidates belong to.
-        mask_index: which mask, left to right.
-        tokens: the candidates; the widget holds an index into them.
-    """
-    choice = st.session_state[INSERT]
-    st.session_state[INSERT] = None
-    if choice is None or read_text().text != shown.text:
-        return
-    _change_to(fill_mask(shown, mask_index, tokens[choice]))
     st.session_state[_INSERTED] = True
 
 

@@ -19,13 +19,13 @@ from bertviz_core.figures.sentence_pairs import two_sentences_figure
 from bertviz_core.mask_text import MASK, normalise_masks, split_words
 from bertviz_core.snippets import masked_words
 from pages.ui.answers import ask
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
+from pages.ui.code import Program, program
 from pages.ui.export import download_csv, show_figure
 from pages.ui.language import plain, t
 from pages.ui.linked import type_linked
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.asking import Question
+from pages.ui.panel import panel
 
 _LIMITS = (50, 200, 1000)
 _NUM_SHIFTED = 10
@@ -37,48 +37,45 @@ _OTHERS = {
 }  # fmt: skip
 
 
-@st.fragment
+@panel
 def explore_comparison(question: Question) -> None:
     """Draws a box for the other sentence, and what differs between the two."""
     st.markdown(t("masked_panels.compare_intro"))
     st.warning(t("masked_panels.stereotypes"), icon=":material/diversity_3:")
     mask = question.mask
     if mask is None:
-        st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
         return
-    with shown_to_user():
-        typed = type_linked(
-            st.text_input,
-            t("masked_panels.other_sentence"),
-            _other_than(question),
-            key="masked_other",
-            help=t("masked_panels.other_sentence_help"),
-            max_chars=3000,
-        )
-        other = normalise_masks(typed)[0]
-        if MASK not in other:
-            st.info(t("masked_panels.other_needs_mask"), icon=":material/edit:")
-            return
-        rows = ask(Explorer.predict_masks)(question.model, other).logits
-        other_mask = min(mask.index, len(rows) - 1)
-        _say_which(mask.index, other_mask, len(rows))
-        comparison = compare_predictions(mask.logits, rows[other_mask])
-        words = ask(vocabulary)(question.model)
-        st.markdown(t("masked_panels.both_sentences", a=question.text, b=other))
-        _show_points(comparison, words)
-        _show_shifts(comparison, words)
-        _search(comparison, words)
-        show_code(
-            masked_words.COMPARISON,
-            name="masked_comparison",
-            model=question.model,
-            first=question.text,
-            second=other,
-            mask_index=mask.index,
-            other_mask_index=other_mask,
-            num_words=_NUM_SHIFTED,
-            least_prob=_LEAST_PROB,
-        )
+    typed = type_linked(
+        st.text_input,
+        t("masked_panels.other_sentence"),
+        _other_than(question),
+        key="masked_other",
+        help=t("masked_panels.other_sentence_help"),
+        max_chars=3000,
+    )
+    other = normalise_masks(typed)[0]
+    if MASK not in other:
+        st.info(t("masked_panels.other_needs_mask"), icon=":material/edit:")
+        return
+    rows = ask(Explorer.predict_masks)(question.model, other).logits
+    other_mask = min(mask.index, len(rows) - 1)
+    _say_which(mask.index, other_mask, len(rows))
+    comparison = compare_predictions(mask.logits, rows[other_mask])
+    words = ask(vocabulary)(question.model)
+    st.markdown(t("masked_panels.both_sentences", a=question.text, b=other))
+    code = program(
+        masked_words.COMPARISON,
+        model=question.model,
+        first=question.text,
+        second=other,
+        mask_index=mask.index,
+        other_mask_index=other_mask,
+        num_words=_NUM_SHIFTED,
+        least_prob=_LEAST_PROB,
+    )
+    _show_points(comparison, words, code)
+    _show_shifts(comparison, words)
+    _search(comparison, words)
 
 
 def _say_which(mask_index: int, other_mask: int, num_others: int) -> None:
@@ -101,9 +98,7 @@ def _other_than(question: Question) -> str:
     for word in split_words(text):
         if word.text in _OTHERS:
             return text[: word.start] + _OTHERS[word.text] + text[word.end :]
-    lens = ask(read_layers)(
-        question.model, text, word_ids=()
-    )  # as the model sees the words
+    lens = ask(read_layers)(question.model, text, word_ids=())
     read, best = lens.tokenized, (-np.inf, text)
     for place, position in enumerate(lens.positions):
         start, end = read.offsets[position]
@@ -120,7 +115,9 @@ def _other_than(question: Question) -> str:
     return best[1]
 
 
-def _show_points(comparison: PredictionComparison, words: tuple[str, ...]) -> None:
+def _show_points(
+    comparison: PredictionComparison, words: tuple[str, ...], code: Program
+) -> None:
     ids, shows_rest = _choose_points(comparison)
     toward = most_shifted(comparison, _NUM_WRITTEN, _LEAST_PROB)
     named = set(np.concatenate(toward).tolist())
@@ -149,6 +146,7 @@ def _show_points(comparison: PredictionComparison, words: tuple[str, ...]) -> No
             divergence=comparison.divergence_bits,
         ),
         columns=_columns(comparison, words, ids),
+        code=code,
     )
 
 

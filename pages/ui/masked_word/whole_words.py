@@ -11,21 +11,21 @@ from bertviz_core.chinese_words import as_one_mask, neighbouring_masks
 from bertviz_core.experiments.scoring import score_known_words
 from bertviz_core.experiments.whole_word import find_whole_words
 from bertviz_core.experiments.word_results import WholeWords
-from bertviz_core.figures.masked_word import candidates_figure, percent
+from bertviz_core.figures.masked_word import FigureWords, candidates_figure, percent
 from bertviz_core.mask_text import MASK
 from bertviz_core.snippets import masked_words
 from pages.ui.answers import ask
-from pages.ui.code import show_code
+from pages.ui.code import Program, program
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_soon
-from pages.ui.language import plain, t
+from pages.ui.language import plain, t, words_of
 from pages.ui.linked import choose_following
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
 from pages.ui.masked_word.asking import Question
-from pages.ui.masked_word.wording import figure_words
 from pages.ui.models import language_of
+from pages.ui.panel import panel
 
 _SIZES = ("1", "2", "3", "4")
 _SIZE = "masked_whole_size"
@@ -35,54 +35,43 @@ _MOST_SHOWN = 20
 _BEAM = 32  # of `experiments.whole_word.find_whole_words`
 
 
-@st.fragment
+@panel
 def explore_whole_words(question: Question) -> None:
     """Draws the choice of a length, and the likeliest words of it."""
     kind = _KINDS[language_of(question.model, question.text)]
     st.markdown(t(f"masked_panels.whole_{kind}_intro"))
-    if question.mask is None:
-        st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
-        return
-    masks = range(question.mask.index, question.mask.index + 1)
+    masks = range(question.mask_index, question.mask_index + 1)
     if kind == "characters":
-        masks = neighbouring_masks(question.tokenized, question.mask.index)
+        masks = neighbouring_masks(question.tokenized, question.mask_index)
     text = as_one_mask(question.tokenized, masks)
-    with shown_to_user():
-        size = _choose_size(kind, len(masks))
-        if len(masks) > 1:
-            st.caption(t("masked_panels.whole_run", count=len(masks)))
-        found = _find(question, text, size, kind, masks[0])
-        if found is None:
-            return
-        if not found.words:
-            st.info(t("masked_panels.whole_none"), icon=":material/search_off:")
-        else:
-            shown = found.best(_MOST_SHOWN)
-            _show(shown)
-            _offer(shown, masks)
-        _compare_with_hidden(question.model, text, masks, found)
-        show_code(
-            masked_words.WHOLE_WORDS,
-            name="masked_whole_words",
-            model=question.model,
-            text=text,
-            num_pieces=size,
-            kind=kind,
-            mask_index=masks[0],
-        )
-    if state.take_insertion():
-        st.rerun()  # the text has changed, and with it everything above
-
-
-def _find(
-    question: Question, text: str, size: int, kind: str, mask_index: int
-) -> WholeWords | None:
-    return ask_soon(
+    size = _choose_size(kind, len(masks))
+    if len(masks) > 1:
+        st.caption(t("masked_panels.whole_run", count=len(masks)))
+    found = ask_soon(
         "masked_whole",
-        ask(find_whole_words).about(question.model, text, size, kind, mask_index),
+        ask(find_whole_words).about(question.model, text, size, kind, masks[0]),
         num_passes=1 + _BEAM * (size - 1),
         num_tokens=question.tokenized.num_tokens + size,
     )
+    if found is None:
+        return
+    code = program(
+        masked_words.WHOLE_WORDS,
+        model=question.model,
+        text=text,
+        num_pieces=size,
+        kind=kind,
+        mask_index=masks[0],
+    )
+    if not found.words:
+        st.info(t("masked_panels.whole_none"), icon=":material/search_off:")
+    else:
+        shown = found.best(_MOST_SHOWN)
+        _show(shown, code)
+        _offer(shown, masks)
+    _compare_with_hidden(question.model, text, masks, found)
+    if state.take_insertion():
+        st.rerun()  # the text has changed, and with it everything above
 
 
 def _choose_size(kind: str, num_masks: int) -> int:
@@ -99,7 +88,7 @@ def _choose_size(kind: str, num_masks: int) -> int:
     return int(chosen)
 
 
-def _show(found: WholeWords) -> None:
+def _show(found: WholeWords, code: Program) -> None:
     probs = np.exp(found.log_prob)
     words = list(found.words)
     show_figure(
@@ -107,7 +96,10 @@ def _show(found: WholeWords) -> None:
             words,
             probs,
             found.log_prob,
-            dataclasses.replace(figure_words(), logit=plain("masked_panels.log_prob")),
+            dataclasses.replace(
+                words_of(FigureWords, "masked_word"),
+                logit=plain("masked_panels.log_prob"),
+            ),
         ),
         name="masked_whole_words",
         description=t(
@@ -121,6 +113,7 @@ def _show(found: WholeWords) -> None:
             plain("masked_panels.pieces"): [" ".join(row) for row in found.tokens],
             plain("masked_panels.probability"): probs.tolist(),
         },
+        code=code,
     )
 
 

@@ -12,67 +12,60 @@ from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.figures.masked_panels import signed_bars_figure
-from bertviz_core.snippets import masked_words
-from pages.ui.address import choose_linked
+from pages.ui.address import choose_named
 from pages.ui.answers import ask
 from pages.ui.attribution import BASELINES, METHODS, show_completeness
-from pages.ui.code import show_code
-from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv, show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import in_a_row, plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.asking import Question, choose_word
 from pages.ui.masked_word.reasons import Reason, show_check, show_heads, show_layers
+from pages.ui.panel import panel
 
 
-@st.fragment
+@panel
 def explore_reasons(question: Question) -> None:
     """Draws the choice of a word, and what speaks for it."""
     st.markdown(t("masked_panels.why_intro"))
-    if question.mask is None:
-        st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
+    asked = _ask(question)
+    if asked is None:
         return
-    with shown_to_user():
-        asked = _ask(question)
-        if asked is None:
-            return
-        look = choose_linked(
-            st.segmented_control,
-            t("masked_panels.why_look"),
-            list(LOOKS),
-            key="masked_why_look",
-            required=True,
-            format_func=lambda name: plain(f"masked_panels.why_look_{name}"),
-        )
-        st.markdown(t(f"masked_panels.why_look_{look}_help"))
-        LOOKS[look](question, asked)
+    look = choose_named(
+        "masked_panels.why_look", list(LOOKS), "why_look", key="masked_why_look"
+    )
+    st.markdown(t(f"masked_panels.why_look_{look}_help"))
+    LOOKS[look](asked)
 
 
-def _show_tokens(question: Question, asked: Reason) -> None:
-    found: Attribution | None = ask_job(
+def _show_tokens(asked: Reason) -> None:
+    found = ask_job(
         "masked_why",
         t("masked_panels.compute"),
         ask(attribute).about(*asked.asked, settings=asked.settings),
         at_once=asked.is_short,
     )
     if found is not None:
-        method = choose_linked(
-            st.segmented_control,
-            t("masked_panels.why_method"),
-            METHODS,
-            key="masked_why_method",
-            required=True,
-            format_func=lambda name: plain(f"masked_panels.why_{name}"),
+        method = choose_named(
+            "masked_panels.why_method", METHODS, "why", key="masked_why_method"
         )
         st.caption(t(f"masked_panels.why_{method}_help"))
-        _show_numbers(found)
-        _show_scores(found, method, question)
+        numbers = {
+            "masked_panels.why_value": found.value,
+            "masked_panels.why_baseline_value": found.baseline_value,
+        }
+        show_completeness(
+            {
+                name: t("masked_panels.log_value", value=value)
+                for name, value in numbers.items()
+            },
+            found,
+        )
+        _show_scores(found, method, asked)
         _show_agreement(found)
-        show_code(masked_words.REASONS, name="masked_why", **asked.places)
 
 
-LOOKS: dict[str, Callable[[Question, Reason], None]] = {
+LOOKS: dict[str, Callable[[Reason], None]] = {
     "tokens": _show_tokens,
     "layers": show_layers,
     "heads": show_heads,
@@ -95,14 +88,8 @@ def _ask(question: Question) -> Reason | None:
         if against:
             label = t("masked_panels.why_other_word")
             contrast = choose_word(question, label, "masked_why_other", first=1)
-    baseline = choose_linked(
-        st.segmented_control,
-        t("masked_panels.why_baseline"),
-        BASELINES,
-        key="masked_why_baseline",
-        required=True,
-        help=t("masked_panels.why_baseline_help"),
-        format_func=lambda name: plain(f"masked_panels.why_{name}"),
+    baseline = choose_named(
+        "masked_panels.why_baseline", BASELINES, "why", key="masked_why_baseline"
     )
     if contrast == word:
         st.info(t("masked_panels.why_same_word"), icon=":material/info:")
@@ -110,29 +97,13 @@ def _ask(question: Question) -> Reason | None:
     return Reason(question, word, contrast, baseline)
 
 
-def _show_numbers(found: Attribution) -> None:
-    boxes = st.columns(3)
-    boxes[0].metric(
-        t("masked_panels.why_value"),
-        t("masked_panels.log_value", value=found.value),
-        help=t("masked_panels.why_value_help"),
-    )
-    boxes[1].metric(
-        t("masked_panels.why_baseline_value"),
-        t("masked_panels.log_value", value=found.baseline_value),
-        help=t("masked_panels.why_baseline_value_help"),
-    )
-    show_completeness(boxes[2], found)
-
-
-def _show_scores(found: Attribution, method: str, question: Question) -> None:
+def _show_scores(found: Attribution, method: str, asked: Reason) -> None:
     tokens = found.tokenized.tokens
     scores = found.scores[found.methods.index(method)]
-    words = ask(vocabulary)(question.model)
-    name = words[found.target.index]
+    name = asked.name
     if found.contrast is not None:
-        name = t("masked_panels.why_instead", word=name, other=words[found.contrast])
-        name = Markdown(name)
+        other = ask(vocabulary)(asked.question.model)[found.contrast]
+        name = Markdown(t("masked_panels.why_instead", word=name, other=other))
     is_length = method == "gradient_norm"  # which has no direction
     show_figure(
         signed_bars_figure(
@@ -147,9 +118,7 @@ def _show_scores(found: Attribution, method: str, question: Question) -> None:
         columns={
             plain("masked_panels.token"): list(tokens),
             **{
-                plain(f"masked_panels.why_{one}"): [
-                    None if np.isnan(value) else float(value) for value in row
-                ]
+                plain(f"masked_panels.why_{one}"): row.tolist()
                 for one, row in zip(found.methods, found.scores, strict=True)
             },
         },
@@ -184,7 +153,7 @@ def _show_agreement(found: Attribution) -> None:
     names = [plain(f"masked_panels.why_{method}") for method in found.methods]
     columns: dict[str, list[Any]] = {plain("masked_panels.why_method"): names}
     for name, column in zip(names, found.agreement.T, strict=True):
-        columns[name] = [None if np.isnan(v) else round(float(v), 2) for v in column]
+        columns[name] = column.round(2).tolist()
     st.dataframe(
         columns, hide_index=True, alt=plain("masked_panels.why_agreement_described")
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -23,34 +23,20 @@ from pages.ui.export import show_figure
 from pages.ui.jobs import Wording, ask_job
 from pages.ui.language import current_language, plain, t
 
-_SMALLEST_STEPS, _STEPS = 100, 400
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
 _MAX_SEED = 9999
 
 
 @st.fragment
 def explore_pretraining() -> None:
     """Draws what to learn from, the button, and the network while it learns."""
-    page, sentence = _choose_texts()
-    num_steps, seed = _choose_run()
-    with shown_to_user(stop=False):
-        run = ask_job(
-            "pretrain_tiny",
-            t("pretraining.start"),
-            ask(pretrain_tiny).about(page, sentence, num_steps=num_steps, seed=seed),
-            wording=Wording(
-                working=lambda share: t("pretraining.working", share=share)
-            ),
-            show=_show_so_far,
-        )
-        if run is not None:
-            _show_whole(run)
-
-
-def _choose_texts() -> tuple[str, str]:
+    # The reader's own first: the first one is the default.
     language = choose_linked(
         st.segmented_control,
         t("pretraining.language"),
-        _languages(),
+        ("zh", "en") if current_language() == "zh" else ("en", "zh"),
         key="pretraining_language",
         format_func=lambda name: plain(f"pretraining.page_{name}"),
     )
@@ -70,21 +56,12 @@ def _choose_texts() -> tuple[str, str]:
         max_chars=200,
         help=t("pretraining.sentence_help"),
     )
-    return page or "", sentence or ""
-
-
-def _languages() -> tuple[str, ...]:
-    """The reader's own first: the first one is the default."""
-    return ("zh", "en") if current_language() == "zh" else ("en", "zh")
-
-
-def _choose_run() -> tuple[int, int]:
     first, second = st.columns([3, 1])
     num_steps = first.slider(
         t("pretraining.steps"),
-        _SMALLEST_STEPS,
+        100,
         MAX_TINY_STEPS,
-        _STEPS,
+        400,
         step=100,
         key="pretraining_steps",
         bind="query-params",
@@ -99,14 +76,28 @@ def _choose_run() -> tuple[int, int]:
         bind="query-params",
         help=t("pretraining.seed_help"),
     )
-    return num_steps, int(seed)
+    with shown_to_user(stop=False):
+        run = ask_job(
+            "pretrain_tiny",
+            t("pretraining.start"),
+            ask(pretrain_tiny).about(page, sentence, num_steps=num_steps, seed=seed),
+            wording=Wording(
+                working=lambda share: t("pretraining.working", share=share)
+            ),
+            show=_show_so_far,
+        )
+        if run is not None:
+            _show_whole(run)
 
 
 def _show_so_far(raw: dict[str, Any]) -> None:
     run = TinyRun.from_dict(raw)
     _show_sizes(run)
     _show_look(run, run.looks[-1])
-    _show_loss(run, is_whole=False)
+    if run.looks[-1].loss is not None:
+        figure, described = _loss(run)
+        st.plotly_chart(figure, key="pretraining_live")
+        st.caption(described)
 
 
 def _show_whole(run: TinyRun) -> None:
@@ -125,7 +116,19 @@ def _show_whole(run: TinyRun) -> None:
         st.info(t("pretraining.never_beaten"), icon=":material/info:")
     else:
         st.info(t("pretraining.beaten", step=beaten), icon=":material/flag:")
-    _show_loss(run, is_whole=True)
+    figure, described = _loss(run)
+    show_figure(
+        figure,
+        name="pretraining_loss",
+        description=described,
+        columns={
+            plain("pretraining.figure_step"): steps,
+            plain("pretraining.figure_loss"): [k.loss for k in run.looks],
+            plain("pretraining.right"): [k.accuracy for k in run.looks],
+            plain("pretraining.best_word"): [k.guesses[0][0] for k in run.looks],
+            plain("pretraining.its_share"): [k.guesses[0][1] for k in run.looks],
+        },
+    )
 
 
 def _show_sizes(run: TinyRun) -> None:
@@ -146,39 +149,18 @@ def _show_look(run: TinyRun, look: TinyLook) -> None:
         st.progress(probability, t("pretraining.guess", word=token, share=probability))
 
 
-def _show_loss(run: TinyRun, *, is_whole: bool) -> None:
-    words = TinyWords(
-        **{
-            name: plain(f"pretraining.figure_{name}")
-            for name in ("step", "loss", "network", "chance", "frequency")
-        }
-    )
+def _loss(run: TinyRun) -> tuple[go.Figure, str]:
+    """The curve, and what it shows."""
+    names = ("step", "loss", "network", "chance", "frequency")
+    words = TinyWords(**{name: plain(f"pretraining.figure_{name}") for name in names})
     figure = tiny_loss_figure(run, words)
     set_titles_upright(figure)  # at once, or it would move at the end
     last = run.looks[-1]
-    if last.loss is None:
-        return
-    description = t(
+    return figure, t(
         "pretraining.loss_described",
         step=last.num_steps,
         loss=last.loss,
         chance=run.chance_loss,
         frequency=run.frequency_loss,
         right=last.accuracy,
-    )
-    if not is_whole:
-        st.plotly_chart(figure, key="pretraining_live")
-        st.caption(description)
-        return
-    show_figure(
-        figure,
-        name="pretraining_loss",
-        description=description,
-        columns={
-            plain("pretraining.figure_step"): [k.num_steps for k in run.looks],
-            plain("pretraining.figure_loss"): [k.loss for k in run.looks],
-            plain("pretraining.right"): [k.accuracy for k in run.looks],
-            plain("pretraining.best_word"): [k.guesses[0][0] for k in run.looks],
-            plain("pretraining.its_share"): [k.guesses[0][1] for k in run.looks],
-        },
     )
