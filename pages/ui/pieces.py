@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from pages.ui.choices import choose_linked, follow_default
 from pages.ui.language import t
-from pages.ui.linked import choose_following, follow_default
 
 
 def choose_piece(
@@ -43,7 +43,7 @@ def choose_piece(
     start_id = likely[min(first, len(likely) - 1)]
     start = words[start_id]
     held = follow_default(key, start)
-    chosen = choose_following(
+    chosen = choose_linked(
         st.selectbox,
         label,
         list(dict.fromkeys([held, *(words[index] for index in likely)])),

@@ -9,7 +9,7 @@ import streamlit as st
 
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import Texts
-from pages.ui.address import fits_address
+from pages.ui.choices import fits_address
 from pages.ui.language import t
 from pages.ui.markdown import Markdown
 from pages.ui.own_text import watch_boxes

@@ -18,7 +18,7 @@ from bertviz_core.engine.model_tasks import forward_count, vocabulary
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from pages.ui import answers
-from pages.ui.address import LONGEST_IN_ADDRESS
+from pages.ui.choices import LONGEST_IN_ADDRESS
 from pages.ui.engine import client
 from pages.ui.masked_word.state import EXAMPLES
 

@@ -106,7 +106,8 @@ def test_who_kills_the_worker_is_refused_and_the_others_get_their_answers(
         beside = pool.submit(engine.ask(tasks.wait_for), path=str(gate))
         scheduler = engine._connection().client
         wait_until(lambda: sum(map(len, scheduler.processing().values())) == 3)
-        waiting = [pool.submit(engine.ask(tasks.echo), value=value) for value in range(5)]
+        echo = engine.ask(tasks.echo)
+        waiting = [pool.submit(echo, value=value) for value in range(5)]
         wait_until(lambda: sum(map(len, scheduler.processing().values())) == 8)
         trigger.touch()
         wait_until(deaths.exists)
@@ -221,7 +222,9 @@ def test_uploads_leave_both_places_to_the_questions_of_pages(engine, tmp_path):
         wait_until(lambda: any(path.exists() for path in began))
         questions = [
             pool.submit(
-                engine.ask(tasks.wait_for), path=str(tmp_path / "all"), started=str(path)
+                engine.ask(tasks.wait_for),
+                path=str(tmp_path / "all"),
+                started=str(path),
             )
             for path in (tmp_path / "third", tmp_path / "fourth")
         ]

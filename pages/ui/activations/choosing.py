@@ -9,7 +9,7 @@ import streamlit as st
 
 from bertviz_core.analysis.activations import ACTIVATIONS
 from pages.ui.activations.wording import LABELS
-from pages.ui.address import choose_linked
+from pages.ui.choices import choose_linked
 from pages.ui.language import t
 
 N = TypeVar("N", int, float)

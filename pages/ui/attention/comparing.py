@@ -19,15 +19,14 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_pictures import difference_thumbnails
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import TokenizedText
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
 from pages.ui.attention.controls import METHODS, View
 from pages.ui.attention.difference import show_difference
 from pages.ui.attention.maps import look_at_head, show_clickable
 from pages.ui.attention.matrix import measure_of, shown_attention, words_to_merge
 from pages.ui.attention.words import words_of_other
+from pages.ui.choices import choose_linked, type_linked
 from pages.ui.language import plain, t
-from pages.ui.linked import type_linked
 from pages.ui.models import known_models, say_if_unread
 from pages.ui.panel import panel
 from pages.ui.text_pair import MOST_CHARACTERS, Texts

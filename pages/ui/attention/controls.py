@@ -11,7 +11,6 @@ import streamlit as st
 from bertviz_core.analysis.shown_attention import AttentionOptions
 from bertviz_core.config import BertConfig
 from bertviz_core.explorer import Explorer
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
 from pages.ui.attention.selection import (
     current_selection,
@@ -19,6 +18,7 @@ from pages.ui.attention.selection import (
     is_speaking,
     select,
 )
+from pages.ui.choices import choose_linked
 from pages.ui.language import plain, t
 
 CANVAS = "attention_canvas"

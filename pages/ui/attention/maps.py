@@ -14,13 +14,13 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_view import HeadMap
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import attention as programs
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
 from pages.ui.attention.canvas import canvas_words
 from pages.ui.attention.canvas import head_map as clickable_map
 from pages.ui.attention.controls import HEAD, LAYER, select_head
 from pages.ui.attention.downloads import offer_map
 from pages.ui.attention.selection import current_selection
+from pages.ui.choices import choose_linked
 from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job, is_short

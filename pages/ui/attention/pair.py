@@ -9,10 +9,10 @@ from __future__ import annotations
 import streamlit as st
 
 from bertviz_core.trace import TokenizedText
-from pages.ui.address import choose_linked
 from pages.ui.attention.controls import CANVAS
 from pages.ui.attention.pictures import key_of
 from pages.ui.attention.selection import current_selection
+from pages.ui.choices import choose_linked
 from pages.ui.language import t
 
 FROM, TO = "attention_from", "attention_to"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from bertviz_core.trace import TokenizedText
-from pages.ui.address import choose_linked
 from pages.ui.attention.arithmetic import explore_arithmetic
 from pages.ui.attention.combined import explore_combinations
 from pages.ui.attention.comparing import explore_differences
@@ -16,6 +15,7 @@ from pages.ui.attention.profile import explore_profile
 from pages.ui.attention.sparse import explore_patterns
 from pages.ui.attention.switching import explore_switches
 from pages.ui.attention.target import choose_target
+from pages.ui.choices import choose_linked
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
 

@@ -13,11 +13,11 @@ from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import attention as programs
 from pages.ui.answers import ask
 from pages.ui.attention.target import choose_contrast
+from pages.ui.choices import type_linked
 from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
-from pages.ui.linked import type_linked
 from pages.ui.markdown import Markdown
 from pages.ui.panel import panel
 from pages.ui.text_pair import MOST_CHARACTERS, Texts

@@ -24,9 +24,9 @@ from pages.ui.attention.selection import (
     current_selection,
     key_of_tokens,
 )
+from pages.ui.choices import follow_default, write_linked
 from pages.ui.code import Program, offer_code, program
 from pages.ui.language import t
-from pages.ui.linked import follow_default, write_linked
 from pages.ui.text_pair import Texts
 
 _LOOK = "attention_drawn"

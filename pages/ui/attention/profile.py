@@ -19,10 +19,10 @@ from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.experiments.corpus_profiles import corpus_profile
 from bertviz_core.figures.head_likeness import head_likeness_figure
 from bertviz_core.snippets import attention as programs
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
 from pages.ui.attention.controls import select_head
 from pages.ui.attention.maps import show_head_map
+from pages.ui.choices import choose_linked
 from pages.ui.code import Program, program
 from pages.ui.export import Columns, download_csv, show_figure
 from pages.ui.jobs import ask_job

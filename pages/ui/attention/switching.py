@@ -11,11 +11,11 @@ from bertviz_core.experiments.switching import switch_off
 from bertviz_core.explorer import Explorer
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import TokenizedText
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
 from pages.ui.attention.before_after import show_before_and_after
 from pages.ui.attention.controls import choose_heads
 from pages.ui.attention.pair import choose_pair
+from pages.ui.choices import choose_linked
 from pages.ui.code import program
 from pages.ui.language import plain, t
 from pages.ui.panel import panel

@@ -9,9 +9,9 @@ from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import TokenizedText
-from pages.ui.address import choose_linked, choose_linked_or_none
 from pages.ui.answers import ask
 from pages.ui.attention.before_after import answer_names
+from pages.ui.choices import choose_linked, choose_linked_or_none
 from pages.ui.language import plain, t
 from pages.ui.pieces import choose_piece, id_of
 from pages.ui.text_pair import Texts

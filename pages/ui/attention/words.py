@@ -9,9 +9,9 @@ from bertviz_core.chinese_words import with_words
 from bertviz_core.errors import TextError
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.trace import TokenizedText
+from pages.ui.choices import type_linked
 from pages.ui.errors import shown_to_user
 from pages.ui.language import t
-from pages.ui.linked import type_linked
 from pages.ui.text_pair import MOST_CHARACTERS
 
 WORDS, PAIR_WORDS = "attention_words", "attention_pair_words"

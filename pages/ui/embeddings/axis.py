@@ -11,8 +11,8 @@ from bertviz_core.experiments.word_axis import project_words, remove_axis
 from bertviz_core.experiments.word_vector_results import WordAxis
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
+from pages.ui.choices import choose_linked
 from pages.ui.code import Program, program
 from pages.ui.embeddings.choosing import choose_left_out, type_word
 from pages.ui.embeddings.figures import say_pieces, show_neighbours

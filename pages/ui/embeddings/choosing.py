@@ -9,10 +9,9 @@ import streamlit as st
 
 from bertviz_core.analysis.nearest_words import METRICS
 from bertviz_core.analysis.wordlists import KINDS
-from pages.ui.address import choose_linked
+from pages.ui.choices import choose_linked, choose_number, type_linked
 from pages.ui.jobs import Wording
 from pages.ui.language import plain, t
-from pages.ui.linked import choose_number, type_linked
 
 # A row without a word is never an answer, so it is no choice either.
 LEFT_OUT = tuple(kind for kind in KINDS if kind != "empty")

@@ -9,8 +9,8 @@ from bertviz_core.experiments.map_results import LayerFacts
 from bertviz_core.experiments.sentence_maps import layer_facts
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
+from pages.ui.choices import choose_linked
 from pages.ui.code import Program, program
 from pages.ui.embeddings.choosing import choose_seed
 from pages.ui.embeddings.figures import show_curves

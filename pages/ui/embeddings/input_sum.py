@@ -11,11 +11,11 @@ from bertviz_core.figures.embedding_input import strips_figure
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.answers import ask
+from pages.ui.choices import follow_default, write_text
 from pages.ui.code import Program, program
 from pages.ui.embeddings.choosing import choose_place, choose_token
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
-from pages.ui.linked import follow_default, write_text
 from pages.ui.models import language_of, say_if_unread
 from pages.ui.own_text import watch_boxes
 from pages.ui.panel import panel

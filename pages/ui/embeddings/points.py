@@ -24,8 +24,8 @@ from bertviz_core.figures.point_map import (
     point_payload,
     points_id,
 )
+from pages.ui.choices import whole_number
 from pages.ui.language import plain
-from pages.ui.linked import whole_number
 from pages.ui.models import known_models
 
 # The bytes of the payload are all of the component's data.

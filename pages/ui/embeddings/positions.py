@@ -11,8 +11,8 @@ from bertviz_core.analysis.position_geometry import OUTLIER_SCORE, PositionGeome
 from bertviz_core.experiments.embedding_tables import measure_positions
 from bertviz_core.figures.embedding_positions import chain_figure, matrix_figure
 from bertviz_core.snippets import embeddings as programs
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
+from pages.ui.choices import choose_linked
 from pages.ui.code import Program, program
 from pages.ui.embeddings.choosing import choose, choose_place
 from pages.ui.embeddings.figures import show_curves

@@ -12,13 +12,13 @@ from bertviz_core.analysis.labelled_lines import (
 from bertviz_core.experiments.map_results import MAX_SENTENCES
 from bertviz_core.explorer import Explorer
 from pages.ui.answers import ask
+from pages.ui.choices import follow_default, write_text
 from pages.ui.embeddings.sentence_file import (
     MOST_CHARACTERS,
     forget_taken,
     offer_file,
 )
 from pages.ui.language import LANGUAGES, t
-from pages.ui.linked import follow_default, write_text
 from pages.ui.models import language_of, say_if_unread
 from pages.ui.own_text import watch_boxes
 

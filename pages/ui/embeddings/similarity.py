@@ -11,8 +11,8 @@ from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.labelled_lines import LabelledLines
 from bertviz_core.experiments.map_results import SentenceMap
 from bertviz_core.experiments.sentence_states import nearest_points, vectors_at
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
+from pages.ui.choices import choose_linked
 from pages.ui.embeddings.figures import MOST_IN_FILE, MOST_SHOWN, show_cosines
 from pages.ui.embeddings.points import Choice
 from pages.ui.language import plain, t

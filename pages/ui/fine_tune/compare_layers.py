@@ -16,8 +16,8 @@ from bertviz_core.figures.before_after import (
     number_points_figure,
 )
 from bertviz_core.finetune.outcome import RunOutcome
-from pages.ui.address import choose_named
 from pages.ui.answers import ask
+from pages.ui.choices import choose_named
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.result_answers import validation_rows
 from pages.ui.jobs import ask_job, is_short

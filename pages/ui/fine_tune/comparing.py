@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui.address import choose_named
+from pages.ui.choices import choose_named
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.compare_heads import show_heads
 from pages.ui.fine_tune.compare_layers import show_points, show_probes

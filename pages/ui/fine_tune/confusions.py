@@ -10,7 +10,7 @@ import streamlit as st
 from bertviz_core.figures.evaluation_matrix import MatrixWords, confusion_figure
 from bertviz_core.finetune.evaluation import ClassificationReport
 from bertviz_core.finetune.outcome import RunOutcome
-from pages.ui.address import choose_linked, choose_named
+from pages.ui.choices import choose_linked, choose_named
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.filling import is_of_another
 from pages.ui.fine_tune.result_rows import show_rows

@@ -8,7 +8,7 @@ import streamlit as st
 
 from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
 from bertviz_core.finetune.outcome import RunOutcome
-from pages.ui.address import choose_named
+from pages.ui.choices import choose_named
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.baseline_scores import show_baselines, show_number_baselines
 from pages.ui.fine_tune.class_scores import show_classes

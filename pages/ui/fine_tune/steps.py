@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.ui.address import choose_linked
+from pages.ui.choices import choose_linked
 from pages.ui.fine_tune.state import STEP, STEPS, FineTuneState, go_to
 from pages.ui.language import plain, t
 

@@ -6,8 +6,8 @@ import streamlit as st
 
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import ModelInfo
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
+from pages.ui.choices import choose_linked
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.state import STEP, FineTuneState
 from pages.ui.fine_tune.try_table import Classifier, predict_file

@@ -11,9 +11,9 @@ from bertviz_core.experiments.cause_results import Target
 from bertviz_core.experiments.finetuned_results import ReadText
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.figures.masked_panels import signed_bars_figure
-from pages.ui.address import choose_named
 from pages.ui.answers import ask
 from pages.ui.attribution import BASELINES, METHODS, is_soon, show_completeness
+from pages.ui.choices import choose_named
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t

@@ -11,8 +11,8 @@ from bertviz_core.experiments.row_prediction import read_text
 from bertviz_core.figures.class_bars import class_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.finetune.outcome import RunOutcome
-from pages.ui.address import choose_named
 from pages.ui.answers import ask
+from pages.ui.choices import choose_named
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.filling import begin_boxes, fill_boxes, row_texts, type_texts

@@ -18,13 +18,12 @@ from bertviz_core.figures.layer_lines import lines_figure, norm_formulas
 from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
+from pages.ui.choices import choose_linked
 from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.language import in_a_row, plain, t
 from pages.ui.layers.wording import numbered, step_name
-from pages.ui.linked import choose_following
 from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
 
@@ -105,7 +104,7 @@ def _choose_change(source: str, own: float) -> tuple[float, float, float]:
     )
     # What is usual here comes first.
     epsilons = [own, *(value for value in _EPSILONS if value != own)]
-    epsilon = choose_following(
+    epsilon = choose_linked(
         last.selectbox,
         t("layers.epsilon"),
         [f"{value:g}" for value in epsilons],

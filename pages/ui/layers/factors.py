@@ -12,8 +12,8 @@ from bertviz_core.figures.layer_strip import named_bars_figure
 from bertviz_core.figures.token_grid import token_grid_figure
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers as snippets
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
+from pages.ui.choices import choose_linked
 from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job

@@ -18,15 +18,14 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_strip import named_bars_figure, strip_figure
 from bertviz_core.snippets import layers
 from bertviz_core.trace import TokenizedText
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
+from pages.ui.choices import choose_linked, whole_number
 from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.layers.effects import rank_all_neurons
 from pages.ui.layers.switching import switch_off_here
 from pages.ui.layers.wording import numbered
-from pages.ui.linked import whole_number
 from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from bertviz_core.trace import TokenizedText
-from pages.ui.address import choose_linked
+from pages.ui.choices import choose_linked
 from pages.ui.language import plain, t
 from pages.ui.layers.by_hand import norm_by_hand
 from pages.ui.layers.factors import explore_factors

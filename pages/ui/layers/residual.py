@@ -13,8 +13,8 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_lines import lines_figure
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
+from pages.ui.choices import choose_linked
 from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job

@@ -14,8 +14,8 @@ from bertviz_core.experiments.token_numbers import part_numbers
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import layers
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
+from pages.ui.choices import choose_linked
 from pages.ui.code import show_code
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.trace import TokenizedText
-from pages.ui.address import choose_linked
+from pages.ui.choices import choose_linked
 from pages.ui.language import t
 from pages.ui.layers.wording import numbered
 from pages.ui.markdown import escape

@@ -13,8 +13,8 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import MASK, MaskedText
 from bertviz_core.trace import MaskPredictions, TokenizedText
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
+from pages.ui.choices import choose_linked
 from pages.ui.language import t
 from pages.ui.markdown import Markdown, escape
 

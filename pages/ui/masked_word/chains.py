@@ -17,8 +17,8 @@ from bertviz_core.experiments.chain_results import (
 )
 from bertviz_core.experiments.gibbs import follow_chain, start_chain, start_from_masks
 from bertviz_core.explorer import Explorer
-from pages.ui.address import choose_named
 from pages.ui.answers import ask
+from pages.ui.choices import choose_named
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.jobs import await_job

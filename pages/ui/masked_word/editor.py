@@ -13,7 +13,7 @@ from bertviz_core.mask_text import (
     normalise_masks,
     split_words,
 )
-from pages.ui.address import choose_linked
+from pages.ui.choices import choose_linked
 from pages.ui.language import listed, plain, t
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state

@@ -16,13 +16,12 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import MASK
 from bertviz_core.snippets import masked_words
 from bertviz_core.trace import TokenizedText
-from pages.ui.address import choose_named
 from pages.ui.answers import ask
+from pages.ui.choices import choose_named, choose_number
 from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_soon
 from pages.ui.language import in_a_row, listed, plain, t
-from pages.ui.linked import choose_number
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
 from pages.ui.masked_word.asking import Question

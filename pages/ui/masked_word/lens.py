@@ -11,10 +11,10 @@ from bertviz_core.experiments.lens import read_layers
 from bertviz_core.figures.masked_panels import ranks_figure, words_map_figure
 from bertviz_core.snippets import masked_words
 from pages.ui.answers import ask
+from pages.ui.choices import choose_number
 from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
-from pages.ui.linked import choose_number
 from pages.ui.masked_word.asking import Question, choose_word, likely_ids
 from pages.ui.panel import panel
 

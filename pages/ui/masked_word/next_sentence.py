@@ -11,11 +11,11 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.sentence_pairs import next_sentences_figure
 from bertviz_core.snippets import masked_sentences
 from pages.ui.answers import ask
+from pages.ui.choices import type_linked
 from pages.ui.code import program
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
-from pages.ui.linked import type_linked
 from pages.ui.masked_word.shuffled import explore_shuffled
 from pages.ui.models import default_model, language_of
 from pages.ui.panel import show_numbers

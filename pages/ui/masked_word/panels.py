@@ -8,8 +8,8 @@ import streamlit as st
 
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import TokenizedText
-from pages.ui.address import choose_linked_or_none
 from pages.ui.answers import ask
+from pages.ui.choices import choose_linked_or_none
 from pages.ui.language import plain, t
 from pages.ui.masked_word.asking import Question, ask_about
 from pages.ui.masked_word.candidates import Mask

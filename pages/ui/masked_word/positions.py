@@ -9,8 +9,8 @@ from bertviz_core.experiments.every_position import predict_every_position
 from bertviz_core.experiments.word_results import EveryPosition
 from bertviz_core.figures.token_grid import token_grid_figure
 from bertviz_core.snippets import masked_sentences
-from pages.ui.address import choose_named
 from pages.ui.answers import ask
+from pages.ui.choices import choose_named
 from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job, is_short

@@ -13,13 +13,12 @@ from bertviz_core.experiments.word_results import WordScore
 from bertviz_core.figures.masked_panels import signed_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import masked_sentences
-from pages.ui.address import choose_named
 from pages.ui.answers import ask
+from pages.ui.choices import choose_named, type_linked
 from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_soon
 from pages.ui.language import listed, plain, t
-from pages.ui.linked import type_linked
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.asking import Question
 from pages.ui.masked_word.sentence_scores import show_pair_score, show_sentence_score

@@ -15,11 +15,11 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import masked_sentences
 from pages.ui.answers import ask
+from pages.ui.choices import type_linked
 from pages.ui.code import Program, program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import plain, t
-from pages.ui.linked import type_linked
 from pages.ui.markdown import Markdown
 from pages.ui.models import language_of
 

@@ -16,12 +16,12 @@ from bertviz_core.sentence_splitting import neighbouring_sentences
 from bertviz_core.sentences import bundled_passages
 from bertviz_core.snippets import masked_sentences
 from pages.ui.answers import ask
+from pages.ui.choices import type_linked
 from pages.ui.code import Program, program
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import plain, t
-from pages.ui.linked import type_linked
 from pages.ui.models import language_of
 
 # Name, pairs, P(is next) of each, and whether they are true neighbours.

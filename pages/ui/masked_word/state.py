@@ -21,7 +21,7 @@ from bertviz_core.mask_text import (
     split_words,
     toggle_mask,
 )
-from pages.ui import address
+from pages.ui.choices import fits_address
 from pages.ui.own_text import watch_boxes
 
 TEXT = "masked_text"
@@ -100,7 +100,7 @@ def fits_address(text: str, hidden: Sequence[str] = ()) -> bool:
 
     The `hidden` words go there beside it.
     """
-    return address.fits_address(text, {HIDDEN: list(hidden)})
+    return fits_address(text, {HIDDEN: list(hidden)})
 
 
 def read_text() -> MaskedText:

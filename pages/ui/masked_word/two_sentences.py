@@ -19,10 +19,10 @@ from bertviz_core.figures.sentence_pairs import two_sentences_figure
 from bertviz_core.mask_text import MASK, normalise_masks, split_words
 from bertviz_core.snippets import masked_words
 from pages.ui.answers import ask
+from pages.ui.choices import type_linked
 from pages.ui.code import Program, program
 from pages.ui.export import download_csv, show_figure
 from pages.ui.language import plain, t
-from pages.ui.linked import type_linked
 from pages.ui.markdown import Markdown
 from pages.ui.masked_word.asking import Question
 from pages.ui.panel import panel

@@ -15,12 +15,12 @@ from bertviz_core.figures.masked_word import FigureWords, candidates_figure, per
 from bertviz_core.mask_text import MASK
 from bertviz_core.snippets import masked_words
 from pages.ui.answers import ask
+from pages.ui.choices import choose_linked
 from pages.ui.code import Program, program
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_soon
 from pages.ui.language import plain, t, words_of
-from pages.ui.linked import choose_following
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
 from pages.ui.masked_word.asking import Question
@@ -77,7 +77,7 @@ def explore_whole_words(question: Question) -> None:
 def _choose_size(kind: str, num_masks: int) -> int:
     """How long a word is; as long as the masks that stand side by side at first."""
     default = str(min(num_masks, len(_SIZES))) if num_masks > 1 else "2"
-    chosen = choose_following(
+    chosen = choose_linked(
         st.segmented_control,
         t(f"masked_panels.whole_{kind}"),
         _SIZES,

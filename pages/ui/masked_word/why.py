@@ -12,9 +12,9 @@ from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.figures.masked_panels import signed_bars_figure
-from pages.ui.address import choose_named
 from pages.ui.answers import ask
 from pages.ui.attribution import BASELINES, METHODS, show_completeness
+from pages.ui.choices import choose_named
 from pages.ui.export import download_csv, show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import in_a_row, plain, t

@@ -16,8 +16,8 @@ from bertviz_core.pretrain.tiny_results import (
     TinyRun,
 )
 from bertviz_core.sentences import FIRST_QUESTIONS, first_page
-from pages.ui.address import choose_linked
 from pages.ui.answers import ask
+from pages.ui.choices import choose_linked
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
 from pages.ui.jobs import Wording, ask_job

@@ -1,30 +1,57 @@
-"""Values in the address whose defaults follow the text and the model.
+"""What a link brings back: choices, numbers, and texts that it has room for.
 
-A sentence to compare with, a word to explain: while the reader leaves them alone,
-they change with the question; what was chosen stays, and goes into the link.
+Streamlit writes the shown name of an option into the address, so that a link from a
+Chinese page would mean nothing on an English one. Here the option itself is written,
+unless it is the default. A default may follow the text and the model: while the reader
+leaves a widget alone it changes with them; what was chosen stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
+from urllib.parse import quote, urlencode
 
 import streamlit as st
 
-from pages.ui.address import fits_address
-from pages.ui.language import t
+from pages.ui.language import help_of, plain, t
 from pages.ui.markdown import Markdown
+
+# Bytes of a page's texts together. Servers and proxies refuse long addresses, nginx
+# from 8,192 bytes on; half of it leaves room for everything else.
+LONGEST_IN_ADDRESS = 4000
+
 
 # Servers refuse long addresses; the text of the page takes most of the room.
 LONGEST = 1500  # characters as they stand in an address
 _LONGEST_TOGETHER = 3200
 _DEFAULT = "_default"
 _Default = TypeVar("_Default", int, None)
-# What has room of its own: `address.LONGEST_IN_ADDRESS`.
+# What has room of its own: `LONGEST_IN_ADDRESS`.
 TEXTS_OF_PAGES = (
     *("masked_text", "masked_hidden"),
     *("attention_text", "attention_pair", "layers_text", "layers_pair"),
 )
+
+
+def fits_address(
+    text: str,
+    beside: Mapping[str, str | Sequence[str]] | None = None,
+    most: int = LONGEST_IN_ADDRESS,
+) -> bool:
+    """Whether a text can be part of a link.
+
+    Args:
+        text: as it was typed; a Chinese character takes nine bytes of an address.
+        beside: what stands in the address already, or goes there with the text, by
+            its name.
+        most: bytes of all of it together.
+    """
+    if len(text) > most:
+        return False
+    others = urlencode(beside or {}, doseq=True, quote_via=quote, safe="")
+    room = most - (len(others) + len("&") if others else 0)
+    return len(quote(text, safe="")) <= room
 
 
 def follow_default(key: str, default: str) -> str:
@@ -94,35 +121,101 @@ def _fits(key: str, value: str, is_main: bool) -> bool:
     return is_short and fits_address(value, others, most=_LONGEST_TOGETHER)
 
 
-def choose_following(
+def choose_linked(
     widget: Callable[..., object],
     label: str,
     options: Sequence[str],
-    default: str,
+    default: str | None = None,
     /,
     *,
     key: str,
     **arguments: object,
 ) -> str:
-    """Draws a choice that is part of the address, and of which one option is usual.
+    """Draws a choice that is part of the address.
 
     Args:
         widget: `selectbox`, `segmented_control` or `pills` of Streamlit, or of a
             container.
         label: of the widget.
         options: in their order; what was chosen among others gives way to `default`.
-        default: the option of an untouched widget.
+        default: the option of an untouched widget, which the address leaves out;
+            `None` for the first.
         key: of the widget, and of the choice in the address.
         arguments: passed on.
 
     Returns:
         The option that is chosen.
     """
+    default = options[0] if default is None else default
     if follow_default(key, default) not in options:
         st.session_state[key] = default
     widget(label, options, key=key, persist_state="session", **arguments)
     chosen = str(st.session_state[key] or default)
     write_linked(key, chosen, default)
+    return chosen
+
+
+def choose_named(
+    label: str,
+    options: Sequence[str],
+    names: str,
+    *,
+    key: str,
+    widget: Callable[..., object] = st.segmented_control,
+    **arguments: object,
+) -> str:
+    """The same for a row of buttons, one of which is always chosen.
+
+    Args:
+        label: key of the text of the widget.
+        options: in their order.
+        names: with "_" and an option, the key of its text, on the page of `label`.
+        key: of the widget, and of the choice in the address.
+        widget: `segmented_control` or `pills`.
+        arguments: passed on.
+
+    Returns:
+        The option that is chosen.
+    """
+    page = label.split(".", 1)[0]
+    return choose_linked(
+        widget,
+        t(label),
+        options,
+        key=key,
+        required=True,
+        format_func=lambda option: plain(f"{page}.{names}_{option}"),
+        help=help_of(label),
+        **arguments,
+    )
+
+
+def choose_linked_or_none(
+    widget: Callable[..., object],
+    label: str,
+    options: Sequence[str],
+    *,
+    key: str,
+    **arguments: object,
+) -> str | None:
+    """The same, where nothing is chosen at first, and nothing may be.
+
+    Args:
+        widget: see `choose_linked`.
+        label: of the widget.
+        options: in their order.
+        key: of the widget, and of the choice in the address.
+        arguments: passed on.
+
+    Returns:
+        The option that is chosen, or `None`.
+    """
+    if st.session_state.get(key, "") not in (None, *options):
+        wanted = st.query_params.get(key)
+        st.session_state[key] = wanted if wanted in options else None
+    widget(label, options, key=key, persist_state="session", **arguments)
+    chosen: str | None = st.session_state[key]
+    write_linked(key, chosen or "", "")
     return chosen
 
 
