@@ -13,7 +13,7 @@ from bertviz_core.mask_text import (
     normalise_masks,
     split_words,
 )
-from pages.ui.choices import choose_linked
+from pages.ui.choices import choose_linked, fits_address
 from pages.ui.language import listed, plain, t
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
@@ -35,7 +35,7 @@ def edit_text(model: str) -> MaskedText:
     language = language_of(model)
     state.prepare_text(language)
     typed = st.session_state.get(state.TEXT) or ""
-    in_address = state.fits_address(typed)
+    in_address = fits_address(typed)
     typed = st.text_area(
         t("masked_word.text"),
         state.EXAMPLES[language][0],

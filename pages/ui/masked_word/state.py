@@ -7,8 +7,6 @@ text is in the address through its widget; the hidden words go there beside it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from bertviz_core.chinese_words import characters_along
@@ -95,14 +93,6 @@ def prepare_text(language: str) -> None:
     st.session_state[_IS_BOUND] = is_bound
 
 
-def fits_address(text: str, hidden: Sequence[str] = ()) -> bool:
-    """Whether a text can be part of a link.
-
-    The `hidden` words go there beside it.
-    """
-    return fits_address(text, {HIDDEN: list(hidden)})
-
-
 def read_text() -> MaskedText:
     """The text as the widget has it now, with what its masks hide."""
     text = st.session_state.get(TEXT) or ""
@@ -124,7 +114,7 @@ def write_address(masked: MaskedText) -> bool:
         Whether there is room for them.
     """
     wanted = list(masked.originals) if any(masked.originals) else []
-    has_room = fits_address(st.session_state.get(TEXT) or "", wanted)
+    has_room = fits_address(st.session_state.get(TEXT) or "", {HIDDEN: wanted})
     if not has_room:
         wanted = []
     if st.query_params.get_all(HIDDEN) != wanted:
