@@ -17,8 +17,8 @@ import click
 
 from bertviz_core.command_options import model_option
 from bertviz_core.errors import BertVizError, TextError
-from bertviz_core.experiments.classify_command import classify
 from bertviz_core.experiments.commands import map_vocabulary
+from bertviz_core.finetune.classify_command import classify
 from bertviz_core.finetune.commands import fine_tune
 from bertviz_core.pretrain.commands import average_models, evaluate_mlm, pretrain
 

@@ -162,3 +162,29 @@ def test_nothing_points_outside_the_repository():
         return [place for place in outside if place in text]
 
     assert faults(ALL_FILES, pointed_at) == {}
+
+
+def rooms_of_the_core():
+    """The folders of the core, each with those that it imports."""
+    rooms = {}
+    for path in CORE_FILES:
+        parts = path.relative_to(ROOT / CORE).parts
+        if len(parts) > 1:
+            imported = {name.split(".")[1] for name in imports_of(path) if "." in name}
+            rooms.setdefault(parts[0], set()).update(imported - {parts[0]})
+    return rooms
+
+
+def test_rooms_of_the_core_do_not_import_each_other():
+    rooms = rooms_of_the_core()
+    assert len(rooms) > 8
+    both_ways = {
+        frozenset((one, other))
+        for one, others in rooms.items()
+        for other in others & rooms.keys()
+        if one in rooms[other]
+    }
+    # A model of a training here is opened by its run's id.
+    assert both_ways <= {frozenset(("checkpoints", "finetune"))}
+    for room in ("analysis", "figures", "model"):
+        assert not rooms[room] & {"finetune", "pretrain", "engine"}

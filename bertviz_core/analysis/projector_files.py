@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bertviz_core.finetune.cells import safe_cell
+from bertviz_core.cells import safe_cell
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 ROW_COLUMN = "row"

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from bertviz_core.engine import memory
 from bertviz_core.engine.jobs import Progress
-from bertviz_core.experiments.finetuned_results import (
+from bertviz_core.explorer import Explorer
+from bertviz_core.finetune.data_check import rows_of
+from bertviz_core.finetune.finetuned_results import (
     HeadChange,
     LayerComparison,
     NearTrainingRows,
     TablePredictions,
     WeightChange,
 )
-from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.data_check import rows_of
 from bertviz_core.finetune.request import SAMPLES, TableSource
 from bertviz_core.finetune.workplace import RUN_PREFIX
 from bertviz_core.tasks import task, untold
@@ -37,7 +37,7 @@ def weight_change(run: str) -> WeightChange:
         CheckpointError: the model that it began with is gone.
         TrainingError: the run is gone, or has no model.
     """
-    from bertviz_core.experiments import weight_change as experiment
+    from bertviz_core.finetune import weight_change as experiment
 
     return memory.ANSWERS.get(
         ("weight_change", _model(run)),
@@ -87,7 +87,7 @@ def nearest_training_rows(
     progress: Progress = untold,
 ) -> NearTrainingRows:
     """Finds the training rows that look most alike to the classifier."""
-    from bertviz_core.experiments import nearest_rows, row_prediction
+    from bertviz_core.finetune import nearest_rows, row_prediction
 
     data, max_tokens = _data(run), _request(run).settings.max_tokens
     part, opened = data.train, memory.explorer(_model(run))
@@ -111,7 +111,7 @@ def compare_layers(
     run: str, reading: str, progress: Progress = untold
 ) -> LayerComparison:
     """Looks at rows in each layer of the model before and after training."""
-    from bertviz_core.experiments import layer_comparison
+    from bertviz_core.finetune import layer_comparison
 
     request = _request(run)
     return layer_comparison.compare_layers(
@@ -140,7 +140,7 @@ def predict_table(
     """
     if source.table in SAMPLES.values():
         raise ValueError(f"A table of a visitor is needed. Received: {source.table}.")
-    from bertviz_core.experiments import table_prediction
+    from bertviz_core.finetune import table_prediction
     from bertviz_core.finetune.table import read_table
     from bertviz_core.finetune.workplace import renew, table_path
 

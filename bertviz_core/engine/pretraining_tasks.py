@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bertviz_core.engine.jobs import Progress
-from bertviz_core.pretrain.tiny_results import TinyRun
+from bertviz_core.experiments.tiny_results import TinyRun
 from bertviz_core.tasks import ESTIMATE_RESOURCE, task, untold
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
+from bertviz_core.experiments.tiny_results import TinyRun
 from bertviz_core.figures.activations import figure, layout, line
-from bertviz_core.pretrain.tiny_results import TinyRun
 
 # Mean over the places M that are to be guessed, from the text without them.
 LOSS_FORMULA = r"L = -\frac{1}{|M|} \sum_{i \in M} \ln p(w_i \mid x_{\setminus M})"

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bertviz_core.cells import safe_cell
 from bertviz_core.checkpoints.export import save_model
 from bertviz_core.errors import TrainingError
 from bertviz_core.finetune.card import metrics, model_card, recipe, script
 from bertviz_core.finetune.card_words import LANGUAGES
-from bertviz_core.finetune.cells import safe_cell
 from bertviz_core.finetune.evaluation import ClassificationReport
-from bertviz_core.finetune.numbers import number_text
+from bertviz_core.numbers import number_text
 from bertviz_core.whole_files import write_whole
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ OWN_SCRIPT = '''"""Predicts: python predict.py "a text" ["its second text"]."""
 import sys
 from pathlib import Path
 
-from bertviz_core.experiments.row_prediction import read_text
+from bertviz_core.finetune.row_prediction import read_text
 from bertviz_core.explorer import Explorer
 
 explorer = Explorer.open(str(Path(__file__).parent))

@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 
 from bertviz_core.finetune.notes import Note, excerpt, list_rows, note
-from bertviz_core.finetune.numbers import parse_number
+from bertviz_core.numbers import parse_number
 
 # What pandas makes of a column of whole numbers with a gap in it.
 _WHOLE_WITH_DECIMALS = re.compile(r"([+-]?\d+)\.0*", re.ASCII)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.finetune.class_names import class_names
-from bertviz_core.finetune.numbers import parse_number
 from bertviz_core.finetune.table import Table
+from bertviz_core.numbers import parse_number
 
 # What spreadsheets and pandas write where a value is absent.
 _ABSENT = frozenset({"", "nan", "na", "n/a", "#n/a", "null", "<na>"})

@@ -14,9 +14,9 @@ from bertviz_core.finetune.examples import Examples, TrainingData
 from bertviz_core.finetune.findings import Finding
 from bertviz_core.finetune.lengths import Lengths
 from bertviz_core.finetune.notes import Note, note
-from bertviz_core.finetune.numbers import number_text
 from bertviz_core.finetune.remedies import num_oversampled, propose_remedy
 from bertviz_core.finetune.text_checks import check_opposed_files
+from bertviz_core.numbers import number_text
 from bertviz_core.trace import FrozenArrays
 
 _NUM_BINS = 20

@@ -15,7 +15,7 @@ from bertviz_core.finetune.class_names import (
     tell_joined,
 )
 from bertviz_core.finetune.notes import Note, excerpt, list_rows, note
-from bertviz_core.finetune.numbers import (
+from bertviz_core.numbers import (
     is_grouped,
     is_number,
     may_be_thousands,

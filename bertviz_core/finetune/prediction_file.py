@@ -8,8 +8,8 @@ from typing import TextIO
 
 import numpy as np
 
-from bertviz_core.finetune.cells import safe_cell
-from bertviz_core.finetune.numbers import number_text
+from bertviz_core.cells import safe_cell
+from bertviz_core.numbers import number_text
 
 PREDICTED = "predicted"
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from bertviz_core.checkpoints.library import LoadedModel
-from bertviz_core.experiments.row_prediction import predict_rows
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.baselines import Baseline, count_words, simplest
 from bertviz_core.finetune.disk_room import require_room
@@ -21,6 +20,7 @@ from bertviz_core.finetune.evaluation import Report, judge
 from bertviz_core.finetune.events import Tell, TrainingEvent
 from bertviz_core.finetune.examples import TrainingData
 from bertviz_core.finetune.network import finished_copy
+from bertviz_core.finetune.row_prediction import predict_rows
 from bertviz_core.finetune.selection import EpochPoint
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.trainer import TrainedModel, Trainer

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bertviz_core.finetune.notes import Note, excerpt, note
-from bertviz_core.finetune.numbers import is_number
+from bertviz_core.numbers import is_number
 
 SEPARATORS = (",", ";", "\t")
 # Sample for both guesses.

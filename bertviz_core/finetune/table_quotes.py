@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from bertviz_core.finetune.notes import Note, list_rows, note
-from bertviz_core.finetune.numbers import is_number
+from bertviz_core.numbers import is_number
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 

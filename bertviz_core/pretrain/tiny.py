@@ -14,6 +14,12 @@ import numpy as np
 from bertviz_core.analysis.sampling import softmax
 from bertviz_core.config import BertConfig
 from bertviz_core.errors import TextError, TrainingError
+from bertviz_core.experiments.tiny_results import (
+    MAX_TINY_CHARACTERS,
+    MAX_TINY_STEPS,
+    TinyLook,
+    TinyRun,
+)
 from bertviz_core.model.compiled import CompiledForward
 from bertviz_core.pretrain.batches import Batches
 from bertviz_core.pretrain.corpus import EncodedCorpus, encode_documents
@@ -24,12 +30,6 @@ from bertviz_core.pretrain.settings import (
     Phase,
     PretrainSettings,
     SequenceSettings,
-)
-from bertviz_core.pretrain.tiny_results import (
-    MAX_TINY_CHARACTERS,
-    MAX_TINY_STEPS,
-    TinyLook,
-    TinyRun,
 )
 from bertviz_core.pretrain.trainer import Trainer
 from bertviz_core.sentence_splitting import split_sentences

@@ -14,8 +14,8 @@ from urllib.parse import quote, urlencode
 import pandas  # noqa: F401
 import streamlit as st
 
+from bertviz_core.cells import safe_cell
 from bertviz_core.figures.upright_titles import set_titles_upright
-from bertviz_core.finetune.cells import safe_cell
 from pages.ui.code import TOOL_WIDTH, Program, offer_code
 from pages.ui.language import current_language, plain, t
 from pages.ui.markdown import spoken

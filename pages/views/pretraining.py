@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from bertviz_core.experiments.tiny_results import COMMAND
 from bertviz_core.figures.tiny_pretraining import LOSS_FORMULA
-from bertviz_core.pretrain.tiny_results import COMMAND
 from pages.ui.language import t
 from pages.ui.pretraining.watching import explore_pretraining
 

@@ -8,7 +8,12 @@ import numpy as np
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import TrainingError
-from bertviz_core.experiments.finetuned_results import (
+from bertviz_core.experiments.layer_results import Attribution
+from bertviz_core.finetune.baselines import Baseline
+from bertviz_core.finetune.column_choice import ColumnChoice
+from bertviz_core.finetune.data_check import DataRow
+from bertviz_core.finetune.evaluation import evaluate_classes, evaluate_numbers
+from bertviz_core.finetune.finetuned_results import (
     HeadChange,
     LayerComparison,
     NearTrainingRows,
@@ -17,11 +22,6 @@ from bertviz_core.experiments.finetuned_results import (
     TablePredictions,
     WeightChange,
 )
-from bertviz_core.experiments.layer_results import Attribution
-from bertviz_core.finetune.baselines import Baseline
-from bertviz_core.finetune.column_choice import ColumnChoice
-from bertviz_core.finetune.data_check import DataRow
-from bertviz_core.finetune.evaluation import evaluate_classes, evaluate_numbers
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import (
     SAMPLES,

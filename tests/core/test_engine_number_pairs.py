@@ -21,10 +21,10 @@ from bertviz_core.engine.inline import InlineEngine
 from bertviz_core.engine.model_tasks import add_upload
 from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.cause_results import Target
-from bertviz_core.experiments.row_prediction import read_text
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.evaluation import RegressionReport
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
+from bertviz_core.finetune.row_prediction import read_text
 from bertviz_core.finetune.settings import FinetuneSettings
 from tests.core import engine_waiting
 from tests.core.checkpoint_copies import HF

@@ -19,19 +19,19 @@ import tensorflow
 from click.testing import CliRunner
 
 from bertviz_core import __version__
+from bertviz_core.cells import safe_cell
 from bertviz_core.checkpoints.export import save_model
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
 from bertviz_core.cli import main
 from bertviz_core.errors import TrainingError
-from bertviz_core.experiments.row_prediction import read_text
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.bundle import predictions_csv, write_bundle
 from bertviz_core.finetune.card import base_name, model_card
 from bertviz_core.finetune.card_words import CHINESE, ENGLISH
-from bertviz_core.finetune.cells import safe_cell
 from bertviz_core.finetune.evaluation import judge
 from bertviz_core.finetune.examples import Examples
+from bertviz_core.finetune.row_prediction import read_text
 from bertviz_core.finetune.run import finetune, weights_hash
 from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.settings import FinetuneSettings

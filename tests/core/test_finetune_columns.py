@@ -9,8 +9,8 @@ from bertviz_core.finetune.column_profile import profile_columns
 from bertviz_core.finetune.columns import guess_columns
 from bertviz_core.finetune.dataset import make_dataset
 from bertviz_core.finetune.notes import in_english
-from bertviz_core.finetune.numbers import number_text, parse_number
 from bertviz_core.finetune.table import read_table
+from bertviz_core.numbers import number_text, parse_number
 
 
 def table_of(header, rows):

@@ -8,14 +8,14 @@ import pytest
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.cause_results import Target
-from bertviz_core.experiments.nearest_rows import nearest_rows, row_vectors
-from bertviz_core.experiments.row_prediction import (
+from bertviz_core.explorer import Explorer
+from bertviz_core.finetune.nearest_rows import nearest_rows, row_vectors
+from bertviz_core.finetune.row_prediction import (
     by_tokens,
     cut_texts,
     predict_rows,
     read_text,
 )
-from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.model.bert import Bert
 from bertviz_core.trace import TrainedInputs

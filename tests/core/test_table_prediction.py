@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import DatasetError, TrainingError
-from bertviz_core.experiments import table_prediction
-from bertviz_core.experiments.row_prediction import predict_rows
-from bertviz_core.experiments.table_prediction import NUM_FIRST, predict_table
 from bertviz_core.explorer import Explorer
+from bertviz_core.finetune import table_prediction
 from bertviz_core.finetune.prediction_file import write_predictions
+from bertviz_core.finetune.row_prediction import predict_rows
 from bertviz_core.finetune.table import read_table
+from bertviz_core.finetune.table_prediction import NUM_FIRST, predict_table
 
 LINES = ["id,said,more", '1,the cat sat,"a, mat"', "2,,x", "3,=e e,on", "4,cats,"]
 

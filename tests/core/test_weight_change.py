@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertviz_core.experiments.weight_change import PARTS, weight_change
+from bertviz_core.finetune.weight_change import PARTS, weight_change
 from bertviz_core.weights import as_numpy
 from tests.core.random_models import CONFIG, PRE_NORM, random_model
 

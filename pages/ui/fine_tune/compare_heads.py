@@ -8,11 +8,11 @@ import streamlit as st
 from bertviz_core.analysis.shown_attention import AttentionOptions, show_attention
 from bertviz_core.engine.finetuned_tasks import head_change
 from bertviz_core.experiments.attention_matrix import attention_matrix
-from bertviz_core.experiments.finetuned_results import HeadChange
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_pictures import difference_thumbnails
 from bertviz_core.figures.attention_view import Measure
 from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.finetune.finetuned_results import HeadChange
 from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.answers import ask
 from pages.ui.attention.difference import show_difference

@@ -8,13 +8,13 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.engine.finetuned_tasks import compare_layers
-from bertviz_core.experiments.finetuned_results import LayerComparison
 from bertviz_core.figures.before_after import (
     ChangeWords,
     class_points_figure,
     layer_scores_figure,
     number_points_figure,
 )
+from bertviz_core.finetune.finetuned_results import LayerComparison
 from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.answers import ask
 from pages.ui.choices import choose_named

@@ -8,10 +8,10 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.engine.finetuned_tasks import weight_change
-from bertviz_core.experiments.finetuned_results import WeightChange
 from bertviz_core.figures.before_after import ChangeWords, moved_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.finetune.finetuned_results import WeightChange
 from pages.ui.answers import ask
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t, words_of

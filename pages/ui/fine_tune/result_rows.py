@@ -11,8 +11,8 @@ from bertviz_core.finetune.evaluation import (
     RegressionReport,
     Report,
 )
-from bertviz_core.finetune.numbers import number_text
 from bertviz_core.finetune.outcome import RunOutcome
+from bertviz_core.numbers import number_text
 from pages.ui.export import download_csv
 from pages.ui.fine_tune.result_answers import validation_rows
 from pages.ui.language import plain, t

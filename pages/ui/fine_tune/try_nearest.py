@@ -8,8 +8,8 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.engine.finetuned_tasks import nearest_training_rows
-from bertviz_core.experiments.finetuned_results import NearTrainingRows, ReadText
 from bertviz_core.explorer import Explorer
+from bertviz_core.finetune.finetuned_results import NearTrainingRows, ReadText
 from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.answers import ask
 from pages.ui.export import download_csv

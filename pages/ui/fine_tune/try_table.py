@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.engine.finetuned_tasks import predict_table
-from bertviz_core.experiments.finetuned_results import TablePredictions
+from bertviz_core.finetune.finetuned_results import TablePredictions
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import TableSource
 from bertviz_core.finetune.table_view import TableView

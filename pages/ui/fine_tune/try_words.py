@@ -8,9 +8,9 @@ import streamlit as st
 from bertviz_core.analysis.word_scores import WordScores, word_scores
 from bertviz_core.experiments.attribution import AttributionSettings, attribute
 from bertviz_core.experiments.cause_results import Target
-from bertviz_core.experiments.finetuned_results import ReadText
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.finetune.finetuned_results import ReadText
 from pages.ui.answers import ask
 from pages.ui.attribution import BASELINES, METHODS, is_soon, show_completeness
 from pages.ui.choices import choose_named

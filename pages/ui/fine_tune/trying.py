@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from bertviz_core.experiments.finetuned_results import ReadText
-from bertviz_core.experiments.row_prediction import read_text
 from bertviz_core.figures.class_bars import class_bars_figure
 from bertviz_core.figures.masked_word import percent
+from bertviz_core.finetune.finetuned_results import ReadText
 from bertviz_core.finetune.outcome import RunOutcome
+from bertviz_core.finetune.row_prediction import read_text
 from pages.ui.answers import ask
 from pages.ui.choices import choose_named
 from pages.ui.errors import shown_to_user

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from bertviz_core.engine.pretraining_tasks import pretrain_tiny
-from bertviz_core.figures.tiny_pretraining import TinyWords, tiny_loss_figure
-from bertviz_core.figures.upright_titles import set_titles_upright
-from bertviz_core.pretrain.tiny_results import (
+from bertviz_core.experiments.tiny_results import (
     MAX_TINY_CHARACTERS,
     MAX_TINY_STEPS,
     TinyLook,
     TinyRun,
 )
+from bertviz_core.figures.tiny_pretraining import TinyWords, tiny_loss_figure
+from bertviz_core.figures.upright_titles import set_titles_upright
 from bertviz_core.sentences import FIRST_QUESTIONS, first_page
 from pages.ui.answers import ask
 from pages.ui.choices import choose_linked

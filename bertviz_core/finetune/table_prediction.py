@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from bertviz_core.errors import DatasetError, TrainingError
-from bertviz_core.experiments.finetuned_results import (
+from bertviz_core.experiments.masked_rows import Progress
+from bertviz_core.explorer import Explorer
+from bertviz_core.finetune.column_profile import is_absent
+from bertviz_core.finetune.finetuned_results import (
     PredictedRow,
     RowPredictions,
     TablePredictions,
 )
-from bertviz_core.experiments.masked_rows import Progress
-from bertviz_core.experiments.row_prediction import predict_rows
-from bertviz_core.explorer import Explorer
-from bertviz_core.finetune.column_profile import is_absent
 from bertviz_core.finetune.prediction_file import write_predictions
+from bertviz_core.finetune.row_prediction import predict_rows
 from bertviz_core.finetune.table import Table
 
 NUM_FIRST = 20

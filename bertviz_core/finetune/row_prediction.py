@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from bertviz_core.errors import TextError
-from bertviz_core.experiments.finetuned_results import ReadText, RowPredictions
 from bertviz_core.experiments.masked_rows import Progress
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.batches import TokenRows, by_length, tokenize
 from bertviz_core.finetune.examples import Examples
+from bertviz_core.finetune.finetuned_results import ReadText, RowPredictions
 from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.tasks import task
 

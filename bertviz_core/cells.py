@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from bertviz_core.finetune.numbers import is_number
+from bertviz_core.numbers import is_number
 
 # What a formula begins with in Excel, LibreOffice and Google Sheets; the full-width
 # ones in East Asian locales. A tab or an end of line moves what follows into a cell

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertviz_core.analysis.geometry import cosine_matrix
-from bertviz_core.experiments.finetuned_results import NearestRows, ReadText
 from bertviz_core.experiments.masked_rows import Progress
-from bertviz_core.experiments.row_prediction import by_tokens, token_rows
 from bertviz_core.explorer import Explorer
+from bertviz_core.finetune.finetuned_results import NearestRows, ReadText
+from bertviz_core.finetune.row_prediction import by_tokens, token_rows
 from bertviz_core.trace import FrozenArrays
 
 _POOLED = "pooled_output"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from bertviz_core.experiments.finetuned_results import ReadText, TablePredictions
     from bertviz_core.explorer import Explorer
+    from bertviz_core.finetune.finetuned_results import ReadText, TablePredictions
 
 
 @click.command()
@@ -79,7 +79,7 @@ def classify(
 def _classify_text(
     explorer: Explorer, text: str, pair: str | None, max_tokens: int
 ) -> dict[str, Any]:
-    from bertviz_core.experiments.row_prediction import read_text
+    from bertviz_core.finetune.row_prediction import read_text
 
     read = read_text(explorer, text, pair, max_tokens)
     if read.was_cut:
@@ -120,8 +120,8 @@ def _classify_table(
     max_tokens: int,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    from bertviz_core.experiments.table_prediction import predict_table
     from bertviz_core.finetune.command_data import read_named_table, text_column
+    from bertviz_core.finetune.table_prediction import predict_table
 
     wanted, pair = options["text_column"], options["pair_column"]
     table = read_named_table(

@@ -13,13 +13,13 @@ import numpy as np
 from bertviz_core.analysis.geometry import are_alike
 from bertviz_core.analysis.layer_maps import layer_maps
 from bertviz_core.analysis.separation import group_separation
-from bertviz_core.experiments.finetuned_results import LayerComparison
 from bertviz_core.experiments.masked_rows import Progress
-from bertviz_core.experiments.probes import probe_classes, probe_numbers
-from bertviz_core.experiments.row_prediction import by_tokens, token_rows
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.batches import TokenRows
 from bertviz_core.finetune.examples import Examples, TrainingData
+from bertviz_core.finetune.finetuned_results import LayerComparison
+from bertviz_core.finetune.probes import probe_classes, probe_numbers
+from bertviz_core.finetune.row_prediction import by_tokens, token_rows
 from bertviz_core.finetune.scores import wilson_interval
 
 READINGS = ("cls", "mean")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bertviz_core.experiments.finetuned_results import WeightChange
+from bertviz_core.finetune.finetuned_results import WeightChange
 from bertviz_core.weights import as_numpy
 
 if TYPE_CHECKING:
