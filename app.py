@@ -9,12 +9,12 @@ import streamlit as st
 
 from pages.ui.engine import warm_up
 from pages.ui.errors import shown_to_user
-from pages.ui.fine_tune.keeping import keep_fine_tuning
-from pages.ui.head import page_head
+from pages.ui.fine_tune.leases import keep_fine_tuning
 from pages.ui.hosting import MIDDLEWARE, ROUTES, lifespan, show_uncaught
 from pages.ui.jobs import keep_jobs
 from pages.ui.language import choose_language, plain
 from pages.ui.navigation import FIRST, ICONS
+from pages.ui.page_head import page_head
 from pages.ui.replaced_words import translate_frame
 
 ROOT = Path(__file__).parent

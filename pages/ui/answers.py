@@ -24,7 +24,7 @@ from bertviz_core.engine.questions import Asker, Question
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import ModelEntry
 from pages.ui.engine import client, note_answer
-from pages.ui.head import model_at_work
+from pages.ui.page_head import model_at_work
 
 R = TypeVar("R")
 # For comparison: the logits of one mask take 64 kB with the bundled vocabulary, one

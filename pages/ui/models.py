@@ -28,9 +28,9 @@ from pages.ui.answers import (
 from pages.ui.downloads import offer_download
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
-from pages.ui.head import model_at_work
 from pages.ui.language import LANGUAGES, current_language, t
 from pages.ui.own_text import own_texts
+from pages.ui.page_head import model_at_work
 
 # In the address of a link to another page: the model to choose there. The choice itself
 # would not do, as the session remembers the one before.

@@ -4,11 +4,11 @@ import streamlit as st
 
 from bertviz_core.explorer import Explorer
 from pages.ui.answers import ask
-from pages.ui.attention.ahead import choose_and_show
-from pages.ui.attention.pair import follow_lock
+from pages.ui.attention.live_view import choose_and_show
+from pages.ui.attention.locked_tokens import follow_lock
 from pages.ui.attention.panels import ask_further
 from pages.ui.attention.texts import edit_texts
-from pages.ui.attention.words import own_words
+from pages.ui.attention.word_boundaries import own_words
 from pages.ui.errors import shown_to_user
 from pages.ui.language import t
 from pages.ui.models import model_picker, say_if_unread

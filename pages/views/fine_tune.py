@@ -8,17 +8,17 @@ import streamlit as st
 
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune import (
-    checking,
-    choosing,
-    comparing,
-    evaluating,
-    taking,
-    training,
+    before_and_after,
+    step_check,
+    step_data,
+    step_evaluate,
+    step_take_away,
+    step_train,
+    step_try,
     try_chosen,
-    trying,
 )
 from pages.ui.fine_tune.answers import look, look_at_run
-from pages.ui.fine_tune.keeping import keep_fine_tuning
+from pages.ui.fine_tune.leases import keep_fine_tuning
 from pages.ui.fine_tune.running import lead_on_after_stop
 from pages.ui.fine_tune.state import FineTuneState, read_state, take_over
 from pages.ui.fine_tune.steps import choose_step, explain_closed, peek_step
@@ -26,12 +26,12 @@ from pages.ui.fine_tune.try_chosen import can_try, explain_classes, is_tried
 from pages.ui.models import choose_next, model_picker
 
 SHOWN: dict[str, tuple[Callable[[FineTuneState], None], ...]] = {
-    "data": (choosing.show,),
-    "check": (checking.show,),
-    "train": (training.show,),
-    "evaluate": (evaluating.show,),
-    "try": (trying.show, comparing.show),
-    "take": (taking.show,),
+    "data": (step_data.show,),
+    "check": (step_check.show,),
+    "train": (step_train.show,),
+    "evaluate": (step_evaluate.show,),
+    "try": (step_try.show, before_and_after.show),
+    "take": (step_take_away.show,),
 }
 
 state = look_at_run(read_state(model_picker()))

@@ -8,8 +8,8 @@ from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
 from pages.ui.language import t
 from pages.ui.masked_word.candidates import choose_mask, compare_with_hidden
-from pages.ui.masked_word.choosing import explore_choices
 from pages.ui.masked_word.editor import edit_text
+from pages.ui.masked_word.likeliest_words import explore_choices
 from pages.ui.masked_word.panels import ask_further, ask_without_text
 from pages.ui.masked_word.reading import show_reading
 from pages.ui.masked_word.state import take_arriving_text

@@ -5,7 +5,7 @@ import streamlit as st
 from bertviz_core.experiments.tiny_results import COMMAND
 from bertviz_core.figures.tiny_pretraining import LOSS_FORMULA
 from pages.ui.language import t
-from pages.ui.pretraining.watching import explore_pretraining
+from pages.ui.pretraining.tiny_run import explore_pretraining
 
 explore_pretraining()
 

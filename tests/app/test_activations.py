@@ -25,7 +25,7 @@ from bertviz_core.analysis.gelu_approximation import (
     largest_error,
 )
 from bertviz_core.analysis.small_networks import gradient_through_layers
-from pages.ui.activations import watching
+from pages.ui.activations import training_player as watching
 from pages.ui.activations.formulas import (
     FORMULAS,
     GELU_STEPS,

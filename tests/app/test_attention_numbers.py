@@ -33,7 +33,7 @@ from pages.ui.attention import (
     profile,
     sparse,
 )
-from pages.ui.attention.pair_columns import PairColumns
+from pages.ui.attention.token_table import PairColumns
 from pages.ui.engine import client
 from tests.app.test_attention import TEXT, said
 from tests.app.test_attention import maps as drawn_maps

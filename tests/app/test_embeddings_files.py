@@ -16,7 +16,7 @@ from bertviz_core.finetune.workplace import table_path
 from pages.ui.embeddings import files
 from pages.ui.embeddings.sentence_file import guess_roles, lines_of, read_file
 from pages.ui.engine import client
-from pages.ui.fine_tune.keeping import STATE
+from pages.ui.fine_tune.leases import STATE
 from pages.ui.fine_tune.state import FineTuneState
 from tests.app.test_embeddings import finished, open_page, said
 

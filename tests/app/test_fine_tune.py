@@ -21,7 +21,7 @@ from bertviz_core.finetune.schedule import learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, LEASE_VARIABLE, Limits
 from pages.ui import engine, errors
-from pages.ui.fine_tune import checking, keeping, lengths, progress
+from pages.ui.fine_tune import leases, lengths, progress, step_check
 from pages.ui.fine_tune.answers import look
 from pages.ui.fine_tune.state import STEPS, FineTuneState
 from tests.app.fake_client import CONFIG
@@ -88,14 +88,14 @@ def test_a_lease_is_renewed_before_it_ends(
     open_step, tuner, monkeypatch, minutes, seconds
 ):
     monkeypatch.setenv(LEASE_VARIABLE, minutes)
-    fragment, asked = keeping.st.fragment, []
+    fragment, asked = leases.st.fragment, []
 
     def noted(function=None, *, run_every=None, **options):
-        if getattr(function, "__module__", "") == keeping.__name__:
+        if getattr(function, "__module__", "") == leases.__name__:
             asked.append(run_every)
         return fragment(function, run_every=run_every, **options)
 
-    monkeypatch.setattr(keeping.st, "fragment", noted)
+    monkeypatch.setattr(leases.st, "fragment", noted)
     open_step()
     assert asked == [seconds]
 
@@ -868,8 +868,8 @@ def test_a_length_that_moves_away_from_an_estimate_draws_the_page_anew(
     open_step, tuner, monkeypatch
 ):
     given = []
-    draw = checking.choose_length
-    monkeypatch.setattr(checking, "choose_length", lambda *a: given.append(a))
+    draw = step_check.choose_length
+    monkeypatch.setattr(step_check, "choose_length", lambda *a: given.append(a))
     app = open_step("check", ft_table=table_of(tuner, LONG), ft_max_tokens="16")
     app.button(key="ft_estimate_start").click().run()
     (_, before), (check, shown) = given

@@ -17,10 +17,10 @@ from bertviz_core.trace import TrainedInputs
 from pages.ui import answers, engine
 from pages.ui.attention import difference
 from pages.ui.fine_tune import result_answers
-from pages.ui.fine_tune.comparing import PANELS as COMPARE_PANELS
-from pages.ui.fine_tune.evaluating import CLASS_PANELS, NUMBER_PANELS
+from pages.ui.fine_tune.before_and_after import PANELS as COMPARE_PANELS
+from pages.ui.fine_tune.step_evaluate import CLASS_PANELS, NUMBER_PANELS
+from pages.ui.fine_tune.step_try import PANELS as TRY_PANELS
 from pages.ui.fine_tune.try_chosen import EXAMPLES
-from pages.ui.fine_tune.trying import PANELS as TRY_PANELS
 from tests.app.fake_client import CONFIG
 from tests.app.finished_runs import (
     LABELS,

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.trace import TokenizedText
-from pages.ui.masked_word.filling import filled_sentence
+from pages.ui.masked_word.fill_masks import filled_sentence
 from tests.app.test_masked_panels import (
     TWO_MASKS,
     finished,

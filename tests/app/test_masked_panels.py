@@ -41,7 +41,7 @@ from pages.ui.export import table_csv
 from pages.ui.masked_word import chains
 from pages.ui.masked_word import scores as word_scores
 from pages.ui.masked_word.chain import next_chunk
-from pages.ui.masked_word.filling import filled_sentence
+from pages.ui.masked_word.fill_masks import filled_sentence
 from pages.ui.masked_word.panels import PANELS
 from pages.ui.masked_word.state import EXAMPLES
 from tests.app.waiting import let_jobs_end

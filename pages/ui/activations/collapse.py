@@ -14,8 +14,8 @@ from bertviz_core.analysis.small_networks import (
 )
 from bertviz_core.figures.small_networks import NetworkWords, collapse_figure
 from bertviz_core.snippets import activations as snippets
-from pages.ui.activations.choosing import choose_function, choose_seed, slide
 from pages.ui.activations.formulas import column, matrix
+from pages.ui.activations.widgets import choose_function, choose_seed, slide
 from pages.ui.activations.wording import LABELS, figure_words, number
 from pages.ui.code import Program, program
 from pages.ui.export import show_figure

@@ -8,8 +8,8 @@ import streamlit as st
 from bertviz_core.analysis.activations import ACTIVATIONS, activate, differentiate
 from bertviz_core.figures.activations import Curve, FigureWords, curves_figure
 from bertviz_core.snippets import activations as snippets
-from pages.ui.activations.choosing import choose_functions, slide
 from pages.ui.activations.formulas import FORMULAS
+from pages.ui.activations.widgets import choose_functions, slide
 from pages.ui.activations.wording import LABELS, figure_words, number
 from pages.ui.code import program
 from pages.ui.export import show_figure

@@ -30,8 +30,8 @@ from bertviz_core.figures.gelu import (
     normal_figure,
 )
 from bertviz_core.snippets import activations as snippets
-from pages.ui.activations.choosing import choose_one, slide
 from pages.ui.activations.formulas import GELU_STEPS, TANH_STEPS
+from pages.ui.activations.widgets import choose_one, slide
 from pages.ui.activations.wording import derivation, figure_words, number
 from pages.ui.code import program
 from pages.ui.export import show_figure

@@ -18,8 +18,8 @@ from bertviz_core.analysis.dying_neurons import (
 from bertviz_core.figures.small_networks import NetworkWords
 from bertviz_core.figures.small_trainings import leaks_figure
 from bertviz_core.snippets import activations as snippets
-from pages.ui.activations.choosing import choose_function, choose_seed, slide
-from pages.ui.activations.watching import watch_training
+from pages.ui.activations.training_player import watch_training
+from pages.ui.activations.widgets import choose_function, choose_seed, slide
 from pages.ui.activations.wording import LABELS, figure_words, number
 from pages.ui.code import program
 from pages.ui.export import show_figure

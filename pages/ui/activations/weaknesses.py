@@ -20,15 +20,15 @@ from bertviz_core.figures.small_networks import (
     path_figure,
 )
 from bertviz_core.snippets import activations as snippets
-from pages.ui.activations.choosing import (
+from pages.ui.activations.collapse import explore_collapse
+from pages.ui.activations.training import explore_training
+from pages.ui.activations.widgets import (
     choose_function,
     choose_functions,
     choose_one,
     choose_seed,
     slide,
 )
-from pages.ui.activations.collapse import explore_collapse
-from pages.ui.activations.training import explore_training
 from pages.ui.activations.wording import LABELS, figure_words, number
 from pages.ui.code import program
 from pages.ui.export import show_figure

@@ -14,7 +14,7 @@ from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import TokenizedText
 from pages.ui.answers import ask
-from pages.ui.attention.pair import choose_pair
+from pages.ui.attention.locked_tokens import choose_pair
 from pages.ui.code import Program, program
 from pages.ui.export import download_csv, show_figure
 from pages.ui.language import plain, t

@@ -18,7 +18,7 @@ from pages.ui.code import Program
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown, escape
-from pages.ui.watched import Watched, show_numbers
+from pages.ui.watched_answer import Watched, show_numbers
 
 
 def show_before_and_after(

@@ -16,7 +16,7 @@ from pages.ui.answers import ask
 from pages.ui.attention.controls import View
 from pages.ui.attention.maps import said_correlation
 from pages.ui.attention.matrix import measure_of, shown_attention
-from pages.ui.attention.pair_columns import PairColumns
+from pages.ui.attention.token_table import PairColumns
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.panel import panel

@@ -28,7 +28,7 @@ from pages.ui.language import in_a_row, plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
-from pages.ui.watched import Watched
+from pages.ui.watched_answer import Watched
 
 _KINDS = ("heads", "parts")
 _SHARES = ("mass", "differs")  # kinds of maps without negative numbers

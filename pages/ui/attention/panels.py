@@ -7,13 +7,13 @@ import streamlit as st
 from bertviz_core.trace import TokenizedText
 from pages.ui.attention.arithmetic import explore_arithmetic
 from pages.ui.attention.combined import explore_combinations
-from pages.ui.attention.comparing import explore_differences
+from pages.ui.attention.compare import explore_differences
 from pages.ui.attention.controls import View
 from pages.ui.attention.maps import explore_maps
-from pages.ui.attention.patching import explore_patches
+from pages.ui.attention.patch import explore_patches
 from pages.ui.attention.profile import explore_profile
 from pages.ui.attention.sparse import explore_patterns
-from pages.ui.attention.switching import explore_switches
+from pages.ui.attention.switch_off import explore_switches
 from pages.ui.attention.target import choose_target
 from pages.ui.choices import choose_linked
 from pages.ui.language import plain, t

@@ -12,12 +12,12 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.answers import ask
 from pages.ui.attention.before_after import show_before_and_after
 from pages.ui.attention.maps import show_head_map
-from pages.ui.attention.pair_columns import PairColumns
+from pages.ui.attention.token_table import PairColumns
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
-from pages.ui.watched import Watched
+from pages.ui.watched_answer import Watched
 
 _DOT = "•"  # an arrow that is left, for colour alone says nothing to some
 _MOST_DRAWN = 64  # tokens on a side of the pattern's picture

@@ -15,7 +15,7 @@ from pages.ui.choices import choose_linked, choose_linked_or_none
 from pages.ui.language import plain, t
 from pages.ui.pieces import choose_piece, id_of
 from pages.ui.text_pair import Texts
-from pages.ui.watched import Watched
+from pages.ui.watched_answer import Watched
 
 _WHAT = "attention_target"
 _WORD = "attention_word"

@@ -14,8 +14,8 @@ from bertviz_core.snippets import embeddings as programs
 from pages.ui.answers import ask
 from pages.ui.choices import choose_linked
 from pages.ui.code import Program, program
-from pages.ui.embeddings.choosing import choose_left_out, type_word
 from pages.ui.embeddings.figures import say_pieces, show_neighbours
+from pages.ui.embeddings.widgets import choose_left_out, type_word
 from pages.ui.export import show_figure
 from pages.ui.language import listed, plain, t
 

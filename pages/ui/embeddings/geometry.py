@@ -12,10 +12,10 @@ from bertviz_core.snippets import embeddings as programs
 from pages.ui.answers import ask
 from pages.ui.choices import choose_linked
 from pages.ui.code import Program, program
-from pages.ui.embeddings.choosing import choose_seed
 from pages.ui.embeddings.figures import show_curves
 from pages.ui.embeddings.points import layer_name
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
+from pages.ui.embeddings.widgets import choose_seed
 from pages.ui.export import download_csv, show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import in_a_row, listed, plain, t

@@ -13,7 +13,7 @@ from bertviz_core.snippets import embeddings as programs
 from pages.ui.answers import ask
 from pages.ui.choices import follow_default, write_text
 from pages.ui.code import Program, program
-from pages.ui.embeddings.choosing import choose_place, choose_token
+from pages.ui.embeddings.widgets import choose_place, choose_token
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.models import language_of, say_if_unread

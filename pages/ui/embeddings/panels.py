@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.ui.embeddings.choosing import choose
 from pages.ui.embeddings.geometry import explore_geometry
 from pages.ui.embeddings.input_sum import explore_input
 from pages.ui.embeddings.positions import explore_positions
 from pages.ui.embeddings.senses import explore_senses
 from pages.ui.embeddings.sentences import explore_sentences
 from pages.ui.embeddings.vocabulary_map import explore_vocabulary
+from pages.ui.embeddings.widgets import choose
 from pages.ui.embeddings.words import explore_words
 from pages.ui.language import t
 

@@ -14,9 +14,9 @@ from bertviz_core.snippets import embeddings as programs
 from pages.ui.answers import ask
 from pages.ui.choices import choose_linked
 from pages.ui.code import Program, program
-from pages.ui.embeddings.choosing import choose, choose_place
 from pages.ui.embeddings.figures import show_curves
 from pages.ui.embeddings.quality import quality_sentence
+from pages.ui.embeddings.widgets import choose, choose_place
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import escape

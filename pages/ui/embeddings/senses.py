@@ -17,7 +17,6 @@ from bertviz_core.figures.point_map import FirstChoice, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.answers import ask
 from pages.ui.code import Program, program
-from pages.ui.embeddings.choosing import type_word
 from pages.ui.embeddings.figures import (
     MOST_IN_FILE,
     MOST_SHOWN,
@@ -29,6 +28,7 @@ from pages.ui.embeddings.files import MapFiles, offer_files
 from pages.ui.embeddings.points import groups_colour, layer_name, map_title, point_map
 from pages.ui.embeddings.quality import quality_columns, quality_sentence
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
+from pages.ui.embeddings.widgets import type_word
 from pages.ui.jobs import ask_job
 from pages.ui.language import in_a_row, plain, t
 from pages.ui.models import language_of

@@ -23,10 +23,10 @@ from bertviz_core.finetune.request import SAMPLES
 from bertviz_core.finetune.table import Table, read_table
 from bertviz_core.finetune.table_encoding import find_encoding
 from bertviz_core.finetune.table_limits import Limits
-from pages.ui.embeddings.choosing import choose_seed
+from pages.ui.embeddings.widgets import choose_seed
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
-from pages.ui.fine_tune.keeping import STATE
+from pages.ui.fine_tune.leases import STATE
 from pages.ui.fine_tune.wording import show_notes
 from pages.ui.language import plain, t
 from pages.ui.upload_box import upload_box

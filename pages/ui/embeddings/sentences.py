@@ -15,12 +15,6 @@ from bertviz_core.figures.point_map import Colour, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.answers import ask
 from pages.ui.code import show_code
-from pages.ui.embeddings.choosing import (
-    TSNE_WORDING,
-    choose,
-    choose_seed,
-    choose_tsne,
-)
 from pages.ui.embeddings.figures import show_nearest_points
 from pages.ui.embeddings.files import MapFiles, offer_files
 from pages.ui.embeddings.points import groups_colour, layer_name, map_title, point_map
@@ -31,6 +25,12 @@ from pages.ui.embeddings.quality import (
 )
 from pages.ui.embeddings.sentence_box import edit_sentences, say_cut
 from pages.ui.embeddings.similarity import show_similarity
+from pages.ui.embeddings.widgets import (
+    TSNE_WORDING,
+    choose,
+    choose_seed,
+    choose_tsne,
+)
 from pages.ui.engine import client
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t

@@ -19,12 +19,6 @@ from bertviz_core.figures.point_map import Colour, PointMap
 from bertviz_core.snippets import embeddings as programs
 from pages.ui.answers import ask
 from pages.ui.code import show_code
-from pages.ui.embeddings.choosing import (
-    TSNE_WORDING,
-    choose,
-    choose_seed,
-    choose_tsne,
-)
 from pages.ui.embeddings.figures import show_neighbours
 from pages.ui.embeddings.files import MapFiles, offer_files
 from pages.ui.embeddings.points import (
@@ -34,6 +28,12 @@ from pages.ui.embeddings.points import (
     point_map,
 )
 from pages.ui.embeddings.quality import quality_columns, quality_sentence
+from pages.ui.embeddings.widgets import (
+    TSNE_WORDING,
+    choose,
+    choose_seed,
+    choose_tsne,
+)
 from pages.ui.engine import client
 from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t

@@ -10,8 +10,8 @@ from bertviz_core.snippets import embeddings as programs
 from pages.ui.answers import ask
 from pages.ui.code import program
 from pages.ui.embeddings.axis import show_axis
-from pages.ui.embeddings.choosing import choose, choose_comparison, type_word
 from pages.ui.embeddings.figures import say_pieces, show_neighbours
+from pages.ui.embeddings.widgets import choose, choose_comparison, type_word
 from pages.ui.language import t
 from pages.ui.models import language_of
 from pages.ui.panel import panel

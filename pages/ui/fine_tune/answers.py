@@ -18,7 +18,7 @@ from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table_view import TableView
 from pages.ui.engine import client, note_answer
 from pages.ui.fine_tune.state import FineTuneState
-from pages.ui.head import model_at_work
+from pages.ui.page_head import model_at_work
 
 # The engine keeps a table while somebody asks for it: ask now and then.
 TTL_SECONDS = 600

@@ -14,8 +14,8 @@ from bertviz_core.figures.finetune_data import (
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.remedies import REMEDIES
 from pages.ui.export import show_figure
-from pages.ui.fine_tune.fields import choose_field
 from pages.ui.fine_tune.state import FineTuneState
+from pages.ui.fine_tune.state_widgets import choose_field
 from pages.ui.language import plain, t, words_of
 
 

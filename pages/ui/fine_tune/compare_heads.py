@@ -17,7 +17,7 @@ from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.answers import ask
 from pages.ui.attention.difference import show_difference
 from pages.ui.export import show_figure
-from pages.ui.fine_tune.filling import begin_boxes, row_texts, type_texts
+from pages.ui.fine_tune.text_boxes import begin_boxes, row_texts, type_texts
 from pages.ui.language import plain, t
 from pages.ui.text_pair import Texts
 

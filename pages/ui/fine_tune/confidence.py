@@ -13,7 +13,7 @@ from bertviz_core.figures.evaluation_scores import (
 from bertviz_core.finetune.coverage import coverage_at
 from bertviz_core.finetune.evaluation import NUM_BINS, ClassificationReport
 from pages.ui.export import show_figure
-from pages.ui.fine_tune.filling import is_of_another
+from pages.ui.fine_tune.text_boxes import is_of_another
 from pages.ui.language import plain, t, words_of
 from pages.ui.panel import show_numbers
 

@@ -12,8 +12,8 @@ from bertviz_core.finetune.evaluation import ClassificationReport
 from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.choices import choose_linked, choose_named
 from pages.ui.export import show_figure
-from pages.ui.fine_tune.filling import is_of_another
 from pages.ui.fine_tune.result_rows import show_rows
+from pages.ui.fine_tune.text_boxes import is_of_another
 from pages.ui.language import plain, t
 
 _TRUE, _SAID = "ft_eval_true", "ft_eval_said"

@@ -20,8 +20,8 @@ from bertviz_core.finetune.settings import FinetuneSettings
 from pages.ui.engine import client
 from pages.ui.errors import sentence
 from pages.ui.fine_tune.answers import HASHED, TTL_SECONDS
-from pages.ui.fine_tune.asking import timed_settings
 from pages.ui.fine_tune.lengths import max_tokens_of
+from pages.ui.fine_tune.run_settings import timed_settings
 from pages.ui.fine_tune.state import FineTuneState, remember
 from pages.ui.fine_tune.wording import duration, memory
 from pages.ui.jobs import await_job

@@ -14,8 +14,8 @@ from bertviz_core.figures.finetune_data import (
 from bertviz_core.finetune.checks import MUCH_CUT
 from bertviz_core.finetune.data_check import DataCheck
 from pages.ui.export import show_figure
-from pages.ui.fine_tune.fields import enter_field
 from pages.ui.fine_tune.state import FineTuneState, remember
+from pages.ui.fine_tune.state_widgets import enter_field
 from pages.ui.language import plain, t, words_of
 from pages.ui.panel import show_numbers
 

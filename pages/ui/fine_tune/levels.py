@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.finetune.run_estimate import TrainingEstimate
 from bertviz_core.finetune.settings import LEVELS
-from pages.ui.fine_tune.asking import FIRST_LEVEL
+from pages.ui.fine_tune.run_settings import FIRST_LEVEL
 from pages.ui.fine_tune.state import FineTuneState, remember
 from pages.ui.fine_tune.wording import duration, memory
 from pages.ui.language import in_a_row, t

@@ -13,9 +13,9 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.settings import DECAYS, PRECISIONS, FinetuneSettings
 from pages.ui.answers import ask
-from pages.ui.fine_tune.asking import settings_of
-from pages.ui.fine_tune.link import MAX_SEED
+from pages.ui.fine_tune.run_settings import settings_of
 from pages.ui.fine_tune.state import FineTuneState, change, remember
+from pages.ui.fine_tune.state_in_link import MAX_SEED
 from pages.ui.fine_tune.wording import choice_name
 from pages.ui.language import t
 

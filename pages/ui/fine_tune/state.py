@@ -20,8 +20,8 @@ from bertviz_core.finetune.request import DataChoice, TableSource, TrainingReque
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table_view import TableView
 from bertviz_core.finetune.training_status import TrainingStatus
-from pages.ui.fine_tune.keeping import STATE
-from pages.ui.fine_tune.link import read_link, write_link
+from pages.ui.fine_tune.leases import STATE
+from pages.ui.fine_tune.state_in_link import read_link, write_link
 
 STEPS = ("data", "check", "train", "evaluate", "try", "take")
 # Key of the session and of the address.

@@ -10,8 +10,8 @@ from pages.ui.answers import ask
 from pages.ui.choices import choose_linked
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.state import STEP, FineTuneState
+from pages.ui.fine_tune.step_try import begin_with, try_text
 from pages.ui.fine_tune.try_table import Classifier, predict_file
-from pages.ui.fine_tune.trying import begin_with, try_text
 from pages.ui.language import plain, t
 from pages.ui.models import OPEN, language_of, title_of
 

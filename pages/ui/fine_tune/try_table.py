@@ -17,8 +17,8 @@ from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
 from pages.ui.file_download import file_link
 from pages.ui.fine_tune.answers import read_table
-from pages.ui.fine_tune.keeping import TRY_TABLE
 from pages.ui.fine_tune.layout import show_layout
+from pages.ui.fine_tune.leases import TRY_TABLE
 from pages.ui.fine_tune.uploading import forget_own, upload_table
 from pages.ui.fine_tune.wording import show_warnings
 from pages.ui.jobs import ask_job

@@ -8,7 +8,7 @@ from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
-from pages.ui.fine_tune.keeping import OWN, REFUSED, is_own_refused
+from pages.ui.fine_tune.leases import OWN, REFUSED, is_own_refused
 from pages.ui.language import plain, t
 from pages.ui.upload_box import let_go, upload_box
 

@@ -20,7 +20,7 @@ from pages.ui.language import plain, t
 from pages.ui.layers.wording import neuron_names
 from pages.ui.markdown import Markdown
 from pages.ui.text_pair import Texts
-from pages.ui.watched import Watched
+from pages.ui.watched_answer import Watched
 
 _OPEN = "layers_effect_open"
 _NUM_NEURONS = 10

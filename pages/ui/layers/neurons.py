@@ -24,7 +24,7 @@ from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.layers.effects import rank_all_neurons
-from pages.ui.layers.switching import switch_off_here
+from pages.ui.layers.neuron_off import switch_off_here
 from pages.ui.layers.wording import numbered
 from pages.ui.panel import panel
 from pages.ui.text_pair import Texts

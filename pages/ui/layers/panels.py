@@ -8,9 +8,9 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.choices import choose_linked
 from pages.ui.language import plain, t
 from pages.ui.layers.by_hand import norm_by_hand
-from pages.ui.layers.factors import explore_factors
+from pages.ui.layers.neuron_groups import explore_factors
 from pages.ui.layers.neurons import explore_neurons
-from pages.ui.layers.orders import compare_orders
+from pages.ui.layers.norm_order import compare_orders
 from pages.ui.layers.residual import follow_residual
 from pages.ui.layers.similarity import compare_layers
 from pages.ui.text_pair import Texts

@@ -23,9 +23,9 @@ from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
 from pages.ui.jobs import await_job
 from pages.ui.language import t
-from pages.ui.masked_word.asking import Question, choose_sampling
 from pages.ui.masked_word.chain import POLL_SECONDS, Chain, next_chunk
 from pages.ui.masked_word.chain_pictures import show_chain
+from pages.ui.masked_word.question import Question, choose_sampling
 
 _CHAIN = "masked_chain"
 _MOST_STEPS, _MOST_TOP_K = 20_000, 1000

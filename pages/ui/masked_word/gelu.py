@@ -18,7 +18,7 @@ from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
-from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.question import Question
 from pages.ui.panel import panel, show_numbers
 
 

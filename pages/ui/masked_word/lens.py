@@ -15,7 +15,7 @@ from pages.ui.choices import choose_number
 from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
-from pages.ui.masked_word.asking import Question, choose_word, likely_ids
+from pages.ui.masked_word.question import Question, choose_word, likely_ids
 from pages.ui.panel import panel
 
 _MOST_COLUMNS = 12  # a word needs the width of a word

@@ -11,18 +11,18 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.answers import ask
 from pages.ui.choices import choose_linked_or_none
 from pages.ui.language import plain, t
-from pages.ui.masked_word.asking import Question, ask_about
+from pages.ui.masked_word.attribution import explore_reasons
 from pages.ui.masked_word.candidates import Mask
 from pages.ui.masked_word.chains import explore_chains
-from pages.ui.masked_word.filling import explore_filling
+from pages.ui.masked_word.fill_masks import explore_filling
 from pages.ui.masked_word.gelu import explore_gelu
 from pages.ui.masked_word.lens import explore_layers
 from pages.ui.masked_word.next_sentence import explore_next_sentence
 from pages.ui.masked_word.positions import explore_positions
+from pages.ui.masked_word.question import Question, ask_about
 from pages.ui.masked_word.scores import explore_scores
 from pages.ui.masked_word.two_sentences import explore_comparison
 from pages.ui.masked_word.whole_words import explore_whole_words
-from pages.ui.masked_word.why import explore_reasons
 
 PANEL = "masked_panel"
 PANELS: dict[str, Callable[[Question], None]] = {

@@ -15,7 +15,7 @@ from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import plain, t
-from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.question import Question
 from pages.ui.panel import panel
 
 _HOW = ("hidden", "seen")

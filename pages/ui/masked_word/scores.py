@@ -20,7 +20,7 @@ from pages.ui.export import show_figure
 from pages.ui.jobs import ask_soon
 from pages.ui.language import listed, plain, t
 from pages.ui.markdown import Markdown
-from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.question import Question
 from pages.ui.masked_word.sentence_scores import show_pair_score, show_sentence_score
 from pages.ui.panel import panel
 

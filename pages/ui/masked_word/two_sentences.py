@@ -24,7 +24,7 @@ from pages.ui.code import Program, program
 from pages.ui.export import download_csv, show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
-from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.question import Question
 from pages.ui.panel import panel
 
 _LIMITS = (50, 200, 1000)

@@ -23,7 +23,7 @@ from pages.ui.jobs import ask_soon
 from pages.ui.language import plain, t, words_of
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
-from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.question import Question
 from pages.ui.models import language_of
 from pages.ui.panel import panel
 

@@ -10,14 +10,14 @@ from bertviz_core.finetune.run_estimate import TrainingEstimate
 from bertviz_core.finetune.settings import FinetuneSettings
 from pages.ui.engine import client
 from pages.ui.errors import shown_to_user
-from pages.ui.fine_tune.asking import expected_seconds, num_rows_seen, settings_of
-from pages.ui.fine_tune.choosing import table_name
 from pages.ui.fine_tune.estimating import ask_estimate, explain_estimate
 from pages.ui.fine_tune.levels import choose_level
 from pages.ui.fine_tune.options import choose_options
 from pages.ui.fine_tune.progress import show_schedule
+from pages.ui.fine_tune.run_settings import expected_seconds, num_rows_seen, settings_of
 from pages.ui.fine_tune.running import show_run
 from pages.ui.fine_tune.state import TITLE, FineTuneState, change, remember
+from pages.ui.fine_tune.step_data import table_name
 from pages.ui.fine_tune.wording import duration, lease
 from pages.ui.language import in_a_row, plain, t
 

@@ -19,8 +19,13 @@ from pages.ui.export import download_csv, show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import in_a_row, plain, t
 from pages.ui.markdown import Markdown
-from pages.ui.masked_word.asking import Question, choose_word
-from pages.ui.masked_word.reasons import Reason, show_check, show_heads, show_layers
+from pages.ui.masked_word.attribution_checks import (
+    Reason,
+    show_check,
+    show_heads,
+    show_layers,
+)
+from pages.ui.masked_word.question import Question, choose_word
 from pages.ui.panel import panel
 
 

@@ -26,8 +26,8 @@ from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import listed, plain, t
 from pages.ui.markdown import Markdown
-from pages.ui.masked_word.asking import Question
 from pages.ui.masked_word.lens import show_ranks
+from pages.ui.masked_word.question import Question
 
 _NUM_HEADS = 5
 

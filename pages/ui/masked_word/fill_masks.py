@@ -24,8 +24,8 @@ from pages.ui.jobs import ask_soon
 from pages.ui.language import in_a_row, listed, plain, t
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
-from pages.ui.masked_word.asking import Question
-from pages.ui.masked_word.pairs import show_pairs
+from pages.ui.masked_word.question import Question
+from pages.ui.masked_word.word_pairs import show_pairs
 from pages.ui.models import language_of
 from pages.ui.panel import panel
 

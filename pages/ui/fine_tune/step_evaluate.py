@@ -19,8 +19,8 @@ from pages.ui.fine_tune.result_answers import training_outcome
 from pages.ui.fine_tune.result_rows import show_rows
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.steps import offer_step
-from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
+from pages.ui.page_head import model_at_work
 from pages.ui.panel import panel, show_numbers
 
 _NUM_MISTAKES = 50

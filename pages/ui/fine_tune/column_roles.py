@@ -8,8 +8,8 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.label_kind import kind_of_column
 from bertviz_core.finetune.table_view import TableView
-from pages.ui.fine_tune.fields import choose_field
 from pages.ui.fine_tune.state import FineTuneState
+from pages.ui.fine_tune.state_widgets import choose_field
 from pages.ui.fine_tune.wording import say
 from pages.ui.language import in_a_row, plain, t
 

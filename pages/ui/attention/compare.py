@@ -24,7 +24,7 @@ from pages.ui.attention.controls import METHODS, View
 from pages.ui.attention.difference import show_difference
 from pages.ui.attention.maps import look_at_head, show_clickable
 from pages.ui.attention.matrix import measure_of, shown_attention, words_to_merge
-from pages.ui.attention.words import words_of_other
+from pages.ui.attention.word_boundaries import words_of_other
 from pages.ui.choices import choose_linked, type_linked
 from pages.ui.language import plain, t
 from pages.ui.models import known_models, say_if_unread

@@ -20,10 +20,10 @@ from pages.ui.errors import shown_to_user
 from pages.ui.file_download import file_link
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.wording import lease
-from pages.ui.head import model_at_work
 from pages.ui.language import current_language, plain, t
 from pages.ui.models import OPEN, add_uploaded, may_bring_any_model
 from pages.ui.navigation import ICONS
+from pages.ui.page_head import model_at_work
 
 # Pages that look into one model, in the order of their links.
 _LOOK_INTO = ("attention", "masked_word", "embeddings", "layers")

@@ -15,7 +15,7 @@ from pages.ui.export import show_figure
 from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
-from pages.ui.masked_word.asking import Question
+from pages.ui.masked_word.question import Question
 
 _TOP_K = 20
 _NUM_WRITTEN = 8  # pairs in the picture that carry their words

@@ -10,7 +10,7 @@ import streamlit as st
 from bertviz_core.analysis.dying_neurons import Training
 from bertviz_core.figures.small_networks import NetworkWords
 from bertviz_core.figures.small_trainings import fit_figure, neuron_figure
-from pages.ui.activations.choosing import slide
+from pages.ui.activations.widgets import slide
 from pages.ui.activations.wording import LABELS, figure_words
 from pages.ui.code import Program
 from pages.ui.export import show_figure

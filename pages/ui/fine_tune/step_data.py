@@ -13,9 +13,9 @@ from bertviz_core.finetune.notes import Note
 from bertviz_core.finetune.request import SAMPLES, TableSource
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.answers import read_table
-from pages.ui.fine_tune.keeping import REFUSED
+from pages.ui.fine_tune.column_roles import choose_roles
 from pages.ui.fine_tune.layout import show_layout, show_preview
-from pages.ui.fine_tune.picking import choose_roles
+from pages.ui.fine_tune.leases import REFUSED
 from pages.ui.fine_tune.state import (
     FineTuneState,
     choose_table,

@@ -21,7 +21,7 @@ from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.pieces import choose_piece
 from pages.ui.text_pair import Texts
-from pages.ui.watched import Watched, show_numbers
+from pages.ui.watched_answer import Watched, show_numbers
 
 _WORD = "layers_word"
 _CLASS = "layers_class"

@@ -15,16 +15,16 @@ from pages.ui.answers import ask
 from pages.ui.choices import choose_named
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.fine_tune.filling import begin_boxes, fill_boxes, row_texts, type_texts
 from pages.ui.fine_tune.result_answers import training_outcome
 from pages.ui.fine_tune.state import FineTuneState
+from pages.ui.fine_tune.text_boxes import begin_boxes, fill_boxes, row_texts, type_texts
 from pages.ui.fine_tune.try_nearest import show_nearest
 from pages.ui.fine_tune.try_table import Classifier, predict_file
 from pages.ui.fine_tune.try_words import show_words
-from pages.ui.head import model_at_work
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.models import say_if_unread
+from pages.ui.page_head import model_at_work
 from pages.ui.text_pair import Texts
 
 PANELS = ("words", "nearest")

@@ -14,12 +14,12 @@ from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv
 from pages.ui.fine_tune.answers import data_rows
 from pages.ui.fine_tune.balance import show_balance
-from pages.ui.fine_tune.choosing import show_left_out
 from pages.ui.fine_tune.estimating import is_asked, show_estimate
-from pages.ui.fine_tune.fields import enter_field
 from pages.ui.fine_tune.lengths import choose_length, max_tokens_of
-from pages.ui.fine_tune.link import MAX_RATE, MAX_SEED, MIN_RATE
 from pages.ui.fine_tune.state import FineTuneState
+from pages.ui.fine_tune.state_in_link import MAX_RATE, MAX_SEED, MIN_RATE
+from pages.ui.fine_tune.state_widgets import enter_field
+from pages.ui.fine_tune.step_data import show_left_out
 from pages.ui.fine_tune.steps import offer_step
 from pages.ui.fine_tune.wording import say, show_notes
 from pages.ui.language import plain, t

@@ -29,8 +29,8 @@ from pages.ui.export import show_figure
 from pages.ui.language import in_a_row, listed, plain, t, words_of
 from pages.ui.markdown import Markdown, escape
 from pages.ui.masked_word import state
-from pages.ui.masked_word.asking import Sampling, choose_sampling
 from pages.ui.masked_word.candidates import Mask
+from pages.ui.masked_word.question import Sampling, choose_sampling
 from pages.ui.panel import panel
 
 MOST_SHOWN = 100

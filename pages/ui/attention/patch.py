@@ -21,7 +21,7 @@ from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.panel import panel
 from pages.ui.text_pair import MOST_CHARACTERS, Texts
-from pages.ui.watched import Watched
+from pages.ui.watched_answer import Watched
 
 _OTHER = "attention_other"
 _SMALLEST_SHARE = 0.5  # of the difference; below it nothing is pointed out

@@ -14,13 +14,13 @@ from bertviz_core.trace import TokenizedText
 from pages.ui.answers import ask
 from pages.ui.attention.before_after import show_before_and_after
 from pages.ui.attention.controls import choose_heads
-from pages.ui.attention.pair import choose_pair
+from pages.ui.attention.locked_tokens import choose_pair
 from pages.ui.choices import choose_linked
 from pages.ui.code import program
 from pages.ui.language import plain, t
 from pages.ui.panel import panel
 from pages.ui.text_pair import Texts
-from pages.ui.watched import Watched
+from pages.ui.watched_answer import Watched
 
 _HEADS = "attention_off_heads"
 # What of a layer is switched off, and the key of its row of buttons.
