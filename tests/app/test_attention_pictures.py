@@ -89,7 +89,7 @@ def test_one_head_is_named_with_its_numbers(drawn):
 def test_filters_are_named_where_they_work(drawn):
     open_page(attention_hide_special="true", attention_merge_words="true")
     assert drawn.last.measured.filters == (
-        "pieces put together to words",
+        "pieces merged into words",
         "[CLS] and [SEP] hidden",
         "what is left keeps its value: rows add up to less",
     )
@@ -213,7 +213,7 @@ def test_the_maximum_of_words_is_a_weight_that_a_head_gives_to_a_word(drawn):
 def test_lengths_of_words_are_said_to_be_sums(drawn):
     open_page(attention_method="norms", attention_merge_words="true")
     (said,) = drawn.last.measured.filters
-    assert "lengths added up" in said
+    assert "lengths added" in said
 
 
 def test_the_head_in_the_frame_can_be_chosen_while_many_are_shown(drawn):
@@ -438,7 +438,7 @@ def test_a_saved_map_says_how_well_the_maps_agree(saved):
     app = opened("maps", {"attention_map_exact_downloads": True})
     page = saved["attention_map_exact.html"]().decode()
     by_mass, by_gradient = (metric.value for metric in app.metric[:2])
-    assert "Rank correlation" in page
+    assert "rank correlation" in page
     assert by_mass in page
     assert by_gradient in page
 

@@ -158,7 +158,7 @@ def test_another_sentence_begins_with_its_first_word():
 
 def test_a_text_that_is_too_long_is_cut_and_says_so():
     app = open_page(embeddings_text="a " * 599)
-    assert "601 word pieces" in said(app)
+    assert "601 tokens" in said(app)
 
 
 def test_a_dimension_of_a_larger_model_becomes_the_last():
@@ -695,10 +695,10 @@ def test_sentences_that_are_cut_are_counted_and_told(panel):
             for name in ("topics", "senses")
         },
     )
-    assert "longer: 2 of 4" in said(app)
-    assert "at most 512 word pieces" in said(app)
+    assert "2 of 4" in said(app)
+    assert "limit is 512" in said(app)
     app = open_page(embeddings_panel=panel)
-    assert "longer: " not in said(app)
+    assert "limit is 512" not in said(app)
 
 
 def test_a_sentence_without_the_word_is_named():
@@ -802,11 +802,11 @@ def test_a_sample_of_word_pieces_is_told():
         embeddings_topics=lines[:1400],
         embeddings_geometry_seed="3",
     )
-    assert "word pieces, drawn with seed 3" not in said(app)
+    assert "tokens, drawn with seed 3" not in said(app)
     app.text_area(key="embeddings_topics").set_value(lines).run()
-    count = int(re.search(r"Measured on ([\d,]+) word", said(finished(app)))[1])
+    count = int(re.search(r"Measured on ([\d,]+) tokens of", said(finished(app)))[1])
     assert count > MOST_CHECKED
-    told = f"{MOST_CHECKED} of the {count} word pieces, drawn with seed 3"
+    told = f"{MOST_CHECKED} of the {count} tokens, drawn with seed 3"
     assert told in said(app)
 
 

@@ -596,7 +596,7 @@ def test_a_table_to_check_by_is_shown_with_what_it_loses(open_step, tuner):
     assert list(previews[1]["text"]) == ["a new word"] * 9 + [""]
     assert "more cells than the first row are left out: 11" in said_in(app.warning)
     said = said_in(app.markdown)
-    _, _, of_file = said.partition("Of the table to check by, judge.csv:")
+    _, _, of_file = said.partition("judge.csv:")
     assert of_file.startswith("\n- Rows without a text are left out: 12")
 
 
@@ -609,7 +609,7 @@ def test_the_table_to_check_by_can_be_read_differently(open_step, tuner):
         ft_validation_encoding="latin-1",
         ft_validation_name="判卷.csv",
     )
-    assert "In the table to check by, 判卷.csv:" in said_in(app.markdown)
+    assert "判卷.csv:" in said_in(app.markdown)
     assert len(app.error) == 1
     key = "ft_validation_file_encoding"
     app.selectbox(key=key).set_value("gb18030").run()
@@ -665,21 +665,9 @@ def test_names_of_columns_are_shown_letter_for_letter(open_step, tuner):
     assert any("\\*y\\*" in caption.value for caption in app.caption)
 
 
-@pytest.mark.parametrize(
-    ("language", "said"),
-    [
-        (
-            "en",
-            "54 to learn from and 0 to check by. The smallest is rare: 5 and 6.",
-        ),
-        (
-            "zh",
-            "54 行用于学习，0 行用于检验；最小的是 rare：5 行用于学习，6",
-        ),
-    ],
-)
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_words_beside_the_classes_count_both_sides_apart(
-    open_step, tuner, language, said
+    open_step, tuner, language
 ):
     other = "text,label\n" + "a new word,rare\nword 3 of the rest,rare\n" * 3
     app = open_step(
@@ -688,7 +676,7 @@ def test_the_words_beside_the_classes_count_both_sides_apart(
         ft_table=table_of(tuner, UNEQUAL),
         ft_validation=table_of(tuner, other),
     )
-    assert said in said_in(app.caption)
+    assert re.search(r"54\D+0\D+rare\D+5\D+6", said_in(app.caption))
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -741,20 +729,14 @@ def test_texts_that_are_all_too_long_are_said_with_a_remedy(open_step, tuner):
     assert app.get_by_key("ft_rows_lengths").type == "popover"
 
 
-@pytest.mark.parametrize(
-    ("language", "said"),
-    [
-        ("en", "reads no more than {limit} tokens. That keeps 47% of your texts whole"),
-        ("zh", "最多只能读 {limit} 个词元，这时有 47% 的文本保持完整"),
-    ],
-)
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_maximum_that_the_model_lowers_does_not_promise_too_much(
-    open_step, tuner, language, said
+    open_step, tuner, language
 ):
     app = open_step("check", language, ft_table=table_of(tuner, LONG))
     limit = CONFIG["max_position_embeddings"]
     shown = app.slider(key="ft_field_max_tokens").help
-    assert said.format(limit=limit) in shown
+    assert re.search(rf"\D{limit}\D+47%", shown)
     assert "95" not in shown
 
 
@@ -772,9 +754,9 @@ def test_a_maximum_that_cuts_many_texts_is_a_warning_that_follows_it(open_step, 
         f"{'word ' * (row % 12 + 1)},{row % 2}\n" for row in range(96)
     )
     app = open_step("check", ft_table=table_of(tuner, text))
-    assert "lose their end" not in said_in(app.warning)
+    assert "% of the texts" not in said_in(app.warning)
     app.slider(key="ft_field_max_tokens").set_value(8).run()
-    assert "50% of the texts lose their end. Raise" in said_in(app.warning)
+    assert "50% of the texts" in said_in(app.warning)
 
 
 def test_another_share_draws_anew(open_step, tuner):
@@ -798,7 +780,7 @@ def test_rows_that_are_found_rare_further_down_are_not_nothing(open_step, tuner,
     rows = [f"number {row} of many,{'b' if row < 3 else 'a'}\n" for row in range(40)]
     app = open_step("check", ft_table=table_of(tuner, "text,label\n" + "".join(rows)))
     assert "fewer than" in shown(app)
-    assert "Nothing odd" not in shown(app)
+    assert "No problems" not in shown(app)
 
 
 def test_numbers_to_predict_have_a_picture_and_no_remedy(open_step, tuner):
@@ -1078,7 +1060,7 @@ def test_a_broken_run_says_so_and_goes_on_when_asked(
     )
     app = open_step("train", ft_run_id=RUN)
     label = app.button(key="ft_resume").label
-    assert ("Go on" in label, "anew" in label) == (has_epoch, not has_epoch)
+    assert ("Resume" in label, "anew" in label) == (has_epoch, not has_epoch)
     if state == "interrupted":
         assert ("begin anew" in app.warning[0].value) is not has_epoch
     assert "The disk is full" in "\n".join(element.value for element in app.markdown)
@@ -1110,7 +1092,7 @@ def test_the_notice_of_a_restart_says_what_the_log_says(
 def test_only_what_can_be_left_out_is_offered_when_the_model_is_done(open_step, tuner):
     """Of those who have stopped the training, nobody is asked again."""
     for phase, ending, word in (
-        ("evaluate", "finished", "reading"),
+        ("evaluate", "finished", "evaluation"),
         ("evaluate", "asked", None),
         ("pack", "finished", None),
         ("compare", "finished", "comparison"),

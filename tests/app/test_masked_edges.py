@@ -59,7 +59,7 @@ def test_gradients_that_miss_more_than_five_percent_are_warned_of(
 @pytest.mark.parametrize("hidden", ["\ufffd", "\uf0b7", "\u0301"])
 def test_a_hidden_sign_that_the_model_cannot_read_leaves_the_candidates(hidden):
     app = open_page(masked_text="Paris is [MASK].", masked_hidden=hidden)
-    assert "it is cut into no piece" in said(app)
+    assert "does not read it" in said(app)
     assert len(app.get("plotly_chart")) == 1
 
 

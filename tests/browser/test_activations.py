@@ -75,6 +75,7 @@ def read_at_pointer(page, drawn, share):
     page.mouse.move(
         area["x"] + share * area["width"], area["y"] + 0.5 * area["height"], steps=4
     )
+    page.wait_for_timeout(200)  # plotly answers the last of many moves a little later
     told = drawn.locator(".hoverlayer .legend")
     title = told.locator(".legendtitletext").text_content()
     rows = told.locator(".legendtext").all_text_contents()

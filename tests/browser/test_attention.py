@@ -164,7 +164,7 @@ def test_a_map_is_saved_as_a_picture_a_table_and_a_page(visit):
     for name, ending, start in (
         ("Map (SVG)", "svg", "<svg"),
         ("Table (CSV)", "csv", "\ufefflayer,head,attention to words"),
-        ("works without a network", "html", "<!doctype html>"),
+        ("works offline", "html", "<!doctype html>"),
     ):
         with page.expect_download() as download:
             page.get_by_role("button", name=name).click()

@@ -111,7 +111,7 @@ def test_points_far_away_leave_the_others_their_room(visit):
     expect(status).not_to_contain_text("far-away")
     # From there one comes as near as before.
     for _ in range(5):
-        points.get_by_role("button", name="Closer").click()
+        points.get_by_role("button", name="Zoom in").click()
     expect(status).to_contain_text("3 far-away points may be out of view")
 
 
@@ -235,7 +235,7 @@ def test_sentences_come_from_a_file(visit, tmp_path):
     page, points = open_map(visit, f"{SENTENCES}&lang=中文")
     page.get_by_role("button", name="从文件读取").click()
     page.locator("input[type=file]").set_input_files(path)
-    expect(page.get_by_text("已读取文件中的 3 个句子")).to_be_visible(
+    expect(page.get_by_text("从文件读取 3 个句子")).to_be_visible(
         timeout=FIRST_ANSWER
     )
     expect(page.get_by_role("textbox").first).to_have_value(

@@ -123,7 +123,7 @@ def test_the_sentence_goes_along_to_the_masked_word_page(home):
     # The last is the default of both text boxes, which no address holds.
     for sentence in (SENTENCE, "A cat is a small [MASK].", DEFAULT):
         type_sentence(home, sentence)
-        home.get_by_role("link", name="Go on with this sentence").click()
+        home.get_by_role("link", name="Continue with this sentence").click()
         home.get_by_role("heading", name="Masked words", exact=True).wait_for()
         box = home.locator(".st-key-masked_text textarea")
         box.wait_for()
