@@ -235,9 +235,7 @@ def test_sentences_come_from_a_file(visit, tmp_path):
     page, points = open_map(visit, f"{SENTENCES}&lang=中文")
     page.get_by_role("button", name="从文件读取").click()
     page.locator("input[type=file]").set_input_files(path)
-    expect(page.get_by_text("从文件读取 3 个句子")).to_be_visible(
-        timeout=FIRST_ANSWER
-    )
+    expect(page.get_by_text("从文件读取 3 个句子")).to_be_visible(timeout=FIRST_ANSWER)
     expect(page.get_by_role("textbox").first).to_have_value(
         "one lamp\n<b>two</b> lamps\na house"
     )
