@@ -178,7 +178,7 @@ def test_the_pooler_is_shown_at_the_token_that_it_reads(language, step):
     place = {"en": r"at token 1 \[CLS\]", "zh": r"词元 1 \[CLS\] 的"}[language]
     assert place in said(app)
     size = len(trace.pooled_output)
-    shape = {"en": "**{} numbers**, made of [CLS] alone", "zh": "只由 [CLS] 算出"}
+    shape = {"en": "**{} numbers** computed from [CLS] alone", "zh": "只由 [CLS] 算出"}
     assert shape[language].format(size) in said(app)
 
 

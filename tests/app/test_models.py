@@ -199,7 +199,7 @@ def test_the_report_says_what_was_loaded_and_what_is_absent(open_app, shown):
     assert "No trained next-sentence head" in said
     assert "No trained pooler" in said
     assert "means the exact curve (erf)" in flat(said)
-    assert "that were loaded: 1" in said
+    assert "loaded: 1" in said
     assert "extra_*weights*" in said
     assert "12.3 M" in [metric.value for metric in open_app("models").metric]
 
