@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from pages.ui.language import t
 
 # By page: its words, and what each means; all are keys.
@@ -50,13 +48,12 @@ TERMS = {
 }
 
 
-def explain_terms(page: str) -> None:
-    """Draws the words of a page and their meaning, for who never heard of them.
+def terms_of(page: str) -> str:
+    """The words of a page and their meaning, for who never heard of them.
 
     Args:
         page: a key of `TERMS`.
     """
-    with st.expander(t(f"{page}.terms"), icon=":material/menu_book:"):
-        # One element: each costs the server as much as ten lines of text.
-        said = (f"**{t(word)}** — {t(said)}" for word, said in TERMS[page].items())
-        st.markdown("\n\n".join(said))
+    # One element: each costs the server as much as ten lines of text.
+    said = (f"**{t(word)}** — {t(said)}" for word, said in TERMS[page].items())
+    return "\n\n".join(said)

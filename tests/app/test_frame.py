@@ -77,3 +77,15 @@ def test_an_error_of_the_core_is_said_in_chinese(open_app):
 def test_an_error_shows_what_the_user_typed_as_text(open_app):
     app = open_app(model="**bold** <b>")
     assert r"\*\*bold\*\* \<b\>" in app.error[0].value
+
+
+def test_who_comes_back_to_a_page_finds_its_explanations_folded(open_app):
+    def folded(app):
+        return "How to read this page" in [box.label for box in app.expander]
+
+    app = open_app("activations")
+    assert not folded(app.run())
+    app.switch_page("pages/views/models.py").run()
+    app.switch_page("pages/views/activations.py").run()
+    assert folded(app)
+    assert any("What you see" in one.value for one in app.caption)
