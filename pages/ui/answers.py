@@ -6,6 +6,7 @@ a way to the engine. Answers are shared, so nobody may write into them.
 
 from __future__ import annotations
 
+import time
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,16 +31,19 @@ R = TypeVar("R")
 # For comparison: the logits of one mask take 64 kB with the bundled vocabulary, one
 # attention matrix of 512 tokens 1 MB, what is said of such a text in a layer 8 MB.
 _MOST_BYTES = 96 * 2**20
-_KEPT: BoundedCache[Question[Any], Any] = BoundedCache(
+# Seconds; the engine keeps a table or a run while somebody asks for it now and then.
+_ASK_AGAIN_AFTER = 600.0
+_KEPT: BoundedCache[tuple[Question[Any], int], Any] = BoundedCache(
     _MOST_BYTES, num_bytes, weight_of_key=num_bytes
 )
 
 
 def answer(question: Question[R]) -> R:
     """The answer to a question, from the store if it is there."""
-    kept: R = _KEPT.get(question, lambda: _read_only(_asked(question)))
+    key = question, int(time.monotonic() // _ASK_AGAIN_AFTER)
+    kept: R = _KEPT.get(key, lambda: _read_only(_asked(question)))
     if kept is None:  # there is none yet, but may be at any moment
-        _KEPT.forget(question.__eq__)
+        _KEPT.forget(key.__eq__)
     note_answer()
     return kept
 

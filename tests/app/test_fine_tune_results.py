@@ -17,7 +17,7 @@ from bertviz_core.finetune.evaluation import evaluate_classes
 from bertviz_core.trace import TrainedInputs
 from pages.ui import answers, engine
 from pages.ui.attention import difference
-from pages.ui.fine_tune import result_answers
+from pages.ui.fine_tune import baseline_scores
 from pages.ui.fine_tune.before_and_after import PANELS as COMPARE_PANELS
 from pages.ui.fine_tune.step_evaluate import CLASS_PANELS, NUMBER_PANELS
 from pages.ui.fine_tune.step_try import PANELS as TRY_PANELS
@@ -224,7 +224,7 @@ def test_numbers_are_compared_with_the_mean(open_step, client, shown):
 def test_chances_are_drawn_once_for_a_run(
     open_step, client, monkeypatch, is_regression, name
 ):
-    draw, drawn = getattr(result_answers, name), []
+    draw, drawn = getattr(baseline_scores, name), []
 
     def noted(*arguments):
         drawn.append(arguments)
@@ -239,7 +239,7 @@ def test_chances_are_drawn_once_for_a_run(
 
     client.is_regression = is_regression
     monkeypatch.setattr(client, "training_outcome", outcome)
-    monkeypatch.setattr(result_answers, name, noted)
+    monkeypatch.setattr(baseline_scores, name, noted)
     app = open_step("evaluate")
     num_baselines = len(known(RUN).baselines)
     assert len(drawn) == num_baselines
@@ -533,7 +533,7 @@ def test_scores_of_a_reading_that_was_stopped_say_so(
         return dataclasses.replace(found, recipe=recipe)
 
     monkeypatch.setattr(client, "training_outcome", unread)
-    st.cache_resource.clear()
+    answers.forget_models()
     (notice,) = open_step("evaluate", language).info
     assert said in notice.value
     assert "bfloat16" in notice.value

@@ -1,66 +1,18 @@
-"""What the engine said of a table before, and what is true of this run of the page."""
+"""What is true of this run of the page: the table, its rows, the training."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
 
-import streamlit as st
-
-from bertviz_core.engine import finetune_tasks
+from bertviz_core.engine.finetune_tasks import check_data, read_table
 from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.column_choice import ColumnChoice
-from bertviz_core.finetune.data_check import DataCheck, DataRow
 from bertviz_core.finetune.label_kind import kind_of_column
-from bertviz_core.finetune.request import DataChoice, TableSource
-from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table_view import TableView
-from pages.ui.engine import client, note_answer
+from pages.ui.answers import ask
+from pages.ui.engine import client
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.page_head import model_at_work
-
-# The engine keeps a table while somebody asks for it: ask now and then.
-TTL_SECONDS = 600
-HASHED: dict[str | type[Any], Callable[[Any], Any]] = {
-    TableSource: repr,
-    DataChoice: repr,
-    FinetuneSettings: repr,
-}
-
-
-@st.cache_resource(
-    max_entries=32, ttl=TTL_SECONDS, show_spinner=False, hash_funcs=HASHED
-)
-def read_table(source: TableSource) -> TableView:
-    """Reads a table and describes it.
-
-    Raises:
-        DatasetError: it is gone, or no table; the sentence says where.
-    """
-    return client().ask(finetune_tasks.read_table)(source)
-
-
-@st.cache_resource(
-    max_entries=32, ttl=TTL_SECONDS, show_spinner=False, hash_funcs=HASHED
-)
-def check_data(model: str, data: DataChoice) -> DataCheck:
-    """Runs all checks of the rows that were chosen.
-
-    Raises:
-        DatasetError: these columns cannot be trained on; the sentence says why.
-    """
-    found = client().ask(finetune_tasks.check_data)(model, data)
-    note_answer()
-    return found
-
-
-@st.cache_resource(
-    max_entries=64, ttl=TTL_SECONDS, show_spinner=False, hash_funcs=HASHED
-)
-def data_rows(data: DataChoice, rows: tuple[int, ...]) -> tuple[DataRow, ...]:
-    """Shows rows of a table by their numbers."""
-    return client().ask(finetune_tasks.data_rows)(data, rows)
 
 
 def look(state: FineTuneState) -> FineTuneState:
@@ -73,11 +25,11 @@ def look(state: FineTuneState) -> FineTuneState:
         return state
     try:
         with model_at_work():
-            view = read_table(state.source)
+            view = ask(read_table)(state.source)
             state = dataclasses.replace(state, view=view)
             state = dataclasses.replace(state, columns=choose_columns(view, state))
             if state.data is not None:
-                check = check_data(state.model, state.data)
+                check = ask(check_data)(state.model, state.data)
                 state = dataclasses.replace(state, check=check)
     except BertVizError as error:
         return dataclasses.replace(state, problem=error)

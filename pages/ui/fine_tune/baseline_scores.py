@@ -12,11 +12,8 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.paired import paired_counts
+from bertviz_core.finetune.resampling import macro_f1_chance, mean_difference_chance
 from pages.ui.export import download_csv, show_figure
-from pages.ui.fine_tune.result_answers import (
-    macro_difference_chance,
-    number_difference_chance,
-)
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 
@@ -69,7 +66,7 @@ def show_baselines(outcome: RunOutcome, report: ClassificationReport) -> None:
         if name == "model":
             continue
         if criterion == "macro_f1":
-            chance = macro_difference_chance(outcome.run_id, name, report, one)
+            chance = _macro_difference_chance(outcome.run_id, name, report, one)
             kind = _kind(report.macro_f1 > one.macro_f1, chance)
             scores = {"model": report.macro_f1, "other": one.macro_f1}
             _say("macro_difference", kind, name, chance, **scores)
@@ -127,7 +124,7 @@ def show_number_baselines(outcome: RunOutcome, report: RegressionReport) -> None
     download_csv(columns, "ft_eval_baselines")
     for name, one in found.items():
         if name != "model":
-            chance = number_difference_chance(outcome.run_id, name, report, one)
+            chance = _number_difference_chance(outcome.run_id, name, report, one)
             kind = _kind(report.mae < one.mae, chance)
             _say(
                 "number_difference",
@@ -173,3 +170,26 @@ def _say(sentence: str, kind: str, name: str, chance: float, **numbers: float) -
         **numbers,
     )
     st.markdown(f"{_ICONS[kind]} {said}")
+
+
+# Of a large table, a chance takes seconds of draws. Streamlit leaves arguments that
+# begin with "_" out of the key: the run and the method say which reports they are.
+@st.cache_data(max_entries=64, ttl=600, show_spinner=False)
+def _macro_difference_chance(
+    run: str,
+    method: str,
+    _report: ClassificationReport,
+    _other: ClassificationReport,
+) -> float:
+    """How often chance alone parts the macro-F1 of a run and a simple method so far."""
+    return macro_f1_chance(
+        _report.targets, _report.predicted, _other.predicted, len(_report.labels)
+    )
+
+
+@st.cache_data(max_entries=64, ttl=600, show_spinner=False)
+def _number_difference_chance(
+    run: str, method: str, _report: RegressionReport, _other: RegressionReport
+) -> float:
+    """The same for their mean errors."""
+    return mean_difference_chance(np.abs(_report.residuals), np.abs(_other.residuals))

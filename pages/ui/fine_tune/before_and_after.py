@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
+from bertviz_core.engine.finetune_tasks import training_outcome
+from pages.ui.answers import ask
 from pages.ui.choices import choose_named
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.compare_heads import show_heads
 from pages.ui.fine_tune.compare_layers import show_points, show_probes
 from pages.ui.fine_tune.compare_weights import show_weights
-from pages.ui.fine_tune.result_answers import training_outcome
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.steps import offer_step
 from pages.ui.language import t
@@ -42,7 +43,7 @@ def _compare(run: str, base: str) -> None:
         if panel == "weights":
             show_weights(run)
             return
-        outcome = training_outcome(run)
+        outcome = ask(training_outcome)(run)
         if panel == "probes":
             show_probes(outcome)
         elif panel == "points":

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from bertviz_core.engine.finetune_tasks import validation_rows
 from bertviz_core.engine.finetuned_tasks import compare_layers
 from bertviz_core.figures.before_after import (
     ChangeWords,
@@ -19,7 +20,6 @@ from bertviz_core.finetune.outcome import RunOutcome
 from pages.ui.answers import ask
 from pages.ui.choices import choose_named
 from pages.ui.export import show_figure
-from pages.ui.fine_tune.result_answers import validation_rows
 from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import plain, t, words_of
 
@@ -92,7 +92,7 @@ def show_points(outcome: RunOutcome) -> None:
         key=f"ft_compare_layer_{num_states}",
         help=t("fine_tune_results.layer_help"),
     )
-    rows = validation_rows(outcome.run_id, tuple(found.rows.tolist()))
+    rows = ask(validation_rows)(outcome.run_id, tuple(found.rows.tolist()))
     hints = [row.text for row in rows]
     limits = np.stack(
         [found.coordinates.min(axis=(0, 1, 2)), found.coordinates.max(axis=(0, 1, 2))],

@@ -19,7 +19,6 @@ from bertviz_core.finetune.run_estimate import TrainingEstimate
 from bertviz_core.finetune.settings import FinetuneSettings
 from pages.ui.engine import client
 from pages.ui.errors import sentence
-from pages.ui.fine_tune.answers import HASHED, TTL_SECONDS
 from pages.ui.fine_tune.lengths import max_tokens_of
 from pages.ui.fine_tune.run_settings import timed_settings
 from pages.ui.fine_tune.state import FineTuneState, remember
@@ -91,7 +90,10 @@ def _explain_end(said: str, question: Question, check: DataCheck) -> None:
 
 
 @st.cache_resource(
-    max_entries=64, ttl=TTL_SECONDS, show_spinner=False, hash_funcs=HASHED
+    max_entries=64,
+    ttl=600,
+    show_spinner=False,
+    hash_funcs={DataChoice: repr, FinetuneSettings: repr},
 )
 def _job_of(model: str, data: DataChoice, settings: FinetuneSettings) -> str:
     engine = client()

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from bertviz_core.engine.finetune_tasks import validation_rows
 from bertviz_core.finetune.evaluation import (
     RegressionReport,
     Report,
 )
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.numbers import number_text
+from pages.ui.answers import ask
 from pages.ui.export import download_csv
-from pages.ui.fine_tune.result_answers import validation_rows
 from pages.ui.language import plain, t
 
 
@@ -26,7 +27,7 @@ def show_rows(
     `indices` are those of the report, int `[M]`.
     """
     shown = tuple(indices[:most].tolist())
-    rows = validation_rows(outcome.run_id, shown)
+    rows = ask(validation_rows)(outcome.run_id, shown)
     columns: dict[str, list[Any]] = {
         plain("fine_tune_results.row"): [row.row for row in rows],
         plain("fine_tune_results.text"): [row.text for row in rows],

@@ -7,12 +7,13 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.engine.finetune_tasks import data_rows
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.findings import Finding
 from bertviz_core.finetune.request import DataChoice
+from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
 from pages.ui.export import download_csv
-from pages.ui.fine_tune.answers import data_rows
 from pages.ui.fine_tune.balance import show_balance
 from pages.ui.fine_tune.estimating import is_asked, show_estimate
 from pages.ui.fine_tune.lengths import choose_length, max_tokens_of
@@ -100,7 +101,7 @@ def _offer_rows(finding: Finding, data: DataChoice) -> None:
     if not popover.open:
         return
     with popover, shown_to_user(stop=False):
-        rows = data_rows(data, finding.rows)
+        rows = ask(data_rows)(data, finding.rows)
         columns: dict[str, Sequence[Any]] = {
             plain("fine_tune.row_number"): [row.row for row in rows],
             plain("fine_tune.label_column"): [row.label for row in rows],

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from bertviz_core.engine.finetune_tasks import read_table
 from bertviz_core.errors import BertVizError, DatasetError, ValidationFileError
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.notes import Note
 from bertviz_core.finetune.request import SAMPLES, TableSource
+from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
-from pages.ui.fine_tune.answers import read_table
 from pages.ui.fine_tune.column_roles import choose_roles
 from pages.ui.fine_tune.layout import show_layout, show_preview
 from pages.ui.fine_tune.leases import REFUSED
@@ -160,7 +161,7 @@ def _show_validation(state: FineTuneState, source: TableSource) -> None:
     view = None
     # Why it cannot be read is the problem that the page shows anyway.
     try:
-        view = read_table(source)
+        view = ask(read_table)(source)
         note_refused(source.table, is_refused=False)
         show_preview(view)
     except DatasetError:

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from bertviz_core.engine.finetune_tasks import training_outcome
 from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
 from bertviz_core.finetune.outcome import RunOutcome
+from pages.ui.answers import ask
 from pages.ui.choices import choose_named
 from pages.ui.errors import shown_to_user
 from pages.ui.fine_tune.baseline_scores import show_baselines, show_number_baselines
@@ -15,7 +17,6 @@ from pages.ui.fine_tune.class_scores import show_classes
 from pages.ui.fine_tune.confidence import show_calibration, show_threshold
 from pages.ui.fine_tune.confusions import show_confusions
 from pages.ui.fine_tune.number_scores import show_largest, show_residuals
-from pages.ui.fine_tune.result_answers import training_outcome
 from pages.ui.fine_tune.result_rows import show_rows
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.steps import offer_step
@@ -55,7 +56,7 @@ def show(state: FineTuneState) -> None:
     st.header(t("fine_tune_results.evaluate_title"), anchor=False)
     st.markdown(t("fine_tune_results.evaluate_intro"))
     with shown_to_user(), model_at_work():
-        outcome = training_outcome(state.run_id)
+        outcome = ask(training_outcome)(state.run_id)
     if isinstance(outcome.report, ClassificationReport):
         _show_class_numbers(outcome.report)
     else:

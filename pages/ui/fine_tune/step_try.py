@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from bertviz_core.engine.finetune_tasks import training_outcome
 from bertviz_core.figures.class_bars import class_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.finetune.finetuned_results import ReadText
@@ -15,7 +16,6 @@ from pages.ui.answers import ask
 from pages.ui.choices import choose_named
 from pages.ui.errors import shown_to_user
 from pages.ui.export import show_figure
-from pages.ui.fine_tune.result_answers import training_outcome
 from pages.ui.fine_tune.state import FineTuneState
 from pages.ui.fine_tune.text_boxes import begin_boxes, fill_boxes, row_texts, type_texts
 from pages.ui.fine_tune.try_nearest import show_nearest
@@ -37,7 +37,7 @@ def show(state: FineTuneState) -> None:
     st.header(t("fine_tune_results.try_title"), anchor=False)
     st.markdown(t("fine_tune_results.try_intro"))
     with shown_to_user(), model_at_work():
-        outcome = training_outcome(state.run_id)
+        outcome = ask(training_outcome)(state.run_id)
     if state.status is None:
         return
     request = state.status.request

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
-from pages.ui.fine_tune.result_answers import validation_rows
+from bertviz_core.engine.finetune_tasks import validation_rows
+from pages.ui.answers import ask
 from pages.ui.text_pair import Texts
 
 
@@ -43,7 +44,7 @@ def row_texts(
     run: str, index: int, boxes: tuple[str, ...], most: int
 ) -> dict[str, str]:
     """A row that was set aside, by box; a text is cut to `most` characters."""
-    row = validation_rows(run, (index,))[0]
+    row = ask(validation_rows)(run, (index,))[0]
     texts = zip(boxes, (row.text, row.pair or ""), strict=False)
     return {key: text[:most] for key, text in texts}
 

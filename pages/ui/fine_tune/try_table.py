@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from bertviz_core.engine.finetune_tasks import read_table
 from bertviz_core.engine.finetuned_tasks import predict_table
 from bertviz_core.finetune.finetuned_results import TablePredictions
 from bertviz_core.finetune.outcome import RunOutcome
@@ -16,7 +17,6 @@ from bertviz_core.finetune.table_view import TableView
 from pages.ui.answers import ask
 from pages.ui.errors import shown_to_user
 from pages.ui.file_download import file_link
-from pages.ui.fine_tune.answers import read_table
 from pages.ui.fine_tune.layout import show_layout
 from pages.ui.fine_tune.leases import TRY_TABLE
 from pages.ui.fine_tune.uploading import forget_own, upload_table
@@ -98,7 +98,7 @@ def _read(source: TableSource) -> TableView | None:
     """Reads the file, says what is lost of it, and lets it be read differently."""
     view = None
     with shown_to_user(stop=False):
-        view = read_table(source)
+        view = ask(read_table)(source)
         show_warnings(view.warnings)
     show_layout(
         source,
