@@ -250,7 +250,8 @@ def test_what_is_forgotten_is_gone(inline):
     status = finished(inline, inline.start_training(request_of(inline)))
     inline.ask(training_outcome)(status.run_id)
     inline.forget_training(status.run_id)
-    for ask in (inline.training, inline.training_outcome, inline.training_bundle):
+    outcome = inline.ask(training_outcome)
+    for ask in (inline.training, outcome, inline.training_bundle):
         with pytest.raises(TrainingError, match="no longer here"):
             ask(status.run_id)
     assert not inline.renew_training(status.run_id)

@@ -2,7 +2,9 @@
 
 import ast
 import inspect
+import re
 import string
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,6 +93,13 @@ def test_what_has_no_literal_is_refused(value):
 def test_places_and_values_must_be_the_same(values):
     with pytest.raises(ValueError, match="places"):
         write_snippet("print({a}, {b})", **values)
+
+
+def test_every_program_stands_on_a_page():
+    folder = Path(__file__).parents[2] / "pages"
+    pages = "\n".join(path.read_text("utf-8") for path in folder.rglob("*.py"))
+    names = [name.rpartition(".")[2] for name in TEMPLATES]
+    assert [n for n in names if not re.search(rf"\b{n}\b", pages)] == []
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

@@ -12,9 +12,11 @@ from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.attribution import attribute
 from bertviz_core.experiments.layer_results import Attribution
 from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.snippets import masked_words
 from pages.ui.answers import ask
 from pages.ui.attribution import BASELINES, METHODS, show_completeness
 from pages.ui.choices import choose_named
+from pages.ui.code import program
 from pages.ui.export import download_csv, show_figure
 from pages.ui.jobs import ask_job
 from pages.ui.language import in_a_row, plain, t
@@ -127,6 +129,7 @@ def _show_scores(found: Attribution, method: str, asked: Reason) -> None:
                 for one, row in zip(found.methods, found.scores, strict=True)
             },
         },
+        code=program(masked_words.REASONS, **asked.places),
     )
 
 
