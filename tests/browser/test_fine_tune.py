@@ -160,7 +160,9 @@ def open_again(page, path, language):
     settle(page)
     page.locator("input[type=file]").set_input_files(path)
     page.get_by_role("button", name=models["add_it"]).click()
-    heading = models["chosen"].format(model="upload:")
+    heading = models["chosen"].format(
+        model=path.name
+    )  # "upload:" and an id say nothing
     page.get_by_role("heading", name=heading).wait_for()
 
 
