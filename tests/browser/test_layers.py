@@ -228,7 +228,7 @@ def test_the_pointer_over_a_strip_is_told_the_number_there(
 def test_all_tokens_are_drawn_below_the_one_that_is_followed(visit):
     page = open_page(visit, "?layers_step=layer_0/neurons&layers_panel=orders")
     page.get_by_text("Show all tokens").click()
-    expect(page.get_by_text("tokens 1 to 13, a row each").first).to_be_visible()
+    expect(page.get_by_text("tokens 1 to 13, one row each").first).to_be_visible()
     expect(page).to_have_url(re.compile("layers_all_tokens=true"))
 
 
