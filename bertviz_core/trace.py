@@ -159,6 +159,17 @@ class Trace(FrozenArrays):
     mlm_positions: np.ndarray | None = None
     mlm_logits: np.ndarray | None = None
 
+    @property
+    def attention(self) -> np.ndarray:
+        """`attention_probs` of a whole trace, which always has them.
+
+        Raises:
+            ValueError: this is a part of one.
+        """
+        if self.attention_probs is None:
+            raise ValueError("A whole trace always has its attention.")
+        return self.attention_probs
+
     @task()
     def only(self, parts: tuple[str, ...]) -> Trace:
         """The same trace with just these arrays.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
-from bertviz_core.engine import memory
+from bertviz_core.engine import memory, run_store
 from bertviz_core.engine.jobs import Progress
 from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.data_check import rows_of
@@ -20,10 +19,6 @@ from bertviz_core.finetune.request import SAMPLES, TableSource
 from bertviz_core.finetune.workplace import RUN_PREFIX
 from bertviz_core.tasks import task, untold
 from bertviz_core.trace import Texts
-
-if TYPE_CHECKING:
-    from bertviz_core.finetune.examples import TrainingData
-    from bertviz_core.finetune.request import TrainingRequest
 
 
 @task()
@@ -42,7 +37,7 @@ def weight_change(run: str) -> WeightChange:
     return memory.ANSWERS.get(
         ("weight_change", _model(run)),
         lambda: experiment.weight_change(
-            memory.explorer(_request(run).model).loaded.model,
+            memory.explorer(run_store.run_request(run).model).loaded.model,
             memory.explorer(_model(run)).loaded.model,
         ),
     )
@@ -66,15 +61,11 @@ def head_change(run: str, text: str, pair: str | None = None) -> HeadChange:
 
     before, after = (
         memory.whole_trace(model, Texts(text, pair))
-        for model in (_request(run).model, _model(run))
+        for model in (run_store.run_request(run).model, _model(run))
     )
-    if before.attention_probs is None or after.attention_probs is None:
-        raise ValueError("A whole trace always has its attention.")
     return HeadChange(
         tokens=after.tokenized.tokens,
-        distances=attention_change.head_change(
-            before.attention_probs, after.attention_probs
-        ),
+        distances=attention_change.head_change(before.attention, after.attention),
     )
 
 
@@ -89,7 +80,10 @@ def nearest_training_rows(
     """Finds the training rows that look most alike to the classifier."""
     from bertviz_core.finetune import nearest_rows, row_prediction
 
-    data, max_tokens = _data(run), _request(run).settings.max_tokens
+    data, max_tokens = (
+        run_store.run_data(run),
+        run_store.run_request(run).settings.max_tokens,
+    )
     part, opened = data.train, memory.explorer(_model(run))
     known = memory.ANSWERS.get(
         ("row_vectors", _model(run)),
@@ -113,11 +107,11 @@ def compare_layers(
     """Looks at rows in each layer of the model before and after training."""
     from bertviz_core.finetune import layer_comparison
 
-    request = _request(run)
+    request = run_store.run_request(run)
     return layer_comparison.compare_layers(
         memory.explorer(request.model),
         memory.explorer(_model(run)),
-        _data(run),
+        run_store.run_data(run),
         reading,
         request.settings.max_tokens,
         progress,
@@ -171,15 +165,3 @@ def predict_table(
 
 def _model(run: str) -> str:
     return f"{RUN_PREFIX}{run}"
-
-
-def _request(run: str) -> TrainingRequest:
-    from bertviz_core.engine.run_store import run_request
-
-    return run_request(run)
-
-
-def _data(run: str) -> TrainingData:
-    from bertviz_core.engine.run_store import run_data
-
-    return run_data(run)

@@ -39,9 +39,9 @@ def explorer(model: str) -> Explorer:
 
 def whole_trace(model: str, texts: Texts) -> Trace:
     """Every array of one forward pass, from the store if it is there."""
-    opened = explorer(model)
     return ANSWERS.get(
-        ("trace", model, texts), lambda: opened.trace(texts.text, texts.pair, cut=True)
+        ("trace", model, texts),
+        lambda: explorer(model).trace(texts.text, texts.pair, cut=True),
     )
 
 
@@ -51,11 +51,10 @@ def sentence_states(
     """Vectors of sentences at every layer, from the store if they are there."""
     from bertviz_core.experiments import sentence_states as experiment
 
-    opened = explorer(model)
     return ANSWERS.get(
         ("sentence_states", model, sentences, reading),
         lambda: experiment.sentence_states(
-            opened, sentences, reading, cut=True, progress=progress
+            explorer(model), sentences, reading, cut=True, progress=progress
         ),
     )
 

@@ -68,8 +68,8 @@ class Question(Generic[R]):
     @property
     def subject(self) -> str:
         """The model that it is about, if it is about one."""
-        kinds = _kinds(self.function)
-        return str(self.args[0]) if kinds and kinds[0] in _PROVIDED else ""
+        first = next(iter(_kinds(self.function).values()), "")
+        return str(self.args[0]) if first in _PROVIDED else ""
 
 
 class Asking(Generic[P, R]):
@@ -173,7 +173,7 @@ def answer(question: Question[R], progress: Callable[..., None] | None = None) -
 
     function = question.function
     kwargs = dict(question.kwargs)
-    if progress is not None and "progress" in _parameters(function):
+    if progress is not None and "progress" in _kinds(function):
         kwargs["progress"] = progress
 
     def run() -> R:
@@ -186,18 +186,13 @@ def answer(question: Question[R], progress: Callable[..., None] | None = None) -
 
 
 @functools.cache
-def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    return tuple(inspect.signature(function).parameters)
-
-
-@functools.cache
-def _kinds(function: Callable[..., Any]) -> tuple[str, ...]:
-    """What each argument is, as it is written there."""
+def _kinds(function: Callable[..., Any]) -> dict[str, str]:
+    """What each argument is, as it is written there, by its name."""
     owner = function.__qualname__.rpartition(".")[0]
-    return tuple(
-        owner if name == "self" else str(parameter.annotation)
+    return {
+        name: owner if name == "self" else str(parameter.annotation)
         for name, parameter in inspect.signature(function).parameters.items()
-    )
+    }
 
 
 def _arguments(
@@ -209,7 +204,7 @@ def _arguments(
     from bertviz_core.engine import memory
 
     left, before, model = iter(given), "", ""
-    for kind in _kinds(function):
+    for kind in _kinds(function).values():
         if kind not in _PROVIDED:
             break
         if before != "Explorer":

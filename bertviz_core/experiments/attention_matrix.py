@@ -66,12 +66,12 @@ def attention_matrix(
     if method not in METHODS:
         raise ValueError(f"`method` must be among {METHODS}. Received: {method!r}.")
     if method == "head":
-        return _attention(trace)[layer, head]
+        return trace.attention[layer, head]
     if method == "chosen":
-        return _mean_of_chosen(_attention(trace), heads).astype("float32")
+        return _mean_of_chosen(trace.attention, heads).astype("float32")
     if method == "max" and word_ids is not None:
         groups = group_words(np.array(word_ids), trace.tokenized.token_type_ids)
-        return _max_of_words(_attention(trace), groups).astype("float32")
+        return _max_of_words(trace.attention, groups).astype("float32")
     return _combined(explorer, trace, method, layer).astype("float32")
 
 
@@ -84,7 +84,7 @@ def attention_mass(trace: Trace, position: int) -> np.ndarray:
         position: index of the token that looks.
     """
     special = trace.tokenized.is_special
-    return mass_of_heads(_attention(trace), special, position)
+    return mass_of_heads(trace.attention, special, position)
 
 
 @task()
@@ -100,7 +100,7 @@ def compare_heads(one: Trace, other: Trace) -> np.ndarray:
         models have; NaN where the texts have no token in common.
     """
     alignment = align_tokens(one.tokenized.tokens, other.tokenized.tokens)
-    first, second = _attention(one), _attention(other)
+    first, second = one.attention, other.attention
     num_heads = min(first.shape[1], second.shape[1])
     found = np.full((min(len(first), len(second)), num_heads), np.nan)
     if len(alignment.first):
@@ -116,19 +116,19 @@ def profile_heads(explorer: Explorer, trace: Trace) -> CorpusProfile:
     """Measures all heads on one text; `language` of the result is empty."""
     read = trace.tokenized
     sums = profile_sums(
-        _attention(trace),
+        trace.attention,
         read.input_ids,
         read.token_type_ids,
         read.is_special,
         read.is_word,
         explorer.forward.visible(read.num_tokens),
     )
-    distances = divergence_sums(_attention(trace)).distances()
+    distances = divergence_sums(trace.attention).distances()
     return CorpusProfile(explorer.model_id, "", sums.profile(), distances)
 
 
 def _combined(explorer: Explorer, trace: Trace, method: str, layer: int) -> np.ndarray:
-    attention = _attention(trace)
+    attention = trace.attention
     if method == "layer":
         return attention[layer].mean(axis=0)
     if method == "mean":
@@ -155,9 +155,3 @@ def _max_of_words(attention: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """A layer at a time: all heads of a long text are large."""
     of_layers = [merge_words(layer, groups).max(axis=0) for layer in attention]
     return np.asarray(np.max(of_layers, axis=0))
-
-
-def _attention(trace: Trace) -> np.ndarray:
-    if trace.attention_probs is None:
-        raise ValueError("A whole trace always has its attention.")
-    return trace.attention_probs

@@ -152,7 +152,7 @@ def _every_layer(
     word_ids: WordIds,
 ) -> Iterator[np.ndarray]:
     """One after the other, as not all may be needed at a time."""
-    for layer in range(len(_attention(trace))):
+    for layer in range(len(trace.attention)):
         yield _filtered(trace, layer, options, word_ids)
 
 
@@ -163,7 +163,7 @@ def _filtered(
     word_ids: WordIds,
 ) -> np.ndarray:
     """The heads of a layer as they are shown, float `[N, S, S]`."""
-    attention = _attention(trace)[layer]
+    attention = trace.attention[layer]
     if options is None or options == AttentionOptions():
         return attention
     return show_heads(attention, _read(trace, word_ids), options)
@@ -173,7 +173,7 @@ def _labels(
     trace: Trace, options: AttentionOptions, word_ids: WordIds
 ) -> tuple[str, ...]:
     """What the rows are called that filters leave."""
-    matrix = _attention(trace)[0, 0]
+    matrix = trace.attention[0, 0]
     return show_attention(matrix, _read(trace, word_ids), options).places.labels
 
 
@@ -181,9 +181,3 @@ def _read(trace: Trace, word_ids: tuple[int, ...] | None) -> TokenizedText:
     if word_ids is None:
         return trace.tokenized
     return replace(trace.tokenized, word_ids=np.array(word_ids))
-
-
-def _attention(trace: Trace) -> np.ndarray:
-    if trace.attention_probs is None:
-        raise ValueError("A whole trace always has its attention.")
-    return trace.attention_probs

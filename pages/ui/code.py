@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from bertviz_core.snippets.writing import write_snippet
 from pages.ui.language import t
+
+if TYPE_CHECKING:
+    from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 Program = Callable[[], str]
 TOOL_WIDTH = 640  # of what a tool opens, pixels; a narrow screen makes it narrower
@@ -24,20 +28,32 @@ def program(template: str, **values: object) -> Program:
     return functools.partial(write_snippet, template, **values)
 
 
+def tool(name: str, kind: str, label: str, icon: str) -> PopoverContainer:
+    """Draws one of the quiet buttons below a view; what it opens is made when open.
+
+    Args:
+        name: of the view; unique on the page.
+        kind: of the tool; unique below the view.
+        label: on the button.
+        icon: of Material's symbols.
+    """
+    return st.popover(
+        label,
+        type="tertiary",
+        icon=f":material/{icon}:",
+        key=f"{name}_{kind}",
+        on_change="rerun",
+    )
+
+
 def offer_code(name: str, code: Program) -> None:
     """Draws the button that opens a program.
 
     Args:
-        name: of the view; unique on the page.
+        name: see `tool`.
         code: writes the program.
     """
-    box = st.popover(
-        t("app.show_code"),
-        type="tertiary",
-        icon=":material/code:",
-        key=f"{name}_code",
-        on_change="rerun",
-    )
+    box = tool(name, "code", t("app.show_code"), "code")
     if box.open:
         with box.container(width=TOOL_WIDTH):
             st.caption(t("app.show_code_help"))

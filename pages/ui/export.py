@@ -16,7 +16,7 @@ import streamlit as st
 
 from bertviz_core.cells import safe_cell
 from bertviz_core.figures.upright_titles import set_titles_upright
-from pages.ui.code import TOOL_WIDTH, Program, offer_code
+from pages.ui.code import TOOL_WIDTH, Program, offer_code, tool
 from pages.ui.language import current_language, plain, t
 from pages.ui.markdown import spoken
 
@@ -95,13 +95,7 @@ def download_box(name: str) -> PopoverContainer:
     Args:
         name: of the view; unique on the page.
     """
-    return st.popover(
-        t("app.download"),
-        type="tertiary",
-        icon=":material/download:",
-        key=f"{name}_downloads",
-        on_change="rerun",
-    )
+    return tool(name, "downloads", t("app.download"), "download")
 
 
 def show_figure(
@@ -200,13 +194,7 @@ def show_below(
 
 def _offer_table(columns: Callable[[], Columns], name: str, told: str) -> None:
     """The numbers of a figure as a table, for who cannot see it; made when opened."""
-    box = st.popover(
-        t("app.as_table"),
-        type="tertiary",
-        icon=":material/table:",
-        key=f"{name}_table",
-        on_change="rerun",
-    )
+    box = tool(name, "table", t("app.as_table"), "table")
     if not box.open:
         return
     table = columns()
@@ -220,13 +208,7 @@ def _offer_table(columns: Callable[[], Columns], name: str, told: str) -> None:
 
 def _offer_link(name: str) -> None:
     """The address of what is shown now, to copy."""
-    box = st.popover(
-        t("app.link"),
-        type="tertiary",
-        icon=":material/link:",
-        key=f"{name}_link",
-        on_change="rerun",
-    )
+    box = tool(name, "link", t("app.link"), "link")
     if box.open:
         chosen = urlencode(st.query_params.to_dict(), quote_via=quote)
         with box.container(width=TOOL_WIDTH):

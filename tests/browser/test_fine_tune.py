@@ -160,9 +160,7 @@ def open_again(page, path, language):
     settle(page)
     page.locator("input[type=file]").set_input_files(path)
     page.get_by_role("button", name=models["add_it"]).click()
-    heading = models["chosen"].format(
-        model=path.name
-    )  # "upload:" and an id say nothing
+    heading = models["chosen"].format(model=path.name)
     page.get_by_role("heading", name=heading).wait_for()
 
 

@@ -12,7 +12,7 @@ from bertviz_core.experiments.attention_results import PairArithmetic
 from bertviz_core.figures.attention_formulas import attention_formulas
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import attention as programs
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import Texts, TokenizedText
 from pages.ui.answers import ask
 from pages.ui.attention.locked_tokens import choose_pair
 from pages.ui.code import Program, program
@@ -20,7 +20,6 @@ from pages.ui.export import download_csv, show_figure
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.panel import panel
-from pages.ui.text_pair import Texts
 
 # Of a weight: what single precision may make of it without a word on the page.
 _MOST_APART = 1e-6

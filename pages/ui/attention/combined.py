@@ -11,7 +11,7 @@ from bertviz_core.analysis.correlation import spearman
 from bertviz_core.analysis.shown_attention import ShownAttention
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.value_map import value_map_figure
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import Texts, TokenizedText
 from pages.ui.answers import ask
 from pages.ui.attention.controls import View
 from pages.ui.attention.maps import said_correlation
@@ -20,7 +20,6 @@ from pages.ui.attention.token_table import PairColumns
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.panel import panel
-from pages.ui.text_pair import Texts
 
 WAYS = ("mean", "max", "rollout")
 _MOST_DRAWN = 40  # tokens; more are not legible in a third of the page

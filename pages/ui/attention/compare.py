@@ -18,7 +18,7 @@ from bertviz_core.experiments.attention_matrix import compare_heads
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_pictures import difference_thumbnails
 from bertviz_core.mask_text import normalise_masks
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import Texts, TokenizedText
 from pages.ui.answers import ask
 from pages.ui.attention.controls import METHODS, View
 from pages.ui.attention.difference import show_difference
@@ -29,7 +29,7 @@ from pages.ui.choices import choose_linked, type_linked
 from pages.ui.language import plain, t
 from pages.ui.models import known_models, say_if_unread
 from pages.ui.panel import panel
-from pages.ui.text_pair import MOST_CHARACTERS, Texts
+from pages.ui.text_pair import MOST_CHARACTERS
 
 _WITH = ("sentence", "model")
 

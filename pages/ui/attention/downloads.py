@@ -26,7 +26,7 @@ from bertviz_core.figures.attention_pictures import (
 from bertviz_core.figures.attention_svg import heatmap_svg
 from bertviz_core.figures.attention_thumbnails import StrongestLinks
 from bertviz_core.figures.attention_view import AttentionView, HeadMap
-from bertviz_core.trace import TokenizedText, Trace
+from bertviz_core.trace import Texts, TokenizedText, Trace
 from pages.ui.answers import ask
 from pages.ui.attention.controls import View
 from pages.ui.attention.matrix import words_to_merge
@@ -36,7 +36,6 @@ from pages.ui.export import Columns, download_box, download_csv, table_csv
 from pages.ui.language import current_language, plain, t, text
 from pages.ui.markdown import spoken
 from pages.ui.svg_download import download_svg
-from pages.ui.text_pair import Texts
 
 # What `attention_pictures.difference_heads` takes: twice a model and what it reads, and
 # the words and filters of both.

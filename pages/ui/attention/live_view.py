@@ -14,12 +14,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import Texts, TokenizedText
 from pages.ui.attention.controls import CANVAS, View, choose_view, view_clicked
 from pages.ui.attention.pictures import key_of, show_pictures
 from pages.ui.attention.selection import current_selection, hear
 from pages.ui.panel import panel
-from pages.ui.text_pair import Texts
 
 # For what the rest fell behind last; and whether the browser says that it shows it.
 _ASKED, _IS_SHOWN = "attention_rest_asked", "attention_is_shown"

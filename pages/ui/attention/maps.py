@@ -14,6 +14,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_view import HeadMap
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import attention as programs
+from bertviz_core.trace import Texts
 from pages.ui.answers import ask
 from pages.ui.attention.canvas import canvas_words
 from pages.ui.attention.canvas import head_map as clickable_map
@@ -27,7 +28,6 @@ from pages.ui.jobs import ask_job, is_short
 from pages.ui.language import in_a_row, plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.panel import panel
-from pages.ui.text_pair import Texts
 from pages.ui.watched_answer import Watched
 
 _KINDS = ("heads", "parts")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import Texts, TokenizedText
 from pages.ui.attention.arithmetic import explore_arithmetic
 from pages.ui.attention.combined import explore_combinations
 from pages.ui.attention.compare import explore_differences
@@ -17,7 +17,6 @@ from pages.ui.attention.switch_off import explore_switches
 from pages.ui.attention.target import choose_target
 from pages.ui.choices import choose_linked
 from pages.ui.language import plain, t
-from pages.ui.text_pair import Texts
 
 PANELS = (
     "profile",

@@ -11,6 +11,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import attention as programs
+from bertviz_core.trace import Texts
 from pages.ui.answers import ask
 from pages.ui.attention.target import choose_contrast
 from pages.ui.choices import type_linked
@@ -20,7 +21,7 @@ from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.panel import panel
-from pages.ui.text_pair import MOST_CHARACTERS, Texts
+from pages.ui.text_pair import MOST_CHARACTERS
 from pages.ui.watched_answer import Watched
 
 _OTHER = "attention_other"

@@ -12,7 +12,7 @@ from bertviz_core.analysis.shown_attention import MASK, SPECIAL, Places
 from bertviz_core.figures.attention_pictures import all_heads, attention_links
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.snippets import attention as programs
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import Texts, TokenizedText
 from pages.ui.answers import ask
 from pages.ui.attention.canvas import attention_canvas, canvas_words
 from pages.ui.attention.controls import CANVAS, METHODS, View
@@ -27,7 +27,6 @@ from pages.ui.attention.selection import (
 from pages.ui.choices import follow_default, write_linked
 from pages.ui.code import Program, offer_code, program
 from pages.ui.language import t
-from pages.ui.text_pair import Texts
 
 _LOOK = "attention_drawn"
 _KINDS = {MASK: "mask", SPECIAL: "special"}

@@ -19,6 +19,7 @@ from bertviz_core.experiments.attention_results import CorpusProfile
 from bertviz_core.experiments.corpus_profiles import corpus_profile
 from bertviz_core.figures.head_likeness import head_likeness_figure
 from bertviz_core.snippets import attention as programs
+from bertviz_core.trace import Texts
 from pages.ui.answers import ask
 from pages.ui.attention.controls import select_head
 from pages.ui.attention.maps import show_head_map
@@ -29,7 +30,6 @@ from pages.ui.jobs import ask_job
 from pages.ui.language import current_language, plain, t
 from pages.ui.models import language_of
 from pages.ui.panel import panel
-from pages.ui.text_pair import Texts
 
 # Measures that have a map; the ones that begin with "to_" are shares of attention.
 SHOWN = (

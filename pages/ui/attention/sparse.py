@@ -8,7 +8,7 @@ import streamlit as st
 from bertviz_core.experiments.cause_results import SparsePattern, SparsePrediction
 from bertviz_core.experiments.sparsity import predict_sparsely
 from bertviz_core.figures.value_map import value_map_figure
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import Texts, TokenizedText
 from pages.ui.answers import ask
 from pages.ui.attention.before_after import show_before_and_after
 from pages.ui.attention.maps import show_head_map
@@ -16,7 +16,6 @@ from pages.ui.attention.token_table import PairColumns
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.panel import panel
-from pages.ui.text_pair import Texts
 from pages.ui.watched_answer import Watched
 
 _DOT = "•"  # an arrow that is left, for colour alone says nothing to some

@@ -10,7 +10,7 @@ from bertviz_core.experiments.cause_results import Edge, SwitchedPrediction, Swi
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.explorer import Explorer
 from bertviz_core.snippets import attention as programs
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import Texts, TokenizedText
 from pages.ui.answers import ask
 from pages.ui.attention.before_after import show_before_and_after
 from pages.ui.attention.controls import choose_heads
@@ -19,7 +19,6 @@ from pages.ui.choices import choose_linked
 from pages.ui.code import program
 from pages.ui.language import plain, t
 from pages.ui.panel import panel
-from pages.ui.text_pair import Texts
 from pages.ui.watched_answer import Watched
 
 _HEADS = "attention_off_heads"

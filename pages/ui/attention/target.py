@@ -8,13 +8,12 @@ from bertviz_core.analysis.sampling import rank_order
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.explorer import Explorer
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import Texts, TokenizedText
 from pages.ui.answers import ask
 from pages.ui.attention.before_after import answer_names
 from pages.ui.choices import choose_linked, choose_linked_or_none
 from pages.ui.language import plain, t
 from pages.ui.pieces import choose_piece, id_of
-from pages.ui.text_pair import Texts
 from pages.ui.watched_answer import Watched
 
 _WHAT = "attention_target"

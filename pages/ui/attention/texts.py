@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bertviz_core.trace import Texts
 from pages.ui.models import language_of
-from pages.ui.text_pair import TextBoxes, Texts
+from pages.ui.text_pair import TextBoxes
 
 # A text alone, or a text and the one after it.
 EXAMPLES = {

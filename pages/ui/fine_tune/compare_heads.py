@@ -14,12 +14,12 @@ from bertviz_core.figures.attention_view import Measure
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.finetune.finetuned_results import HeadChange
 from bertviz_core.finetune.outcome import RunOutcome
+from bertviz_core.trace import Texts
 from pages.ui.answers import ask
 from pages.ui.attention.difference import show_difference
 from pages.ui.export import show_figure
 from pages.ui.fine_tune.text_boxes import begin_boxes, row_texts, type_texts
 from pages.ui.language import plain, t
-from pages.ui.text_pair import Texts
 
 _PLACE, _BOX = "ft_compare", ("ft_compare_text", "ft_compare_pair")
 _MOST_CHARACTERS = 1000

@@ -12,6 +12,7 @@ from bertviz_core.figures.masked_word import percent
 from bertviz_core.finetune.finetuned_results import ReadText
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.row_prediction import read_text
+from bertviz_core.trace import Texts
 from pages.ui.answers import ask
 from pages.ui.choices import choose_named
 from pages.ui.errors import shown_to_user
@@ -25,7 +26,6 @@ from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.models import say_if_unread
 from pages.ui.page_head import model_at_work
-from pages.ui.text_pair import Texts
 
 PANELS = ("words", "nearest")
 _PLACE, _BOX = "ft_try", ("ft_try_text", "ft_try_pair")

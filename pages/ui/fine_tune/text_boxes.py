@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import validation_rows
+from bertviz_core.trace import Texts
 from pages.ui.answers import ask
-from pages.ui.text_pair import Texts
 
 
 def begin_boxes(

@@ -7,12 +7,11 @@ import streamlit as st
 from bertviz_core.experiments.step_results import LayerStep, StepTable
 from bertviz_core.experiments.token_numbers import step_table
 from bertviz_core.figures.layer_strip import strip_figure
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import Texts, TokenizedText
 from pages.ui.answers import ask
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.layers.wording import column_name, numbered, step_name
-from pages.ui.text_pair import Texts
 
 _ALL = "layers_all_tokens"
 _HEAD = "layers_head"

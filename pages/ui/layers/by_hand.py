@@ -17,7 +17,7 @@ from bertviz_core.experiments.token_numbers import norm_input_at, steps_for_one_
 from bertviz_core.figures.layer_lines import lines_figure, norm_formulas
 from bertviz_core.figures.layer_strip import strip_figure
 from bertviz_core.snippets import layers
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import Texts, TokenizedText
 from pages.ui.answers import ask
 from pages.ui.choices import choose_linked
 from pages.ui.code import Program, program
@@ -25,7 +25,6 @@ from pages.ui.export import show_figure
 from pages.ui.language import in_a_row, plain, t
 from pages.ui.layers.wording import numbered, step_name
 from pages.ui.panel import panel
-from pages.ui.text_pair import Texts
 
 # Small enough to check on paper: mean 1, variance 4.5.
 SMALL = (3.0, -1.0, 4.0, 0.0, 2.0, -3.0, 1.0, 2.0)

@@ -12,6 +12,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.effect_bars import effect_bars_figure
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import layers as snippets
+from bertviz_core.trace import Texts
 from pages.ui.answers import ask
 from pages.ui.code import Program, program
 from pages.ui.export import show_figure
@@ -19,7 +20,6 @@ from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.layers.wording import neuron_names
 from pages.ui.markdown import Markdown
-from pages.ui.text_pair import Texts
 from pages.ui.watched_answer import Watched
 
 _OPEN = "layers_effect_open"

@@ -12,6 +12,7 @@ from bertviz_core.figures.layer_strip import named_bars_figure
 from bertviz_core.figures.token_grid import token_grid_figure
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers as snippets
+from bertviz_core.trace import Texts
 from pages.ui.answers import ask
 from pages.ui.choices import choose_linked
 from pages.ui.code import Program, program
@@ -20,7 +21,6 @@ from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.layers.wording import neuron_names, numbered
 from pages.ui.panel import panel
-from pages.ui.text_pair import Texts
 
 FACTOR = "layers_factor"
 _BIGGEST_SEED = 2**31 - 1

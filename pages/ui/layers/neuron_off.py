@@ -14,13 +14,13 @@ from bertviz_core.experiments.token_numbers import part_numbers
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import layers
+from bertviz_core.trace import Texts
 from pages.ui.answers import ask
 from pages.ui.choices import choose_linked
 from pages.ui.code import show_code
 from pages.ui.language import plain, t
 from pages.ui.markdown import Markdown
 from pages.ui.pieces import choose_piece
-from pages.ui.text_pair import Texts
 from pages.ui.watched_answer import Watched, show_numbers
 
 _WORD = "layers_word"

@@ -17,7 +17,7 @@ from bertviz_core.experiments.step_results import StrongNeurons
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_strip import named_bars_figure, strip_figure
 from bertviz_core.snippets import layers
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import Texts, TokenizedText
 from pages.ui.answers import ask
 from pages.ui.choices import choose_linked, whole_number
 from pages.ui.code import program
@@ -27,7 +27,6 @@ from pages.ui.layers.effects import rank_all_neurons
 from pages.ui.layers.neuron_off import switch_off_here
 from pages.ui.layers.wording import numbered
 from pages.ui.panel import panel
-from pages.ui.text_pair import Texts
 
 LAYER = "layers_neuron_layer"
 NEURON = "layers_neuron"

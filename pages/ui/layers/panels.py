@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import Texts, TokenizedText
 from pages.ui.choices import choose_linked
 from pages.ui.language import plain, t
 from pages.ui.layers.by_hand import norm_by_hand
@@ -13,7 +13,6 @@ from pages.ui.layers.neurons import explore_neurons
 from pages.ui.layers.norm_order import compare_orders
 from pages.ui.layers.residual import follow_residual
 from pages.ui.layers.similarity import compare_layers
-from pages.ui.text_pair import Texts
 
 PANELS = ("residual", "similarity", "neurons", "factors", "orders", "by_hand")
 

@@ -13,6 +13,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_lines import lines_figure
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers
+from bertviz_core.trace import Texts
 from pages.ui.answers import ask
 from pages.ui.choices import choose_linked
 from pages.ui.code import Program, program
@@ -21,7 +22,6 @@ from pages.ui.jobs import ask_job
 from pages.ui.language import plain, t
 from pages.ui.layers.wording import numbered
 from pages.ui.panel import panel
-from pages.ui.text_pair import Texts
 
 LENGTHS = ("residual_norms", "attention_norms", "middle_norms", "feed_forward_norms")
 COSINES = ("attention_cosines", "feed_forward_cosines")

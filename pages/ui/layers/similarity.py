@@ -9,12 +9,12 @@ from bertviz_core.analysis.layer_similarity import FORMULA
 from bertviz_core.experiments.residual_stream import layer_similarity
 from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import layers
+from bertviz_core.trace import Texts
 from pages.ui.answers import ask
 from pages.ui.code import program
 from pages.ui.export import show_figure
 from pages.ui.language import plain, t
 from pages.ui.panel import panel
-from pages.ui.text_pair import Texts
 
 
 @panel

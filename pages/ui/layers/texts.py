@@ -6,13 +6,13 @@ from typing import Any
 
 import streamlit as st
 
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import Texts, TokenizedText
 from pages.ui.choices import choose_linked
 from pages.ui.language import t
 from pages.ui.layers.wording import numbered
 from pages.ui.markdown import escape
 from pages.ui.models import language_of
-from pages.ui.text_pair import TextBoxes, Texts
+from pages.ui.text_pair import TextBoxes
 
 TOKEN = "layers_token"
 _FOLLOWED = "layers_followed"  # the tokens that the choice was made among

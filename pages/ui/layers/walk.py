@@ -10,7 +10,7 @@ import streamlit as st
 from bertviz_core.experiments.step_results import LayerStep
 from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_token
 from bertviz_core.explorer import Explorer
-from bertviz_core.trace import TokenizedText
+from bertviz_core.trace import Texts, TokenizedText
 from pages.ui.answers import ask
 from pages.ui.language import in_a_row, t
 from pages.ui.layers.all_tokens import offer_all_tokens
@@ -19,7 +19,6 @@ from pages.ui.layers.strip import STEP, go_to, step_strip
 from pages.ui.layers.wording import about_step, shape_text, step_name
 from pages.ui.markdown import Markdown
 from pages.ui.panel import panel
-from pages.ui.text_pair import Texts
 
 
 @panel
