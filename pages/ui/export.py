@@ -210,7 +210,9 @@ def _offer_link(name: str) -> None:
     """The address of what is shown now, to copy."""
     box = tool(name, "link", t("app.link"), "link")
     if box.open:
-        chosen = urlencode(st.query_params.to_dict(), quote_via=quote)
+        # Some choices stand there several times, once for each value.
+        given = {name: st.query_params.get_all(name) for name in st.query_params}
+        chosen = urlencode(given, doseq=True, quote_via=quote)
         with box.container(width=TOOL_WIDTH):
             st.caption(t("app.link_help"))
             st.code(f"{st.context.url}?{chosen}", language=None, wrap_lines=True)
