@@ -107,7 +107,8 @@ def test_the_trained_model_opens_on_another_page(visit, run, name, sign):
     # On a busy machine Streamlit's front end may forget to write the choice into the
     # address of the new page, so what counts is the choice itself.
     page.wait_for_url(re.compile(f"/{name}"))
-    expect(page.get_by_role("combobox", name="Model")).to_have_value(f"run:{run}")
+    trained = words("fine_tune")["sample_en"]
+    expect(page.get_by_role("combobox", name="Model")).to_have_value(trained)
     settle(page)
     page.locator(sign).first.wait_for()
     assert page.get_by_test_id("stAlertContentError").count() == 0
