@@ -1,4 +1,4 @@
-"""BERT Explorer: server, language and navigation. The pages are in `pages/views/`.
+"""BERT Explorer: server, language and navigation. Each page has a folder in `pages/`.
 
 Run it with `streamlit run app.py`; `server.py` serves the same app to others.
 """
@@ -7,18 +7,18 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui.engine import warm_up
-from pages.ui.errors import shown_to_user
-from pages.ui.fine_tune.leases import keep_fine_tuning
-from pages.ui.hosting import MIDDLEWARE, ROUTES, lifespan, show_uncaught
-from pages.ui.jobs import keep_jobs
-from pages.ui.language import choose_language, plain
-from pages.ui.navigation import FIRST, ICONS
-from pages.ui.page_head import page_head
-from pages.ui.replaced_words import translate_frame
+from pages.fine_tune.leases import keep_fine_tuning
+from pages.shared.engine import warm_up
+from pages.shared.errors import shown_to_user
+from pages.shared.hosting import MIDDLEWARE, ROUTES, lifespan, show_uncaught
+from pages.shared.jobs import keep_jobs
+from pages.shared.language import choose_language, plain
+from pages.shared.navigation import FIRST, ICONS
+from pages.shared.page_head import page_head
+from pages.shared.replaced_words import translate_frame
 
 ROOT = Path(__file__).parent
-VIEWS = ROOT / "pages" / "views"
+PAGES = ROOT / "pages"
 
 
 def show_page() -> None:
@@ -28,7 +28,7 @@ def show_page() -> None:
     links = st.sidebar.container(gap="xsmall")
     choose_language()
     # No icons here: Streamlit would fetch them from another server as favicons.
-    scripts = {name: VIEWS / f"{name}.py" for name in ICONS}
+    scripts = {name: PAGES / name / f"{name}.py" for name in ICONS}
     pages = {
         name: st.Page(script, title=plain(f"app.page_{name}"), default=name == FIRST)
         for name, script in scripts.items()

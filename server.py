@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui.hosting import MIDDLEWARE, ROUTES, lifespan, show_uncaught
+from pages.shared.hosting import MIDDLEWARE, ROUTES, lifespan, show_uncaught
 
 # Engine and pages obey it; set it to another value for visitors whom you trust.
 os.environ.setdefault("BERTVIZ_MODELS", "listed")

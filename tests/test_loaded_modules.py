@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+from pages.shared.navigation import ICONS
 from tests.test_layering import (
     HEAVY,
     PAGES,
@@ -33,7 +34,7 @@ def test_whoever_asks_loads_no_framework():
 
 
 def test_the_first_page_does_without_what_tables_and_figures_bring():
-    scripts = (ROOT / "app.py", ROOT / PAGES / "views" / "home.py")
+    scripts = (ROOT / "app.py", ROOT / PAGES / "home" / "home.py")
     names = set().union(*(imports_of(path, with_functions=False) for path in scripts))
     loaded = packages(names) | loaded_by({name for name in names if file_of(name)})
     assert "streamlit" in loaded
@@ -47,9 +48,9 @@ def test_a_worker_imports_hardly_anything_on_its_way_to_keras():
 
 def test_pandas_is_whole_before_a_page_makes_its_first_figure():
     # Plotly trips over a pandas that another visitor's thread has imported half.
-    export = "pages.ui.export"
+    export = "pages.shared.export"
     assert "pandas" in imports_of(file_of(export), with_functions=False)
-    views = sorted((ROOT / PAGES / "views").glob("*.py"))
+    views = [ROOT / PAGES / name / f"{name}.py" for name in ICONS]
     with_figures = [path for path in views if "plotly" in reached_from(path)]
     assert len(with_figures) > 5
     assert faults(with_figures, lambda path: export not in reached_from(path)) == {}

@@ -323,7 +323,7 @@ def test_the_search_for_bare_text_finds_it(code):
         "st.title(t('app.model'), icon=':material/home:')",
         "st.markdown(f':material/info: {t(key)}')",
         "st.button(t('app.model'), key='press', type='tertiary')",
-        "st.page_link('pages/views/home.py')",
+        "st.page_link('pages/home/home.py')",
         "st.session_state.get('model')",
     ],
 )

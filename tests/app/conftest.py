@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import answers, engine
+from pages.shared import answers, engine
 from tests.app.fake_client import FakeClient
 
 ROOT = Path(__file__).parents[2]
@@ -75,7 +75,7 @@ def open_app(client):
         for name, value in query.items():
             app.query_params[name] = value
         if page != "home":
-            app.switch_page(f"pages/views/{page}.py")
+            app.switch_page(f"pages/{page}/{page}.py")
         return app.run()
 
     return open_page

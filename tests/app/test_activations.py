@@ -25,15 +25,15 @@ from bertviz_core.analysis.gelu_approximation import (
     largest_error,
 )
 from bertviz_core.analysis.small_networks import gradient_through_layers
-from pages.ui.activations import training_player as watching
-from pages.ui.activations.formulas import (
+from pages.activations import training_player as watching
+from pages.activations.formulas import (
     FORMULAS,
     GELU_STEPS,
     TANH_STEPS,
     matrix,
 )
-from pages.ui.activations.training import FIRST_SEED, NUM_STEPS, TWINS
-from pages.ui.activations.wording import LABELS, number
+from pages.activations.training import FIRST_SEED, NUM_STEPS, TWINS
+from pages.activations.wording import LABELS, number
 
 WEAKNESSES = ["vanishing", "centre", "dead", "collapse"]
 CHINESE = re.compile("[\u4e00-\u9fff]")

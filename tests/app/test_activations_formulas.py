@@ -19,8 +19,8 @@ from bertviz_core.analysis.activations import (
     tanh_argument,
 )
 from bertviz_core.analysis.gelu_approximation import TAYLOR_CONSTANT
-from pages.ui.activations.formulas import FORMULAS, GELU_STEPS, TANH_STEPS
-from pages.ui.language import text
+from pages.activations.formulas import FORMULAS, GELU_STEPS, TANH_STEPS
+from pages.shared.language import text
 from tests.app.latex import FAR, equations, integral, value
 
 X = (-1.7, -0.2, 0.0, 0.6, 2.3)

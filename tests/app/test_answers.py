@@ -9,8 +9,8 @@ from bertviz_core.experiments.attention_matrix import attention_matrix
 from bertviz_core.experiments.vocabulary_maps import vocabulary_map
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts
-from pages.ui import answers
-from pages.ui.answers import ask, ask_anew_if_changed
+from pages.shared import answers
+from pages.shared.answers import ask, ask_anew_if_changed
 
 MODEL = "own-model"
 

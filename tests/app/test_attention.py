@@ -17,9 +17,9 @@ from bertviz_core.experiments.cause_results import Edge, Switches, Target
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import Texts, Trace
-from pages.ui.attention import difference, profile
-from pages.ui.attention.panels import PANELS
-from pages.ui.engine import client
+from pages.attention import difference, profile
+from pages.attention.panels import PANELS
+from pages.shared.engine import client
 
 ROOT = Path(__file__).parents[2]
 TITLES = {"en": "Attention", "zh": "注意力"}
@@ -31,7 +31,7 @@ def open_page(language: str = "en", **params: str | list[str]) -> AppTest:
     app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
     for name, value in params.items():
         app.query_params[name] = value
-    app.switch_page("pages/views/attention.py").run()
+    app.switch_page("pages/attention/attention.py").run()
     assert not app.exception
     assert not app.error
     return app
@@ -129,7 +129,7 @@ def test_a_word_outside_the_vocabulary_is_named():
     app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
     app.query_params["attention_panel"] = "switch"
     app.session_state["attention_word"] = "qqqqqqq"
-    app.switch_page("pages/views/attention.py").run()
+    app.switch_page("pages/attention/attention.py").run()
     assert not app.exception
     assert "qqqqqqq" in said(app)
 

@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.attention_matrix import attention_matrix
 from bertviz_core.trace import Texts
-from pages.ui.attention.controls import METHODS
-from pages.ui.engine import client
+from pages.attention.controls import METHODS
+from pages.shared.engine import client
 from tests.app.test_attention import TEXT, maps
 from tests.app.test_attention_questions import CLEAN, CORRUPTED, ask, finished
 
@@ -100,7 +100,7 @@ def test_a_switched_off_prediction_comes_out_of_the_program():
     "kind", [pytest.param("heads", marks=pytest.mark.tensorflow), "parts"]
 )
 def test_a_map_of_causes_comes_out_of_the_program(kind, monkeypatch):
-    monkeypatch.setattr("pages.ui.jobs._SHORT_WORK", 1e20)
+    monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 1e20)
     shown = "mass" if kind == "heads" else kind
     app = unfolded("maps", f"attention_map_{shown}", attention_map_kind=kind)
     deltas = names_of(app)["found"].deltas

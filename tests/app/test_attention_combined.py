@@ -11,9 +11,9 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.attention_matrix import attention_matrix
 from bertviz_core.figures.color_scales import SHARES
 from bertviz_core.trace import Texts
-from pages.ui.attention import combined
-from pages.ui.attention.combined import WAYS
-from pages.ui.engine import client
+from pages.attention import combined
+from pages.attention.combined import WAYS
+from pages.shared.engine import client
 from tests.app.test_attention import maps, open_page, said
 
 TEXT = "the dog [MASK] the cat"

@@ -24,7 +24,7 @@ from bertviz_core.experiments.sparsity import predict_sparsely
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts, Trace
-from pages.ui.attention import (
+from pages.attention import (
     arithmetic,
     combined,
     difference,
@@ -33,8 +33,8 @@ from pages.ui.attention import (
     profile,
     sparse,
 )
-from pages.ui.attention.token_table import PairColumns
-from pages.ui.engine import client
+from pages.attention.token_table import PairColumns
+from pages.shared.engine import client
 from tests.app.test_attention import TEXT, said
 from tests.app.test_attention import maps as drawn_maps
 from tests.app.test_attention_questions import ask
@@ -140,7 +140,7 @@ def test_the_exact_map_and_its_agreement_are_those_of_each_head_switched_off(
     monkeypatch,
 ):
     drawn = {}
-    monkeypatch.setattr("pages.ui.jobs._SHORT_WORK", 1e20)
+    monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 1e20)
     monkeypatch.setattr(
         maps, "clickable_map", lambda shown, key, _: drawn.update({key: shown.values})
     )

@@ -10,8 +10,8 @@ from tokenizers import BertWordPieceTokenizer
 
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts, Trace
-from pages.ui.attention import difference, pictures
-from pages.ui.engine import client
+from pages.attention import difference, pictures
+from pages.shared.engine import client
 from tests.app.test_attention_questions import ask
 from tests.core.checkpoint_copies import hf_copy
 

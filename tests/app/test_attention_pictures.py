@@ -20,12 +20,12 @@ from bertviz_core.figures.attention_thumbnails import grid_thumbnails
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.figures.svg import escaped
 from bertviz_core.trace import ModelEntry, Texts, Trace
-from pages.ui.attention import pictures
-from pages.ui.attention.controls import CANVAS, METHODS, View
-from pages.ui.attention.downloads import every_head
-from pages.ui.attention.selection import Look
-from pages.ui.engine import client
-from pages.ui.markdown import spoken
+from pages.attention import pictures
+from pages.attention.controls import CANVAS, METHODS, View
+from pages.attention.downloads import every_head
+from pages.attention.selection import Look
+from pages.shared.engine import client
+from pages.shared.markdown import spoken
 from tests.app.test_attention import ROOT, TEXT, open_page
 from tests.app.test_attention_questions import opened
 from tests.core.checkpoint_copies import HF
@@ -243,7 +243,7 @@ def test_a_model_with_fewer_layers_keeps_what_is_put_together(drawn):
     app.query_params["lang"] = "English"
     tiny = ModelEntry(str(HF), "tiny", "upload")
     app.session_state["uploaded_models"] = (tiny,)
-    app.switch_page("pages/views/attention.py").run()
+    app.switch_page("pages/attention/attention.py").run()
     drawn.choose(app, layer=5, head=7, chosenAt=1000)
     assert (drawn.last.layer, drawn.last.head) == (5, 7)
     app.selectbox(key="attention_method").set_value("mean").run()
@@ -350,10 +350,10 @@ def test_the_heads_of_a_long_text_are_not_saved_however_few_its_words(
     read = client().ask(Explorer.tokenize)(DEFAULT_MODEL, TEXT)
     size = len(drawn.last.tokens)
     assert size < read.num_tokens
-    monkeypatch.setattr("pages.ui.attention.downloads._MOST_SAVED", size)
+    monkeypatch.setattr("pages.attention.downloads._MOST_SAVED", size)
     asked = []
     monkeypatch.setattr(
-        "pages.ui.attention.downloads.client", lambda: asked.append("the engine")
+        "pages.attention.downloads.client", lambda: asked.append("the engine")
     )
     view = View("head", 0, 0, AttentionOptions(merge_words=True))
     heads = every_head(drawn.last, DEFAULT_MODEL, Texts(TEXT, None), read, view)
@@ -370,7 +370,7 @@ def saved(monkeypatch):
         files[file_name] = data
 
     monkeypatch.setattr("streamlit.download_button", keep)
-    monkeypatch.setattr("pages.ui.attention.downloads.download_svg", keep)
+    monkeypatch.setattr("pages.attention.downloads.download_svg", keep)
     return files
 
 
@@ -400,7 +400,7 @@ def test_the_columns_of_a_table_are_named_in_the_language_of_the_page(
 
 
 def test_a_map_is_saved_with_what_it_says(saved, monkeypatch):
-    monkeypatch.setattr("pages.ui.jobs._SHORT_WORK", 0)
+    monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 0)
     app = opened("maps", {"attention_map_estimate_downloads": True})
     name = "attention_map_estimate"
     assert saved.keys() == {f"{name}.{kind}" for kind in ("csv", "svg", "html")}

@@ -37,9 +37,9 @@ from bertviz_core.figures.attention_thumbnails import grid_thumbnails
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry, Texts
-from pages.ui.attention import difference, matrix, sparse
-from pages.ui.attention.pictures import key_of
-from pages.ui.engine import client
+from pages.attention import difference, matrix, sparse
+from pages.attention.pictures import key_of
+from pages.shared.engine import client
 from tests.app.chinese_model import write_chinese_model
 from tests.app.test_attention import ROOT, TEXT, maps, said
 from tests.app.waiting import let_jobs_end
@@ -67,7 +67,7 @@ def opened(
         app.query_params[name] = value
     for name, value in (state or {}).items():
         app.session_state[name] = value
-    app.switch_page("pages/views/attention.py").run()
+    app.switch_page("pages/attention/attention.py").run()
     return finished(app)
 
 
@@ -231,7 +231,7 @@ def test_the_profile_of_the_bundled_sentences_is_that_of_the_engine():
 def test_an_estimate_comes_first_where_the_exact_map_takes_long(
     monkeypatch, most, title
 ):
-    monkeypatch.setattr("pages.ui.jobs._SHORT_WORK", most)
+    monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", most)
     app = ask("maps")
     assert f"What each head causes: {title}" in said(app)
     starts = [button.key for button in app.button if button.key.endswith("_start")]
@@ -259,7 +259,7 @@ def test_a_head_helps_only_where_the_answer_falls_without_it(
     )
     found.deltas[0, : len(deltas)] = deltas
     found.estimated_deltas = found.deltas
-    monkeypatch.setattr("pages.ui.attention.maps.ask_job", lambda *_, **__: found)
+    monkeypatch.setattr("pages.attention.maps.ask_job", lambda *_, **__: found)
     text = said(ask("maps"))
     assert expected in text
     assert ("head 1·3, +20.00 points" in text) == ("No head" in expected)
@@ -268,7 +268,7 @@ def test_a_head_helps_only_where_the_answer_falls_without_it(
 def test_the_strongest_estimate_is_the_largest_whatever_its_sign(monkeypatch):
     found = SimpleNamespace(estimated_deltas=np.array([[0.05, -0.01], [0.0, 0.02]]))
     monkeypatch.setattr(
-        "pages.ui.attention.maps.ask_job",
+        "pages.attention.maps.ask_job",
         lambda place, *_, **__: found if place == "attention_estimate" else None,
     )
     assert "Strongest: head 1·1, +5.00 points" in said(ask("maps"))
@@ -285,7 +285,7 @@ def test_the_halves_of_layers_have_a_button_and_an_amount_of_work_of_their_own(
     tokens = client().ask(Explorer.tokenize)(DEFAULT_MODEL, TEXT).num_tokens
     of_one = layers**2 / 2 * tokens * 24 * hidden**2  # a variant of every layer
     assert heads > 4
-    monkeypatch.setattr("pages.ui.jobs._SHORT_WORK", 4 * of_one)
+    monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 4 * of_one)
     starts = {
         kind: [
             button.label
@@ -296,7 +296,7 @@ def test_the_halves_of_layers_have_a_button_and_an_amount_of_work_of_their_own(
     }
     all_heads = f"Switch off all {layers * heads} heads, one after the other"
     assert starts == {"heads": [all_heads], "parts": []}
-    monkeypatch.setattr("pages.ui.jobs._SHORT_WORK", 0)
+    monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 0)
     app = ask("maps", attention_map_kind="parts")
     (start,) = [one for one in app.button if one.key.endswith("_start")]
     assert start.label.startswith(f"Switch off the halves of all {layers} layers")
@@ -310,7 +310,7 @@ def test_a_map_has_no_frame_for_a_head_that_the_other_model_lacks(
 ):
     drawn = []
     monkeypatch.setattr(
-        "pages.ui.attention.maps.clickable_map", lambda one, *_: drawn.append(one)
+        "pages.attention.maps.clickable_map", lambda one, *_: drawn.append(one)
     )
     app = ask(
         "compare",

@@ -14,7 +14,7 @@ from bertviz_core.experiments.switching import switch_off
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry
-from pages.ui.engine import client
+from pages.shared.engine import client
 from tests.app.test_attention import ROOT, TEXT, said
 from tests.app.test_attention_questions import ask
 from tests.app.test_layers import classifier_copy
@@ -154,7 +154,7 @@ def test_texts_that_a_link_has_no_room_for_stay_and_are_named(page):
     text, pair = f"{page}_text", f"{page}_pair"
     for name, value in {"lang": "English", "model": TINY, text: "ab cab"}.items():
         app.query_params[name] = value
-    app.switch_page(f"pages/views/{page}.py").run()
+    app.switch_page(f"pages/{page}/{page}.py").run()
 
     def left_out(key: str, value: str) -> list[str]:
         """Types a text; names what the page says is not in the address."""

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from pages.ui.choices import LONGEST_IN_ADDRESS, fits_address
+from pages.shared.choices import LONGEST_IN_ADDRESS, fits_address
 
 
 @pytest.mark.parametrize("sign", ["a", " ", "我", "\n"])

@@ -34,10 +34,10 @@ from bertviz_core.experiments.word_vectors import (
     word_norms,
 )
 from bertviz_core.explorer import Explorer
-from pages.ui.embeddings import figures, input_sum
-from pages.ui.embeddings.panels import PANELS
-from pages.ui.engine import client
-from pages.ui.export import show_figure
+from pages.embeddings import figures, input_sum
+from pages.embeddings.panels import PANELS
+from pages.shared.engine import client
+from pages.shared.export import show_figure
 from tests.app.waiting import let_jobs_end
 from tests.payloads import unpacked
 
@@ -58,7 +58,7 @@ def open_page(language: str = "en", **params: str) -> AppTest:
     app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
     for name, value in params.items():
         app.query_params[name] = value
-    app.switch_page("pages/views/embeddings.py").run()
+    app.switch_page("pages/embeddings/embeddings.py").run()
     return finished(app)
 
 
@@ -270,7 +270,7 @@ def test_a_word_that_cannot_be_read_is_named():
     app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
     app.query_params["embeddings_panel"] = "words"
     app.query_params["embeddings_word"] = "[UNK] \U0001f9ff"
-    app.switch_page("pages/views/embeddings.py").run()
+    app.switch_page("pages/embeddings/embeddings.py").run()
     assert not app.exception
     assert "no entry" in app.error[0].value
 
@@ -705,7 +705,7 @@ def test_a_sentence_without_the_word_is_named():
     app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
     app.query_params["embeddings_panel"] = "senses"
     app.query_params["embeddings_senses"] = "x | a bank\ny | a banker\nx | the bank"
-    app.switch_page("pages/views/embeddings.py").run()
+    app.switch_page("pages/embeddings/embeddings.py").run()
     end = time.monotonic() + DEADLINE_SECONDS
     while app.get("progress") and time.monotonic() < end:
         let_jobs_end(app, end)

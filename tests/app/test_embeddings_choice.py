@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.analysis.labelled_lines import bundled_lines, read_lines
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import vocabulary
-from pages.ui.engine import client
+from pages.shared.engine import client
 from tests.app.chinese_model import write_chinese_model
 from tests.app.test_embeddings import bars, finished, marks, open_page, said, sent
 

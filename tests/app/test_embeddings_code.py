@@ -20,7 +20,7 @@ from bertviz_core.experiments.sentence_states import vectors_at
 from bertviz_core.experiments.vocabulary_maps import vocabulary_map
 from bertviz_core.experiments.word_vectors import nearest_words
 from bertviz_core.explorer import Explorer
-from pages.ui.engine import client
+from pages.shared.engine import client
 from tests.app.waiting import let_jobs_end
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,7 @@ def printed(code: str, **params: str) -> str:
     for name, value in params.items():
         app.query_params[name] = value
     app.session_state[f"{code}_code"] = True
-    app.switch_page("pages/views/embeddings.py").run()
+    app.switch_page("pages/embeddings/embeddings.py").run()
     end = time.monotonic() + DEADLINE_SECONDS
     while app.get("progress"):
         assert time.monotonic() < end

@@ -13,11 +13,11 @@ from bertviz_core.errors import DatasetError
 from bertviz_core.finetune.request import SAMPLES
 from bertviz_core.finetune.table import read_table
 from bertviz_core.finetune.workplace import table_path
-from pages.ui.embeddings import files
-from pages.ui.embeddings.sentence_file import guess_roles, lines_of, read_file
-from pages.ui.engine import client
-from pages.ui.fine_tune.leases import STATE
-from pages.ui.fine_tune.state import FineTuneState
+from pages.embeddings import files
+from pages.embeddings.sentence_file import guess_roles, lines_of, read_file
+from pages.fine_tune.leases import STATE
+from pages.fine_tune.state import FineTuneState
+from pages.shared.engine import client
 from tests.app.test_embeddings import finished, open_page, said
 
 KEY = "embeddings_topics"

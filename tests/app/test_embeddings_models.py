@@ -14,7 +14,7 @@ from bertviz_core.experiments.sentence_states import vectors_at, word_senses
 from bertviz_core.experiments.stored_maps import digest_of, store_map
 from bertviz_core.experiments.vocabulary_maps import exported_vectors, map_by_tsne
 from bertviz_core.explorer import Explorer
-from pages.ui.engine import client
+from pages.shared.engine import client
 from tests.app.chinese_model import write_chinese_model
 from tests.app.test_embeddings import (
     ROOT,
@@ -120,7 +120,7 @@ def test_a_model_without_segments_refuses_a_pair_and_reads_one_text(tmp_path, la
     app.query_params["model"] = model
     app.query_params["embeddings_text"] = "ba be"
     app.query_params["embeddings_pair"] = "bi bo"
-    app.switch_page("pages/views/embeddings.py").run()
+    app.switch_page("pages/embeddings/embeddings.py").run()
     assert not app.exception
     assert "type_vocab_size=1" in app.error[0].value.replace("\\", "")
     assert not app.get("plotly_chart")

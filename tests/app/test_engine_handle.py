@@ -9,7 +9,7 @@ import pytest
 import bertviz_core.engine
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import EngineError
-from pages.ui import engine
+from pages.shared import engine
 
 
 class Recorder:

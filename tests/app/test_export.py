@@ -13,7 +13,7 @@ import pytest
 from streamlit.config import get_config_options
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.export import figure_html, table_csv
+from pages.shared.export import figure_html, table_csv
 
 ROOT = Path(__file__).parents[2]
 
@@ -94,8 +94,8 @@ def page_of_a_figure(num_rows):
     """A page with one figure, as AppTest runs it: alone, with its own imports."""
     import plotly.graph_objects as go
 
-    from pages.ui.export import show_figure
-    from pages.ui.language import choose_language
+    from pages.shared.export import show_figure
+    from pages.shared.language import choose_language
 
     choose_language()
     columns = {"token": [f"w{i}" for i in range(num_rows)], "n": list(range(num_rows))}

@@ -8,8 +8,8 @@ import streamlit as st
 from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import file_download
-from pages.ui.hosting import ROUTES
+from pages.shared import file_download
+from pages.shared.hosting import ROUTES
 
 CONTENT = bytes(range(256)) * 4096
 
@@ -18,7 +18,7 @@ def page(path, name):
     """A page with one file."""
     from pathlib import Path
 
-    from pages.ui.file_download import file_link
+    from pages.shared.file_download import file_link
 
     file_link("Save", Path(path), name=name, key="save", icon=":material/download:")
 

@@ -20,10 +20,10 @@ from bertviz_core.finetune.request import SAMPLES, TrainingRequest
 from bertviz_core.finetune.schedule import learning_rates
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.finetune.table_limits import DEFAULT_LIMITS, LEASE_VARIABLE, Limits
-from pages.ui import engine, errors
-from pages.ui.fine_tune import leases, lengths, progress, step_check
-from pages.ui.fine_tune.answers import look
-from pages.ui.fine_tune.state import STEPS, FineTuneState
+from pages.fine_tune import leases, lengths, progress, step_check
+from pages.fine_tune.answers import look
+from pages.fine_tune.state import STEPS, FineTuneState
+from pages.shared import engine, errors
 from tests.app.fake_client import CONFIG
 from tests.app.fake_fine_tune import ESTIMATE, MODEL, RUN, FineTuneClient, status_of
 from tests.core.test_finetune_table import MALFORMED
@@ -1177,7 +1177,7 @@ def test_a_run_is_kept_from_every_page(open_step, tuner, state, page):
     tuner.statuses[RUN] = status_of(finished_request(), state)
     app = open_step("train", ft_run_id=RUN)
     assert tuner.calls.count(("renew_training", RUN)) == 1
-    app.switch_page(f"pages/views/{page}.py").run()
+    app.switch_page(f"pages/{page}/{page}.py").run()
     assert not app.exception
     assert tuner.calls.count(("renew_training", RUN)) == 2
     assert tuner.calls.count(("renew_table", SAMPLES["en"])) == 2
@@ -1270,8 +1270,8 @@ def test_the_name_of_a_model_is_not_taken_for_that_of_its_table(open_app, tuner)
 def test_the_run_is_found_again_after_another_page(open_step, tuner):
     tuner.statuses[RUN] = status_of(finished_request(), "running")
     app = open_step("train", ft_run_id=RUN)
-    app.switch_page("pages/views/activations.py").run()
-    app.switch_page("pages/views/fine_tune.py").run()
+    app.switch_page("pages/activations/activations.py").run()
+    app.switch_page("pages/fine_tune/fine_tune.py").run()
     assert address(app)["ft_run_id"] == RUN
     assert app.metric
 

@@ -4,8 +4,8 @@ import pytest
 
 from bertviz_core.finetune.table import read_table
 from bertviz_core.finetune.table_view import view_table
-from pages.ui.fine_tune.answers import choose_columns
-from pages.ui.fine_tune.state import FineTuneState
+from pages.fine_tune.answers import choose_columns
+from pages.fine_tune.state import FineTuneState
 
 
 def view_of(values):

@@ -15,13 +15,13 @@ from bertviz_core.finetune.baselines import Baseline
 from bertviz_core.finetune.data_check import DataRow
 from bertviz_core.finetune.evaluation import evaluate_classes
 from bertviz_core.trace import TrainedInputs
-from pages.ui import answers, engine
-from pages.ui.attention import difference
-from pages.ui.fine_tune import baseline_scores
-from pages.ui.fine_tune.before_and_after import PANELS as COMPARE_PANELS
-from pages.ui.fine_tune.step_evaluate import CLASS_PANELS, NUMBER_PANELS
-from pages.ui.fine_tune.step_try import PANELS as TRY_PANELS
-from pages.ui.fine_tune.try_chosen import EXAMPLES
+from pages.attention import difference
+from pages.fine_tune import baseline_scores
+from pages.fine_tune.before_and_after import PANELS as COMPARE_PANELS
+from pages.fine_tune.step_evaluate import CLASS_PANELS, NUMBER_PANELS
+from pages.fine_tune.step_try import PANELS as TRY_PANELS
+from pages.fine_tune.try_chosen import EXAMPLES
+from pages.shared import answers, engine
 from tests.app.fake_client import CONFIG
 from tests.app.finished_runs import (
     LABELS,

@@ -6,10 +6,10 @@ import pytest
 
 from bertviz_core.errors import EngineError
 
-VIEWS = ["home", "masked_word", "activations", "pretraining", "models"]
+PAGES = ["home", "masked_word", "activations", "pretraining", "models"]
 
 
-@pytest.mark.parametrize("page", VIEWS)
+@pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
 def test_every_page_runs_in_both_languages(open_app, shown, page, locale):
     app = open_app(page, locale)
@@ -33,7 +33,7 @@ def test_the_language_can_be_switched_and_stays_on_the_next_page(open_app):
     app = open_app()
     app.get_by_key("lang").set_value("中文").run()
     assert app.header[0].value == "试一试"
-    app.switch_page("pages/views/models.py").run()
+    app.switch_page("pages/models/models.py").run()
     assert app.title[0].value == "模型"
 
 
@@ -85,7 +85,7 @@ def test_who_comes_back_to_a_page_finds_its_explanations_folded(open_app):
 
     app = open_app("activations")
     assert not folded(app.run())
-    app.switch_page("pages/views/models.py").run()
-    app.switch_page("pages/views/activations.py").run()
+    app.switch_page("pages/models/models.py").run()
+    app.switch_page("pages/activations/activations.py").run()
     assert folded(app)
     assert any("What you see" in one.value for one in app.caption)

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from pages.ui.masked_word.state import EXAMPLES
+from pages.masked_word.state import EXAMPLES
 
 
 def bars(app):

@@ -12,8 +12,8 @@ import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import hosting
-from pages.ui.hosting import send_at_once
+from pages.shared import hosting
+from pages.shared.hosting import send_at_once
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,7 +22,7 @@ def failing_script(template):
     import streamlit as st
 
     from bertviz_core.errors import TextError
-    from pages.ui.hosting import show_uncaught
+    from pages.shared.hosting import show_uncaught
 
     error = TextError(template) if template else RuntimeError("secret of the server")
     st.session_state["handled"] = show_uncaught(error)

@@ -5,7 +5,7 @@ import pytest
 from bertviz_core.engine import JobStatus
 from bertviz_core.engine.jobs import LEASE_SECONDS
 from bertviz_core.errors import EngineError
-from pages.ui.jobs import RENEW_SECONDS
+from pages.shared.jobs import RENEW_SECONDS
 
 GONE = EngineError("The engine did not answer. Try again.")
 
@@ -20,7 +20,7 @@ def downloading(open_app):
 def is_asked(app, client):
     """Whether a page that does not show the job asks for it when it opens."""
     before = client.count("job")
-    app.switch_page("pages/views/pretraining.py").run()
+    app.switch_page("pages/pretraining/pretraining.py").run()
     assert not app.exception
     return client.count("job") > before
 

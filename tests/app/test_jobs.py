@@ -14,8 +14,8 @@ def with_button():
     import streamlit as st
 
     from bertviz_core.engine.model_tasks import download_model
-    from pages.ui.answers import ask
-    from pages.ui.jobs import ask_job
+    from pages.shared.answers import ask
+    from pages.shared.jobs import ask_job
 
     question = ask(download_model).about("a")
     st.session_state["answer"] = ask_job("place", "Begin", question)
@@ -26,8 +26,8 @@ def at_once():
     import streamlit as st
 
     from bertviz_core.engine.model_tasks import download_model
-    from pages.ui.answers import ask
-    from pages.ui.jobs import ask_job
+    from pages.shared.answers import ask
+    from pages.shared.jobs import ask_job
 
     question = ask(download_model).about("a")
     st.session_state["answer"] = ask_job("place", "Begin", question, at_once=True)

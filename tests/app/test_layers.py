@@ -29,15 +29,15 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.layer_diagram import DiagramWords, layer_diagram
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry, Texts, Trace
-from pages.ui.engine import client
-from pages.ui.export import show_below
-from pages.ui.language import text as said_in
-from pages.ui.layers import picture as shown_picture
-from pages.ui.layers import residual, texts
-from pages.ui.layers.panels import PANELS
-from pages.ui.layers.texts import EXAMPLES
-from pages.ui.markdown import spoken
-from pages.ui.terms import TERMS
+from pages.layers import picture as shown_picture
+from pages.layers import residual, texts
+from pages.layers.panels import PANELS
+from pages.layers.texts import EXAMPLES
+from pages.shared.engine import client
+from pages.shared.export import show_below
+from pages.shared.language import text as said_in
+from pages.shared.markdown import spoken
+from pages.shared.terms import TERMS
 from tests.app.layer_pictures import pictures_sent, step_picture, strip_data, walk
 from tests.app.waiting import run_to_the_end
 from tests.core.checkpoint_copies import HF, hf_copy, number_copy, weights_of_hf
@@ -47,7 +47,7 @@ ROOT = Path(__file__).parents[2]
 TITLES = {"en": "Layers", "zh": "逐层查看"}
 TEXT = EXAMPLES["en"][0][0]
 MASK = 6  # its index in the text
-PAGE = "pages/views/layers.py"
+PAGE = "pages/layers/layers.py"
 ISOLATES = "\u2068\u2069"  # around a label of a figure
 
 

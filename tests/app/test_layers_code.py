@@ -30,10 +30,10 @@ from bertviz_core.experiments.residual_stream import layer_similarity, residual_
 from bertviz_core.experiments.token_numbers import norm_input_at, part_numbers
 from bertviz_core.figures.labels import label
 from bertviz_core.trace import Texts
-from pages.ui.activations.training import FIRST_SEED, NUM_STEPS
-from pages.ui.engine import client
-from pages.ui.layers.by_hand import SMALL
-from pages.ui.layers.texts import EXAMPLES
+from pages.activations.training import FIRST_SEED, NUM_STEPS
+from pages.layers.by_hand import SMALL
+from pages.layers.texts import EXAMPLES
+from pages.shared.engine import client
 from tests.app.waiting import run_to_the_end
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ def printed(page: str, code: str, **params: str) -> tuple[AppTest, str]:
     for name, value in params.items():
         app.query_params[name] = value
     app.session_state[f"{code}_code"] = True
-    app.switch_page(f"pages/views/{page}.py").run()
+    app.switch_page(f"pages/{page}/{page}.py").run()
     run_to_the_end(app, DEADLINE_SECONDS)
     (program,) = [one.value for one in app.code if "import" in one.value]
     output = io.StringIO()

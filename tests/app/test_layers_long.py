@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.experiments.token_numbers import part_numbers
 from bertviz_core.trace import Texts
-from pages.ui.engine import client
-from pages.ui.layers.panels import PANELS
+from pages.layers.panels import PANELS
+from pages.shared.engine import client
 from tests.app.waiting import run_to_the_end
 from tests.core.checkpoint_copies import hf_copy, weights_of_hf
 
@@ -57,7 +57,7 @@ def open_page(model: str, **params: str) -> AppTest:
     app.query_params["model"] = model
     for name, value in params.items():
         app.query_params[name] = value
-    app.switch_page("pages/views/layers.py").run()
+    app.switch_page("pages/layers/layers.py").run()
     return finished(app)
 
 

@@ -14,8 +14,8 @@ from bertviz_core.experiments.switching import switch_off
 from bertviz_core.experiments.token_numbers import part_numbers, steps_for_one_token
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import Texts, Trace
-from pages.ui.engine import client
-from pages.ui.language import text as said_in
+from pages.shared.engine import client
+from pages.shared.language import text as said_in
 from tests.app.chinese_model import write_chinese_model
 from tests.app.layer_pictures import step_picture, strip_data, walk
 from tests.app.test_layers import (

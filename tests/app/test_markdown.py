@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pages.ui.markdown import (
+from pages.shared.markdown import (
     MAX_CHARACTERS,
     Markdown,
     escape,

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.experiments.scoring import score_known_words
 from bertviz_core.experiments.whole_word import find_whole_words
 from bertviz_core.figures.masked_word import percent
-from pages.ui.engine import client
+from pages.shared.engine import client
 from tests.app.chinese_model import CHARACTERS, SIGNS, write_chinese_model
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def open_page(model: str, **params: str) -> AppTest:
     app.query_params["model"] = model
     for name, value in {"masked_text": TEXT, **params}.items():
         app.query_params[name] = value
-    app.switch_page("pages/views/masked_word.py").run()
+    app.switch_page("pages/masked_word/masked_word.py").run()
     return checked(app)
 
 

@@ -28,7 +28,7 @@ def open_page(code: str, **params: str) -> AppTest:
     for name, value in params.items():
         app.query_params[name] = value
     app.session_state[f"{code}_code"] = True
-    app.switch_page("pages/views/masked_word.py").run()
+    app.switch_page("pages/masked_word/masked_word.py").run()
     return finished(app)
 
 

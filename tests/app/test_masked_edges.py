@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.trace import TokenizedText
-from pages.ui.masked_word.fill_masks import filled_sentence
+from pages.masked_word.fill_masks import filled_sentence
 from tests.app.test_masked_panels import (
     TWO_MASKS,
     finished,
@@ -33,7 +33,7 @@ def test_a_mask_that_the_other_sentence_lacks_is_said_with_both_numbers():
 def show_error(error):
     from types import SimpleNamespace
 
-    from pages.ui.attribution import show_completeness
+    from pages.shared.attribution import show_completeness
 
     found = SimpleNamespace(completeness_error=error, num_steps=32)
     show_completeness({"masked_panels.why_value": "1"}, found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.masked_word.state import EXAMPLES
+from pages.masked_word.state import EXAMPLES
 from tests.app.test_masked_panels import checked, open_page
 from tests.app.test_masked_word import click_word, text_of, type_text, word_labels
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import models
-from pages.ui.language import current_language
-from pages.ui.language import text as said_in
-from pages.ui.masked_word.state import EXAMPLES
+from pages.masked_word.state import EXAMPLES
+from pages.shared import models
+from pages.shared.language import current_language
+from pages.shared.language import text as said_in
 from tests.app.chinese_model import write_chinese_model, write_mixed_model
 from tests.core.checkpoint_copies import HF
 
@@ -34,7 +34,7 @@ def open_page(language: str, model: str, **params: str) -> AppTest:
     app.query_params["model"] = model
     for name, value in params.items():
         app.query_params[name] = value
-    app.switch_page("pages/views/masked_word.py").run()
+    app.switch_page("pages/masked_word/masked_word.py").run()
     assert not app.exception
     return app
 
@@ -85,7 +85,7 @@ def defaults(monkeypatch, chinese):
 def open_default(page: str = "masked_word") -> AppTest:
     app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
     app.query_params["lang"] = LANGUAGES["en"]
-    app.switch_page(f"pages/views/{page}.py").run()
+    app.switch_page(f"pages/{page}/{page}.py").run()
     assert not app.exception
     return app
 
@@ -116,9 +116,9 @@ def test_the_default_stays_while_a_text_of_ones_own_stands_in_the_box(defaults):
 def test_the_default_stays_on_the_other_pages_too(defaults):
     app = open_default()
     app.text_area(key="masked_text").set_value(OWN).run()
-    app.switch_page("pages/views/home.py").run()
+    app.switch_page("pages/home/home.py").run()
     assert model_of(switch_to(app, "zh")) == defaults["en"]
-    app.switch_page("pages/views/masked_word.py").run()
+    app.switch_page("pages/masked_word/masked_word.py").run()
     assert (model_of(app), text_of(app)) == (defaults["en"], OWN)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from pages.ui.choices import LONGEST_IN_ADDRESS
+from pages.shared.choices import LONGEST_IN_ADDRESS
 from tests.app.test_masked_panels import checked, finished, open_page, said
 from tests.app.test_masked_word import click_word, type_text
 

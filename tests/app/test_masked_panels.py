@@ -35,15 +35,15 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.mask_text import split_words
 from bertviz_core.trace import TokenizedText
-from pages.ui.attribution import METHODS
-from pages.ui.engine import client
-from pages.ui.export import table_csv
-from pages.ui.masked_word import chains
-from pages.ui.masked_word import scores as word_scores
-from pages.ui.masked_word.chain import next_chunk
-from pages.ui.masked_word.fill_masks import filled_sentence
-from pages.ui.masked_word.panels import PANELS
-from pages.ui.masked_word.state import EXAMPLES
+from pages.masked_word import chains
+from pages.masked_word import scores as word_scores
+from pages.masked_word.chain import next_chunk
+from pages.masked_word.fill_masks import filled_sentence
+from pages.masked_word.panels import PANELS
+from pages.masked_word.state import EXAMPLES
+from pages.shared.attribution import METHODS
+from pages.shared.engine import client
+from pages.shared.export import table_csv
 from tests.app.waiting import let_jobs_end
 from tests.core.checkpoint_copies import hf_copy, weights_of_hf
 
@@ -59,7 +59,7 @@ def open_page(language: str = "en", **params: str) -> AppTest:
     app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
     for name, value in params.items():
         app.query_params[name] = value
-    app.switch_page("pages/views/masked_word.py").run()
+    app.switch_page("pages/masked_word/masked_word.py").run()
     return checked(app)
 
 
@@ -499,7 +499,7 @@ def test_html_in_the_text_stays_text_in_every_panel():
 def test_the_activations_page_leads_to_the_two_gelus():
     app = open_page()
     assert app.get_by_key("masked_panel").value is None
-    app.switch_page("pages/views/activations.py").run()
+    app.switch_page("pages/activations/activations.py").run()
     app.button(key="act_to_masked").click().run()
     checked(app)
     assert app.get_by_key("masked_panel").value == "gelu"
@@ -697,7 +697,7 @@ def open_next_sentence(**params: str) -> AppTest:
     }
     for name, value in (asked | params).items():
         app.query_params[name] = value
-    app.switch_page("pages/views/masked_word.py").run()
+    app.switch_page("pages/masked_word/masked_word.py").run()
     return finished(checked(app))
 
 

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.analysis.sampling import draw_tokens, sampling_distribution
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.explorer import Explorer
-from pages.ui.engine import client
+from pages.shared.engine import client
 from tests.core.checkpoint_copies import spare_rows_copy
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ def open_page(model: str, **params: str) -> AppTest:
     for name, value in {"masked_text": "ab [MASK]", **params}.items():
         app.query_params[name] = value
     app.session_state["masked_compare_all"] = True
-    app.switch_page("pages/views/masked_word.py").run()
+    app.switch_page("pages/masked_word/masked_word.py").run()
     assert not app.exception
     assert not [error.value for error in app.error]
     return app

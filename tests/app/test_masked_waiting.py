@@ -6,7 +6,7 @@ import pytest
 
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.joint_filling import fill_masks
-from pages.ui.engine import client
+from pages.shared.engine import client
 from tests.app.test_masked_panels import TWO_MASKS, checked, finished, open_page, table
 
 UNREADABLE = "龘"
@@ -34,7 +34,7 @@ def test_what_takes_long_waits_for_a_button_and_says_the_same(
 ):
     app = open_page(masked_panel=panel, masked_text=TWO_MASKS, **choices)
     expected = table(app, below)
-    monkeypatch.setattr("pages.ui.jobs._SHORT_WORK", 0)
+    monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 0)
     app = open_page(masked_panel=panel, masked_text=TWO_MASKS, **choices)
     assert not app.dataframe
     app.button(key=f"job_{place}_start").click().run()
@@ -43,7 +43,7 @@ def test_what_takes_long_waits_for_a_button_and_says_the_same(
 
 
 def test_what_takes_a_little_longer_starts_without_a_button(monkeypatch):
-    monkeypatch.setattr("pages.ui.jobs._SHORT_WORK", 1)
+    monkeypatch.setattr("pages.shared.jobs._SHORT_WORK", 1)
     app = finished(open_page(masked_panel="fill", masked_text=TWO_MASKS))
     filling = client().ask(fill_masks)(DEFAULT_MODEL, TWO_MASKS, "most_confident_first")
     assert list(table(app)["Word"]) == [step.token for step in filling.steps]

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.experiments.next_sentence import predict_next_sentence
 from bertviz_core.figures.masked_word import percent
-from pages.ui.engine import client
+from pages.shared.engine import client
 from tests.app.test_masked_panels import (
     TWO_MASKS,
     checked,
@@ -28,7 +28,7 @@ def open_model(model: str, **params: str) -> AppTest:
     app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
     for name, value in ({"lang": "English", "model": model} | params).items():
         app.query_params[name] = value
-    app.switch_page("pages/views/masked_word.py").run()
+    app.switch_page("pages/masked_word/masked_word.py").run()
     return finished(checked(app))
 
 
@@ -44,7 +44,7 @@ def test_next_sentences_need_no_text_above(text):
     asked = {"lang": "English", "model": str(HF), "masked_text": text, **NEXT}
     for name, value in asked.items():
         app.query_params[name] = value
-    app.switch_page("pages/views/masked_word.py").run()
+    app.switch_page("pages/masked_word/masked_word.py").run()
     assert not app.exception
     found = client().ask(predict_next_sentence)(str(HF), "ab", "ba")
     assert app.metric[0].value == percent(found.probability)

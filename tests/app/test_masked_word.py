@@ -17,13 +17,13 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import forward_count, vocabulary
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
-from pages.ui import answers
-from pages.ui.choices import LONGEST_IN_ADDRESS
-from pages.ui.engine import client
-from pages.ui.masked_word.state import EXAMPLES
+from pages.masked_word.state import EXAMPLES
+from pages.shared import answers
+from pages.shared.choices import LONGEST_IN_ADDRESS
+from pages.shared.engine import client
 
 ROOT = Path(__file__).parents[2]
-PAGE = "pages/views/masked_word.py"
+PAGE = "pages/masked_word/masked_word.py"
 DEFAULT = EXAMPLES["en"][0]
 CHARTS = "plotly_chart"
 
@@ -573,7 +573,7 @@ def test_a_model_without_the_head_is_not_asked(language, monkeypatch):
 
 
 def test_an_untouched_example_follows_the_language_of_the_model(monkeypatch):
-    from pages.ui.masked_word import editor
+    from pages.masked_word import editor
 
     app = open_page()
     monkeypatch.setattr(editor, "language_of", lambda model: "zh")

@@ -23,7 +23,7 @@ def open_page(language: str = "en", **params: str) -> AppTest:
     app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
     for name, value in params.items():
         app.query_params[name] = value
-    app.switch_page("pages/views/pretraining.py").run()
+    app.switch_page("pages/pretraining/pretraining.py").run()
     assert not app.exception
     return app
 

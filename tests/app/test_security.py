@@ -5,7 +5,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from pages.ui.security import HEADERS, SecurityHeaders
+from pages.shared.security import HEADERS, SecurityHeaders
 
 
 async def answer(request):

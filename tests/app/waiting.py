@@ -4,7 +4,7 @@ import time
 
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.engine import client
+from pages.shared.engine import client
 
 
 def let_jobs_end(app: AppTest, end: float) -> None:

@@ -5,7 +5,7 @@ import urllib.request
 import psutil
 import pytest
 
-from pages.ui.security import HEADERS
+from pages.shared.security import HEADERS
 from tests.browser.conftest import running_server
 
 

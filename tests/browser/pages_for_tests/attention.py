@@ -11,15 +11,15 @@ from bertviz_core.figures.attention_view import (
     Measure,
     token_kinds,
 )
-from pages.ui.attention.canvas import attention_canvas, canvas_words, head_map
-from pages.ui.attention.selection import (
+from pages.attention.canvas import attention_canvas, canvas_words, head_map
+from pages.attention.selection import (
     Look,
     Selection,
     current_look,
     current_selection,
     select,
 )
-from pages.ui.language import choose_language
+from pages.shared.language import choose_language
 
 TEXTS = {
     "pair": [

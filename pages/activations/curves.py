@@ -1,0 +1,120 @@
+"""The functions: curves and slopes on one axis, formulas, values at one x."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.activations import ACTIVATIONS, activate, differentiate
+from bertviz_core.figures.activations import Curve, FigureWords, curves_figure
+from bertviz_core.snippets import activations as snippets
+from pages.activations.formulas import FORMULAS
+from pages.activations.widgets import choose_functions, slide
+from pages.activations.wording import LABELS, figure_words, number
+from pages.shared.code import program
+from pages.shared.export import show_figure
+from pages.shared.language import plain, t
+from pages.shared.panel import panel
+
+FARTHEST = 5.0
+_DEFAULT = ["sigmoid", "relu", "gelu"]
+# A slope that jumps does so at 0: both sides of it are drawn.
+_NEAR_ZERO = 1e-6
+_POINTS = np.concatenate(
+    [np.linspace(-FARTHEST, -_NEAR_ZERO, 121), np.linspace(_NEAR_ZERO, FARTHEST, 121)]
+)
+_CARDS_BESIDE = 3
+
+
+@panel
+def explore_curves() -> None:
+    """Draws the choice, the figure and a card for every chosen function."""
+    names = choose_functions("act_functions", _DEFAULT, t("activations.functions_help"))
+    slopes_box, reading_box = st.columns([1, 2], vertical_alignment="bottom")
+    with_slopes = slopes_box.toggle(
+        t("activations.slopes"),
+        value=True,
+        key="act_slopes",
+        bind="query-params",
+        help=t("activations.slopes_help"),
+    )
+    read_at = slide(reading_box, "read_at", -FARTHEST, FARTHEST, 1.0, 0.05, key="act_x")
+    if not names:
+        st.info(t("activations.choose_some"), icon=":material/touch_app:")
+        return
+    parameters = _choose_parameters(names)
+    curves = [_curve(name, read_at, parameters.get(name)) for name in names]
+    columns = {"x": _POINTS.tolist()}
+    for curve in curves:
+        slope = plain("activations.column_slope", name=curve.label)
+        columns |= {curve.label: curve.values.tolist(), slope: curve.slopes.tolist()}
+    show_figure(
+        curves_figure(_POINTS, curves, read_at, with_slopes, figure_words(FigureWords)),
+        name="activations_curves",
+        description=t("activations.curves_described", x=read_at),
+        columns=columns,
+        code=program(
+            snippets.CURVES,
+            functions=tuple((name, parameters.get(name)) for name in names),
+            x=read_at,
+        ),
+    )
+    for start in range(0, len(curves), _CARDS_BESIDE):
+        row = curves[start : start + _CARDS_BESIDE]
+        boxes = st.columns(min(len(curves), _CARDS_BESIDE), border=True)
+        for box, curve in zip(boxes, row, strict=False):
+            box.markdown(_card(curve, read_at))
+
+
+def _choose_parameters(names: list[str]) -> dict[str, float]:
+    """A slider for each chosen function that has a parameter."""
+    shaped = {
+        name: parameter
+        for name in names
+        if (parameter := ACTIVATIONS[name].parameter) is not None
+    }
+    if not shaped:
+        return {}
+    boxes = zip(st.columns(max(len(shaped), 2)), shaped.items(), strict=False)
+    return {
+        name: slide(
+            box,
+            name,
+            parameter.lowest,
+            parameter.highest,
+            parameter.default,
+            0.01,
+            label=f"{LABELS[name]}: ${parameter.symbol}$",
+            hint=f"parameter_{name}",
+        )
+        for box, (name, parameter) in boxes
+    }
+
+
+def _curve(name: str, read_at: float, parameter: float | None) -> Curve:
+    at = np.array(read_at)
+    return Curve(
+        name=name,
+        label=LABELS[name],
+        values=activate(name, _POINTS, parameter),
+        slopes=differentiate(name, _POINTS, parameter),
+        value=float(activate(name, at, parameter)),
+        slope=float(differentiate(name, at, parameter)),
+    )
+
+
+def _card(curve: Curve, read_at: float) -> str:
+    value, slope = FORMULAS[curve.name]
+    lines = (
+        f"**{curve.label}**",
+        f"$$\n{value}\n$$",
+        f"$$\n{slope}\n$$",
+        t(
+            "activations.reading",
+            x=read_at,
+            value=number(curve.value, 4),
+            slope=number(curve.slope, 4),
+        ),
+        t(f"activations.about_{curve.name}"),
+    )
+    return "\n\n".join(lines)

@@ -1,0 +1,166 @@
+"""GELU: from the normal distribution to the formula, and its stand-in with tanh."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.activations import (
+    activate,
+    erf,
+    normal_cumulative,
+    normal_density,
+)
+from bertviz_core.analysis.gelu_approximation import (
+    MEASURES,
+    PAPER_CONSTANT,
+    TAYLOR_CONSTANT,
+    approximation_error,
+    best_constant,
+    largest_error,
+    largest_errors,
+)
+from bertviz_core.figures.gelu import (
+    GeluWords,
+    error_figure,
+    largest_error_figure,
+    normal_figure,
+)
+from bertviz_core.snippets import activations as snippets
+from pages.activations.formulas import GELU_STEPS, TANH_STEPS
+from pages.activations.widgets import choose_one, slide
+from pages.activations.wording import derivation, figure_words, number
+from pages.shared.code import program
+from pages.shared.export import show_figure
+from pages.shared.language import plain, t
+from pages.shared.panel import panel
+
+_POINTS = np.linspace(-4, 4, 161)
+_ERROR_POINTS = np.linspace(-5, 5, 251)
+_LOWEST, _HIGHEST = 0.04, 0.05
+_CONSTANTS = np.linspace(_LOWEST, _HIGHEST, 81)
+_DIGITS = 6  # of the constant, behind the point
+
+
+@panel
+def explore_normal() -> None:
+    """Draws the normal density, Φ, erf and GELU, read out at one x."""
+    read_at = slide(
+        st, "read_at", -4.0, 4.0, 1.0, 0.05, key="act_normal_x", hint="normal_x_help"
+    )
+    values = _values(_POINTS)
+    at = {name: float(value) for name, value in _values(np.array(read_at)).items()}
+    for box, (name, value) in zip(st.columns(4), at.items(), strict=True):
+        box.metric(t(f"activations.figure_{name}"), number(value, 4))
+    show_figure(
+        normal_figure(_POINTS, values, read_at, figure_words(GeluWords)),
+        name="activations_normal",
+        description=t(
+            "activations.normal_described", x=read_at, share=at["cumulative"]
+        ),
+        columns=_columns(_POINTS, values),
+        code=program(snippets.NORMAL, x=read_at),
+    )
+    with st.expander(t("activations.gelu_derivation"), icon=":material/functions:"):
+        st.markdown(derivation(GELU_STEPS))
+
+
+@panel
+def explore_approximation() -> None:
+    """Draws the constant, the error of the tanh form, and the largest one."""
+    with st.expander(t("activations.tanh_derivation"), icon=":material/functions:"):
+        st.markdown(derivation(TANH_STEPS))
+    measure = choose_one("act_measure", MEASURES, t("activations.measure"))
+    constants = {
+        "chosen": _choose_constant(measure),
+        "taylor": TAYLOR_CONSTANT,
+        "paper": PAPER_CONSTANT,
+    }
+    marked = {**constants, "best": best_constant(measure)}
+    worst = {name: largest_error(c, measure) for name, c in marked.items()}
+    for box, (name, error) in zip(st.columns(4), worst.items(), strict=True):
+        box.metric(
+            t(f"activations.constant_{name}", constant=marked[name]),
+            number(error.error, 4),
+            t("activations.worst_at", x=error.x),
+            delta_color="off",
+            delta_arrow="off",
+            help=t("activations.worst_help"),
+        )
+    errors, peaks = {}, {}
+    for name, constant in constants.items():
+        errors[name] = approximation_error(_ERROR_POINTS, constant, measure)
+        x = worst[name].x
+        peaks[name] = x, float(approximation_error(np.array(x), constant, measure))
+    words = figure_words(GeluWords)
+    show_figure(
+        error_figure(_ERROR_POINTS, errors, peaks, words),
+        name="activations_error",
+        description=t("activations.error_described"),
+        columns=_columns(_ERROR_POINTS, errors),
+        code=program(
+            snippets.APPROXIMATION, measure=measure, constant=constants["chosen"]
+        ),
+    )
+    largest = largest_errors(_CONSTANTS, measure)
+    ends = {name: (marked[name], worst[name].error) for name in marked}
+    show_figure(
+        largest_error_figure(_CONSTANTS, largest, ends, words),
+        name="activations_largest_error",
+        description=t("activations.largest_described"),
+        columns={
+            plain("activations.figure_constant"): _CONSTANTS.tolist(),
+            plain("activations.figure_largest_error"): largest.tolist(),
+        },
+    )
+    st.markdown(
+        t(
+            "activations.best_found",
+            gelu=best_constant("gelu"),
+            cumulative=best_constant("cumulative"),
+            paper=PAPER_CONSTANT,
+        )
+    )
+
+
+def _columns(x: np.ndarray, curves: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
+    named = {plain(f"activations.figure_{name}"): y for name, y in curves.items()}
+    return {name: y.tolist() for name, y in {"x": x, **named}.items()}
+
+
+def _values(x: np.ndarray) -> dict[str, np.ndarray]:
+    return {
+        "density": normal_density(x),
+        "cumulative": normal_cumulative(x),
+        "error_function": erf(x / math.sqrt(2)),
+        "gelu": activate("gelu", x),
+    }
+
+
+def _choose_constant(measure: str) -> float:
+    slider_box, buttons_box = st.columns([3, 2], vertical_alignment="bottom")
+    constant = slide(
+        slider_box,
+        "constant",
+        _LOWEST,
+        _HIGHEST,
+        round(PAPER_CONSTANT, _DIGITS),
+        10.0**-_DIGITS,
+        format=f"%.{_DIGITS}f",
+    )
+    with buttons_box.container(horizontal=True):
+        for name, value in (
+            ("taylor", TAYLOR_CONSTANT),
+            ("paper", PAPER_CONSTANT),
+            ("best", best_constant(measure)),
+        ):
+            st.button(
+                t(f"activations.figure_{name}"),
+                key=f"act_take_{name}",
+                on_click=st.session_state.update,
+                kwargs={"act_constant": round(value, _DIGITS)},
+            )
+    return constant

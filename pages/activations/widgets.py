@@ -1,0 +1,113 @@
+"""Choices that several parts of the page offer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from bertviz_core.analysis.activations import ACTIVATIONS
+from pages.activations.wording import LABELS
+from pages.shared.choices import choose_linked
+from pages.shared.language import t
+
+N = TypeVar("N", int, float)
+_BIGGEST_SEED = 2**31 - 1
+
+
+def choose_functions(key: str, default: list[str], explanation: str) -> list[str]:
+    """Draws which of `ACTIVATIONS` are wanted, in their order, however clicked."""
+    names = st.pills(
+        t("activations.functions"),
+        list(ACTIVATIONS),
+        selection_mode="multi",
+        default=default,
+        format_func=LABELS.__getitem__,
+        key=key,
+        bind="query-params",
+        help=explanation,
+    )
+    return [name for name in ACTIVATIONS if name in names]
+
+
+def slide(
+    box: Any,
+    name: str,
+    low: N,
+    high: N,
+    default: N,
+    step: N | None = None,
+    *,
+    key: str = "",
+    label: str = "",
+    hint: str | None = "",
+    **arguments: Any,
+) -> N:
+    """Draws a slider that is part of the address.
+
+    Its texts are NAME and NAME_help, unless a label and the name of a hint are given
+    (`None` for no hint); its key is act_NAME, unless that is given.
+    """
+    chosen: N = box.slider(
+        label or t(f"activations.{name}"),
+        low,
+        high,
+        default,
+        step,
+        key=key or f"act_{name}",
+        bind="query-params",
+        help=None if hint is None else t(f"activations.{hint or f'{name}_help'}"),
+        **arguments,
+    )
+    return chosen
+
+
+def choose_function(
+    box: Any, name: str, options: Sequence[str], *, key: str, hint: str, first: int = 0
+) -> str:
+    """Draws the choice of one of `ACTIVATIONS`; `name` and `hint` are of its texts."""
+    chosen: str = box.selectbox(
+        t(f"activations.{name}"),
+        options,
+        index=first,
+        format_func=LABELS.__getitem__,
+        key=key,
+        bind="query-params",
+        help=t(f"activations.{hint}"),
+    )
+    return chosen
+
+
+def choose_one(key: str, options: Sequence[str], label: str = "") -> str:
+    """Draws a choice that stands in the address in the same words in any language.
+
+    Args:
+        key: of the widget, its name in the address, and the beginning of the keys of
+            its texts: "activations.<key>_<option>".
+        options: the first one is the default.
+        label: above the choice; none if empty.
+    """
+    return choose_linked(
+        st.segmented_control,
+        label or t(f"activations.{key}"),
+        options,
+        key=key,
+        required=True,
+        format_func=lambda option: t(f"activations.{key}_{option}"),
+        label_visibility="visible" if label else "collapsed",
+        help=t(f"activations.{key}_help") if label else None,
+    )
+
+
+def choose_seed(key: str, default: int) -> int:
+    """Draws the box for a seed."""
+    return st.number_input(
+        t("activations.seed"),
+        0,
+        _BIGGEST_SEED,
+        default,
+        key=key,
+        bind="query-params",
+        help=t("activations.seed_help"),
+    )

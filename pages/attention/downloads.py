@@ -1,0 +1,211 @@
+"""Taking the pictures of attention away, as they are on the screen."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.shown_attention import AttentionOptions, show_heads
+from bertviz_core.figures.attention_export import (
+    attention_columns,
+    attention_html,
+    grid_columns,
+)
+from bertviz_core.figures.attention_grid_svg import grid_svg, head_map_svg
+from bertviz_core.figures.attention_lines_svg import lines_svg
+from bertviz_core.figures.attention_pictures import (
+    WordIds,
+    attention_links,
+    difference_heads,
+    difference_links,
+)
+from bertviz_core.figures.attention_svg import heatmap_svg
+from bertviz_core.figures.attention_thumbnails import StrongestLinks
+from bertviz_core.figures.attention_view import AttentionView, HeadMap
+from bertviz_core.trace import Texts, TokenizedText, Trace
+from pages.attention.controls import View
+from pages.attention.matrix import words_to_merge
+from pages.shared.answers import ask
+from pages.shared.code import Program, offer_code
+from pages.shared.engine import client
+from pages.shared.export import Columns, download_box, download_csv, table_csv
+from pages.shared.language import current_language, plain, t, text
+from pages.shared.markdown import spoken
+from pages.shared.svg_download import download_svg
+
+# What `attention_pictures.difference_heads` takes: twice a model and what it reads, and
+# the words and filters of both.
+Sides = tuple[str, Texts, str, Texts, tuple[WordIds, WordIds], AttentionOptions]
+_PICTURES = {"heatmap_svg": heatmap_svg, "lines_svg": lines_svg, "grid_svg": grid_svg}
+_MOST_SAVED = 128  # tokens; all heads of BERT-base make a file of 13 MB then
+
+
+def offer_downloads(
+    picture: AttentionView,
+    model: str,
+    texts: Texts,
+    tokenized: TokenizedText,
+    view: View,
+) -> None:
+    """Draws the files of what is shown; each is made when its button is clicked."""
+    language = current_language()
+
+    def all_views() -> bytes:
+        heads = every_head(picture, model, texts, tokenized, view)
+        return attention_html(picture, texts.text, language, heads)
+
+    def strongest() -> list[StrongestLinks]:
+        """A question for each layer."""
+        words = words_to_merge(tokenized, view.options)
+        return [
+            ask(attention_links)(model, texts, layer, view.options, words)
+            for layer in range(len(picture.thumbnails))
+        ]
+
+    has_all = _may_hold_all(picture, tokenized)
+    _offer(picture, "attention", language, strongest, all_views, has_all)
+
+
+def offer_difference(picture: AttentionView, name: str, sides: Sides) -> None:
+    """Draws the files of a difference.
+
+    Args:
+        picture: what is on the screen.
+        name: of the files, and of the widgets; unique on the page.
+        sides: what is taken away, and what it is taken from.
+    """
+    language = current_language()
+    has_all = picture.measured.has_head and len(picture.tokens) <= _MOST_SAVED
+
+    def all_views() -> bytes:
+        heads = client().ask(difference_heads)(*sides) if has_all else None
+        title = picture.measured.difference if has_all else picture.name
+        return attention_html(picture, title, language, heads)
+
+    def largest() -> Sequence[StrongestLinks]:
+        return client().ask(difference_links)(*sides)
+
+    _offer(picture, name, language, largest, all_views, has_all)
+
+
+def _offer(
+    picture: AttentionView,
+    name: str,
+    language: str,
+    links: Callable[[], Sequence[StrongestLinks]],
+    all_views: Callable[[], bytes],
+    has_all: bool,
+) -> None:
+    """A button for each picture and for each file, made when it is clicked."""
+    downloads = download_box(name)
+    if not downloads.open:
+        return
+    files: dict[str, tuple[Callable[[], bytes], str]] = {
+        "csv": (lambda: _csv(attention_columns(picture), language), "text/csv"),
+        "grid_csv": (
+            lambda: _csv(grid_columns(picture, links()), language),
+            "text/csv",
+        ),
+        "html": (all_views, "text/html"),
+    }
+    with downloads:
+        for kind, draw in _PICTURES.items():
+            download_svg(
+                plain(f"attention.save_{kind}"),
+                functools.partial(draw, picture),
+                file_name=plain(f"attention.file_{kind}"),
+                key=f"{name}_save_{kind}",
+            )
+        for kind, (make, mime) in files.items():
+            st.download_button(
+                t(f"attention.save_{kind}"),
+                make,
+                file_name=plain(f"attention.file_{kind}"),
+                mime=mime,
+                key=f"{name}_save_{kind}",
+                on_click="ignore",
+            )
+        if not has_all:  # said beside the button and not only in the file
+            st.caption(t("attention.html_holds_one"))
+
+
+def _csv(columns: Columns, language: str) -> bytes:
+    """Columns have names in a language; a click has no session to ask for it."""
+    return table_csv(
+        {text(f"attention.column_{name}", language): columns[name] for name in columns}
+    )
+
+
+def offer_map(
+    head_map: HeadMap,
+    name: str,
+    title: str,
+    description: str,
+    columns: Columns,
+    code: Program | None = None,
+) -> None:
+    """Draws the tools of a map with one number for each head.
+
+    Args:
+        head_map: what is on the screen.
+        name: of the files, and of the widgets; unique on the page.
+        title: what the map shows, plain text.
+        description: the same in a sentence or two, as Markdown.
+        columns: the numbers, for the CSV file.
+        code: see `show_figure`.
+    """
+    language = current_language()
+    named = replace(head_map, words={**head_map.words, "map_title": title})
+    told = spoken(description)
+    with st.container(horizontal=True):
+        downloads = download_box(name)
+        if code is not None:
+            offer_code(name, code)
+    if not downloads.open:
+        return
+    with downloads:
+        download_svg(
+            plain("attention.save_map_svg"),
+            lambda: head_map_svg(named),
+            file_name=plain("attention.file_map_svg", name=name),
+            key=f"{name}_svg",
+        )
+        download_csv(columns, name)
+        st.download_button(
+            t("app.download_html"),
+            lambda: attention_html(head_map, title, language, description=told),
+            file_name=plain("app.html_file", name=name),
+            mime="text/html",
+            key=f"{name}_html",
+            on_click="ignore",
+        )
+
+
+def every_head(
+    picture: AttentionView,
+    model: str,
+    texts: Texts,
+    tokenized: TokenizedText,
+    view: View,
+) -> np.ndarray | None:
+    """Every head as it is shown, for a file that nobody answers.
+
+    Returns:
+        float32 `[L, N, S, S]`; `None` where many heads were put together, or where all
+        of the text would be more than a few megabytes, however few words are shown.
+    """
+    if not _may_hold_all(picture, tokenized):
+        return None
+    # Not kept: it is large, and asked for once.
+    trace = client().ask(Trace.only)(model, texts, ("attention_probs",))
+    attention = np.asarray(trace.attention_probs)
+    return show_heads(attention, tokenized, view.options).astype(np.float32)
+
+
+def _may_hold_all(picture: AttentionView, tokenized: TokenizedText) -> bool:
+    """Whether the file of all three views holds every head."""
+    return picture.measured.has_head and tokenized.num_tokens <= _MOST_SAVED

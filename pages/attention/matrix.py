@@ -1,0 +1,128 @@
+"""The matrix that the reader asked for, as filters leave it, and what it is called."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.shown_attention import (
+    AttentionOptions,
+    ShownAttention,
+    show_attention,
+)
+from bertviz_core.experiments.attention_matrix import attention_matrix
+from bertviz_core.experiments.attention_parts import value_zeroing
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.attention_view import Measure
+from bertviz_core.trace import Texts, TokenizedText
+from pages.attention.controls import METHODS, View, is_a_length
+from pages.shared.answers import ask
+from pages.shared.jobs import Wording, ask_job
+from pages.shared.language import listed, plain, t
+
+# Squares of tokens times hidden size: a second or two on two cores. More is a job.
+_MOST_ZEROED = 1e10
+_SIDES = ("first", "second")
+
+
+def shown_attention(
+    place: str, model: str, texts: Texts, tokenized: TokenizedText, view: View
+) -> ShownAttention | None:
+    """What the reader asked for, with the filters.
+
+    Returns:
+        `None` while long work is on its way, which is drawn in its `place`, unique on
+        the page.
+    """
+    hidden = ask(Explorer.info)(model).config.hidden_size
+    is_long = (tokenized.num_tokens * hidden) ** 2 > _MOST_ZEROED
+    if view.method == "value_zeroing" and is_long:
+        found = ask_job(
+            f"attention_zeroing_{place}",
+            t("attention.zero_values", count=tokenized.num_tokens),
+            ask(value_zeroing).about(model, texts, view.layer),
+            wording=Wording(
+                lambda: st.info(t("attention.long_to_zero"), icon=":material/timer:")
+            ),
+        )
+        if found is None:
+            return None
+        scores = found.scores.astype("float32")
+        return show_attention(scores, tokenized, view.options)
+    # Maxima of pieces, added up, would be a number that no head gives.
+    words = words_to_merge(tokenized, view.options) if view.method == "max" else None
+    matrix = ask(attention_matrix)(
+        model, texts, view.method, view.layer, view.head, view.heads, words
+    )
+    return show_attention(matrix, tokenized, view.options)
+
+
+def words_to_merge(
+    tokenized: TokenizedText, options: AttentionOptions
+) -> tuple[int, ...] | None:
+    """Which token is of which word, where that matters: as a key, it is long."""
+    return tuple(tokenized.word_ids.tolist()) if options.merge_words else None
+
+
+def measure_of(view: View, values: np.ndarray) -> Measure:
+    """Names what a picture shows.
+
+    Args:
+        view: what the reader asked for.
+        values: float `[S, S]`, what is drawn.
+
+    Returns:
+        A measure whose scale ends at 1, for lengths and for what goes beyond 1 at the
+        largest value.
+    """
+    is_length = is_a_length(view.method, view.options.renormalise)
+    has_layer, has_head = METHODS[view.method]
+    largest = float(values.max(initial=0))
+    return Measure(
+        name=_name(view),
+        unit=plain(f"attention_view.unit_{_unit(view.method, is_length)}"),
+        filters=_filters(view),
+        top=(largest or 1.0) if is_length or largest > 1 else 1.0,
+        has_layer=has_layer,
+        has_head=has_head,
+    )
+
+
+def _unit(method: str, is_length: bool) -> str:
+    if method == "norms":
+        return "length" if is_length else "length_share"
+    return "change_share" if method == "value_zeroing" else "weight"
+
+
+def _name(view: View) -> str:
+    template = plain(f"attention_view.shown_{view.method}")
+    if view.method == "head":
+        return template  # the numbers are filled in where it is shown
+    heads = listed(f"{layer + 1}·{head + 1}" for layer, head in view.heads)
+    return template.format(layer=view.layer + 1, heads=heads)
+
+
+def _filters(view: View) -> tuple[str, ...]:
+    options, said = view.options, []
+    if options.merge_words:
+        name = "filter_words_lengths" if view.method == "norms" else "filter_words"
+        said.append(plain(f"attention_view.{name}"))
+    if options.hide_special:
+        said.append(plain("attention_view.filter_special"))
+    for end, side in (("from", options.from_segment), ("to", options.to_segment)):
+        if side is not None:
+            said.append(plain(f"attention_view.filter_{end}_{_SIDES[side]}"))
+    is_cut = len(said) > options.merge_words  # words lose no weight
+    if options.renormalise:
+        said.append(plain("attention_view.filter_renormalised"))
+    elif is_cut:
+        said.append(plain("attention_view.filter_not_renormalised"))
+    if options.least_weight > 0:
+        said.append(plain("attention_view.filter_least", least=options.least_weight))
+    if options.least_share > 0:
+        said.append(
+            plain("attention_view.filter_least_share", share=options.least_share)
+        )
+    if options.mass < 1:
+        said.append(plain("attention_view.filter_mass", mass=options.mass))
+    return tuple(said)

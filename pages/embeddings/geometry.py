@@ -1,0 +1,190 @@
+"""Facts of geometry, measured: anisotropy, lengths, dimensions that stand out."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.experiments.map_results import LayerFacts
+from bertviz_core.experiments.sentence_maps import layer_facts
+from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.snippets import embeddings as programs
+from pages.embeddings.figures import show_curves
+from pages.embeddings.points import layer_name
+from pages.embeddings.sentence_box import edit_sentences, say_cut
+from pages.embeddings.widgets import choose_seed
+from pages.shared.answers import ask
+from pages.shared.choices import choose_linked
+from pages.shared.code import Program, program
+from pages.shared.export import download_csv, show_figure
+from pages.shared.jobs import ask_job
+from pages.shared.language import in_a_row, listed, plain, t
+from pages.shared.panel import panel
+
+_NUM_DIMENSIONS = 12
+
+
+@panel
+def explore_geometry(model: str) -> None:
+    """Draws the sentences, and what was measured on them."""
+    st.markdown(t("embeddings.geometry_intro"))
+    lines = edit_sentences(model, "topics")
+    boxes = st.columns(2)
+    num_deviations = boxes[0].slider(
+        t("embeddings.deviations"),
+        2.0,
+        6.0,
+        3.0,
+        0.5,
+        key="embeddings_deviations",
+        help=t("embeddings.deviations_help"),
+        bind="query-params",
+        persist_state="session",
+    )
+    with boxes[1]:
+        seed = choose_seed("embeddings_geometry")
+    if lines is None:
+        return
+    sentences = lines.sentences
+    found = ask_job(
+        "embeddings_geometry",
+        t("embeddings.measure"),
+        ask(layer_facts).about(
+            model, sentences, "token", num_deviations=num_deviations, seed=seed
+        ),
+        at_once=True,
+    )
+    if found is None:
+        return
+    say_cut(model, found.num_cut, found.num_sentences)
+    _show_anisotropy(found)
+    _show_lengths(found)
+    code = program(
+        programs.GEOMETRY,
+        model=model,
+        sentences=sentences,
+        num_deviations=num_deviations,
+        seed=seed,
+    )
+    _show_outliers(found, code)
+
+
+def _show_anisotropy(found: LayerFacts) -> None:
+    st.subheader(t("embeddings.anisotropy_title"), anchor=False)
+    layer = int(np.argmax(found.mean_cosines))
+    show_curves(
+        {
+            plain("embeddings.mean_cosine"): found.mean_cosines,
+            plain("embeddings.mean_cosine_without"): found.mean_cosines_without,
+            plain("embeddings.lower_quartile"): found.pair_quartiles[:, 0],
+            plain("embeddings.upper_quartile"): found.pair_quartiles[:, 2],
+        },
+        name="embeddings_anisotropy",
+        description=t(
+            "embeddings.anisotropy_described",
+            layer=layer_name(layer),
+            value=float(found.mean_cosines[layer]),
+            without=float(found.mean_cosines_without[layer]),
+            tokens=found.num_tokens,
+            sentences=found.num_sentences,
+            pairs=found.num_pairs,
+            seed=found.seed,
+        ),
+        bounds=(min(-0.05, float(found.pair_quartiles.min())), 1.05),
+    )
+
+
+def _show_lengths(found: LayerFacts) -> None:
+    st.subheader(t("embeddings.lengths_title"), anchor=False)
+    show_curves(
+        {
+            plain("embeddings.mean_length"): found.mean_norms,
+            plain("embeddings.length_5"): found.norm_ranges[:, 0],
+            plain("embeddings.length_95"): found.norm_ranges[:, 1],
+            plain("embeddings.mean_length_without"): found.mean_norms_without,
+        },
+        name="embeddings_lengths",
+        description=t(
+            "embeddings.lengths_described",
+            first=float(found.mean_norms[0]),
+            last=float(found.mean_norms[-1]),
+        ),
+        bounds=None,
+    )
+
+
+def _show_outliers(found: LayerFacts, code: Program) -> None:
+    st.subheader(t("embeddings.outliers_title"), anchor=False)
+    names = [layer_name(i) for i in range(len(found.outliers))]
+    columns = {
+        plain("embeddings.layer_axis"): names,
+        plain("embeddings.outlier_dimensions"): [
+            listed(str(index + 1) for index in dimensions) or "–"
+            for dimensions in found.outliers
+        ],
+        plain("embeddings.mean_cosine"): found.mean_cosines.tolist(),
+        plain("embeddings.mean_cosine_without"): found.mean_cosines_without.tolist(),
+        plain("embeddings.mean_length"): found.mean_norms.tolist(),
+        plain("embeddings.mean_length_without"): found.mean_norms_without.tolist(),
+        plain("embeddings.same_neighbours"): found.neighbours_kept.tolist(),
+    }
+    st.dataframe(columns, hide_index=True, alt=t("embeddings.outliers_title"))
+    download_csv(columns, "embeddings_outliers")
+    st.caption(_explained(found))
+    layers = [str(layer) for layer in range(len(names))]
+    shown = choose_linked(
+        st.selectbox,
+        t("embeddings.layer_axis"),
+        layers,
+        layers[-1],
+        key="embeddings_geometry_layer",
+        format_func=lambda layer: names[int(layer)],
+    )
+    _show_dimensions(found, int(shown), code)
+
+
+def _explained(found: LayerFacts) -> str:
+    """The rule for outliers, and what was measured on a part of the tokens."""
+    told = [
+        t(
+            "embeddings.outliers_explained",
+            deviations=found.num_deviations,
+            size=found.scores.shape[1],
+            k=found.num_neighbours,
+        )
+    ]
+    if found.num_checked < found.num_tokens:
+        told.append(
+            t(
+                "embeddings.outliers_some_checked",
+                checked=found.num_checked,
+                count=found.num_tokens,
+                seed=found.seed,
+            )
+        )
+    return in_a_row(told)
+
+
+def _show_dimensions(found: LayerFacts, layer: int, code: Program) -> None:
+    parts = found.contributions[layer]
+    order = np.argsort(-np.abs(parts), kind="stable")[:_NUM_DIMENSIONS]
+    title = plain("embeddings.part_of_cosine")
+    show_figure(
+        signed_bars_figure(
+            [str(index + 1) for index in order], parts[order], title, digits=4
+        ),
+        name="embeddings_dimensions",
+        description=t(
+            "embeddings.dimensions_described",
+            layer=layer_name(layer),
+            count=len(order),
+            part=float(parts[order].sum()),
+            total=float(found.mean_cosines[layer]),
+        ),
+        columns={
+            plain("embeddings.dimension"): (order + 1).tolist(),
+            title: parts[order].tolist(),
+            plain("embeddings.deviation"): found.scores[layer][order].tolist(),
+        },
+        code=code,
+    )

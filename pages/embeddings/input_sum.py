@@ -1,0 +1,188 @@
+"""What enters the first block: word, position and segment added up, then normed."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.experiments.embedding_results import PARTS, InputSum
+from bertviz_core.experiments.embedding_tables import take_input_apart
+from bertviz_core.figures.embedding_input import strips_figure
+from bertviz_core.figures.masked_panels import signed_bars_figure
+from bertviz_core.snippets import embeddings as programs
+from pages.embeddings.widgets import choose_place, choose_token
+from pages.shared.answers import ask
+from pages.shared.choices import follow_default, write_text
+from pages.shared.code import Program, program
+from pages.shared.export import show_figure
+from pages.shared.language import plain, t
+from pages.shared.models import language_of, say_if_unread
+from pages.shared.own_text import watch_boxes
+from pages.shared.panel import panel
+
+TEXT, PAIR = "embeddings_text", "embeddings_pair"
+EXAMPLES = {
+    "en": "She sat down on the bank of the river.",
+    "zh": "她坐在河边吃苹果。",
+}
+watch_boxes((TEXT, PAIR), [(example, "") for example in EXAMPLES.values()])
+_MOST_CHARACTERS = 2000
+# Strips: the three parts and their sum on one scale, what the norm makes of it alone.
+_NUM_ON_ONE_SCALE = len(PARTS) + 1
+# Of the largest number: what float32 may lose on the way through a layer norm. The
+# bundled models lose 2e-7 of it.
+_ROUNDING = 1e-6
+
+
+@panel
+def explore_input(model: str) -> None:
+    """Draws the text, the strips, the lengths and the arithmetic of one number."""
+    st.markdown(t("embeddings.input_intro"))
+    boxes = st.columns(2)
+    with boxes[0]:
+        text = _type(TEXT, t("embeddings.text"), EXAMPLES[language_of(model)])
+    with boxes[1]:
+        pair = _type(PAIR, t("embeddings.pair"), "", t("embeddings.pair_help"))
+    if not text.strip():
+        st.info(t("embeddings.empty"), icon=":material/edit:")
+        return
+    second = pair.strip() or None
+    found = ask(take_input_apart)(model, text, second, cut=True)
+    read = found.tokenized
+    if read.was_cut:
+        count, limit = read.num_tokens_uncut, read.num_tokens
+        told = t("embeddings.too_long", count=count, limit=limit)
+        st.warning(told, icon=":material/content_cut:")
+    say_if_unread(model, read)
+    boxes = st.columns(2)
+    with boxes[0]:
+        token = choose_token(read.tokens, "embeddings_token")
+    with boxes[1]:
+        dimension = choose_place("dimension", found.summed.shape[1]) - 1
+    code = program(
+        programs.INPUT_SUM,
+        model=model,
+        text=text,
+        pair=second,
+        token=token,
+        dimension=dimension,
+    )
+    _show_strips(found, token, dimension)
+    _show_shares(found, token, code)
+    _show_arithmetic(found, token, dimension)
+
+
+def _type(key: str, label: str, default: str, explanation: str | None = None) -> str:
+    linked = follow_default(key, default)
+    if len(linked) > _MOST_CHARACTERS:
+        st.session_state[key] = linked[:_MOST_CHARACTERS]
+    typed = st.text_input(
+        label,
+        key=key,
+        max_chars=_MOST_CHARACTERS,
+        persist_state="session",
+        help=explanation,
+    )
+    write_text(key, typed or "", default)
+    return typed or ""
+
+
+def _names() -> list[str]:
+    parts = [plain(f"embeddings.part_{name}") for name in PARTS]
+    return [*parts, plain("embeddings.part_sum"), plain("embeddings.part_normed")]
+
+
+def _show_strips(found: InputSum, token: int, dimension: int) -> None:
+    values = np.vstack(
+        [found.parts[:, token], found.summed[token][None], found.normed[token][None]]
+    )
+    names = _names()
+    show_figure(
+        strips_figure(
+            values,
+            names,
+            _NUM_ON_ONE_SCALE,
+            x_title=plain("embeddings.dimension"),
+            marked=dimension,
+        ),
+        name="embeddings_strips",
+        description=t(
+            "embeddings.strips_described",
+            token=found.tokenized.tokens[token],
+            size=values.shape[1],
+            word=float(found.part_norms[0, token]),
+            position=float(found.part_norms[1, token]),
+            segment=float(found.part_norms[2, token]),
+            sum=float(found.sum_norms[token]),
+            normed=float(found.normed_norms[token]),
+        ),
+        columns={
+            plain("embeddings.dimension"): list(range(1, values.shape[1] + 1)),
+            **{name: row.tolist() for name, row in zip(names, values, strict=True)},
+        },
+    )
+    _show_check(found)
+
+
+def _show_check(found: InputSum) -> None:
+    difference, largest = found.largest_difference, float(np.abs(found.normed).max())
+    if difference <= _ROUNDING * largest:
+        told = t("embeddings.input_checked", difference=difference)
+        st.success(told, icon=":material/check_circle:")
+    else:
+        told = t("embeddings.input_differs", difference=difference, largest=largest)
+        st.warning(told, icon=":material/warning:")
+
+
+def _show_shares(found: InputSum, token: int, code: Program) -> None:
+    st.subheader(t("embeddings.shares_title"), anchor=False)
+    names = _names()[: len(PARTS)]
+    shares = found.shares[:, token]
+    st.dataframe(
+        {
+            plain("embeddings.part"): names,
+            plain("embeddings.length"): found.part_norms[:, token],
+            plain("embeddings.cosine_with_sum"): found.cosines[:, token],
+            plain("embeddings.share_of_sum"): shares,
+        },
+        hide_index=True,
+        alt=t("embeddings.shares_title"),
+    )
+    show_figure(
+        signed_bars_figure(names, shares, plain("embeddings.share_of_sum")),
+        name="embeddings_shares",
+        description=t(
+            "embeddings.shares_described",
+            largest=names[int(np.argmax(shares))],
+            share=float(shares.max()),
+        ),
+        columns={
+            plain("embeddings.part"): names,
+            plain("embeddings.share_of_sum"): shares.tolist(),
+        },
+        code=code,
+    )
+
+
+def _show_arithmetic(found: InputSum, token: int, dimension: int) -> None:
+    st.subheader(t("embeddings.arithmetic_title", number=dimension + 1), anchor=False)
+    word, position, segment = (float(part[token, dimension]) for part in found.parts)
+    total = float(found.summed[token, dimension])
+    summed = rf"{word:.5f} + ({position:.5f}) + ({segment:.5f}) = {total:.5f}"
+    mean, deviation = float(found.means[token]), float(found.deviations[token])
+    gain, bias = float(found.gain[dimension]), float(found.bias[dimension])
+    scale = rf"\sqrt{{{deviation:.5f}^2 + {_power(found.epsilon)}}}"
+    normed = (
+        rf"\frac{{{total:.5f} - ({mean:.5f})}}{{{scale}}} \cdot {gain:.5f} + "
+        rf"({bias:.5f}) = {float(found.normed[token, dimension]):.5f}"
+    )
+    st.latex(summed)
+    st.latex(normed)
+    st.caption(t("embeddings.arithmetic_explained"))
+
+
+def _power(value: float) -> str:
+    """1e-12 as a formula writes it."""
+    mantissa, exponent = f"{value:.0e}".split("e")
+    power = f"10^{{{int(exponent)}}}"
+    return power if mantissa == "1" else rf"{mantissa} \cdot {power}"

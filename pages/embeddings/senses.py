@@ -1,0 +1,213 @@
+"""One word in different sentences: do its vectors part by meaning, layer by layer?"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.geometry import are_alike
+from bertviz_core.analysis.layer_maps import layer_maps
+from bertviz_core.analysis.map_quality import MapQuality, map_quality
+from bertviz_core.analysis.nearest_words import WordTable
+from bertviz_core.experiments.embedding_results import WordSenses
+from bertviz_core.experiments.sentence_states import word_senses
+from bertviz_core.figures.point_map import FirstChoice, PointMap
+from bertviz_core.snippets import embeddings as programs
+from pages.embeddings.figures import (
+    MOST_IN_FILE,
+    MOST_SHOWN,
+    show_cosines,
+    show_curves,
+    show_nearest_points,
+)
+from pages.embeddings.files import MapFiles, offer_files
+from pages.embeddings.points import groups_colour, layer_name, map_title, point_map
+from pages.embeddings.quality import quality_columns, quality_sentence
+from pages.embeddings.sentence_box import edit_sentences, say_cut
+from pages.embeddings.widgets import type_word
+from pages.shared.answers import ask
+from pages.shared.code import Program, program
+from pages.shared.jobs import ask_job
+from pages.shared.language import in_a_row, plain, t
+from pages.shared.models import language_of
+from pages.shared.panel import panel
+
+KEY = "embeddings_senses_map"
+_WORD = {"en": "bank", "zh": "苹果"}
+_FEWEST_ON_MAP = 3
+_MOST_NEIGHBOURS = 10
+
+
+@panel
+def explore_senses(model: str) -> None:
+    """Draws the word, its sentences, the curves, the map and the cosines."""
+    st.markdown(t("embeddings.senses_intro"))
+    word = type_word("sense_word", language_of(model), _WORD)
+    lines = edit_sentences(model, "senses")
+    if lines is None:
+        return
+    if not word:
+        st.info(t("embeddings.no_word"), icon=":material/edit:")
+        return
+    sentences, labels = lines.sentences, lines.labels
+    found = ask_job(
+        "embeddings_senses",
+        t("embeddings.follow_word"),
+        ask(word_senses).about(model, sentences, word, labels, cut=True),
+        at_once=True,
+    )
+    if found is None:
+        return
+    say_cut(model, found.num_cut, len(sentences))
+    _show_curves(found)
+    state = _show_map(model, sentences, found)
+    code = program(
+        programs.SENSES, model=model, sentences=sentences, word=word, senses=labels
+    )
+    _show_cosines(found, state, code)
+
+
+def _show_curves(found: WordSenses) -> None:
+    columns = {
+        "within": [one.within_cosine for one in found.separations],
+        "between": [one.between_cosine for one in found.separations],
+        "score": [one.score for one in found.separations],
+    }
+    curves = {
+        plain(f"embeddings.sense_{name}"): np.array(values, np.float64)
+        for name, values in columns.items()
+        if None not in values
+    }
+    told = [_compared(found)]
+    if unnamed := found.senses.count(""):
+        told.append(t("embeddings.senses_unnamed", count=unnamed))
+    if curves:
+        lowest = min(-0.05, *(values.min() for values in curves.values()))
+        show_curves(
+            curves,
+            name="embeddings_sense_curves",
+            description=in_a_row(told),
+            bounds=(lowest, 1.05),
+        )
+        return
+    if len(found.senses) == 1:
+        told = [t("embeddings.one_occurrence")]
+    st.info(in_a_row(told), icon=":material/info:")
+
+
+def _compared(found: WordSenses) -> str:
+    last = found.separations[-1]
+    if last.within_cosine is None or last.between_cosine is None:
+        return t("embeddings.senses_not_compared", count=len(found.senses))
+    if last.score is None or last.largest_share is None:
+        return t(
+            "embeddings.senses_not_scored",
+            within=last.within_cosine,
+            between=last.between_cosine,
+        )
+    scores = [one.score for one in found.separations if one.score is not None]
+    best = int(np.argmax(scores))
+    return t(
+        "embeddings.senses_described",
+        count=last.num_scored,
+        score=last.score,
+        base=last.largest_share,
+        within=last.within_cosine,
+        between=last.between_cosine,
+        best=scores[best],
+        layer=layer_name(best),
+    )
+
+
+def _show_map(model: str, sentences: tuple[str, ...], found: WordSenses) -> int:
+    """Draws the map and gives the layer that is shown."""
+    if found.states.shape[1] < _FEWEST_ON_MAP:
+        st.info(t("embeddings.few_occurrences"), icon=":material/info:")
+        return len(found.states) - 1
+    maps = layer_maps(found.states, 2, "procrustes")
+    none = plain("embeddings.no_group")
+    qualities = [
+        _quality(vectors, places)
+        for vectors, places in zip(found.states, maps.coordinates, strict=True)
+    ]
+    shares = [
+        math.nan if quality is None else float(share)
+        for quality, share in zip(qualities, maps.explained, strict=True)
+    ]
+    groups = [sense or none for sense in found.senses]
+    labels = tuple(sentences[i] for i in found.sentence_index)
+    points = PointMap(
+        labels=labels,
+        coordinates=maps.coordinates,
+        colours=(groups_colour(plain("embeddings.sense"), groups),),
+        first=FirstChoice(state=len(found.states) - 1),
+        state_names=tuple(layer_name(i) for i in range(len(maps.explained))),
+        notes=tuple(
+            quality_sentence(quality, share, seed=0, are_one=quality is None)
+            for quality, share in zip(qualities, shares, strict=True)
+        ),
+        title=f"{map_title('senses', 'pca', model)} · {found.word}",
+    )
+    chosen = point_map(points, KEY)
+    state, selected = chosen.state, chosen.selected
+    vectors = found.states[state]
+    if selected is not None:
+        others = np.arange(len(vectors)) != selected
+        near = WordTable(vectors).nearest(
+            vectors[selected], _MOST_NEIGHBOURS, allowed=others
+        )
+        at = (selected, state, layer_name(state))
+        show_nearest_points(KEY, labels, labels, at, near)
+
+    def collect() -> MapFiles:
+        table = {
+            plain("embeddings.text"): list(labels),
+            plain("embeddings.sense"): list(found.senses),
+            plain("embeddings.first_token_index"): found.spans[:, 0].tolist(),
+        }
+        headers = ("sentence", "sense", "first_token_index")
+        return MapFiles(
+            t("embeddings.layer_files_explained", layer=layer_name(state)),
+            table,
+            dict(zip(headers, table.values(), strict=True)),
+            maps.coordinates[state],
+            quality_columns(qualities[state], shares[state], seed=0),
+            vectors.shape[1],
+            lambda: vectors,
+        )
+
+    offer_files(KEY, collect)
+    return state
+
+
+def _quality(vectors: np.ndarray, places: np.ndarray) -> MapQuality | None:
+    if are_alike(vectors):  # the word on the same place of every sentence
+        return None
+    neighbours = min(_MOST_NEIGHBOURS, (len(vectors) - 1) // 2)
+    return map_quality(vectors, places, neighbours)
+
+
+def _show_cosines(found: WordSenses, state: int, code: Program) -> None:
+    order = np.argsort(np.array(found.senses, object).astype(str), kind="stable")
+    order = order[:MOST_IN_FILE]
+    names = [f"{found.senses[i]} {found.sentence_index[i] + 1}".strip() for i in order]
+    layer = layer_name(state)
+    show_cosines(
+        found.cosines[state][np.ix_(order, order)],
+        names,
+        names,
+        title=plain("embeddings.sense_cosines", layer=layer),
+        point=plain("embeddings.occurrence"),
+        name="embeddings_sense_cosines",
+        description=t(
+            "embeddings.sense_cosines_described",
+            layer=layer,
+            count=min(len(order), MOST_SHOWN),
+            all=len(found.senses),
+            file=len(names),
+        ),
+        headers=[f"{number} {name}" for number, name in enumerate(names, start=1)],
+        code=code,
+    )

@@ -1,0 +1,252 @@
+"""Sentences from a file: which columns, which rows, and what did not fit."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.analysis.labelled_lines import (
+    LabelledLines,
+    read_lines,
+    take_lines,
+    without_pair,
+)
+from bertviz_core.errors import BertVizError
+from bertviz_core.experiments.map_results import MAX_SENTENCES
+from bertviz_core.finetune.columns import guess_columns
+from bertviz_core.finetune.notes import Note
+from bertviz_core.finetune.request import SAMPLES
+from bertviz_core.finetune.table import Table, read_table
+from bertviz_core.finetune.table_encoding import find_encoding
+from bertviz_core.finetune.table_limits import Limits
+from pages.embeddings.widgets import choose_seed
+from pages.fine_tune.leases import STATE
+from pages.fine_tune.wording import show_notes
+from pages.shared.engine import client
+from pages.shared.errors import shown_to_user
+from pages.shared.language import plain, t
+from pages.shared.upload_box import upload_box
+
+_DATASETS = Path(__file__).parents[2] / "assets" / "datasets"
+MOST_CHARACTERS = 60_000  # of the box
+_MEGABYTES = 5
+_ENDINGS = ["csv", "tsv", "txt"]
+# A table stays in the memory of the visit as long as one can choose from it.
+_LIMITS = Limits(max_bytes=_MEGABYTES * 2**20, max_rows=20_000)
+_NO_GROUP = ""
+# More values than the map has looks are names of rows, not of groups.
+_MOST_GUESSED_GROUPS = 36
+_WAYS = ("drawn", "first")
+
+FileRows = Table | LabelledLines
+_Read = tuple[FileRows, tuple[Note, ...]]
+
+
+def offer_file(key: str) -> None:
+    """Draws the uploader and its choices; what is taken replaces the text of the box.
+
+    Args:
+        key: of the box.
+    """
+    with st.popover(t("embeddings.from_file"), icon=":material/upload_file:"):
+        upload_box(
+            t("embeddings.file"),
+            key=f"{key}_upload",
+            limit=plain("embeddings.upload_limit", limit=_MEGABYTES),
+            refusal=plain("embeddings.upload_refused", limit=_MEGABYTES),
+            megabytes=_MEGABYTES,
+            endings=_ENDINGS,
+            help=t("embeddings.file_help", limit=MAX_SENTENCES),
+            on_change=_open_upload,
+            args=(key,),
+        )
+        with st.container(horizontal=True):
+            for language, name in SAMPLES.items():
+                path = _DATASETS / f"{name.removeprefix('sample:')}.csv"
+                st.button(
+                    t(f"fine_tune.take_sample_{language}"),
+                    key=f"{key}_sample_{language}",
+                    icon=":material/table:",
+                    help=t(f"fine_tune.sample_{language}_help"),
+                    on_click=_open,
+                    args=(key, functools.partial(_read_table, path)),
+                )
+            _offer_trained_on(key)
+        _show_choices(key)
+    _say_taken(key)
+
+
+def _offer_trained_on(key: str) -> None:
+    """The visitor's own table of the fine-tuning page, where there is one."""
+    state = st.session_state.get(STATE)
+    if state is None:
+        return
+    source = state.source
+    if source is None or source.table in SAMPLES.values():
+        return
+
+    def read() -> _Read:
+        return _read_table(
+            client().table_path(source.table),
+            encoding=source.encoding,
+            separator=source.separator,
+            has_header=source.has_header,
+        )
+
+    st.button(
+        t("embeddings.take_trained_on", name=state.name),
+        key=f"{key}_trained_on",
+        icon=":material/model_training:",
+        help=t("embeddings.take_trained_on_help"),
+        on_click=_open,
+        args=(key, read),
+    )
+
+
+def forget_taken(key: str) -> None:
+    """The box holds something else now: nothing is said of a file any more."""
+    st.session_state.pop(f"{key}_taken", None)
+
+
+def _show_choices(key: str) -> None:
+    found: FileRows | None = st.session_state.get(f"{key}_rows")
+    if found is None:
+        return
+    again: dict[str, Any] = {"on_change": _take, "args": (key,)}
+    show_notes(st.session_state.get(f"{key}_notes", ()))
+    if isinstance(found, Table):
+        st.selectbox(
+            t("embeddings.text_column"),
+            found.columns,
+            key=f"{key}_text_column",
+            persist_state="session",
+            **again,
+        )
+        st.selectbox(
+            t("embeddings.group_column"),
+            (_NO_GROUP, *found.columns),
+            key=f"{key}_group_column",
+            format_func=lambda name: name or plain("embeddings.no_group"),
+            persist_state="session",
+            **again,
+        )
+    num_rows = found.num_rows if isinstance(found, Table) else len(found.sentences)
+    if num_rows <= MAX_SENTENCES:
+        return
+    way = st.segmented_control(
+        t("embeddings.rows_taken"),
+        _WAYS,
+        key=f"{key}_way",
+        required=True,
+        help=t("embeddings.rows_taken_help"),
+        format_func=lambda way: plain(f"embeddings.rows_{way}"),
+        persist_state="session",
+        **again,
+    )
+    if way == "drawn":
+        choose_seed(f"{key}_file", **again)
+
+
+def _say_taken(key: str) -> None:
+    taken = st.session_state.get(f"{key}_taken")
+    if isinstance(taken, BertVizError):
+        with shown_to_user(stop=False):
+            raise taken
+    elif taken is not None and st.session_state.get(key) == taken.text:
+        told = t("embeddings.file_taken", count=taken.num_taken, all=taken.num_all)
+        if taken.is_full:
+            full = t("embeddings.file_full", limit=MOST_CHARACTERS)
+            st.warning(f"{told} {full}", icon=":material/content_cut:")
+        else:
+            st.caption(told)
+
+
+def _open_upload(key: str) -> None:
+    file = st.session_state.get(f"{key}_upload")
+    if file is None:
+        _forget(key)
+    else:
+        _open(key, lambda: read_file(file.name, file.getvalue()))
+
+
+def _open(key: str, read: Callable[[], _Read]) -> None:
+    """Reads a file, guesses its columns and takes what fits."""
+    _forget(key)
+    state = st.session_state
+    try:
+        found, state[f"{key}_notes"] = read()
+    except BertVizError as error:
+        state[f"{key}_taken"] = error
+        return
+    state[f"{key}_rows"] = found
+    if isinstance(found, Table):
+        state[f"{key}_text_column"], state[f"{key}_group_column"] = guess_roles(found)
+    state[f"{key}_way"] = "drawn"
+    _take(key)
+
+
+def _forget(key: str) -> None:
+    for name in ("rows", "notes", "taken", "text_column", "group_column", "way"):
+        st.session_state.pop(f"{key}_{name}", None)
+
+
+def _take(key: str) -> None:
+    """Puts sentences of the file into the box, by what is chosen now."""
+    state = st.session_state
+    found: FileRows = state[f"{key}_rows"]
+    if isinstance(found, Table):
+        text, group = state[f"{key}_text_column"], state[f"{key}_group_column"]
+        found = lines_of(found, text, group)
+    seed = int(state.get(f"{key}_file_seed") or 0)
+    is_drawn = state[f"{key}_way"] == "drawn"
+    taken = take_lines(
+        found, MAX_SENTENCES, MOST_CHARACTERS, seed if is_drawn else None
+    )
+    state[f"{key}_taken"] = taken
+    state[key] = taken.text
+
+
+def _read_table(source: bytes | Path, **options: Any) -> _Read:
+    table = read_table(source, limits=_LIMITS, **options)
+    return table, table.notes
+
+
+def read_file(name: str, data: bytes) -> _Read:
+    """Reads a table, or lines as a user would type them into the box.
+
+    Args:
+        name: of the file; ".txt" is a sentence a line.
+        data: what is in it.
+
+    Returns:
+        The rows, and what was guessed or left out.
+
+    Raises:
+        DatasetError: it is no text, or no such table.
+    """
+    if not name.lower().endswith(".txt"):
+        return _read_table(data)
+    codec, notes = find_encoding(data, None)
+    return read_lines(data.decode(codec)), notes
+
+
+def guess_roles(table: Table) -> tuple[str, str]:
+    """The columns of the text and of the group; "" for no group."""
+    try:
+        choice = guess_columns(table)
+    except BertVizError:  # one column, or nothing that looks like a text
+        return table.columns[0], _NO_GROUP
+    num_groups = len(set(table.column(choice.label).tolist()))
+    is_group = num_groups <= min(_MOST_GUESSED_GROUPS, max(2, table.num_rows // 2))
+    return choice.text, choice.label if is_group else _NO_GROUP
+
+
+def lines_of(table: Table, text: str, group: str) -> LabelledLines:
+    """Sentences of a column, and their groups of another; "" for none."""
+    texts = [without_pair(cell) for cell in table.column(text).tolist()]
+    labels = table.column(group).tolist() if group else [""] * len(texts)
+    return LabelledLines(tuple(texts), tuple(labels))

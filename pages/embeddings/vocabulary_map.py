@@ -1,0 +1,176 @@
+"""The whole vocabulary on a map: found, coloured, and taken away."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.wordlists import MAIN_KINDS, is_empty, main_kinds
+from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.experiments.map_results import VocabularyMap
+from bertviz_core.experiments.vocabulary_maps import (
+    draw_vocabulary_map,
+    exported_vectors,
+    vocabulary_map,
+)
+from bertviz_core.experiments.word_vectors import nearest_words, word_norms
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.point_map import Colour, PointMap
+from bertviz_core.snippets import embeddings as programs
+from pages.embeddings.figures import show_neighbours
+from pages.embeddings.files import MapFiles, offer_files
+from pages.embeddings.points import (
+    Choice,
+    map_title,
+    mark_points,
+    point_map,
+)
+from pages.embeddings.quality import quality_columns, quality_sentence
+from pages.embeddings.widgets import (
+    TSNE_WORDING,
+    choose,
+    choose_seed,
+    choose_tsne,
+)
+from pages.shared.answers import ask
+from pages.shared.code import show_code
+from pages.shared.engine import client
+from pages.shared.jobs import ask_job
+from pages.shared.language import plain, t
+from pages.shared.panel import panel
+
+KEY = "embeddings_map"
+_NUM_NEIGHBOURS = 10
+_METHODS = ("tsne", "pca")
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def _entries(model: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """Every row of the embeddings: its name and its main kind."""
+    tokens = ask(vocabulary)(model)
+    return tokens, main_kinds(tokens)
+
+
+@panel
+def explore_vocabulary(model: str) -> None:
+    """Draws the map, the neighbours of what is chosen on it, and the files."""
+    st.markdown(t("embeddings.map_intro"))
+    boxes = st.columns(2)
+    with boxes[0]:
+        method = choose("method", _METHODS, key=f"{KEY}_method", is_explained=True)
+    with boxes[1]:
+        num_axes = int(choose("num_axes", ("2", "3"), key=f"{KEY}_axes"))
+    norms = ask(word_norms)(model)
+    found, seed = None, 0
+    if method == "tsne":
+        found = _tsne(model, num_axes)
+    else:
+        seed = choose_seed(KEY)
+    if found is None:
+        found = ask(vocabulary_map)(model, num_axes, "pca", seed)
+    if found is None:
+        return
+    chosen = _show(model, norms, found)
+    if chosen.selected is not None:
+        _show_nearest(model, chosen.selected)
+    _offer_files(model, norms, found, chosen)
+    places = {"model": model, "num_axes": num_axes, "seed": found.seed}
+    if found.method == "pca":
+        show_code(programs.VOCABULARY_PCA, name=KEY, **places)
+    else:
+        places["perplexity"] = found.perplexity
+        show_code(programs.VOCABULARY_TSNE, name=KEY, **places)
+
+
+def _tsne(model: str, num_axes: int) -> VocabularyMap | None:
+    """The stored map, or one that is drawn on demand; `None` until then."""
+    stored = ask(vocabulary_map)(model, num_axes, "tsne")
+    if stored is None:
+        st.info(t("embeddings.no_stored_map"), icon=":material/hourglass_empty:")
+        return _draw(model, num_axes, *choose_tsne(KEY))
+    with st.expander(t("embeddings.draw_anew")):
+        seed, perplexity = choose_tsne(KEY)
+        if (seed, perplexity) == (stored.seed, stored.perplexity):
+            st.caption(t("embeddings.is_drawn_so"))
+            return stored
+        return _draw(model, num_axes, seed, perplexity) or stored
+
+
+def _draw(
+    model: str, num_axes: int, seed: int, perplexity: float
+) -> VocabularyMap | None:
+    return ask_job(
+        KEY,
+        t("embeddings.draw_tsne"),
+        ask(draw_vocabulary_map).about(
+            model, num_axes=num_axes, seed=seed, perplexity=perplexity
+        ),
+        wording=TSNE_WORDING,
+    )
+
+
+def _show(model: str, norms: np.ndarray, found: VocabularyMap) -> Choice:
+    tokens, kinds = _entries(model)
+    present = np.unique(kinds)
+    colours = (
+        Colour(
+            plain("embeddings.kind"),
+            np.searchsorted(present, kinds),
+            tuple(plain(f"embeddings.kind_{MAIN_KINDS[i]}") for i in present),
+        ),
+        Colour(plain("embeddings.length"), norms),
+        Colour(plain("embeddings.entry_number"), np.arange(len(tokens))),
+    )
+    note = quality_sentence(
+        found.quality, found.explained, found.seed, found.perplexity, found.num_steps
+    )
+    points = PointMap(
+        labels=tokens,
+        coordinates=found.coordinates[None],
+        colours=colours,
+        notes=(note,),
+        title=map_title("map", found.method, model),
+    )
+    return point_map(points, KEY)
+
+
+def _show_nearest(model: str, selected: int) -> None:
+    word = _entries(model)[0][selected]
+    if is_empty(word):
+        st.info(t("embeddings.row_without_word"), icon=":material/info:")
+        return
+    st.subheader(t("embeddings.nearest_to", word=word), anchor=False)
+    st.caption(t("embeddings.nearest_explained"))
+    found = ask(nearest_words)(model, word, _NUM_NEIGHBOURS, "cosine", ())
+    show_neighbours(found.neighbours, "cosine", "embeddings_map_neighbours")
+    mark_points(KEY, selected, 0, found.neighbours.found.ids.tolist())
+
+
+def _offer_files(
+    model: str, norms: np.ndarray, found: VocabularyMap, chosen: Choice
+) -> None:
+    def collect() -> MapFiles:
+        tokens, kinds = _entries(model)
+        wanted = chosen.search.strip().lower()
+        rows = tuple(i for i, token in enumerate(tokens) if wanted in token.lower())
+        kind_of = [MAIN_KINDS[kinds[i]] for i in rows]
+        words, lengths = [tokens[i] for i in rows], norms[list(rows)].tolist()
+        return MapFiles(
+            t("embeddings.files_explained", count=len(rows)),
+            {
+                plain("embeddings.word"): words,
+                plain("embeddings.kind"): [
+                    plain(f"embeddings.kind_{kind}") for kind in kind_of
+                ],
+                plain("embeddings.length"): lengths,
+            },
+            {"word": words, "kind": kind_of, "length": lengths},
+            found.coordinates[list(rows)],
+            quality_columns(
+                found.quality, found.explained, found.seed, found.perplexity
+            ),
+            ask(Explorer.info)(model).config.hidden_size,
+            lambda: client().ask(exported_vectors)(model, rows),
+        )
+
+    offer_files(KEY, collect)

@@ -1,0 +1,180 @@
+"""Choices that several parts of the embeddings page ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.analysis.nearest_words import METRICS
+from bertviz_core.analysis.wordlists import KINDS
+from pages.shared.choices import choose_linked, choose_number, type_linked
+from pages.shared.jobs import Wording
+from pages.shared.language import plain, t
+
+# A row without a word is never an answer, so it is no choice either.
+LEFT_OUT = tuple(kind for kind in KINDS if kind != "empty")
+_LEFT_OUT_KEY = "embeddings_left_out"
+# In the address, where an empty value may get lost.
+_NOTHING = "none"
+_USUALLY_LEFT_OUT = ("piece", "unused", "special")
+# The library works in stages that nothing interrupts, see `tsne_map`.
+TSNE_WORDING = Wording(stopped=lambda: t("embeddings.tsne_stopped"))
+
+
+def choose(
+    name: str,
+    options: Sequence[str],
+    widget: Callable[..., object] = st.segmented_control,
+    *,
+    key: str = "",
+    is_explained: bool = False,
+    **arguments: object,
+) -> str:
+    """Draws a choice that is part of the address.
+
+    Args:
+        name: begins the keys of its texts: NAME, NAME_help, and NAME_OPTION.
+        options: the first one is the default.
+        widget: see `choose_linked`.
+        key: of the widget, unless that is "embeddings_NAME".
+        is_explained: whether there is a help.
+        arguments: passed on.
+    """
+    return choose_linked(
+        widget,
+        t(f"embeddings.{name}"),
+        options,
+        key=key or f"embeddings_{name}",
+        required=True,
+        help=t(f"embeddings.{name}_help") if is_explained else None,
+        format_func=lambda option: plain(f"embeddings.{name}_{option}"),
+        **arguments,
+    )
+
+
+def choose_token(tokens: Sequence[str], key: str) -> int:
+    """Draws the choice of one token of a text, the first word at first."""
+    labels = [f"{number} · {token}" for number, token in enumerate(tokens, start=1)]
+    first = labels[min(1, len(labels) - 1)]
+    label = t("embeddings.token")
+    return labels.index(choose_linked(st.selectbox, label, labels, first, key=key))
+
+
+def choose_place(name: str, most: int, default: int = 1) -> int:
+    """Draws the choice of a whole number, counted from 1.
+
+    Args:
+        name: of the texts of the label and help, and of the widget.
+        most: the last one.
+        default: chosen at first.
+    """
+    return choose_number(
+        st.number_input,
+        t(f"embeddings.{name}"),
+        1,
+        most,
+        min(default, most),
+        key=f"embeddings_{name}",
+        help=t(f"embeddings.{name}_help"),
+    )
+
+
+def type_word(
+    name: str, language: str, examples: dict[str, str], most: int = 60
+) -> str:
+    """Draws a box for words.
+
+    Args:
+        name: of the label's text, and of the widget.
+        language: of the model, "en" or "zh".
+        examples: what stands in an untouched box, by language.
+        most: characters.
+    """
+    return type_linked(
+        st.text_input,
+        t(f"embeddings.{name}"),
+        examples[language],
+        key=f"embeddings_{name}",
+        max_chars=most,
+    )
+
+
+def choose_comparison() -> tuple[str, int, tuple[str, ...]]:
+    """Draws how words are compared: metric, how many to name, what to leave out."""
+    first, second = st.columns([3, 1])
+    with first:
+        metric = choose("metric", METRICS, is_explained=True)
+    count = second.number_input(
+        t("embeddings.count"),
+        1,
+        100,
+        10,
+        key="embeddings_count",
+        bind="query-params",
+        persist_state="session",
+    )
+    return metric, count, choose_left_out()
+
+
+def choose_left_out() -> tuple[str, ...]:
+    """Draws which kinds of entries are no answer; some of `KINDS`, in their order."""
+    names = {kind: plain(f"embeddings.kind_{kind}") for kind in LEFT_OUT}
+    if _LEFT_OUT_KEY not in st.session_state:
+        wanted = st.query_params.get(_LEFT_OUT_KEY)
+        start = _USUALLY_LEFT_OUT if wanted is None else wanted.split(",")
+        st.session_state[_LEFT_OUT_KEY] = [kind for kind in start if kind in names]
+    st.pills(
+        t("embeddings.left_out"),
+        LEFT_OUT,
+        selection_mode="multi",
+        key=_LEFT_OUT_KEY,
+        help=t("embeddings.left_out_help"),
+        format_func=names.__getitem__,
+        persist_state="session",
+    )
+    chosen = tuple(kind for kind in LEFT_OUT if kind in st.session_state[_LEFT_OUT_KEY])
+    if chosen == _USUALLY_LEFT_OUT:
+        st.query_params.pop(_LEFT_OUT_KEY, None)
+    else:
+        st.query_params[_LEFT_OUT_KEY] = ",".join(chosen) or _NOTHING
+    return chosen
+
+
+def choose_tsne(key: str) -> tuple[int, float]:
+    """Draws seed and perplexity of t-SNE."""
+    boxes = st.columns(2)
+    perplexity = boxes[0].slider(
+        t("embeddings.perplexity"),
+        5.0,
+        60.0,
+        30.0,
+        5.0,
+        key=f"{key}_perplexity",
+        help=t("embeddings.perplexity_help"),
+        bind="query-params",
+        persist_state="session",
+    )
+    with boxes[1]:
+        return choose_seed(key), perplexity
+
+
+def choose_seed(
+    key: str,
+    on_change: Callable[..., None] | None = None,
+    args: tuple[Any, ...] = (),
+) -> int:
+    """Draws the seed, from which all that is drawn at random follows."""
+    return st.number_input(
+        t("embeddings.seed"),
+        0,
+        9999,
+        0,
+        key=f"{key}_seed",
+        help=t("embeddings.seed_help"),
+        on_change=on_change,
+        args=args,
+        bind="query-params",
+        persist_state="session",
+    )

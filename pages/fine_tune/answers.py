@@ -1,0 +1,75 @@
+"""What is true of this run of the page: the table, its rows, the training."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from bertviz_core.engine.finetune_tasks import check_data, read_table
+from bertviz_core.errors import BertVizError
+from bertviz_core.finetune.column_choice import ColumnChoice
+from bertviz_core.finetune.label_kind import kind_of_column
+from bertviz_core.finetune.table_view import TableView
+from pages.fine_tune.state import FineTuneState
+from pages.shared.answers import ask
+from pages.shared.engine import client
+from pages.shared.page_head import model_at_work
+
+
+def look(state: FineTuneState) -> FineTuneState:
+    """Finds out what can be done: the table, its columns, its rows.
+
+    Returns:
+        The same with `view`, `columns` and `check`, or with the problem.
+    """
+    if state.source is None:
+        return state
+    try:
+        with model_at_work():
+            view = ask(read_table)(state.source)
+            state = dataclasses.replace(state, view=view)
+            state = dataclasses.replace(state, columns=choose_columns(view, state))
+            if state.data is not None:
+                check = ask(check_data)(state.model, state.data)
+                state = dataclasses.replace(state, check=check)
+    except BertVizError as error:
+        return dataclasses.replace(state, problem=error)
+    return state
+
+
+def look_at_run(state: FineTuneState) -> FineTuneState:
+    """Finds out how far the training is.
+
+    Returns:
+        The same with `status`, or with the problem.
+    """
+    if not state.run_id:
+        return state
+    try:
+        return dataclasses.replace(state, status=client().training(state.run_id))
+    except BertVizError as error:
+        return dataclasses.replace(state, run_problem=error)
+
+
+def choose_columns(view: TableView, state: FineTuneState) -> ColumnChoice:
+    """The columns that the visitor chose, and the guess for the others.
+
+    Raises:
+        DatasetError: there is no guess, and no choice that would do without.
+    """
+    text, label = (
+        name if name in view.columns else "" for name in (state.text, state.label)
+    )
+    guess = view.guess
+    if guess is None:
+        if view.guess_problem is not None and not (text and label):
+            raise view.guess_problem
+        guess = ColumnChoice(text, label)
+    text, label = text or guess.text, label or guess.label
+    pair = guess.pair if guess.pair not in (text, label) else None
+    if state.pair:
+        pair = state.pair if state.pair in view.columns else None
+    kind = kind_of_column(view.profiles, label, view.num_rows)
+    is_regression = kind is not None and kind.is_regression
+    if state.kind:
+        is_regression = state.kind == "number"
+    return ColumnChoice(text, label, pair, is_regression, guess.reasons)

@@ -1,0 +1,61 @@
+"""Fine-tune: from a table of texts to a model of one's own, in six steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.fine_tune import (
+    before_and_after,
+    step_check,
+    step_data,
+    step_evaluate,
+    step_take_away,
+    step_train,
+    step_try,
+    try_chosen,
+)
+from pages.fine_tune.answers import look, look_at_run
+from pages.fine_tune.leases import keep_fine_tuning
+from pages.fine_tune.running import lead_on_after_stop
+from pages.fine_tune.state import FineTuneState, read_state, take_over
+from pages.fine_tune.steps import choose_step, explain_closed, peek_step
+from pages.fine_tune.try_chosen import can_try, explain_classes, is_tried
+from pages.shared.errors import shown_to_user
+from pages.shared.models import choose_next, model_picker
+
+SHOWN: dict[str, tuple[Callable[[FineTuneState], None], ...]] = {
+    "data": (step_data.show,),
+    "check": (step_check.show,),
+    "train": (step_train.show,),
+    "evaluate": (step_evaluate.show,),
+    "try": (step_try.show, before_and_after.show),
+    "take": (step_take_away.show,),
+}
+
+state = look_at_run(read_state(model_picker()))
+if state.status is not None and not state.table:
+    take_over(state.status.request)
+    choose_next(state.status.request.model)
+lead_on_after_stop(state)
+# Once there is a run, the other steps ask about it alone.
+if peek_step() in ("data", "check") or not state.run_id:
+    state = look(state)
+keep_fine_tuning()
+open_steps = state.open_steps
+if can_try(state.model):
+    open_steps = (*open_steps, "try")
+step = choose_step(open_steps)
+if step == "try" and is_tried(state):
+    with shown_to_user(stop=False):
+        try_chosen.show(state.model)
+    st.stop()
+if step not in open_steps:
+    explain_closed(step, state)
+    if step == "try":
+        explain_classes()
+    st.stop()
+for show in SHOWN[step]:
+    with shown_to_user(stop=False):
+        show(state)

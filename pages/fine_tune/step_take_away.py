@@ -1,0 +1,192 @@
+"""Step 6: the trained model, to take away and to look into."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.engine.model_tasks import add_upload
+from bertviz_core.errors import TrainingError
+from bertviz_core.finetune.card_words import CHINESE, ENGLISH
+from bertviz_core.finetune.training_status import TrainingStatus
+from bertviz_core.trace import ModelEntry
+from pages.fine_tune.state import FineTuneState
+from pages.fine_tune.wording import lease
+from pages.shared.answers import forget_lists
+from pages.shared.engine import client
+from pages.shared.errors import shown_to_user
+from pages.shared.file_download import file_link
+from pages.shared.language import current_language, plain, t
+from pages.shared.models import OPEN, add_uploaded, may_bring_any_model
+from pages.shared.navigation import ICONS
+from pages.shared.page_head import model_at_work
+
+# Pages that look into one model, in the order of their links.
+_LOOK_INTO = ("attention", "masked_word", "embeddings", "layers")
+_KEPT = "ft_take_kept"
+# By the language of the interface.
+CARDS = {"en": ENGLISH, "zh": CHINESE}
+# What stands in the zip, each with a line on the page.
+_CONTENTS = (
+    "model.safetensors",
+    "config.json",
+    "vocab.txt",
+    "labels.json",
+    "metrics.json",
+    "recipe.json",
+    "predictions.csv",
+    "predict.py",
+    *(words.file_name for words in CARDS.values()),
+)
+
+
+def show(state: FineTuneState) -> None:
+    """Draws this part; it is called only when `state.is_trained`."""
+    status = state.status
+    if status is None or status.model is None:
+        return
+    st.header(t("fine_tune_results.take_title"), anchor=False)
+    st.markdown(t("fine_tune_results.take_intro"))
+    path = Path(client().training_bundle(state.run_id))
+    _offer_files(status, path)
+    st.subheader(t("fine_tune_results.inside_title"), anchor=False)
+    _show_contents(path)
+    st.subheader(t("fine_tune_results.open_title"), anchor=False)
+    _offer_pages(status.model)
+    st.subheader(t("fine_tune_results.keep_title"), anchor=False)
+    _offer_to_keep(status, path)
+
+
+def _offer_files(status: TrainingStatus, path: Path) -> None:
+    name = _file_stem(status)
+    size = path.stat().st_size / 1e6
+    with st.container(horizontal=True):
+        file_link(
+            t("fine_tune_results.download_zip", size=size),
+            path,
+            name=plain("fine_tune_results.zip_file", name=name),
+            key="ft_take_zip",
+            icon=":material/folder_zip:",
+        )
+        st.download_button(
+            t("fine_tune_results.download_rows"),
+            lambda: _inside(path, "predictions.csv"),
+            file_name=plain("fine_tune_results.predictions_file", name=name),
+            mime="text/csv",
+            key="ft_take_rows",
+            icon=":material/table:",
+            on_click="ignore",
+            help=t("fine_tune_results.download_rows_help"),
+        )
+        if status.has_log:
+            with shown_to_user(stop=False):
+                _offer_log(status, name)
+    # A stranger has no way to the disk of a server, and no business with its names.
+    if may_bring_any_model():
+        st.caption(t("fine_tune_results.where_it_lies", path=str(path), time=lease()))
+
+
+def _offer_log(status: TrainingStatus, name: str) -> None:
+    file_link(
+        t("fine_tune_results.download_log"),
+        Path(client().training_log(status.run_id)),
+        name=plain("fine_tune_results.log_file", name=name),
+        key="ft_take_log",
+        icon=":material/monitoring:",
+        help=t("fine_tune_results.download_log_help"),
+    )
+
+
+def _show_contents(path: Path) -> None:
+    with zipfile.ZipFile(path) as packed:
+        sizes = {Path(e.filename).name: e.file_size for e in packed.infolist()}
+    names = [name for name in _CONTENTS if name in sizes]
+    columns: dict[str, list[Any]] = {
+        plain("fine_tune_results.file"): names,
+        plain("fine_tune_results.what_it_is"): [
+            plain(f"fine_tune_results.file_{_stem(name)}") for name in names
+        ],
+        plain("fine_tune_results.kilobytes"): [
+            round(sizes[name] / 1000, 2) for name in names
+        ],
+    }
+    st.dataframe(
+        columns, hide_index=True, alt=plain("fine_tune_results.contents_described")
+    )
+    with st.expander(t("fine_tune_results.script_title"), icon=":material/code:"):
+        st.markdown(t("fine_tune_results.script_intro"))
+        st.code(_inside(path, "predict.py").decode(), language="python")
+    with st.expander(t("fine_tune_results.card_title"), icon=":material/article:"):
+        st.markdown(t("fine_tune_results.card_intro"))
+        card = CARDS[current_language()].file_name
+        card = card if card in names else ENGLISH.file_name
+        st.code(_inside(path, card).decode(), language="markdown", wrap_lines=True)
+    with st.expander(t("fine_tune_results.recipe_title"), icon=":material/menu_book:"):
+        st.markdown(t("fine_tune_results.recipe_intro"))
+        st.json(json.loads(_inside(path, "recipe.json")))
+
+
+def _stem(name: str) -> str:
+    return name.rsplit(".", 1)[0].lower().replace(".", "_")
+
+
+def _offer_pages(entry: ModelEntry) -> None:
+    st.markdown(t("fine_tune_results.open_intro"))
+    # The picker of the other pages lists it from now on.
+    add_uploaded(entry)
+    with st.container(horizontal=True):
+        for name in (name for name in _LOOK_INTO if name in ICONS):
+            script = f"pages/{name}/{name}.py"
+            st.page_link(
+                script,
+                label=t(f"app.page_{name}"),
+                icon=f":material/{ICONS[name]}:",
+                query_params={OPEN: entry.model_id},
+            )
+
+
+def _offer_to_keep(status: TrainingStatus, path: Path) -> None:
+    st.markdown(t("fine_tune_results.keep_intro", time=lease()))
+    kept: dict[str, ModelEntry] = st.session_state.setdefault(_KEPT, {})
+    if st.button(
+        t("fine_tune_results.keep"),
+        key="ft_take_keep",
+        icon=":material/bookmark_add:",
+        disabled=status.run_id in kept,
+    ):
+        with shown_to_user(stop=False), model_at_work():
+            entry = client().ask(add_upload)(str(path), _file_stem(status))
+            add_uploaded(entry)
+            forget_lists()
+            kept[status.run_id] = entry
+            st.rerun()
+    if status.run_id in kept:
+        entry = kept[status.run_id]
+        st.success(
+            t("fine_tune_results.kept", title=entry.title, model=entry.model_id),
+            icon=":material/bookmark:",
+        )
+    st.page_link(
+        "pages/models/models.py",
+        label=t("fine_tune_results.load_back"),
+        icon=":material/upload:",
+    )
+
+
+def _inside(path: Path, name: str) -> bytes:
+    """A file of the zip."""
+    with zipfile.ZipFile(path) as packed:
+        for entry in packed.infolist():
+            if Path(entry.filename).name == name:
+                return packed.read(entry)
+    raise TrainingError("The zip file has no {name}. Train again.", name=name)
+
+
+def _file_stem(status: TrainingStatus) -> str:
+    title = status.request.title or "bert-fine-tuned"
+    stem = "".join(c if c.isalnum() or c in "-_" else "-" for c in Path(title).stem)
+    return stem.strip("-")[:60] or "bert-fine-tuned"

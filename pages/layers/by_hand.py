@@ -1,0 +1,184 @@
+"""Layer norm by hand: move a vector's mean, spread its numbers, watch the result."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.layer_norm import (
+    LayerNormSteps,
+    change_vector,
+    layer_norm_steps,
+)
+from bertviz_core.experiments.step_results import NormInput
+from bertviz_core.experiments.token_numbers import norm_input_at, steps_for_one_token
+from bertviz_core.figures.layer_lines import lines_figure, norm_formulas
+from bertviz_core.figures.layer_strip import strip_figure
+from bertviz_core.snippets import layers
+from bertviz_core.trace import Texts, TokenizedText
+from pages.layers.wording import numbered, step_name
+from pages.shared.answers import ask
+from pages.shared.choices import choose_linked
+from pages.shared.code import Program, program
+from pages.shared.export import show_figure
+from pages.shared.language import in_a_row, plain, t
+from pages.shared.panel import panel
+
+# Small enough to check on paper: mean 1, variance 4.5.
+SMALL = (3.0, -1.0, 4.0, 0.0, 2.0, -3.0, 1.0, 2.0)
+_EPSILONS = (1e-12, 1e-5, 1e-3, 0.1, 1.0)
+_FEW = 32  # numbers that can be drawn as points
+_FELT = 1e-3  # a smaller difference of outputs is none for who looks
+
+
+@panel
+def norm_by_hand(
+    model: str, texts: Texts, tokenized: TokenizedText, token: int
+) -> None:
+    """Draws the sliders, the vector before and after, and the arithmetic.
+
+    Asks the model only for a vector of its own.
+    """
+    st.markdown(t("layers.by_hand_intro"))
+    source = choose_linked(
+        st.segmented_control,
+        t("layers.by_hand_vector"),
+        ("small", "real"),
+        key="layers_by_hand",
+        required=True,
+        format_func=lambda name: plain(f"layers.by_hand_{name}"),
+    )
+    if source == "small":
+        ones, zeros = np.ones(len(SMALL)), np.zeros(len(SMALL))
+        norm = NormInput("", 0, np.array(SMALL), ones, zeros, _EPSILONS[0])
+        code = functools.partial(program, layers.NORM_OF_SMALL, vector=SMALL)
+    else:
+        norm = _real(model, texts, tokenized, token)
+        of = {"model": model, "text": texts.text, "pair": texts.pair}
+        code = functools.partial(
+            program, layers.NORM, **of, step=norm.step, token=token
+        )
+    shift, scale, epsilon = _choose_change(source, norm.epsilon)
+    changed = change_vector(norm.vector, shift, scale)
+    found = layer_norm_steps(changed, norm.gamma, norm.beta, epsilon)
+    _show(norm, found, code(shift=shift, scale=scale, epsilon=epsilon))
+    _say_what_it_means(norm, found, shift, scale, epsilon)
+    with st.expander(t("layers.by_hand_numbers"), icon=":material/calculate:"):
+        for formula in norm_formulas(found, float(norm.gamma[0]), float(norm.beta[0])):
+            st.latex(formula)
+
+
+def _real(model: str, texts: Texts, tokenized: TokenizedText, token: int) -> NormInput:
+    steps = ask(steps_for_one_token)(model, texts)
+    norms = {
+        step.name: step_name(step) for step in steps if step.operation.endswith("_norm")
+    }
+    chosen = choose_linked(
+        st.selectbox,
+        t("layers.by_hand_norm"),
+        list(norms),
+        key="layers_by_hand_norm",
+        format_func=norms.__getitem__,
+    )
+    found = ask(norm_input_at)(model, texts, chosen, token)
+    name = numbered(tokenized.tokens)[token]
+    st.caption(t("layers.by_hand_of_token", token=name, epsilon=found.epsilon))
+    return found
+
+
+def _choose_change(source: str, own: float) -> tuple[float, float, float]:
+    *boxes, last = st.columns(3)
+    ranges = {"shift": (-5.0, 5.0, 0.0, 0.1), "scale": (-3.0, 3.0, 1.0, 0.05)}
+    shift, scale = (
+        box.slider(
+            t(f"layers.{name}"),
+            *ends_value_step,
+            key=f"layers_{name}",
+            help=t(f"layers.{name}_help"),
+            bind="query-params",
+        )
+        for box, (name, ends_value_step) in zip(boxes, ranges.items(), strict=True)
+    )
+    # What is usual here comes first.
+    epsilons = [own, *(value for value in _EPSILONS if value != own)]
+    epsilon = choose_linked(
+        last.selectbox,
+        t("layers.epsilon"),
+        [f"{value:g}" for value in epsilons],
+        f"{own:g}",
+        key=f"layers_epsilon_{source}",
+        help=t("layers.epsilon_help"),
+    )
+    return shift, scale, float(epsilon)
+
+
+def _show(norm: NormInput, found: LayerNormSteps, code: Program) -> None:
+    vector = norm.vector
+    rows = {
+        plain("layers.vector_before"): vector,
+        plain("layers.vector_changed"): found.vector,
+        plain("layers.vector_normed"): found.normed,
+    }
+    if norm.step:  # a vector of the model has weights
+        rows[plain("layers.vector_output")] = found.output
+    numbers = [str(index + 1) for index in range(len(vector))]
+    if len(vector) <= _FEW:
+        figure = lines_figure(
+            rows,
+            numbers,
+            x_title=plain("layers.dimension"),
+            y_title=plain("layers.value"),
+        )
+    else:
+        figure = strip_figure(
+            np.stack(list(rows.values())),
+            list(rows),
+            title=plain("layers.value"),
+            row_title="",
+            column_title=plain("layers.dimension"),
+            is_signed=True,
+        )
+    show_figure(
+        figure,
+        name="layers_by_hand_figure",
+        description=t(
+            "layers.by_hand_described",
+            mean=float(vector.mean()),
+            deviation=float(vector.std()),
+            changed_mean=found.mean,
+            changed_deviation=float(np.sqrt(found.variance)),
+            normed_mean=float(found.normed.mean()),
+            normed_deviation=float(found.normed.std()),
+        ),
+        columns={plain("layers.dimension"): numbers}
+        | {name: row.tolist() for name, row in rows.items()},
+        code=code,
+    )
+
+
+def _say_what_it_means(
+    norm: NormInput, found: LayerNormSteps, shift: float, scale: float, epsilon: float
+) -> None:
+    # With its own ε: changed alone, it changes the output as well.
+    unchanged = layer_norm_steps(norm.vector, norm.gamma, norm.beta, norm.epsilon)
+    difference = float(np.abs(found.output - unchanged.output).max())
+    is_untouched = (shift, scale) == (0, 1)
+    if is_untouched and f"{epsilon:g}" == f"{norm.epsilon:g}":
+        st.info(t("layers.norm_unchanged"), icon=":material/tune:")
+    elif scale == 0:
+        st.info(t("layers.norm_flat"), icon=":material/horizontal_rule:")
+    elif scale < 0:
+        key = "layers.norm_mirrored_beta" if norm.beta.any() else "layers.norm_mirrored"
+        # A true mirror image would cancel all of it.
+        rest = float(np.abs(found.scaled + unchanged.scaled).max())
+        more = (
+            "" if rest < _FELT else t("layers.norm_mirrored_epsilon", difference=rest)
+        )
+        st.info(in_a_row([t(key), more]), icon=":material/flip:")
+    elif difference < _FELT:
+        key = "layers.norm_same_epsilon" if is_untouched else "layers.norm_same"
+        st.success(t(key), icon=":material/check:")
+    else:
+        st.info(t("layers.norm_epsilon", difference=difference), icon=":material/info:")

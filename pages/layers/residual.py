@@ -1,0 +1,120 @@
+"""The residual stream: how long it is, and what each half of a layer adds."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.experiments.residual_stream import residual_stream
+from bertviz_core.experiments.step_results import ResidualStream
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.layer_lines import lines_figure
+from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.snippets import layers
+from bertviz_core.trace import Texts
+from pages.layers.wording import numbered
+from pages.shared.answers import ask
+from pages.shared.choices import choose_linked
+from pages.shared.code import Program, program
+from pages.shared.export import show_figure
+from pages.shared.jobs import ask_job
+from pages.shared.language import plain, t
+from pages.shared.panel import panel
+
+LENGTHS = ("residual_norms", "attention_norms", "middle_norms", "feed_forward_norms")
+COSINES = ("attention_cosines", "feed_forward_cosines")
+# Multiplications: 180 tokens in BERT-base just fit.
+_SHORT_WORK = 5e10
+_MOST_TOKENS = 64  # columns that can be told apart
+
+
+@panel
+def follow_residual(model: str, texts: Texts, num_tokens: int, token: int) -> None:
+    """Draws the lengths for one token, and one measure for all of them."""
+    st.markdown(t("layers.residual_intro"))
+    config = ask(Explorer.info)(model).config
+    weights = 12 * config.hidden_size**2 * config.num_hidden_layers
+    stream: ResidualStream | None
+    # To pack the weights for the first time takes as long as 400 tokens.
+    if weights * (num_tokens + 400) < _SHORT_WORK:
+        stream = ask(residual_stream)(model, texts)
+    else:
+        stream = ask_job(
+            "layers_residual",
+            t("layers.residual_start"),
+            ask(residual_stream).about(model, texts),
+        )
+    if stream is None:
+        return
+    st.caption(t(f"layers.residual_{'pre' if stream.pre_norm else 'post'}"))
+    _show_token(stream, token)
+    of = {"model": model, "text": texts.text, "pair": texts.pair}
+    _show_all(stream, token, program(layers.RESIDUAL, **of, token=token))
+
+
+def _show_token(stream: ResidualStream, token: int) -> None:
+    numbers = _layers(stream)
+    measured = {
+        plain(f"layers.measure_{key}"): getattr(stream, key)[:, token]
+        for key in (*LENGTHS, "output_norms", *COSINES)
+    }
+    show_figure(
+        lines_figure(
+            dict(itertools.islice(measured.items(), len(LENGTHS))),
+            numbers,
+            x_title=plain("layers.layer"),
+            y_title=plain("layers.length"),
+        ),
+        name="layers_residual",
+        description=t(
+            "layers.residual_described",
+            token=numbered(stream.tokens)[token],
+            first=float(stream.residual_norms[0, token]),
+            last=float(stream.output_norms[-1, token]),
+            attention=int(np.argmax(stream.attention_norms[:, token])) + 1,
+            feed_forward=int(np.argmax(stream.feed_forward_norms[:, token])) + 1,
+        ),
+        columns={plain("layers.layer"): numbers}
+        | {name: values.tolist() for name, values in measured.items()},
+    )
+
+
+def _show_all(stream: ResidualStream, token: int, code: Program) -> None:
+    """One measure at every layer and token; of a long text those around ours."""
+    key = choose_linked(
+        st.selectbox,
+        t("layers.measure"),
+        ("attention_norms", "feed_forward_norms", *COSINES, "residual_norms"),
+        key="layers_measure",
+        format_func=lambda name: plain(f"layers.measure_{name}"),
+    )
+    first = max(0, min(token - _MOST_TOKENS // 2, len(stream.tokens) - _MOST_TOKENS))
+    last = min(first + _MOST_TOKENS, len(stream.tokens))
+    if last - first < len(stream.tokens):
+        st.caption(t("layers.some_tokens", first=first + 1, last=last))
+    values, names = getattr(stream, key), numbered(stream.tokens)
+    show_figure(
+        value_map_figure(
+            values[:, first:last],
+            _layers(stream),
+            names[first:last],
+            title=plain(f"layers.measure_{key}"),
+            row_title=plain("layers.layer"),
+            column_title=plain("layers.one_token"),
+            is_signed=key in COSINES,
+        ),
+        name="layers_residual_map",
+        description=t(f"layers.described_{key}"),
+        columns={plain("layers.one_token"): names}
+        | {
+            plain("layers.part_layer", number=number): row.tolist()
+            for number, row in enumerate(values, start=1)
+        },
+        code=code,
+    )
+
+
+def _layers(stream: ResidualStream) -> list[str]:
+    return [str(index + 1) for index in range(len(stream.residual_norms))]

@@ -1,0 +1,132 @@
+"""The mask that is looked at, and the rank of the word that it hides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.sampling import rank_order, softmax
+from bertviz_core.errors import TextError
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.mask_text import MASK, MaskedText
+from bertviz_core.trace import MaskPredictions, TokenizedText
+from pages.shared.answers import ask
+from pages.shared.choices import choose_linked
+from pages.shared.language import t
+from pages.shared.markdown import Markdown, escape
+
+_AROUND = 40  # characters of the sentence on each side of the mask
+_FEW_MASKS = 12
+
+
+@dataclass(frozen=True)
+class Mask:
+    """One mask and what the model says about it.
+
+    Args:
+        index: which mask, left to right.
+        logits: float32 `[V]`, before softmax.
+        vocabulary: V word pieces, by id.
+        order: token ids, most likely first, int64 `[V]`.
+        probs: float64 `[V]`, at temperature 1.
+    """
+
+    index: int
+    logits: np.ndarray
+    vocabulary: tuple[str, ...]
+    order: np.ndarray
+    probs: np.ndarray
+
+    def top(self, num_words: int) -> tuple[np.ndarray, list[str]]:
+        """Ids and tokens of the most likely words."""
+        ids = self.order[:num_words]
+        return ids, [self.vocabulary[token_id] for token_id in ids]
+
+    def words_alone(self, num_words: int) -> np.ndarray:
+        """Ids of the most likely entries of letters, characters and digits alone."""
+        found: list[int] = []
+        for token_id in self.order.tolist():
+            if self.vocabulary[token_id].isalnum():
+                found.append(token_id)
+            if len(found) == num_words:
+                break
+        return np.array(found, np.int64)
+
+    def ranks(self, ids: np.ndarray) -> np.ndarray:
+        """Places among the whole vocabulary, from 1."""
+        places = np.empty(len(self.order), np.int64)
+        places[self.order] = np.arange(1, len(self.order) + 1)
+        return places[ids]
+
+
+def choose_mask(predictions: MaskPredictions, vocabulary: tuple[str, ...]) -> Mask:
+    """Draws the choice of a mask, where there are several."""
+    num_masks = len(predictions.positions)
+    mask_index = 0
+    if num_masks > 1:
+        mask_index = _choose_index(num_masks)
+        place = Markdown(_surroundings(predictions.tokenized, mask_index))
+        number = mask_index + 1
+        st.markdown(
+            t("masked_word.this_mask", number=number, count=num_masks, place=place)
+        )
+    logits = predictions.logits[mask_index]
+    return Mask(
+        index=mask_index,
+        logits=logits,
+        vocabulary=vocabulary,
+        order=rank_order(logits),
+        probs=softmax(logits),
+    )
+
+
+def compare_with_hidden(model: str, masked: MaskedText, mask: Mask) -> None:
+    """Says how likely the word was that the reader hid, if one is known."""
+    word = masked.originals[mask.index]
+    if not word:
+        return
+    try:
+        tokenized = ask(Explorer.tokenize)(model, word, cut=True)
+    except TextError:  # nothing is left of it
+        st.markdown(t("masked_word.hidden_without_pieces", word=word))
+        return
+    ids = tokenized.input_ids[~tokenized.is_added]
+    if len(ids) != 1 or tokenized.is_unknown.any():
+        pieces = " ".join(np.array(tokenized.tokens)[~tokenized.is_added])
+        st.markdown(t("masked_word.hidden_in_pieces", word=word, pieces=pieces))
+        return
+    rank = 1 + int(np.flatnonzero(mask.order == ids[0])[0])
+    st.markdown(
+        t(
+            "masked_word.hidden_rank",
+            word=word,
+            rank=rank,
+            count=len(mask.order),
+            share=Markdown(percent(float(mask.probs[ids[0]]))),
+        )
+    )
+
+
+def _choose_index(num_masks: int) -> int:
+    numbers = [str(number) for number in range(1, num_masks + 1)]
+    label, key = t("masked_word.which_mask"), "masked_mask"
+    if num_masks > _FEW_MASKS:
+        return int(choose_linked(st.selectbox, label, numbers, key=key)) - 1
+    widget = st.segmented_control
+    return int(choose_linked(widget, label, numbers, key=key, required=True)) - 1
+
+
+def _surroundings(tokenized: TokenizedText, mask_index: int) -> str:
+    """The words around a mask, the mask itself marked; as Markdown."""
+    start, end = tokenized.offsets[tokenized.mask_positions[mask_index]]
+    before, after = tokenized.text[:start], tokenized.text[end:]
+    left, right = before[-_AROUND:], after[:_AROUND]
+    # Whole words only: half a [MASK] would look like a mistake.
+    if len(before) > _AROUND:
+        left = "…" + left[max(left.find(" "), 0) :]
+    if len(after) > _AROUND:
+        right = right[: right.rfind(" ") + 1 or None] + "…"
+    return f"{escape(left)} :blue-badge[{escape(MASK)}] {escape(right)}"

@@ -1,0 +1,200 @@
+"""Several masks filled together, step by step or as exact pairs."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.wordlists import is_piece
+from bertviz_core.experiments.joint_filling import fill_masks
+from bertviz_core.experiments.word_results import FillStep, JointFilling
+from bertviz_core.figures.masked_panels import words_map_figure
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.mask_text import MASK
+from bertviz_core.snippets import masked_words
+from bertviz_core.trace import TokenizedText
+from pages.masked_word import state
+from pages.masked_word.question import Question
+from pages.masked_word.word_pairs import show_pairs
+from pages.shared.answers import ask
+from pages.shared.choices import choose_named, choose_number
+from pages.shared.code import Program, program
+from pages.shared.export import show_figure
+from pages.shared.jobs import ask_soon
+from pages.shared.language import in_a_row, listed, plain, t
+from pages.shared.markdown import Markdown, escape
+from pages.shared.models import language_of
+from pages.shared.panel import panel
+
+MODES = ("most_confident_first", "left_to_right", "independent", "pairs")
+_STEP = "masked_fill_step"
+_PLAYING = "masked_fill_playing"
+_BEGAN = "masked_fill_began"  # seconds; when the step that is shown began
+_SECONDS_A_STEP = 0.9
+_NUM_ALTERNATIVES = 4
+
+
+@panel
+def explore_filling(question: Question) -> None:
+    """Draws the choice of an order, and how the masks are filled in it."""
+    st.markdown(t("masked_panels.fill_intro"))
+    mode = choose_named(
+        "masked_panels.fill_mode", MODES, "fill", key="masked_fill_mode"
+    )
+    st.caption(t(f"masked_panels.fill_{mode}_help"))
+    num_masks = len(question.tokenized.mask_positions)
+    if num_masks == 1 or (mode == "pairs" and num_masks != 2):
+        _offer_example(question, mode)
+    if mode == "pairs":
+        if num_masks == 2:
+            show_pairs(question)
+        return
+    filling = ask_soon(
+        "masked_fill",
+        ask(fill_masks).about(question.model, question.text, mode),
+        num_passes=1 if mode == "independent" else num_masks,
+        num_tokens=question.tokenized.num_tokens,
+    )
+    if filling is None:
+        return
+    playing = bool(st.session_state.get(_PLAYING))
+    every = _SECONDS_A_STEP if playing else None
+    st.fragment(_show_steps, run_every=every)(filling, has_clock=playing)
+    columns = _show_table(filling)
+    code = program(masked_words.FILLING, **question.program, mode=mode)
+    _show_confidences(filling, columns, code)
+
+
+def _offer_example(question: Question, mode: str) -> None:
+    kind = "pairs_need_two" if mode == "pairs" else "fill_one_mask"
+    st.info(t(f"masked_panels.{kind}"), icon=":material/info:")
+    if st.button(
+        t("masked_panels.two_masks"),
+        key="masked_two_masks",
+        on_click=state.take_two_masks,
+        args=(language_of(question.model, question.text),),
+    ):
+        st.rerun()  # the text has changed, and with it everything above
+
+
+def _show_steps(filling: JointFilling, has_clock: bool) -> None:
+    """The sentence after a step; a fragment that repeats itself while it plays."""
+    total = len(filling.steps)
+    playing = bool(st.session_state.get(_PLAYING))
+    # A run for another reason than the clock does not shorten a step.
+    is_due = time.monotonic() - st.session_state.get(_BEGAN, 0.0) > _SECONDS_A_STEP / 2
+    if playing and has_clock and is_due:
+        st.session_state[_STEP] = min(st.session_state[_STEP] + 1, total)
+        st.session_state[_BEGAN] = time.monotonic()
+    slider_box, play_box = st.columns([4, 1], vertical_alignment="bottom")
+    step = choose_number(
+        slider_box.slider, t("masked_panels.fill_step"), 0, total, total, key=_STEP
+    )
+    play_box.button(
+        t("masked_panels.fill_play"),
+        icon=":material/play_arrow:",
+        key="masked_fill_play",
+        on_click=_play,
+    )
+    with st.container(border=True):
+        st.markdown(filled_sentence(filling.tokenized, filling.steps[:step]))
+    if step:
+        done = filling.steps[step - 1]
+        st.caption(
+            t(
+                "masked_panels.fill_did",
+                step=step,
+                word=done.token,
+                mask=done.mask_index + 1,
+                share=Markdown(percent(float(np.exp(done.log_prob)))),
+            )
+        )
+    if playing and (step == total or not has_clock):
+        st.session_state[_PLAYING] = step < total
+        st.rerun()  # starts or stops the clock
+
+
+def _play() -> None:
+    st.session_state.update({_STEP: 0, _PLAYING: True, _BEGAN: time.monotonic()})
+
+
+def filled_sentence(tokenized: TokenizedText, steps: tuple[FillStep, ...]) -> Markdown:
+    """The text with these masks filled, the last one marked; as Markdown."""
+    tokens = {step.mask_index: step.token for step in steps}
+    last = steps[-1].mask_index if steps else None
+    parts: list[str] = []
+    end = 0
+    for index, position in enumerate(tokenized.mask_positions):
+        start, stop = (int(place) for place in tokenized.offsets[position])
+        token = tokens.get(index, MASK)
+        between = _spaced(tokenized.text[end:start])
+        parts.append(between.rstrip(" ") if is_piece(token) else between)
+        word = escape(token.removeprefix("##") or token, 40)
+        # Two words in asterisks side by side would not be two bold words.
+        marked = f":{'gray' if index in tokens else 'blue'}-badge[{word}]"
+        parts.append(f":green-badge[**{word}**]" if index == last else marked)
+        end = stop
+    parts.append(_spaced(tokenized.text[end:]))
+    return Markdown("".join(parts))
+
+
+def _spaced(text: str) -> str:
+    """A part of a sentence as Markdown, which alone would lose its outer spaces."""
+    if not text.strip():
+        return " " * bool(text)
+    before, after = (" " * side.isspace() for side in (text[0], text[-1]))
+    return f"{before}{escape(text, 10**6)}{after}"
+
+
+def _show_table(filling: JointFilling) -> dict[str, list[Any]]:
+    """The steps in words; returns them in numbers."""
+    steps = filling.steps
+    probs = [float(np.exp(step.log_prob)) for step in steps]
+    columns: dict[str, list[Any]] = {
+        plain("masked_panels.step"): list(range(1, len(steps) + 1)),
+        plain("masked_panels.mask"): [step.mask_index + 1 for step in steps],
+        plain("masked_panels.word"): [step.token for step in steps],
+        plain("masked_panels.probability"): probs,
+        plain("masked_panels.alternatives"): [_alternatives(step) for step in steps],
+    }
+    shown = columns | {plain("masked_panels.probability"): list(map(percent, probs))}
+    st.dataframe(shown, hide_index=True, alt=plain("masked_panels.fill_table"))
+    joint = Markdown(f"{np.exp(filling.log_prob):.3g}")
+    said = [t("masked_panels.fill_joint", joint=joint, log_prob=filling.log_prob)]
+    if len(steps) > 1 and filling.mode != "independent":
+        said.append(t("masked_panels.fill_other_order"))
+    st.caption(in_a_row(said))
+    return columns
+
+
+def _show_confidences(
+    filling: JointFilling, columns: dict[str, list[Any]], code: Program
+) -> None:
+    """How sure the model was of each open mask before each step."""
+    steps = filling.steps
+    sure = np.stack([step.confidences for step in steps])  # [steps, masks]
+    said = [["" if np.isnan(p) else percent(float(p)) for p in row] for row in sure]
+    show_figure(
+        words_map_figure(
+            said,
+            sure,
+            [str(number + 1) for number in range(len(steps))],
+            [str(number + 1) for number in range(sure.shape[1])],
+            row_title=plain("masked_panels.step"),
+            column_title=plain("masked_panels.mask"),
+            probability=plain("masked_panels.probability"),
+        ),
+        name="masked_filling",
+        description=t("masked_panels.fill_described"),
+        columns=columns,
+        code=code,
+    )
+
+
+def _alternatives(step: FillStep) -> str:
+    pairs = zip(step.top_tokens, step.top_log_probs, strict=True)
+    some = list(pairs)[1 : 1 + _NUM_ALTERNATIVES]
+    return listed(f"{word} {percent(float(np.exp(p)))}" for word, p in some)

@@ -1,0 +1,264 @@
+"""The most likely words at one mask, and how one of them is chosen.
+
+One picture: the model's probabilities, what temperature, top-k and top-p make of them,
+and what is drawn by chance.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.sampling import (
+    count_interval,
+    draw_tokens,
+    effective_choices,
+    entropy_bits,
+    sampling_distribution,
+)
+from bertviz_core.analysis.wordlists import is_sign
+from bertviz_core.figures.masked_word import FigureWords, candidates_figure, percent
+from bertviz_core.mask_text import MaskedText
+from bertviz_core.snippets import masked_words
+from pages.masked_word import state
+from pages.masked_word.candidates import Mask
+from pages.masked_word.question import Sampling, choose_sampling
+from pages.shared.code import Program, program
+from pages.shared.export import show_figure
+from pages.shared.language import in_a_row, listed, plain, t, words_of
+from pages.shared.markdown import Markdown, escape
+from pages.shared.panel import panel
+
+MOST_SHOWN = 100
+MOST_DRAWS = 10_000
+_FIRST_DRAWS = 10
+_ONE_ROW = 20  # candidates; more scroll sideways
+
+# Widget keys, which are also the names in the address, and the neutral settings.
+_NEUTRAL = {"masked_temperature": 1.0, "masked_top_k": 0, "masked_top_p": 1.0}
+
+
+@panel
+def explore_choices(
+    masked: MaskedText, mask: Mask, reading: Mapping[str, object]
+) -> None:
+    """Draws the settings, the picture with its numbers, and a button for each word.
+
+    A fragment: moving a slider redraws this part of the page alone.
+    """
+    settings = choose_sampling("masked", len(mask.logits))
+    picture = st.container()  # beside its settings; the rarer ones follow it
+    num_shown, words_alone = _choose_words()
+    num_draws, seed = _choose_draws()
+    after = sampling_distribution(
+        mask.logits, settings.temperature, settings.top_k, settings.top_p
+    )
+    draws = draw_tokens(after, num_draws, seed)
+    ids = mask.words_alone(num_shown) if words_alone else mask.top(num_shown)[0]
+    template = masked_words.CHOICES_ALONE if words_alone else masked_words.CHOICES
+    values = {"num_words": num_shown, **dataclasses.asdict(settings)}
+    if num_draws:
+        template = masked_words.with_draws(template)
+        values |= {"num_draws": num_draws, "seed": seed}
+    code = program(template, mask_index=mask.index, **reading, **values)
+    with picture:
+        _show_words(mask, settings, after, draws, ids, code)
+        _offer_insertion(masked, mask, ids)
+    _show_uncertainty(mask, after)
+    if state.take_insertion():
+        st.rerun()  # the text has changed, and with it everything above
+
+
+def _choose_words() -> tuple[int, bool]:
+    """How many words to show, and whether without signs and pieces."""
+    num_shown = st.slider(
+        t("masked_word.num_shown"),
+        1,
+        MOST_SHOWN,
+        10,
+        key="masked_shown",
+        bind="query-params",
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        words_alone = st.toggle(
+            t("masked_word.words_alone"),
+            key="masked_words_alone",
+            help=t("masked_word.words_alone_help"),
+            bind="query-params",
+        )
+        st.button(
+            t("masked_word.reset"),
+            key="masked_reset",
+            help=t("masked_word.reset_help"),
+            on_click=st.session_state.update,
+            args=(_NEUTRAL,),
+        )
+    return num_shown, words_alone
+
+
+def _choose_draws() -> tuple[int, int]:
+    """How many words to draw by chance, none at first, and the seed."""
+    count_box, seed_box = st.columns(2)
+    num_draws = count_box.number_input(
+        t("masked_word.num_draws"),
+        0,
+        MOST_DRAWS,
+        0,
+        key="masked_draws",
+        help=t("masked_word.num_draws_help"),
+        bind="query-params",
+    )
+    seed = seed_box.number_input(
+        t("masked_word.seed"),
+        0,
+        2**31 - 1,
+        1,
+        key="masked_seed",
+        help=t("masked_word.seed_help"),
+        bind="query-params",
+    )
+    return int(num_draws), int(seed)
+
+
+def _show_words(
+    mask: Mask,
+    settings: Sampling,
+    after: np.ndarray,
+    draws: np.ndarray,
+    ids: np.ndarray,
+    code: Program,
+) -> None:
+    tokens, ranks = _tokens(mask, ids), mask.ranks(ids).tolist()
+    counts = np.bincount(draws, minlength=len(after))
+    is_changed = not np.array_equal(after, mask.probs)
+    show_figure(
+        candidates_figure(
+            tokens,
+            _with_others(mask.probs, ids),
+            mask.logits[ids],
+            words_of(FigureWords, "masked_word"),
+            ranks,
+            after=_with_others(after, ids) if is_changed else None,
+            counts=_with_others(counts, ids) if len(draws) else None,
+        ),
+        name="masked_candidates",
+        description=_described(mask, after, draws, ids, is_changed),
+        columns={
+            plain("masked_word.column_rank"): ranks,
+            plain("masked_word.column_token"): tokens,
+            plain("masked_word.column_id"): ids.tolist(),
+            **_numbers(mask, settings, after, ids),
+            **(_drawn(after, counts, ids) if len(draws) else {}),
+        },
+        code=code,
+    )
+
+
+def _numbers(
+    mask: Mask, settings: Sampling, after: np.ndarray, ids: np.ndarray
+) -> dict[str, list[Any]]:
+    """The way of each word from its logit to what it is chosen with."""
+    # At temperature 0 the quotient has no value; its limit is in the last column.
+    scaled = [float(x) / settings.temperature for x in mask.logits[ids]] if (
+        settings.temperature
+    ) else [None] * len(ids)  # fmt: skip
+    return {
+        plain("masked_word.column_logit"): mask.logits[ids].tolist(),
+        plain("masked_word.column_scaled"): scaled,
+        plain("masked_word.column_probability"): mask.probs[ids].tolist(),
+        plain("masked_word.column_after"): after[ids].tolist(),
+    }
+
+
+def _drawn(
+    after: np.ndarray, counts: np.ndarray, ids: np.ndarray
+) -> dict[str, list[Any]]:
+    low, high = count_interval(after[ids], int(counts.sum()))
+    return {
+        plain("masked_word.column_drawn"): counts[ids].tolist(),
+        plain("masked_word.column_low"): low.tolist(),
+        plain("masked_word.column_high"): high.tolist(),
+    }
+
+
+def _described(
+    mask: Mask, after: np.ndarray, draws: np.ndarray, ids: np.ndarray, is_changed: bool
+) -> str:
+    tokens, probs = _tokens(mask, ids), mask.probs[ids]
+    best = listed(
+        f"{escape(token)} ({percent(p)})"
+        for token, p in zip(tokens[:3], probs[:3], strict=True)
+    )
+    share = Markdown(percent(min(float(probs.sum()), 1.0)))
+    said = [
+        t(
+            "masked_word.candidates_described",
+            best=Markdown(best),
+            count=len(ids),
+            share=share,
+        )
+    ]
+    if is_changed:
+        now = Markdown(percent(float(after[ids[0]])))
+        said.append(t("masked_word.after_described", word=tokens[0], after=now))
+    if len(draws):
+        first = _tokens(mask, draws[:_FIRST_DRAWS])
+        words = Markdown(listed(map(escape, first)))
+        counts = np.bincount(draws, minlength=len(after))[ids]
+        low, high = count_interval(after[ids], len(draws))
+        outside = int(((counts < low) | (counts > high)).sum())
+        said += [
+            t("masked_word.draws_described", outside=outside, count=len(ids)),
+            t("masked_word.first_draws", count=len(first), words=words),
+        ]
+    return in_a_row(said)
+
+
+def _with_others(values: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """The values of these words, and the sum of all others."""
+    return np.append(values[ids], np.delete(values, ids).sum())
+
+
+def _tokens(mask: Mask, ids: np.ndarray) -> list[str]:
+    return [mask.vocabulary[token_id] for token_id in ids]
+
+
+def _offer_insertion(masked: MaskedText, mask: Mask, ids: np.ndarray) -> None:
+    tokens = dict.fromkeys(_tokens(mask, ids))
+    words = tuple(token for token in tokens if not is_sign(token))
+    if not words:
+        return
+    labels = [str(escape(word, 40)) for word in words]
+    st.pills(
+        t("masked_word.insert"),
+        range(len(words)),
+        format_func=labels.__getitem__,
+        key=state.INSERT,
+        help=t("masked_word.insert_help"),
+        on_change=state.insert_word,
+        args=(masked, range(mask.index, mask.index + 1), words, state.INSERT),
+        wrap=len(words) <= _ONE_ROW,
+    )
+
+
+def _show_uncertainty(mask: Mask, after: np.ndarray) -> None:
+    measures = {
+        "entropy": entropy_bits,
+        "choices": effective_choices,
+        "kept": lambda probs: int((probs > 0).sum()),
+    }
+    with st.container(horizontal=True):
+        for name, measure in measures.items():
+            st.metric(
+                t(f"masked_word.{name}"),
+                t(f"masked_word.{name}_value", value=measure(after)),
+                t(f"masked_word.{name}_before", value=measure(mask.probs)),
+                delta_color="off",
+                delta_arrow="off",
+                help=t(f"masked_word.help_{name}"),
+                width="content",
+            )

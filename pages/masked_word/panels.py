@@ -1,0 +1,95 @@
+"""The questions below the predictions; only the one that is asked is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import TokenizedText
+from pages.masked_word.attribution import explore_reasons
+from pages.masked_word.candidates import Mask
+from pages.masked_word.chains import explore_chains
+from pages.masked_word.fill_masks import explore_filling
+from pages.masked_word.gelu import explore_gelu
+from pages.masked_word.lens import explore_layers
+from pages.masked_word.next_sentence import explore_next_sentence
+from pages.masked_word.positions import explore_positions
+from pages.masked_word.question import Question, ask_about
+from pages.masked_word.scores import explore_scores
+from pages.masked_word.two_sentences import explore_comparison
+from pages.masked_word.whole_words import explore_whole_words
+from pages.shared.answers import ask
+from pages.shared.choices import choose_linked_or_none
+from pages.shared.language import plain, t
+
+PANEL = "masked_panel"
+PANELS: dict[str, Callable[[Question], None]] = {
+    "fill": explore_filling,
+    "gibbs": explore_chains,
+    "score": lambda question: explore_scores(question.model, question),
+    "compare": explore_comparison,
+    "lens": explore_layers,
+    "why": explore_reasons,
+    "positions": explore_positions,
+    "whole": explore_whole_words,
+    "next": lambda question: explore_next_sentence(question.model),
+    "gelu": explore_gelu,
+}
+_NEED_A_MASK = ("fill", "compare", "why", "whole", "gelu")
+# These have text boxes of their own.
+_NEED_NO_TEXT: dict[str, Callable[[str], None]] = {
+    "score": explore_scores,
+    "next": explore_next_sentence,
+}
+
+
+def choose_panel(name: str) -> None:
+    """Makes a question the open one. For other pages, before they lead here."""
+    st.session_state[PANEL] = name
+
+
+def ask_further(model: str, tokenized: TokenizedText, mask: Mask | None) -> None:
+    """Draws the choice of a question, and its answer. None is asked at first.
+
+    A text without any has no `mask`.
+    """
+    panel = _choose()
+    if panel is None:
+        return
+    if mask is None and panel in _NEED_A_MASK:
+        st.info(t("masked_panels.needs_mask"), icon=":material/touch_app:")
+    else:
+        PANELS[panel](ask_about(model, tokenized, mask))
+
+
+def ask_without_text(model: str) -> None:
+    """Draws the choice where there is no text, or no head, to ask about it.
+
+    What brings texts of its own is answered all the same.
+    """
+    panel = _choose()
+    if panel is None:
+        return
+    can_answer = panel == "next" or "mlm" in ask(Explorer.info)(model).heads
+    if panel in _NEED_NO_TEXT and can_answer:
+        _NEED_NO_TEXT[panel](model)
+    else:
+        st.info(t("masked_panels.needs_prediction"), icon=":material/edit:")
+
+
+def _choose() -> str | None:
+    """Draws the choice of a question; `None` while none is asked."""
+    st.header(t("masked_panels.title"), anchor=False)
+    panel = choose_linked_or_none(
+        st.pills,
+        t("masked_panels.panel"),
+        list(PANELS),
+        key=PANEL,
+        label_visibility="collapsed",
+        format_func=lambda name: plain(f"masked_panels.panel_{name}"),
+    )
+    if panel is None:
+        st.caption(t("masked_panels.choose"))
+    return panel

@@ -1,0 +1,238 @@
+"""Two sentences compared over the whole vocabulary."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.two_sentences import (
+    PredictionComparison,
+    compare_predictions,
+    find_words,
+    most_shifted,
+)
+from bertviz_core.engine.model_tasks import vocabulary
+from bertviz_core.experiments.lens import read_layers
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.figures.sentence_pairs import two_sentences_figure
+from bertviz_core.mask_text import MASK, normalise_masks, split_words
+from bertviz_core.snippets import masked_words
+from pages.masked_word.question import Question
+from pages.shared.answers import ask
+from pages.shared.choices import type_linked
+from pages.shared.code import Program, program
+from pages.shared.export import download_csv, show_figure
+from pages.shared.language import plain, t
+from pages.shared.markdown import Markdown
+from pages.shared.panel import panel
+
+_LIMITS = (50, 200, 1000)
+_NUM_SHIFTED = 10
+_NUM_WRITTEN = 6  # words on each side of the picture that carry their name
+_LEAST_PROB = 1e-3
+# The best-known pairs; of any other text the model itself says what to change.
+_OTHERS = {
+    "married": "divorced", "Paris": "Rome", "doctor": "nurse", "nurse": "doctor",
+}  # fmt: skip
+
+
+@panel
+def explore_comparison(question: Question) -> None:
+    """Draws a box for the other sentence, and what differs between the two."""
+    st.markdown(t("masked_panels.compare_intro"))
+    st.warning(t("masked_panels.stereotypes"), icon=":material/diversity_3:")
+    mask = question.mask
+    if mask is None:
+        return
+    typed = type_linked(
+        st.text_input,
+        t("masked_panels.other_sentence"),
+        _other_than(question),
+        key="masked_other",
+        help=t("masked_panels.other_sentence_help"),
+        max_chars=3000,
+    )
+    other = normalise_masks(typed)[0]
+    if MASK not in other:
+        st.info(t("masked_panels.other_needs_mask"), icon=":material/edit:")
+        return
+    rows = ask(Explorer.predict_masks)(question.model, other).logits
+    other_mask = min(mask.index, len(rows) - 1)
+    _say_which(mask.index, other_mask, len(rows))
+    comparison = compare_predictions(mask.logits, rows[other_mask])
+    words = ask(vocabulary)(question.model)
+    st.markdown(t("masked_panels.both_sentences", a=question.text, b=other))
+    code = program(
+        masked_words.COMPARISON,
+        model=question.model,
+        first=question.text,
+        second=other,
+        mask_index=mask.index,
+        other_mask_index=other_mask,
+        num_words=_NUM_SHIFTED,
+        least_prob=_LEAST_PROB,
+    )
+    _show_points(comparison, words, code)
+    _show_shifts(comparison, words)
+    _search(comparison, words)
+
+
+def _say_which(mask_index: int, other_mask: int, num_others: int) -> None:
+    """Says that masks of two numbers are compared, where they are."""
+    if other_mask != mask_index:
+        st.warning(
+            t(
+                "masked_panels.other_has_fewer",
+                first=mask_index + 1,
+                second=other_mask + 1,
+                count=num_others,
+            ),
+            icon=":material/rule:",
+        )
+
+
+def _other_than(question: Question) -> str:
+    """The text with one word replaced, by the word that the model minds least."""
+    text = question.text
+    for word in split_words(text):
+        if word.text in _OTHERS:
+            return text[: word.start] + _OTHERS[word.text] + text[word.end :]
+    lens = ask(read_layers)(question.model, text, word_ids=())
+    read, best = lens.tokenized, (-np.inf, text)
+    for place, position in enumerate(lens.positions):
+        start, end = read.offsets[position]
+        own = text[start:end]
+        is_whole = (read.word_ids == read.word_ids[position]).sum() == 1
+        if not is_whole or not own.isalnum():
+            continue
+        for token, log_prob in zip(
+            lens.top_tokens[-1][place], lens.top_log_probs[-1, place], strict=True
+        ):
+            if token.isalnum() and token != read.tokens[position]:
+                new = token.capitalize() if own.istitle() else token
+                best = max(best, (log_prob, text[:start] + new + text[end:]))
+    return best[1]
+
+
+def _show_points(
+    comparison: PredictionComparison, words: tuple[str, ...], code: Program
+) -> None:
+    ids, shows_rest = _choose_points(comparison)
+    toward = most_shifted(comparison, _NUM_WRITTEN, _LEAST_PROB)
+    named = set(np.concatenate(toward).tolist())
+    a, b = comparison.log_probs_a, comparison.log_probs_b
+    rest = np.ones(len(a), bool)
+    rest[ids] = False
+    show_figure(
+        two_sentences_figure(
+            [words[index] for index in ids],
+            a[ids],
+            b[ids],
+            [place for place, index in enumerate(ids.tolist()) if index in named],
+            title_a=plain("masked_panels.probability_in", name="A"),
+            title_b=plain("masked_panels.probability_in", name="B"),
+            rest=(a[rest], b[rest]),
+            rest_name=plain("masked_panels.words_here"),
+            shows_rest=shows_rest,
+        ),
+        name="masked_comparison",
+        description=t(
+            "masked_panels.compare_described",
+            count=len(ids),
+            rest=int(rest.sum()),
+            share_a=_share(a[rest]),
+            share_b=_share(b[rest]),
+            divergence=comparison.divergence_bits,
+        ),
+        columns=_columns(comparison, words, ids),
+        code=code,
+    )
+
+
+def _choose_points(comparison: PredictionComparison) -> tuple[np.ndarray, bool]:
+    """Which words are points, and whether the axes have room for all the others."""
+    limit = st.select_slider(
+        t("masked_panels.num_points"),
+        _LIMITS,
+        200,
+        key="masked_compare_points",
+        help=t("masked_panels.num_points_help"),
+        bind="query-params",
+    )
+    shows_rest = st.toggle(
+        t("masked_panels.shows_rest"), key="masked_compare_rest", bind="query-params"
+    )
+    best = np.minimum(comparison.ranks_a, comparison.ranks_b)
+    return np.argsort(best, kind="stable")[:limit], shows_rest
+
+
+def _share(log_probs: np.ndarray) -> Markdown:
+    return Markdown(percent(min(float(np.exp(log_probs).sum()), 1.0)))
+
+
+def _show_shifts(comparison: PredictionComparison, words: tuple[str, ...]) -> None:
+    sides = most_shifted(comparison, _NUM_SHIFTED, _LEAST_PROB)
+    for box, name, ids in zip(st.columns(2), ("A", "B"), sides, strict=True):
+        with box:
+            st.markdown(t("masked_panels.likelier_in", name=name))
+            _show_words(comparison, words, ids)
+    st.caption(t("masked_panels.least_prob", share=Markdown(percent(_LEAST_PROB))))
+    # A table of the whole vocabulary is made when it is asked for.
+    box = st.expander(
+        t("masked_panels.all_words"),
+        icon=":material/download:",
+        key="masked_compare_all",
+        on_change="rerun",
+    )
+    if box.open:
+        everything = np.argsort(comparison.shifts, kind="stable")
+        with box:
+            download_csv(_columns(comparison, words, everything), "masked_all_words")
+
+
+def _search(comparison: PredictionComparison, words: tuple[str, ...]) -> None:
+    query = st.text_input(
+        t("masked_panels.search"),
+        key="masked_compare_search",
+        max_chars=100,
+        bind="query-params",
+    )
+    if not query:
+        return
+    ids = find_words(words, query)
+    if not len(ids):
+        st.info(t("masked_panels.nothing_found", query=query), icon=":material/search:")
+        return
+    _show_words(comparison, words, ids)
+
+
+def _show_words(
+    comparison: PredictionComparison, words: tuple[str, ...], ids: np.ndarray
+) -> None:
+    factors = np.exp(np.abs(comparison.shifts[ids]))
+    sides = np.where(comparison.shifts[ids] < 0, "A", "B")
+    probs = (np.exp(comparison.log_probs_a[ids]), np.exp(comparison.log_probs_b[ids]))
+    shown = {
+        plain("masked_panels.word"): [words[index] for index in ids],
+        plain("masked_panels.in_a"): [percent(float(p)) for p in probs[0]],
+        plain("masked_panels.in_b"): [percent(float(p)) for p in probs[1]],
+        plain("masked_panels.factor"): [
+            f"{side} × {factor:,.1f}"
+            for side, factor in zip(sides, factors, strict=True)
+        ],
+    }
+    st.dataframe(shown, hide_index=True, alt=plain("masked_panels.shift_table"))
+
+
+def _columns(
+    comparison: PredictionComparison, words: tuple[str, ...], ids: np.ndarray
+) -> dict[str, list[object]]:
+    return {
+        plain("masked_panels.word"): [words[index] for index in ids],
+        plain("masked_panels.in_a"): np.exp(comparison.log_probs_a[ids]).tolist(),
+        plain("masked_panels.in_b"): np.exp(comparison.log_probs_b[ids]).tolist(),
+        plain("masked_panels.rank_a"): comparison.ranks_a[ids].tolist(),
+        plain("masked_panels.rank_b"): comparison.ranks_b[ids].tolist(),
+        plain("masked_panels.shift"): comparison.shifts[ids].tolist(),
+    }

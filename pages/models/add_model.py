@@ -1,0 +1,119 @@
+"""Bringing a model along: a zip file, a path on this machine, a hub name."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from bertviz_core.cached_files import incoming_file
+from bertviz_core.engine.model_tasks import add_upload
+from bertviz_core.errors import CheckpointError
+from pages.shared.answers import forget_lists, suggested_names
+from pages.shared.engine import client
+from pages.shared.errors import shown_to_user
+from pages.shared.language import plain, t
+from pages.shared.models import add_uploaded, choose_next, may_bring_any_model
+from pages.shared.upload_box import let_go, upload_box
+
+if TYPE_CHECKING:
+    from streamlit.typing import UploadedFile
+
+    from bertviz_core.trace import ModelEntry
+
+_MOST_CHARACTERS = 4096  # of a path on Linux
+_CHUNK_BYTES = 1 << 20
+_COUNT = "num_uploads"
+_SERVER_LIMIT = "server.maxUploadSize"  # megabytes
+
+
+def add_model() -> None:
+    """Draws the ways to add a model, and does what is asked."""
+    ways = {
+        "upload": t("models.way_upload"),
+        "path": t("models.way_path"),
+        "hub": t("models.way_hub"),
+    }
+    if not may_bring_any_model():
+        del ways["path"], ways["hub"]
+    tabs = st.tabs(list(ways.values()))
+    draw = {"upload": _from_upload, "path": _from_path, "hub": _from_hub}
+    for way, tab in zip(ways, tabs, strict=True):
+        with tab:
+            draw[way]()
+
+
+def _from_upload() -> None:
+    st.markdown(t("models.upload_explained"))
+    count = st.session_state.get(_COUNT, 0)
+    limit = int(st.get_option(_SERVER_LIMIT))
+    file = upload_box(
+        t("models.zip_file"),
+        key=f"zip_{count}",
+        limit=plain("models.upload_limit", limit=limit),
+        refusal=plain("models.upload_refused", limit=limit),
+        endings=["zip"],
+    )
+    if file is None or not st.button(t("models.add_it"), key="add_upload"):
+        return
+    with shown_to_user(stop=False), st.spinner(t("models.unpacking")):
+        # A new key empties the box.
+        st.session_state[_COUNT] = count + 1
+        try:
+            entry = _store(file)
+        finally:
+            let_go(file)
+        add_uploaded(entry)
+        forget_lists()
+        choose_next(entry.model_id)
+
+
+def _from_path() -> None:
+    st.markdown(t("models.path_explained"))
+    path = st.text_input(
+        t("models.path"),
+        placeholder=t("models.path_placeholder"),
+        key="model_path",
+        max_chars=_MOST_CHARACTERS,
+    )
+    if st.button(t("models.open_it"), key="add_path"):
+        _choose_named(path, t("models.no_path"))
+
+
+def _from_hub() -> None:
+    st.markdown(t("models.hub_explained"))
+    name = st.selectbox(
+        t("models.hub_name"),
+        suggested_names(),
+        index=None,
+        placeholder=t("models.hub_placeholder"),
+        accept_new_options=True,
+        key="model_hub",
+    )
+    if st.button(t("models.look_for_it"), key="add_hub"):
+        _choose_named(name, t("models.no_hub_name"))
+
+
+def _choose_named(name: str | None, missing: str) -> None:
+    """Chooses what was typed, or says that nothing was."""
+    if name and name.strip():
+        choose_next(name.strip())
+    else:
+        st.warning(missing, icon=":material/edit:")
+
+
+def _store(file: UploadedFile) -> ModelEntry:
+    """Writes an upload to the disk and has the engine check and unpack it."""
+    try:
+        with incoming_file(file.name) as path:
+            with path.open("wb") as target:
+                shutil.copyfileobj(file, target, _CHUNK_BYTES)
+            return client().ask(add_upload)(str(path), file.name)
+    except OSError as error:
+        raise CheckpointError(
+            "The uploaded file {name} cannot be stored on the server. Received: "
+            "{reason}. Its disk may be full; try a smaller file.",
+            name=file.name,
+            reason=error.strerror or type(error).__name__,
+        ) from error

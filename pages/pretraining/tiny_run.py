@@ -1,0 +1,166 @@
+"""A tiny network learns a page of text, and is asked the same thing over and over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from bertviz_core.engine.pretraining_tasks import pretrain_tiny
+from bertviz_core.experiments.tiny_results import (
+    MAX_TINY_CHARACTERS,
+    MAX_TINY_STEPS,
+    TinyLook,
+    TinyRun,
+)
+from bertviz_core.figures.tiny_pretraining import TinyWords, tiny_loss_figure
+from bertviz_core.figures.upright_titles import set_titles_upright
+from bertviz_core.sentences import FIRST_QUESTIONS, first_page
+from pages.shared.answers import ask
+from pages.shared.choices import choose_linked
+from pages.shared.errors import shown_to_user
+from pages.shared.export import show_figure
+from pages.shared.jobs import Wording, ask_job
+from pages.shared.language import current_language, plain, t
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_MAX_SEED = 9999
+
+
+@st.fragment
+def explore_pretraining() -> None:
+    """Draws what to learn from, the button, and the network while it learns."""
+    # The reader's own first: the first one is the default.
+    language = choose_linked(
+        st.segmented_control,
+        t("pretraining.language"),
+        ("zh", "en") if current_language() == "zh" else ("en", "zh"),
+        key="pretraining_language",
+        format_func=lambda name: plain(f"pretraining.page_{name}"),
+    )
+    page = st.text_area(
+        t("pretraining.page"),
+        first_page(language),
+        key=f"pretraining_page_{language}",
+        height=200,
+        max_chars=MAX_TINY_CHARACTERS,
+        help=t("pretraining.page_help"),
+    )
+    sentence = st.text_input(
+        t("pretraining.sentence"),
+        FIRST_QUESTIONS[language],
+        key=f"pretraining_sentence_{language}",
+        bind="query-params",
+        max_chars=200,
+        help=t("pretraining.sentence_help"),
+    )
+    first, second = st.columns([3, 1])
+    num_steps = first.slider(
+        t("pretraining.steps"),
+        100,
+        MAX_TINY_STEPS,
+        400,
+        step=100,
+        key="pretraining_steps",
+        bind="query-params",
+        help=t("pretraining.steps_help"),
+    )
+    seed = second.number_input(
+        t("pretraining.seed"),
+        0,
+        _MAX_SEED,
+        1,
+        key="pretraining_seed",
+        bind="query-params",
+        help=t("pretraining.seed_help"),
+    )
+    with shown_to_user(stop=False):
+        run = ask_job(
+            "pretrain_tiny",
+            t("pretraining.start"),
+            ask(pretrain_tiny).about(page, sentence, num_steps=num_steps, seed=seed),
+            wording=Wording(
+                working=lambda share: t("pretraining.working", share=share)
+            ),
+            show=_show_so_far,
+        )
+        if run is not None:
+            _show_whole(run)
+
+
+def _show_so_far(raw: dict[str, Any]) -> None:
+    run = TinyRun.from_dict(raw)
+    _show_sizes(run)
+    _show_look(run, run.looks[-1])
+    if run.looks[-1].loss is not None:
+        figure, described = _loss(run)
+        st.plotly_chart(figure, key="pretraining_live")
+        st.caption(described)
+
+
+def _show_whole(run: TinyRun) -> None:
+    _show_sizes(run)
+    steps = [look.num_steps for look in run.looks]
+    chosen = st.select_slider(
+        t("pretraining.look_back"),
+        steps,
+        steps[-1],
+        key="pretraining_look",
+        help=t("pretraining.look_back_help"),
+    )
+    _show_look(run, run.looks[steps.index(chosen)])
+    beaten = run.below_frequency
+    if beaten is None:
+        st.info(t("pretraining.never_beaten"), icon=":material/info:")
+    else:
+        st.info(t("pretraining.beaten", step=beaten), icon=":material/flag:")
+    figure, described = _loss(run)
+    show_figure(
+        figure,
+        name="pretraining_loss",
+        description=described,
+        columns={
+            plain("pretraining.figure_step"): steps,
+            plain("pretraining.figure_loss"): [k.loss for k in run.looks],
+            plain("pretraining.right"): [k.accuracy for k in run.looks],
+            plain("pretraining.best_word"): [k.guesses[0][0] for k in run.looks],
+            plain("pretraining.its_share"): [k.guesses[0][1] for k in run.looks],
+        },
+    )
+
+
+def _show_sizes(run: TinyRun) -> None:
+    st.caption(
+        t(
+            "pretraining.sizes",
+            weights=run.num_weights,
+            words=run.vocab_size,
+            tokens=run.num_tokens,
+        )
+    )
+
+
+def _show_look(run: TinyRun, look: TinyLook) -> None:
+    st.subheader(t("pretraining.guesses_after", step=look.num_steps), anchor=False)
+    st.markdown(t("pretraining.asked", sentence=" ".join(run.tokens)))
+    for token, probability in look.guesses:
+        st.progress(probability, t("pretraining.guess", word=token, share=probability))
+
+
+def _loss(run: TinyRun) -> tuple[go.Figure, str]:
+    """The curve, and what it shows."""
+    names = ("step", "loss", "network", "chance", "frequency")
+    words = TinyWords(**{name: plain(f"pretraining.figure_{name}") for name in names})
+    figure = tiny_loss_figure(run, words)
+    set_titles_upright(figure)  # at once, or it would move at the end
+    last = run.looks[-1]
+    return figure, t(
+        "pretraining.loss_described",
+        step=last.num_steps,
+        loss=last.loss,
+        chance=run.chance_loss,
+        frequency=run.frequency_loss,
+        right=last.accuracy,
+    )

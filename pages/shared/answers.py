@@ -1,0 +1,121 @@
+"""What the engine said before, kept for all visitors.
+
+A rerun of a page asks the same question again; the answer comes from here without
+a way to the engine. Answers are shared, so nobody may write into them.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, TypeVar
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.analysis.wordlists import entries_of_kind
+from bertviz_core.checkpoints.versions import version_of
+from bertviz_core.engine.cache import BoundedCache, num_bytes
+from bertviz_core.engine.model_tasks import (
+    earlier_uploads,
+    models,
+    suggested_models,
+    vocabulary,
+)
+from bertviz_core.engine.questions import Asker, Question
+from bertviz_core.explorer import Explorer
+from bertviz_core.trace import ModelEntry
+from pages.shared.engine import client, note_answer
+from pages.shared.page_head import model_at_work
+
+R = TypeVar("R")
+# For comparison: the logits of one mask take 64 kB with the bundled vocabulary, one
+# attention matrix of 512 tokens 1 MB, what is said of such a text in a layer 8 MB.
+_MOST_BYTES = 96 * 2**20
+# Seconds; the engine keeps a table or a run while somebody asks for it now and then.
+_ASK_AGAIN_AFTER = 600.0
+_KEPT: BoundedCache[tuple[Question[Any], int], Any] = BoundedCache(
+    _MOST_BYTES, num_bytes, weight_of_key=num_bytes
+)
+
+
+def answer(question: Question[R]) -> R:
+    """The answer to a question, from the store if it is there."""
+    key = question, int(time.monotonic() // _ASK_AGAIN_AFTER)
+    kept: R = _KEPT.get(key, lambda: _read_only(_asked(question)))
+    if kept is None:  # there is none yet, but may be at any moment
+        _KEPT.forget(key.__eq__)
+    note_answer()
+    return kept
+
+
+def _asked(question: Question[R]) -> R:
+    # A model that is opened takes seconds, any other question a moment, and what takes
+    # longer is asked as a job.
+    with model_at_work(at_start_only=question.name != Explorer.info.__qualname__):
+        return client().call(question)
+
+
+def _read_only(found: R) -> R:
+    if isinstance(found, np.ndarray):
+        found.flags.writeable = False
+    elif isinstance(found, (tuple, list)):
+        for part in found:
+            _read_only(part)
+    return found
+
+
+# `ask(function)(model, ...)` waits for the answer of a function of the core.
+ask = Asker(answer)
+
+
+@st.cache_data(max_entries=1, ttl=30, show_spinner=False)
+def installed_models() -> tuple[ModelEntry, ...]:
+    """Bundled and downloaded models; at most half a minute old."""
+    return client().ask(models)()
+
+
+@st.cache_data(max_entries=1, ttl=30, show_spinner=False)
+def uploaded_models() -> tuple[ModelEntry, ...]:
+    """Everybody's uploads; at most half a minute old. Not for strangers."""
+    return client().ask(earlier_uploads)()
+
+
+def suggested_names() -> tuple[str, ...]:
+    """Names on the hub that are worth a download."""
+    return tuple(entry.model_id for entry in ask(suggested_models)())
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def chinese_share(model: str) -> float:
+    """Which share of the word pieces of a model hold a Chinese character, 0 to 1."""
+    return float(entries_of_kind(ask(vocabulary)(model), "cjk").mean())
+
+
+def forget_lists() -> None:
+    """Asks anew which models there are; what is known of each stays true."""
+    installed_models.clear()
+    uploaded_models.clear()
+
+
+def forget_models() -> None:
+    """Asks the engine anew: a name may mean other weights after a download."""
+    st.cache_data.clear()
+    _KEPT.forget(lambda _: True)
+
+
+def ask_anew_if_changed(model: str) -> None:
+    """Has every page ask the engine anew where a folder holds another model now.
+
+    Args:
+        model: its id.
+    """
+    seen, version = _seen(model), version_of(model)
+    if seen["version"] != version:
+        seen["version"] = version
+        forget_models()
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _seen(model: str) -> dict[str, str]:
+    """What all sessions remember of a model."""
+    return {"version": version_of(model)}

@@ -1,0 +1,52 @@
+"""What every page that explains an answer by its words has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from bertviz_core.experiments.layer_results import Attribution
+from pages.shared.jobs import is_short
+from pages.shared.language import t
+from pages.shared.panel import show_numbers
+
+# In the order of the choice; the first one is the default.
+METHODS = (
+    "integrated_gradients",
+    "occlusion_mask",
+    "occlusion_delete",
+    "gradient_x_input",
+    "gradient_norm",
+)
+BASELINES = ("mask", "pad")
+
+_BACKWARD = 3  # a step forward and back costs about three forward passes
+_NUM_POINTS = 32
+_MOST_MISSED = 0.05  # share of the change; with more, the parts are not the whole
+
+
+def is_soon(model: str, num_tokens: int) -> bool:
+    """Whether all methods together take so little that nobody need ask for them."""
+    return is_short(model, _BACKWARD * _NUM_POINTS + 2 * num_tokens, num_tokens)
+
+
+def show_completeness(
+    numbers: Mapping[str, str], found: Attribution, **places: object
+) -> None:
+    """Draws numbers, and how far integrated gradients miss what they explain.
+
+    Where they miss it by much, a warning follows. See `show_numbers`.
+    """
+    missed = found.completeness_error
+    if missed is None:
+        show_numbers(numbers, **places)
+        return
+    share = t("masked_panels.share", value=missed)
+    points = t("masked_panels.why_points", count=found.num_steps)
+    show_numbers({**numbers, "masked_panels.completeness": (share, points)}, **places)
+    if missed > _MOST_MISSED:
+        st.warning(
+            t("masked_panels.completeness_warning", missed=missed, most=_MOST_MISSED),
+            icon=":material/warning:",
+        )

@@ -1,0 +1,291 @@
+"""What a link brings back: choices, numbers, and texts that it has room for.
+
+Streamlit writes the shown name of an option into the address, so that a link from a
+Chinese page would mean nothing on an English one. Here the option itself is written,
+unless it is the default. A default may follow the text and the model: while the reader
+leaves a widget alone it changes with them; what was chosen stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+from urllib.parse import quote, urlencode
+
+import streamlit as st
+
+from pages.shared.language import help_of, plain, t
+from pages.shared.markdown import Markdown
+
+# Bytes of a page's texts together. Servers and proxies refuse long addresses, nginx
+# from 8,192 bytes on; half of it leaves room for everything else.
+LONGEST_IN_ADDRESS = 4000
+
+
+# Servers refuse long addresses; the text of the page takes most of the room.
+LONGEST = 1500  # characters as they stand in an address
+_LONGEST_TOGETHER = 3200
+_DEFAULT = "_default"
+_Default = TypeVar("_Default", int, None)
+# What has room of its own: `LONGEST_IN_ADDRESS`.
+TEXTS_OF_PAGES = (
+    *("masked_text", "masked_hidden"),
+    *("attention_text", "attention_pair", "layers_text", "layers_pair"),
+)
+
+
+def fits_address(
+    text: str,
+    beside: Mapping[str, str | Sequence[str]] | None = None,
+    most: int = LONGEST_IN_ADDRESS,
+) -> bool:
+    """Whether a text can be part of a link.
+
+    Args:
+        text: as it was typed; a Chinese character takes nine bytes of an address.
+        beside: what stands in the address already, or goes there with the text, by
+            its name.
+        most: bytes of all of it together.
+    """
+    if len(text) > most:
+        return False
+    others = urlencode(beside or {}, doseq=True, quote_via=quote, safe="")
+    room = most - (len(others) + len("&") if others else 0)
+    return len(quote(text, safe="")) <= room
+
+
+def follow_default(key: str, default: str) -> str:
+    """Gives a widget its value before it is drawn.
+
+    Args:
+        key: of the widget, and of the value in the address.
+        default: of an untouched widget.
+
+    Returns:
+        The value: of the session, of the address, or the default.
+    """
+    before = key + _DEFAULT
+    if key not in st.session_state:
+        st.session_state[key] = st.query_params.get(key, default)
+    elif st.session_state[key] in (None, st.session_state.get(before, default)):
+        st.session_state[key] = default
+    st.session_state[before] = default
+    return str(st.session_state[key])
+
+
+def write_text(key: str, text: str, default: str) -> None:
+    """Puts a text that a page is about into the address; says where it is too long.
+
+    Args:
+        key: of the widget, and of the text in the address.
+        text: as it was typed; a blank one is left out, too.
+        default: of an untouched widget, which the address leaves out.
+    """
+    left_out = default if text.strip() else text
+    if not write_linked(key, text, left_out, is_main=True):
+        st.caption(t("embeddings.not_in_link"))
+
+
+def write_linked(key: str, value: str, default: str, is_main: bool = False) -> bool:
+    """Puts a value into the address, unless it is the default or too long.
+
+    Args:
+        key: of the widget, and of the value in the address.
+        value: as it was chosen or typed.
+        default: of an untouched widget.
+        is_main: may take all the room that others leave, as what a page is about.
+
+    Returns:
+        Whether a link brings the value back.
+    """
+    is_default = value == default
+    fits = is_default or _fits(key, value, is_main)
+    if is_default or not fits:
+        st.query_params.pop(key, None)
+    elif st.query_params.get(key) != value:
+        st.query_params[key] = value
+    return fits
+
+
+def _fits(key: str, value: str, is_main: bool) -> bool:
+    """Whether there is room for a value beside what the address holds already."""
+    passed_over = (key,) if is_main else (key, *TEXTS_OF_PAGES)
+    others = {
+        name: st.query_params.get_all(name)
+        for name in st.query_params
+        if name not in passed_over
+    }
+    if is_main:
+        return fits_address(value, others)
+    is_short = fits_address(value, most=LONGEST)
+    return is_short and fits_address(value, others, most=_LONGEST_TOGETHER)
+
+
+def choose_linked(
+    widget: Callable[..., object],
+    label: str,
+    options: Sequence[str],
+    default: str | None = None,
+    /,
+    *,
+    key: str,
+    **arguments: object,
+) -> str:
+    """Draws a choice that is part of the address.
+
+    Args:
+        widget: `selectbox`, `segmented_control` or `pills` of Streamlit, or of a
+            container.
+        label: of the widget.
+        options: in their order; what was chosen among others gives way to `default`.
+        default: the option of an untouched widget, which the address leaves out;
+            `None` for the first.
+        key: of the widget, and of the choice in the address.
+        arguments: passed on.
+
+    Returns:
+        The option that is chosen.
+    """
+    default = options[0] if default is None else default
+    if follow_default(key, default) not in options:
+        st.session_state[key] = default
+    widget(label, options, key=key, persist_state="session", **arguments)
+    chosen = str(st.session_state[key] or default)
+    write_linked(key, chosen, default)
+    return chosen
+
+
+def choose_named(
+    label: str,
+    options: Sequence[str],
+    names: str,
+    *,
+    key: str,
+    widget: Callable[..., object] = st.segmented_control,
+    **arguments: object,
+) -> str:
+    """The same for a row of buttons, one of which is always chosen.
+
+    Args:
+        label: key of the text of the widget.
+        options: in their order.
+        names: with "_" and an option, the key of its text, on the page of `label`.
+        key: of the widget, and of the choice in the address.
+        widget: `segmented_control` or `pills`.
+        arguments: passed on.
+
+    Returns:
+        The option that is chosen.
+    """
+    page = label.split(".", 1)[0]
+    return choose_linked(
+        widget,
+        t(label),
+        options,
+        key=key,
+        required=True,
+        format_func=lambda option: plain(f"{page}.{names}_{option}"),
+        help=help_of(label),
+        **arguments,
+    )
+
+
+def choose_linked_or_none(
+    widget: Callable[..., object],
+    label: str,
+    options: Sequence[str],
+    *,
+    key: str,
+    **arguments: object,
+) -> str | None:
+    """The same, where nothing is chosen at first, and nothing may be.
+
+    Args:
+        widget: see `choose_linked`.
+        label: of the widget.
+        options: in their order.
+        key: of the widget, and of the choice in the address.
+        arguments: passed on.
+
+    Returns:
+        The option that is chosen, or `None`.
+    """
+    if st.session_state.get(key, "") not in (None, *options):
+        wanted = st.query_params.get(key)
+        st.session_state[key] = wanted if wanted in options else None
+    widget(label, options, key=key, persist_state="session", **arguments)
+    chosen: str | None = st.session_state[key]
+    write_linked(key, chosen or "", "")
+    return chosen
+
+
+def type_linked(
+    widget: Callable[..., object],
+    label: str,
+    default: str,
+    *,
+    key: str,
+    **arguments: object,
+) -> str:
+    """Draws a text box whose text is part of the address.
+
+    Args:
+        widget: `text_input` or `text_area` of Streamlit, or of a container.
+        label: of the widget.
+        default: what an untouched box says.
+        key: of the widget, and of the text in the address.
+        arguments: passed on.
+
+    Returns:
+        The text, without white space around it.
+    """
+    follow_default(key, default)
+    widget(label, key=key, persist_state="session", **arguments)
+    typed = str(st.session_state[key] or "")
+    if not write_linked(key, typed, default):
+        st.caption(t("masked_panels.not_in_address", label=Markdown(label)))
+    return typed.strip()
+
+
+def whole_number(written: str, default: _Default) -> int | _Default:
+    """What an address says, if it is a whole number of at most nine digits.
+
+    Python itself refuses to read one of more than 4,300.
+    """
+    return int(written) if written.isdecimal() and len(written) <= 9 else default
+
+
+def choose_number(
+    widget: Callable[..., object],
+    label: str,
+    low: int,
+    high: int,
+    default: int,
+    *,
+    key: str,
+    **arguments: object,
+) -> int:
+    """Draws a slider that is part of the address; a value out of range moves in.
+
+    Args:
+        widget: `slider` of Streamlit, or of a container.
+        label: of the widget.
+        low: least value.
+        high: greatest value, above `low`.
+        default: of an untouched widget.
+        key: of the widget, and of the value in the address.
+        arguments: passed on.
+    """
+    before = key + _DEFAULT
+    wanted = st.session_state.get(key)
+    if wanted is None:
+        written = st.query_params.get(key, "")
+        wanted = whole_number(written, default)
+    elif wanted == st.session_state.get(before, default):
+        wanted = default
+    st.session_state[before] = default
+    st.session_state[key] = min(max(wanted, low), high)
+    widget(label, low, high, key=key, persist_state="session", **arguments)
+    chosen = int(st.session_state[key])
+    write_linked(key, str(chosen), str(default))
+    return chosen

@@ -1,0 +1,72 @@
+"""A short program that gives the numbers of a view again, to copy."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from bertviz_core.snippets.writing import write_snippet
+from pages.shared.language import t
+
+if TYPE_CHECKING:
+    from streamlit.elements.lib.mutable_popover_container import PopoverContainer
+
+Program = Callable[[], str]
+TOOL_WIDTH = 640  # of what a tool opens, pixels; a narrow screen makes it narrower
+
+
+def program(template: str, **values: object) -> Program:
+    """A program of the core's public names, which is written when somebody wants it.
+
+    Args:
+        template: of `bertviz_core.snippets`.
+        values: what the reader chose, see `write_snippet`.
+    """
+    return functools.partial(write_snippet, template, **values)
+
+
+def tool(name: str, kind: str, label: str, icon: str) -> PopoverContainer:
+    """Draws one of the quiet buttons below a view; what it opens is made when open.
+
+    Args:
+        name: of the view; unique on the page.
+        kind: of the tool; unique below the view.
+        label: on the button.
+        icon: of Material's symbols.
+    """
+    return st.popover(
+        label,
+        type="tertiary",
+        icon=f":material/{icon}:",
+        key=f"{name}_{kind}",
+        on_change="rerun",
+    )
+
+
+def offer_code(name: str, code: Program) -> None:
+    """Draws the button that opens a program.
+
+    Args:
+        name: see `tool`.
+        code: writes the program.
+    """
+    box = tool(name, "code", t("app.show_code"), "code")
+    if box.open:
+        with box.container(width=TOOL_WIDTH):
+            st.caption(t("app.show_code_help"))
+            st.code(code(), language="python", wrap_lines=True)
+
+
+def show_code(template: str, *, name: str, **values: object) -> None:
+    """Draws the button of a program below a view that is no figure.
+
+    Args:
+        template: see `program`.
+        name: see `offer_code`.
+        values: see `program`.
+    """
+    with st.container(horizontal=True):
+        offer_code(name, program(template, **values))

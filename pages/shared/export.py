@@ -1,0 +1,262 @@
+"""Taking results away: tables as CSV, figures as one HTML file or a picture."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+# For plotly, which takes the module as it finds it: the first table of another visitor
+# may be importing it just then. Every page that makes figures imports this one first.
+import pandas  # noqa: F401
+import streamlit as st
+
+from bertviz_core.cells import safe_cell
+from bertviz_core.figures.upright_titles import set_titles_upright
+from pages.shared.code import TOOL_WIDTH, Program, offer_code, tool
+from pages.shared.language import current_language, plain, t
+from pages.shared.markdown import spoken
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    from streamlit.elements.lib.mutable_popover_container import PopoverContainer
+
+# The saved file asks nobody for anything, whatever a script in it may try.
+_POLICY = (
+    '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+    "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
+    'font-src data:">'
+)
+
+Columns = Mapping[str, Sequence[Any]]
+# Room above a figure for plotly's buttons, which appear under the pointer; pixels.
+_TOOLBAR = 30
+# Plotly's words, and ours.
+_SAID = {
+    "Download plot as a PNG": "app.figure_download",
+    "Download plot": "app.figure_download",
+    "Zoom": "app.figure_zoom",
+    "Pan": "app.figure_pan",
+    "Box Select": "app.figure_box",
+    "Lasso Select": "app.figure_lasso",
+    "Zoom in": "app.figure_zoom_in",
+    "Zoom out": "app.figure_zoom_out",
+    "Autoscale": "app.figure_autoscale",
+    "Reset axes": "app.figure_reset",
+    "Preparing image - this may take a few seconds": "app.figure_preparing",
+    "Image download succeeded": "app.figure_saved",
+    "Sorry, there was a problem downloading your image!": "app.figure_not_saved",
+    "Double-click to zoom back out": "app.figure_zoom_back",
+    "Double-click on legend to isolate one trace": "app.figure_isolate",
+}
+_MOST_ROWS = 1000  # of a table on a page; 512 tokens squared would be 262,144
+
+
+def table_csv(columns: Columns) -> bytes:
+    """Writes a table that a spreadsheet opens without running any of its cells.
+
+    Args:
+        columns: name of each column, and its cells; all of one length. Text that
+            begins like a formula gets a leading apostrophe, numbers stay numbers.
+
+    Returns:
+        UTF-8 with a byte order mark, which Excel needs to read Chinese.
+    """
+    file = io.StringIO(newline="")
+    writer = csv.writer(file)
+    writer.writerow([_safe_cell(name) for name in columns])
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow([_safe_cell(cell) for cell in row])
+    return file.getvalue().encode("utf-8-sig")
+
+
+def figure_html(figure: go.Figure, title: str) -> bytes:
+    """Writes a figure as one file that needs no network, plotly included.
+
+    Args:
+        figure: what is shown.
+        title: for the browser's tab.
+    """
+    html = figure.to_html(include_plotlyjs=True, full_html=True, config=_config("svg"))
+    safe_title = title.replace("&", "&amp;").replace("<", "&lt;")
+    head = f"<head>{_POLICY}<title>{safe_title}</title>"
+    return html.replace("<head>", head, 1).encode("utf-8")
+
+
+def download_box(name: str) -> PopoverContainer:
+    """Draws the button that opens a view's downloads.
+
+    What stands in the box is made when it is open: its buttons cost as much as a small
+    figure.
+
+    Args:
+        name: of the view; unique on the page.
+    """
+    return tool(name, "downloads", t("app.download"), "download")
+
+
+def show_figure(
+    figure: go.Figure,
+    *,
+    name: str,
+    description: str,
+    columns: Columns,
+    code: Program | None = None,
+    on_select: Callable[[], None] | None = None,
+) -> None:
+    """Draws a figure with its description in words, its numbers and its downloads.
+
+    Args:
+        figure: what to show.
+        name: of the files, and of the widgets; unique on the page.
+        description: what the figure shows, in a sentence or two, as Markdown.
+        columns: the numbers behind it, for the table and for the CSV file.
+        code: writes a program that gives these numbers again, see `code.program`.
+        on_select: called when a point is clicked; the key of the chart in the
+            session is `name` with "_figure".
+    """
+    image = st.session_state.get(f"{name}_image") or "svg"
+    set_titles_upright(figure)
+    _leave_room_above(figure)
+    st.plotly_chart(
+        figure,
+        key=f"{name}_figure",
+        config=_config(image, name),
+        alt=spoken(description),
+        on_select=on_select or "ignore",
+        selection_mode="points",
+    )
+    downloads = show_below(
+        name=name,
+        description=description,
+        columns=lambda: columns,
+        figure=lambda: figure,
+        code=code,
+    )
+    if not downloads.open:
+        return
+    with downloads:
+        st.segmented_control(
+            t("app.image_format"),
+            ["svg", "png"],
+            default="svg",
+            required=True,
+            key=f"{name}_image",
+            help=t("app.image_help"),
+            format_func=str.upper,
+            persist_state="session",
+        )
+
+
+def show_below(
+    *,
+    name: str,
+    description: str,
+    columns: Callable[[], Columns],
+    figure: Callable[[], go.Figure],
+    code: Program | None = None,
+) -> PopoverContainer:
+    """Draws what stands below a picture: its description, and a row of tools.
+
+    Args:
+        name: see `show_figure`.
+        description: see `show_figure`.
+        columns: gives the numbers behind it; called when somebody wants them.
+        figure: gives what is saved as a file that shows itself.
+        code: see `show_figure`.
+
+    Returns:
+        The box of downloads, for more of them.
+    """
+    st.caption(description)
+    with st.container(horizontal=True):
+        _offer_table(columns, name, spoken(description))
+        downloads = download_box(name)
+        if code is not None:
+            offer_code(name, code)
+        _offer_link(name)
+    if downloads.open:
+        with downloads:
+            download_csv(columns(), name)
+            st.download_button(
+                t("app.download_html"),
+                lambda: figure_html(figure(), name),
+                file_name=plain("app.html_file", name=name),
+                mime="text/html",
+                key=f"{name}_html",
+                on_click="ignore",
+            )
+    return downloads
+
+
+def _offer_table(columns: Callable[[], Columns], name: str, told: str) -> None:
+    """The numbers of a figure as a table, for who cannot see it; made when opened."""
+    box = tool(name, "table", t("app.as_table"), "table")
+    if not box.open:
+        return
+    table = columns()
+    total = max(map(len, table.values()), default=0)
+    with box.container(width=TOOL_WIDTH):
+        rows = {title: cells[:_MOST_ROWS] for title, cells in table.items()}
+        st.dataframe(rows, hide_index=True, alt=told)
+        if total > _MOST_ROWS:
+            st.caption(t("app.table_is_cut", count=_MOST_ROWS, total=total))
+
+
+def _offer_link(name: str) -> None:
+    """The address of what is shown now, to copy."""
+    box = tool(name, "link", t("app.link"), "link")
+    if box.open:
+        # Some choices stand there several times, once for each value.
+        given = {name: st.query_params.get_all(name) for name in st.query_params}
+        chosen = urlencode(given, doseq=True, quote_via=quote)
+        with box.container(width=TOOL_WIDTH):
+            st.caption(t("app.link_help"))
+            st.code(f"{st.context.url}?{chosen}", language=None, wrap_lines=True)
+
+
+def download_csv(columns: Columns, name: str) -> None:
+    """Draws the button that saves a table; the file is made when it is clicked.
+
+    Args:
+        columns: see `table_csv`.
+        name: of the file, and of the button; unique on the page.
+    """
+    st.download_button(
+        t("app.download_csv"),
+        lambda: table_csv(columns),
+        file_name=plain("app.csv_file", name=name),
+        mime="text/csv",
+        key=f"{name}_csv",
+        on_click="ignore",
+    )
+
+
+def _safe_cell(cell: Any) -> Any:
+    if isinstance(cell, float) and math.isnan(cell):
+        return None  # a cell without a number is empty, as on the page
+    return safe_cell(cell) if isinstance(cell, str) else cell
+
+
+def _leave_room_above(figure: go.Figure) -> None:
+    """So that no button of plotly lies on what a figure shows."""
+    made = figure.layout
+    room = max(0, _TOOLBAR - (made.margin.t or 0))
+    made.height = (made.height or 450) + room  # 450 is plotly's own
+    made.margin.t = (made.margin.t or 0) + room
+
+
+def _config(image: str, name: str = "figure") -> dict[str, Any]:
+    language = current_language()
+    words = {said: plain(key) for said, key in _SAID.items()}
+    # plotly's camera button saves in the browser; nothing is sent anywhere.
+    return {
+        "locale": language,
+        "locales": {language: {"dictionary": words}},
+        "displaylogo": False,
+        "plotlyServerURL": "",
+        "toImageButtonOptions": {"format": image, "filename": name, "scale": 2},
+    }

@@ -1,0 +1,82 @@
+"""Files on the disk that a visitor takes away, sent in pieces.
+
+`st.download_button` holds all that it sends in memory until the page runs again; the
+zip file of a trained BERT-base has more than 400 MB.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+import streamlit as st
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from pages.shared.language import LANGUAGES, text
+
+_PLACE = "download"
+# Key of the session: what it offers, by the keys of the links.
+_OFFERS = "file_downloads"
+
+
+@dataclass(frozen=True)
+class _Offer:
+    token: str
+    session: str
+    path: Path
+    name: str
+
+
+# By token. Sessions hold what they offer, so that it goes with them.
+_offered: WeakValueDictionary[str, _Offer] = WeakValueDictionary()
+
+
+def file_link(
+    label: str, path: Path, *, name: str, key: str, icon: str, help: str | None = None
+) -> None:
+    """Draws a link that looks like a button and saves a file.
+
+    Nobody else can guess it, and it is good while the page is open.
+
+    Args:
+        label: on it, as Markdown.
+        path: of the file, which is read at the click.
+        name: that the browser saves it by; its ending says what it is.
+        key: of the widget; unique on the page.
+        icon: before the label.
+        help: behind a question mark, as Markdown.
+    """
+    offers: dict[str, _Offer] = st.session_state.setdefault(_OFFERS, {})
+    offer = offers.get(key)
+    if offer is None or (offer.path, offer.name) != (path, name):
+        context = get_script_run_ctx()
+        session = "" if context is None else context.session_id
+        offer = _Offer(secrets.token_urlsafe(), session, path, name)
+        offers[key] = _offered[offer.token] = offer
+    # Relative to the page, as a proxy may serve it below an address of its own.
+    st.link_button(label, f"{_PLACE}/{offer.token}", key=key, icon=icon, help=help)
+
+
+async def _send(request: Request) -> Response:
+    offer = _offered.get(request.path_params["token"])
+    if offer is None or not _is_open(offer.session) or not offer.path.is_file():
+        # Whose it was, and so which language they read, is not known.
+        said = [text("app.download_gone", language) for language in LANGUAGES]
+        return PlainTextResponse("\n".join(said), 404)
+    return FileResponse(
+        offer.path, filename=offer.name, headers={"Cache-Control": "no-store"}
+    )
+
+
+def _is_open(session: str) -> bool:
+    return st.runtime.get_instance().is_active_session(session)
+
+
+ROUTES = [
+    Route(f"{where}/{_PLACE}/{{token}}", _send) for where in ("", "/{where:path}")
+]

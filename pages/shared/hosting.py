@@ -1,0 +1,70 @@
+"""What `app.py` and `server.py` give to the server that runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psutil
+import streamlit as st
+from starlette.middleware import Middleware
+from streamlit.runtime.pages_manager import PagesManager
+
+from pages.shared import file_download
+from pages.shared.engine import close, warm_up
+from pages.shared.errors import shown_to_user
+from pages.shared.security import SecurityHeaders
+
+# How long a page may compute before another visitor's page has its turn. Python's
+# 5 ms have the pages of a full class interrupt each other ten times each: with thirty
+# visitors a rerun took a third more processor time, and the slowest twice as long.
+_TURN_SECONDS = 0.05
+
+MIDDLEWARE = [Middleware(SecurityHeaders)]
+ROUTES = file_download.ROUTES
+
+
+@asynccontextmanager
+async def lifespan(_: st.App) -> AsyncIterator[None]:
+    """Starts the engine with the server, and stops it with the server."""
+    # Streamlit takes a folder of this name for its older kind of navigation until
+    # `st.navigation` has run once: without this line, a link to any page but the
+    # first, opened first on a fresh server, shows "Page not found".
+    PagesManager.uses_pages_directory = False
+    send_at_once()
+    sys.setswitchinterval(_TURN_SECONDS)
+    warm_up()
+    yield
+    await asyncio.to_thread(close)
+
+
+def send_at_once() -> None:
+    """Has the server send small messages when they are there, not 40 ms later.
+
+    Streamlit makes its listening socket without naming TCP, and asyncio then leaves
+    Nagle's algorithm on: the second message of an answer waits until the browser has
+    confirmed the first, which browsers put off by 40 ms. Connections take the setting
+    from the socket that they came through.
+
+    Source: CPython, `asyncio/base_events.py`, `_set_nodelay`; streamlit 1.67,
+        `starlette_server.py`, `_bind_socket`.
+    """
+    for listening in psutil.Process().net_connections(kind="tcp"):
+        if listening.status == psutil.CONN_LISTEN and listening.fd != -1:
+            with socket.socket(fileno=os.dup(listening.fd)) as same:
+                same.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def show_uncaught(error: Exception) -> bool:
+    """Shows an error that no page caught, such as one of a widget's callback.
+
+    Returns:
+        True: Streamlit need not show it again.
+    """
+    with shown_to_user(stop=False):
+        raise error
+    return True

@@ -1,0 +1,250 @@
+"""Long work on a page: a button, how far it is, a way to stop, then the result.
+
+A result belongs to the question that it answers: another text or target asks anew,
+and coming back to a question finds its answer. The engine stops a job that no page has
+asked for in a while: the page that shows one asks all the time, and all others do so
+for it, see `keep_jobs`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from bertviz_core.checkpoints.versions import version_of
+from bertviz_core.engine import JobStatus
+from bertviz_core.engine.jobs import LEASE_SECONDS
+from bertviz_core.engine.questions import Question
+from bertviz_core.errors import BertVizError, EngineError
+from bertviz_core.explorer import Explorer
+from bertviz_core.tasks import GRADIENT_RESOURCE, JOB_RESOURCE
+from pages.shared.answers import answer, ask
+from pages.shared.engine import client
+from pages.shared.errors import shown_to_user
+from pages.shared.language import t
+
+R = TypeVar("R")
+_POLL_SECONDS = 0.5
+# Work that is done without asking: about a second on two cores.
+_SHORT_WORK = 3e10
+# Key of the session: ids of jobs that it has not seen the end of.
+_AWAITED = "jobs_awaited"
+# A lease survives some times that went wrong.
+RENEW_SECONDS = LEASE_SECONDS / 5
+_PATIENCE = 10  # so many times as long, with a bar and a button to stop it
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A job that was started, and how it ended.
+
+    Args:
+        question: what it answers.
+        version: of the model that it is about: the same name may mean other weights.
+        job_id: of the engine.
+        ended: `None` while it runs.
+    """
+
+    question: Question[Any]
+    version: str
+    job_id: str
+    ended: JobStatus | None = None
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What a job says, where the usual sentences do not do.
+
+    Args:
+        before: draws what stands above the button.
+        working: beside the bar; takes the share that is done.
+        stopped: after someone stopped it.
+    """
+
+    before: Callable[[], object] = lambda: None
+    working: Callable[[float], str] = lambda share: t("app.working", share=share)
+    stopped: Callable[[], str] = lambda: t("app.stopped")
+
+
+_USUAL = Wording()
+
+
+def ask_job(
+    place: str,
+    label: str,
+    question: Question[R],
+    *,
+    at_once: bool = False,
+    wording: Wording = _USUAL,
+    show: Callable[[Any], object] = lambda so_far: None,
+) -> R | None:
+    """Draws a job at whatever stage it is.
+
+    Args:
+        place: on the page; unique.
+        label: on the button that starts it.
+        question: see `answers.ask`.
+        at_once: starts without the button: the work is short.
+        wording: what it says on the way.
+        show: draws what the task has shown of its work so far, see `JobStatus`.
+
+    Returns:
+        What the task returned; `None` until then.
+    """
+    key = _key(place)
+    version = version_of(question.subject)
+    job: _Job | None = st.session_state.get(key)
+    if job is not None and (job.question, job.version) != (question, version):
+        _drop(key, job)
+        job = None
+    if job is None and at_once:
+        job = _start(key, question, version)
+    if job is not None and job.ended is None:
+        _watch(key, job, wording, show)
+        return None
+    if job is not None and job.ended is not None and job.ended.state == "done":
+        result: R = job.ended.result
+        return result
+    if job is not None and job.ended is not None:
+        _explain(job.ended, wording)
+    wording.before()
+    is_asked = st.button(label, key=f"{key}_start", icon=":material/play_arrow:")
+    if is_asked and _start(key, question, version) is not None:
+        st.rerun()
+    return None
+
+
+def is_short(model: str, num_passes: float, num_tokens: float) -> bool:
+    """Whether so many passes take so little that nobody need ask for them."""
+    config = ask(Explorer.info)(model).config
+    layers, hidden = config.num_hidden_layers, config.hidden_size
+    # 24 H^2 operations for a token in a layer.
+    return num_passes * num_tokens * layers * 24 * hidden**2 < _SHORT_WORK
+
+
+def ask_soon(
+    place: str, question: Question[R], num_passes: int, num_tokens: int
+) -> R | None:
+    """Asks what mostly takes a moment; where it takes longer, as a job.
+
+    Args:
+        place: on the page; unique.
+        question: about a model.
+        num_passes: of the network, about.
+        num_tokens: of each.
+
+    Returns:
+        The answer; `None` while it is worked on.
+    """
+    model = question.subject
+    if num_passes == 1 or is_short(model, num_passes, num_tokens):
+        forget_job(place)
+        return answer(question)
+    # Opening the panel asks already; what takes long waits for the button.
+    at_once = is_short(model, num_passes // _PATIENCE, num_tokens)
+    return ask_job(place, t("masked_panels.compute"), question, at_once=at_once)
+
+
+def forget_job(place: str) -> None:
+    """Drops an answer that was taken, or stops the work that nobody waits for.
+
+    Args:
+        place: see `ask_job`. The same question may be asked anew there.
+    """
+    key = _key(place)
+    job: _Job | None = st.session_state.get(key)
+    if job is not None:
+        _drop(key, job)
+
+
+def _key(place: str) -> str:
+    return f"job_{place}"
+
+
+def _start(key: str, question: Question[Any], version: str) -> _Job | None:
+    """Starts a job; `None`, and the reason on the page, where too many wait."""
+    job = None
+    with shown_to_user(stop=False):
+        job = _Job(question, version, client().start(question))
+        try:
+            st.session_state[key] = job
+            await_job(job.job_id)
+        except BaseException:  # a click came first: this run ends here
+            client().cancel(job.job_id)
+            raise
+    return job
+
+
+def _drop(key: str, job: _Job) -> None:
+    """Nobody waits for the answer any more."""
+    if job.ended is None:
+        with contextlib.suppress(EngineError):  # forgotten by now: it has ended
+            client().cancel(job.job_id)
+    del st.session_state[key]
+
+
+@st.fragment(run_every=_POLL_SECONDS)
+def _watch(
+    key: str, job: _Job, wording: Wording, show: Callable[[Any], object]
+) -> None:
+    # The session keeps the id alone: the job goes on while another page is shown.
+    with shown_to_user():
+        status = _status(job.job_id)
+        if status.is_finished:
+            st.session_state[key] = replace(job, ended=status)
+            st.rerun()
+        is_waiting = status.state == "waiting"
+        words = wording.working(status.fraction)
+        if is_waiting:
+            derives = job.question.resource(JOB_RESOURCE) == GRADIENT_RESOURCE
+            words = t("app.gradients_start") if derives else t("app.in_line")
+        st.progress(status.fraction, words)
+        if st.button(t("app.cancel"), key=f"{key}_cancel"):
+            client().cancel(job.job_id)
+        if status.so_far is not None:
+            show(status.so_far)
+
+
+def _status(job_id: str) -> JobStatus:
+    try:
+        return client().job(job_id)
+    except BertVizError as error:  # the server has started again since
+        return JobStatus(job_id, "failed", error=error)
+
+
+def _explain(ended: JobStatus, wording: Wording) -> None:
+    if ended.state == "cancelled":
+        st.info(wording.stopped(), icon=":material/cancel:")
+    with shown_to_user(stop=False):
+        if ended.error is not None:
+            raise ended.error
+
+
+def await_job(job_id: str) -> None:
+    """Remembers a job that this session waits for."""
+    st.session_state.setdefault(_AWAITED, set()).add(job_id)
+
+
+def keep_jobs() -> None:
+    """Asks now and then for the jobs of this session.
+
+    Nothing happens in one that waits for none.
+    """
+    if st.session_state.get(_AWAITED):
+        st.fragment(_look_after, run_every=RENEW_SECONDS)()
+
+
+def _look_after() -> None:
+    awaited: set[str] = st.session_state[_AWAITED]
+    awaited.difference_update([job_id for job_id in awaited if _has_ended(job_id)])
+
+
+def _has_ended(job_id: str) -> bool:
+    try:
+        return client().job(job_id).is_finished
+    except BertVizError:  # forgotten by now, or the server has started again
+        return True

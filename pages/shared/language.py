@@ -1,0 +1,121 @@
+"""English and Chinese: which one a visitor reads, and the texts.
+
+A text has a key, "<page>.<name>", and stands in `assets/locales/<language>/
+<page>.json`. The language belongs to a visitor's session, never to the process.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from pages.shared.markdown import escape
+
+LANGUAGES = {"en": "English", "zh": "中文"}
+
+_LOCALES = Path(__file__).parents[2] / "assets" / "locales"
+_KEY = "lang"
+W = TypeVar("W")
+
+
+def choose_language() -> str:
+    """Draws the language switch in the sidebar. Call it before any text.
+
+    Returns:
+        "en" or "zh".
+    """
+    st.sidebar.segmented_control(
+        text("app.language", "en"),
+        list(LANGUAGES.values()),
+        default=LANGUAGES[_browser_language()],
+        required=True,
+        key=_KEY,
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    return current_language()
+
+
+def current_language() -> str:
+    """The language of this run, "en" or "zh"."""
+    chosen = st.session_state.get(_KEY)
+    for language, name in LANGUAGES.items():
+        if name == chosen:
+            return language
+    return _browser_language()
+
+
+def t(key: str, **places: Any) -> str:
+    """The text of a key in the visitor's language, as Markdown.
+
+    Args:
+        key: "<page>.<name>".
+        places: what fills the named places. A string is escaped, so it is
+            shown letter for letter; numbers take the place's format.
+    """
+    safe = {
+        name: escape(place) if isinstance(place, str) else place
+        for name, place in places.items()
+    }
+    return text(key, current_language(), **safe)
+
+
+def plain(key: str, **places: Any) -> str:
+    """Like `t`, for places that show text as it is: table cells, file names."""
+    return text(key, current_language(), **places)
+
+
+def help_of(key: str, **places: Any) -> str | None:
+    """What explains a text: the one with "_help" behind its key, if there is one."""
+    page, name = f"{key}_help".split(".", 1)
+    known = name in _texts(current_language(), page)
+    return t(f"{key}_help", **places) if known else None
+
+
+def words_of(kind: type[W], page: str) -> W:
+    """What figures say, a dataclass of strings: the texts with "figure_" of a page."""
+    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    return kind(**{name: plain(f"{page}.figure_{name}") for name in names})
+
+
+def listed(items: Iterable[str]) -> str:
+    """Items one after the other, with the visitor's comma between them.
+
+    Args:
+        items: as they are to be shown; nothing is escaped.
+    """
+    return plain("app.list_comma").join(items)
+
+
+def in_a_row(sentences: Iterable[str]) -> str:
+    """Whole sentences one after the other; Chinese leaves no space between them."""
+    gap = "" if current_language() == "zh" else " "
+    return gap.join(filter(None, sentences))
+
+
+def text(key: str, language: str, **places: Any) -> str:
+    """The text of a key in a given language, places filled as they are.
+
+    Raises:
+        KeyError: no such key; a test looks for those.
+    """
+    page, name = key.split(".", 1)
+    template = _texts(language, page)[name]
+    return template.format(**places) if places else template
+
+
+def _browser_language() -> str:
+    locale = st.context.locale or ""
+    return "zh" if locale.lower().startswith("zh") else "en"
+
+
+@functools.cache
+def _texts(language: str, page: str) -> dict[str, str]:
+    path = _LOCALES / language / f"{page}.json"
+    return json.loads(path.read_text(encoding="utf-8"))

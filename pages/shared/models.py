@@ -1,0 +1,328 @@
+"""Choosing a model: the picker in the sidebar, and what may be chosen."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import streamlit as st
+
+from bertviz_core.analysis.wordlists import is_cjk
+from bertviz_core.checkpoints.default import DEFAULT_MODEL
+from bertviz_core.engine.model_tasks import remove_upload
+from bertviz_core.errors import BertVizError, CheckpointError
+from bertviz_core.explorer import Explorer
+from bertviz_core.mask_text import MASK
+from bertviz_core.trace import ModelEntry, TokenizedText
+from pages.shared.answers import (
+    ask,
+    ask_anew_if_changed,
+    chinese_share,
+    forget_models,
+    installed_models,
+    uploaded_models,
+)
+from pages.shared.downloads import offer_download
+from pages.shared.engine import client
+from pages.shared.errors import shown_to_user
+from pages.shared.language import LANGUAGES, current_language, t
+from pages.shared.own_text import own_texts
+from pages.shared.page_head import model_at_work
+
+# In the address of a link to another page: the model to choose there. The choice itself
+# would not do, as the session remembers the one before.
+OPEN = "open_model"
+
+_KEY = "model"
+_NEXT = "next_model"
+_UPLOADS = "uploaded_models"
+_DEFAULT_BEFORE = "default_model_before"
+
+# The id of an upload, or of a training, opens it, so whoever has the address may.
+_OWN_ID = re.compile(r"upload:[0-9a-f]{16,64}|run:(?P<run>[0-9a-f]{32})")
+# "name", "owner/name", either with "@revision".
+# Source: huggingface_hub, `validate_repo_id`; a revision is a branch, tag or commit.
+_HUB_NAME = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?(@[\w./-]{1,96})?")
+
+# Shares of Chinese pieces in a vocabulary: an English one has a few that stood in its
+# texts, a Chinese one hardly anything else, one of many languages lies between.
+_LEAST_CHINESE, _MOSTLY_CHINESE = 0.05, 0.5
+_WORD = re.compile(r"[^\W\d_]+")
+
+_ORIGINS = {
+    "bundled": "app.origin_bundled",
+    "cached": "app.origin_cached",
+    "folder": "app.origin_folder",
+    "upload": "app.origin_upload",
+    "trained": "app.origin_trained",
+    "hub": "app.origin_hub",
+}
+_LANGUAGES = {
+    "en": "app.reads_english",
+    "zh": "app.reads_chinese",
+    "multilingual": "app.reads_many",
+    "": "app.reads_unknown",
+}
+
+
+def model_picker() -> str:
+    """Draws the choice in the sidebar and makes sure that it can be opened.
+
+    Who has chosen none gets one that reads the language of the interface. The choice
+    is part of the address. One that cannot be opened ends in a sentence and an offer of
+    the default; the page stops there.
+
+    Returns:
+        The id of a model that is open.
+    """
+    with shown_to_user(), model_at_work(at_start_only=True):
+        entries = known_models()
+        default = default_model()
+    _follow_language(default)
+    if _NEXT in st.session_state:
+        choose(st.session_state.pop(_NEXT))
+    if OPEN in st.query_params:
+        choose(st.query_params.pop(OPEN))
+    if st.session_state.get(_KEY) is None:
+        choose(st.query_params.get(_KEY) or default)
+    st.sidebar.selectbox(
+        t("app.model"),
+        _options(entries),
+        format_func=lambda one: entries[one].title if one in entries else one,
+        key=_KEY,
+        persist_state="session",
+        accept_new_options=True,
+        placeholder=t("app.model_placeholder"),
+        help=t("app.model_help") if may_bring_any_model() else t("app.model_help_host"),
+    )
+    model = (st.session_state[_KEY] or default).strip()
+    # Also the default, which is another one where the reader's language is another.
+    if st.query_params.get(_KEY) != model:
+        st.query_params[_KEY] = model
+    if model in entries:
+        st.sidebar.caption(summary(entries[model]))
+    offer = None if model == default else _offer_default
+    with shown_to_user(offer=offer):
+        _require_allowed(model, entries)
+        if not _must_be_downloaded(model, entries):
+            ask_anew_if_changed(model)
+            if ask(Explorer.info)(model).precision != "float32":
+                st.sidebar.caption(t("app.in_bfloat16"))
+            _keep_on_loan(model)
+            return model
+    downloaded = offer_download(model)
+    if downloaded is not None:
+        choose_next(downloaded.model_id)
+    _offer_default()
+    st.stop()
+
+
+def known_models() -> dict[str, ModelEntry]:
+    """Models that can be chosen without typing, the default first, by id.
+
+    No two have the same title.
+    """
+    uploaded = st.session_state.get(_UPLOADS, ())
+    if may_bring_any_model():
+        uploaded = (*uploaded, *uploaded_models())
+    entries = {entry.model_id: entry for entry in (*installed_models(), *uploaded)}
+    titles = Counter(entry.title for entry in entries.values())
+    for key, entry in entries.items():
+        if titles[entry.title] > 1:
+            entries[key] = replace(entry, title=f"{entry.title} · {key}")
+    first = {key: entries[key] for key in (default_model(),) if key in entries}
+    return first | entries
+
+
+def title_of(model: str) -> str:
+    """What a model is called: its title in the list, else its id."""
+    entry = known_models().get(model)
+    return model if entry is None else entry.title
+
+
+def default_model() -> str:
+    """A bundled model that reads the language of the interface, where there is one."""
+    bundled = [entry for entry in installed_models() if entry.origin == "bundled"]
+    fitting = [e.model_id for e in bundled if e.language == current_language()]
+    if not fitting or DEFAULT_MODEL in fitting:
+        return DEFAULT_MODEL
+    return fitting[0]
+
+
+def add_uploaded(entry: ModelEntry) -> None:
+    """Remembers a model that this visitor uploaded, for this session."""
+    others = [
+        other
+        for other in st.session_state.get(_UPLOADS, ())
+        if other.model_id != entry.model_id
+    ]
+    st.session_state[_UPLOADS] = (*others, entry)
+
+
+def remove_uploaded(model: str) -> None:
+    """Removes an upload from the disk and from the list. A callback."""
+    with shown_to_user(stop=False):
+        client().ask(remove_upload)(model)
+        kept = [e for e in st.session_state.get(_UPLOADS, ()) if e.model_id != model]
+        st.session_state[_UPLOADS] = tuple(kept)
+        forget_models()
+        if st.session_state.get(_KEY) == model:
+            choose(default_model())
+
+
+def choose(model: str) -> None:
+    """Makes a model the chosen one. For callbacks: they run before the picker."""
+    st.session_state[_KEY] = model
+
+
+def choose_next(model: str) -> None:
+    """Makes a model the chosen one in the next run, and starts that run."""
+    st.session_state[_NEXT] = model
+    st.rerun()
+
+
+def may_bring_any_model() -> bool:
+    """Whether a visitor may name a path of this machine, or a hub name.
+
+    A server for strangers sets `BERTVIZ_MODELS=listed`, which the engine obeys
+    as well: there a visitor chooses from the list or uploads a zip file.
+    """
+    return os.environ.get("BERTVIZ_MODELS") != "listed"
+
+
+def language_of(model: str, text: str = "") -> str:
+    """The language of examples for a model, "en" or "zh".
+
+    Args:
+        model: its id.
+        text: that an example stands beside; where the model reads both languages, it
+            decides. One without letters leaves that to the interface.
+    """
+    read = _languages_of(model)
+    here = _language_written(text) or current_language()
+    return here if here in read else read[0]
+
+
+def _languages_of(model: str) -> tuple[str, ...]:
+    """Those that a model reads, of "en" and "zh"; by its vocabulary, if need be."""
+    entry = known_models().get(model)
+    if entry is not None and entry.language in LANGUAGES:
+        return (entry.language,)
+    if entry is None or entry.language != "multilingual":
+        try:
+            share = chinese_share(model)
+        except BertVizError:  # said by what opens the model
+            return tuple(LANGUAGES)
+        if share < _LEAST_CHINESE:
+            return ("en",)
+        if share > _MOSTLY_CHINESE:
+            return ("zh",)
+    return tuple(LANGUAGES)
+
+
+def say_if_unread(model: str, tokenized: TokenizedText) -> None:
+    """Says so where a model can hardly read a text, above what it makes of it.
+
+    Such a text is of another language than the model's, or most of it falls into
+    [UNK] or into single letters of a script of which the vocabulary knows no words.
+
+    Args:
+        model: its id.
+        tokenized: the text as this model splits it.
+    """
+    written = _language_written(f"{tokenized.text} {tokenized.pair or ''}")
+    unread = tokenized.is_unknown | [*map(_is_foreign_letter, tokenized.tokens)]
+    own = ~tokenized.is_added & (tokenized.input_ids != tokenized.mask_token_id)
+    is_read = written is None or written in _languages_of(model)
+    if not is_read or 2 * unread[own].sum() > own.sum():
+        st.warning(t("app.unread", model=title_of(model)), icon=":material/translate:")
+
+
+def _is_foreign_letter(token: str) -> bool:
+    letter = token.removeprefix("##")
+    is_letter = len(letter) == 1 and letter.isalpha()
+    return is_letter and not letter.isascii() and not is_cjk(letter)
+
+
+def _language_written(text: str) -> str | None:
+    """That of most words; a Chinese character counts as one."""
+    text = text.replace(MASK, "")
+    others = text if text.isascii() else re.sub(r"\w", _blank_if_cjk, text)
+    num_words = len(_WORD.findall(others))
+    if sum(map(is_cjk, text)) > num_words:
+        return "zh"
+    return "en" if num_words else None
+
+
+def _blank_if_cjk(sign: re.Match[str]) -> str:
+    return " " if is_cjk(sign[0]) else sign[0]
+
+
+def summary(entry: ModelEntry) -> str:
+    """Where a model comes from, what it reads, its size; in one line."""
+    parts = [t(_ORIGINS[entry.origin]), t(_LANGUAGES[entry.language])]
+    if entry.size_bytes:
+        unit, size = ("mega", 1e6) if entry.size_bytes >= 1e6 else ("kilo", 1e3)
+        parts.append(t(f"app.{unit}bytes", size=entry.size_bytes / size))
+    return " · ".join(parts)
+
+
+def _follow_language(default: str) -> None:
+    """Takes the default along when the language changes, unless there was a choice.
+
+    A text of the visitor's own in another language keeps it: the new default would
+    read hardly a word of it. Once that text is gone, the default follows.
+    """
+    before = st.session_state.get(_DEFAULT_BEFORE)
+    is_default = before not in (None, default) and st.session_state.get(_KEY) == before
+    if is_default and not all(map(_is_in_language_here, own_texts())):
+        return
+    st.session_state[_DEFAULT_BEFORE] = default
+    if is_default:
+        choose(default)
+
+
+def _is_in_language_here(text: str) -> bool:
+    return _language_written(text) == current_language()
+
+
+def _options(entries: dict[str, ModelEntry]) -> list[str]:
+    """The known models, and the one that was typed or came with the address."""
+    typed = st.session_state.get(_KEY) or st.query_params.get(_KEY)
+    return list(dict.fromkeys([*entries, *filter(None, [typed])]))
+
+
+def _require_allowed(model: str, entries: dict[str, ModelEntry]) -> None:
+    is_listed = _is_at_hand(model, entries) or _OWN_ID.fullmatch(model)
+    if not is_listed and not may_bring_any_model():
+        raise CheckpointError(
+            "This server opens the models of its list and uploaded ones only. "
+            "Received: {model}. Choose a model of the list, or upload a zip file.",
+            model=model[:120],
+        )
+
+
+def _keep_on_loan(model: str) -> None:
+    """Says that a model that was trained here is still looked at."""
+    own = _OWN_ID.fullmatch(model)
+    if own is not None and own["run"]:
+        client().renew_training(own["run"])
+
+
+def _must_be_downloaded(model: str, entries: dict[str, ModelEntry]) -> bool:
+    is_name = _HUB_NAME.fullmatch(model) and not Path(model).exists()
+    return bool(is_name) and not _is_at_hand(model, entries)
+
+
+def _is_at_hand(model: str, entries: dict[str, ModelEntry]) -> bool:
+    # A name without a revision means the latest download of it.
+    names = {entry_id.split("@")[0] for entry_id in entries}
+    return model in entries or model in names
+
+
+def _offer_default() -> None:
+    default = default_model()
+    st.button(t("app.use_default", model=default), on_click=choose, args=(default,))

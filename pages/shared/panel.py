@@ -1,0 +1,55 @@
+"""A panel: a question below a page's pictures, and its answer."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import ParamSpec
+
+import streamlit as st
+
+from pages.shared.errors import shown_to_user
+from pages.shared.language import help_of, t
+
+P = ParamSpec("P")
+
+
+def panel(draw: Callable[P, None]) -> Callable[P, None]:
+    """Makes a function a panel: it runs alone, and its errors end in a sentence.
+
+    A widget inside draws the panel anew and leaves the rest of the page alone.
+
+    Args:
+        draw: draws the panel.
+    """
+
+    @st.fragment
+    @functools.wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> None:
+        with shown_to_user():
+            draw(*args, **kwargs)
+
+    return drawn
+
+
+def show_numbers(
+    numbers: Mapping[str, str | tuple[str, str]], **places: object
+) -> None:
+    """Draws numbers side by side, each with its name and its explanation.
+
+    Args:
+        numbers: by the keys of their names: the number, or that and what stands
+            below it.
+        places: of the names and explanations, see `t`.
+    """
+    for box, key in zip(st.columns(len(numbers)), numbers, strict=True):
+        number = numbers[key]
+        value, below = number if isinstance(number, tuple) else (number, None)
+        box.metric(
+            t(key, **places),
+            value,
+            below,
+            delta_color="off",
+            delta_arrow="off",
+            help=help_of(key, **places),
+        )

@@ -1,0 +1,110 @@
+"""Streamlit's own English words, replaced in the browser by the reader's.
+
+Streamlit says its hints below boxes, its menu and its buttons in English whatever the
+page speaks. A style sheet writes other words in their place: theirs shrink to nothing,
+and a screen reader still reads them before ours. Boxes for files are in `upload_box`.
+
+What Streamlit offers to developers is no matter of a reader, and is hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from bertviz_core.figures.component_files import component_script
+from pages.shared.language import current_language, plain
+
+_STYLE = "<style>{}</style>"
+# In this order: a card above each page, where Streamlit opened the browser and finds
+# tools for agents; the focus on a link, else a tint like that of the page that is open;
+# what is said of a box, else over the end of its text.
+_OURS = """
+[data-testid="stSkillsNudge"] { display: none; }
+a[data-testid="stPageLink-NavLink"]:focus-visible { outline: 2px solid; }
+[data-testid="InputInstructions"] {
+  top: 100%;
+  bottom: auto;
+  margin: 3px 0 0;
+  line-height: 1.1;
+}
+[data-testid="stElementContainer"]:has(> [data-testid="stTextArea"]) {
+  overflow: visible;
+}
+"""
+_HINT = '[data-testid="InputInstructions"] span'
+# Before the count of letters where a box has one; that alone is no words.
+_COUNTED = f"{_HINT}:first-child:not(:last-child)"
+_AREA = '[data-testid="stTextArea"]'
+_MENU = '[data-testid="stMainMenuItem-{}"]'
+_LABEL = '[data-testid="stMainMenuItemLabel"]'
+_FRAME = {
+    _COUNTED: "app.hint_enter",
+    f'[data-testid="stNumberInput"] {_HINT}': "app.hint_enter",
+    f"{_AREA} {_COUNTED}": "app.hint_control_enter",
+    # The one box without a count: its text may be of any length.
+    f".st-key-masked_text {_HINT}": "app.hint_control_enter",
+    '[data-testid="stStatusWidget"] button': "app.stop_page",
+    '[data-testid="stSkipToContent"]': "app.skip_to_content",
+    _MENU.format("theme-System"): "app.theme_system",
+    _MENU.format("theme-Light"): "app.theme_light",
+    _MENU.format("theme-Dark"): "app.theme_dark",
+    f"{_MENU.format('print')} {_LABEL}": "app.menu_print",
+    f"{_MENU.format('recordScreencast')} {_LABEL}": "app.menu_record",
+}
+# What a screen reader reads, and what the buttons of a figure say under the pointer.
+_NAMES = {
+    "Sidebar": "app.name_sidebar",
+    "Collapse sidebar": "app.name_collapse",
+    "Expand sidebar": "app.name_expand",
+    "Main menu": "app.name_menu",
+    "Open": "app.name_open",
+    "Close": "app.name_close",
+    "Clear all": "app.name_clear",
+    "Clear value": "app.name_clear",
+    "Increment": "app.name_increment",
+    "Decrement": "app.name_decrement",
+    "Copy to clipboard": "app.name_copy",
+    "Scroll tabs left": "app.name_tabs_left",
+    "Scroll tabs right": "app.name_tabs_right",
+    "progress": "app.name_progress",
+    "file upload": "app.choose_file",
+    "Stop script": "app.stop_page",
+    "Fullscreen": "app.figure_fullscreen",
+    "Close fullscreen": "app.figure_close_fullscreen",
+}
+_MOUNT = """
+export default function ({ data }) {
+  return tendFrame(data)
+}
+"""
+
+# Registered once: pages import this module, they do not run it again.
+_tend = st.components.v2.component(
+    "bert_explorer_frame", js=component_script("frame") + _MOUNT
+)
+
+
+def translate_frame() -> None:
+    """Translates what stands around all pages. English needs no other words."""
+    translated = _replaced(_FRAME) if current_language() != "en" else ""
+    st.html(_STYLE.format(f"{_OURS}\n{translated}"))
+    names = {said: plain(key) for said, key in _NAMES.items()}
+    _tend(data={"language": current_language(), "names": names}, key="frame")
+
+
+def quoted(text: str) -> str:
+    """Plain text for a string of a style sheet between double quotes."""
+    for sign in ("\\", '"', "<", "\n"):
+        text = text.replace(sign, f"\\{ord(sign):x} ")
+    return text
+
+
+def _replaced(words: Mapping[str, str]) -> str:
+    """Rules that write a text, by its key, where other words stand."""
+    return "".join(
+        f"{place} {{ font-size: 0 !important; }}\n"
+        f'{place}::after {{ content: "{quoted(plain(key))}"; font-size: 0.875rem; }}\n'
+        for place, key in words.items()
+    )

@@ -1,0 +1,64 @@
+"""Saving a picture as SVG whose Chinese letters are drawn, whatever fonts a reader has.
+
+The server has no fonts, the visitor's browser has: the page makes the picture when the
+button is clicked, a component draws the letters and saves the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.figures.component_files import component_script, component_style
+from pages.shared.errors import shown_to_user
+from pages.shared.language import plain
+
+_MOUNT = """
+export default function ({ data, parentElement, setTriggerValue }) {
+  showSave(parentElement, data, (number) => setTriggerValue("asked", number))
+}
+"""
+_WORDS = ("making", "saved", "saved_as_text", "failed")
+
+# Registered once: pages import this module, they do not run it again.
+_component = st.components.v2.component(
+    "bert_explorer_svg_save",
+    html='<div\n class="svg-save"></div>',
+    css=component_style("svg_save"),
+    js=component_script("svg_save") + _MOUNT,
+)
+
+
+@st.fragment
+def download_svg(
+    label: str, make: Callable[[], str], *, file_name: str, key: str
+) -> None:
+    """Draws the button that saves a picture; it is made when it is clicked.
+
+    Pictures may have megabytes, so one is sent once, in the run that answers a click.
+
+    Args:
+        label: of the button, plain text.
+        make: gives the text of the SVG; its errors are shown above the button.
+        file_name: under which the browser saves it.
+        key: unique on the page.
+    """
+    asked = f"{key}_asked"
+
+    def remember() -> None:
+        st.session_state[asked] = st.session_state[key]["asked"]
+
+    data: dict[str, Any] = {
+        "words": {name: plain(f"app.svg_{name}") for name in _WORDS} | {"label": label},
+        "file": file_name,
+    }
+    number = st.session_state.get(asked)
+    if number is not None:
+        data["made"] = {"number": number, "svg": None}
+        with shown_to_user(stop=False):
+            data["made"]["svg"] = make()
+    _component(data=data, key=key, on_asked_change=remember)
+    # Now, and not before: a run that ends early has answered nobody.
+    st.session_state.pop(asked, None)

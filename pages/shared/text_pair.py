@@ -1,0 +1,129 @@
+"""A text, or two that belong together: boxes, examples, and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from bertviz_core.mask_text import normalise_masks
+from bertviz_core.trace import Texts
+from pages.shared.choices import fits_address
+from pages.shared.language import t
+from pages.shared.markdown import Markdown
+from pages.shared.own_text import watch_boxes
+
+MOST_CHARACTERS = 4000
+_HAS_ROOM = "_has_room"
+Example = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class TextBoxes:
+    """The two boxes of a page.
+
+    Args:
+        page: begins the keys of the widgets and of the page's strings.
+        examples: by language; a text alone has an empty second one. The first
+            example is what the boxes hold at first.
+    """
+
+    page: str
+    examples: Mapping[str, tuple[Example, ...]]
+
+    def __post_init__(self) -> None:
+        keys = (f"{self.page}_text", f"{self.page}_pair")
+        watch_boxes(keys, [examples[0] for examples in self.examples.values()])
+
+    def draw(self, language: str) -> Texts:
+        """Draws the boxes and, below them, the examples.
+
+        Args:
+            language: of the examples; one that nobody has touched changes with it.
+
+        Returns:
+            What the boxes hold; the text may be empty.
+        """
+        self._follow(language)
+        columns = st.columns(2)
+        has_room = self._find_room()
+        defaults = {"text": self.examples[language][0][0], "pair": ""}
+        typed = [
+            column.text_area(
+                t(f"{self.page}.{name}"),
+                default,
+                key=f"{self.page}_{name}",
+                height=80,
+                max_chars=MOST_CHARACTERS,
+                help=t(f"{self.page}.{name}_help"),
+                bind="query-params" if has_room[name] else None,
+                persist_state="session",
+            )
+            for column, (name, default) in zip(columns, defaults.items(), strict=True)
+        ]
+        for name in (name for name, fits in has_room.items() if not fits):
+            label = Markdown(t(f"{self.page}.{name}"))
+            st.caption(t("masked_panels.not_in_address", label=label))
+        self._offer_examples(language)
+        text, pair = (normalise_masks(one or "")[0] for one in typed)
+        return Texts(text, pair.strip() or None)
+
+    def _follow(self, language: str) -> None:
+        """An untouched example changes with the language."""
+        state, page = st.session_state, self.page
+        before = state.get(f"{page}_language", language)
+        state[f"{page}_language"] = language
+        held = (state.get(f"{page}_text"), state.get(f"{page}_pair") or "")
+        if before != language and held == self.examples[before][0]:
+            self._fill(self.examples[language][0])
+
+    def _fill(self, example: Example) -> None:
+        text, pair = f"{self.page}_text", f"{self.page}_pair"
+        st.session_state[text], st.session_state[pair] = example
+
+    def _find_room(self) -> dict[str, bool]:
+        """Whether a link holds each text. Call it before the boxes are drawn."""
+        state = st.session_state
+        held: dict[str, str] = {}
+        has_room: dict[str, bool] = {}
+        for name in ("text", "pair"):
+            key = f"{self.page}_{name}"
+            text = state.get(key) or ""
+            has_room[name] = fits_address(text, held)
+            if has_room[name]:
+                held[key] = text
+                if not state.get(key + _HAS_ROOM, True):
+                    # A text that was typed while the box was not bound is not in the
+                    # address yet.
+                    state[key] = text
+            state[key + _HAS_ROOM] = has_room[name]
+        return has_room
+
+    def _offer_examples(self, language: str) -> None:
+        labels = [" · ".join(filter(None, pair)) for pair in self.examples[language]]
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            # Leaving a text box is what sends the text; a button gives a place to go.
+            st.button(
+                t(f"{self.page}.look"),
+                icon=":material/play_arrow:",
+                key=f"{self.page}_look",
+            )
+            st.selectbox(
+                t(f"{self.page}.examples"),
+                range(len(labels)),
+                index=None,
+                format_func=labels.__getitem__,
+                key=f"{self.page}_example",
+                placeholder=t(f"{self.page}.choose_example"),
+                label_visibility="collapsed",
+                on_change=self._take_example,
+                args=(language,),
+                width=460,
+            )
+
+    def _take_example(self, language: str) -> None:
+        index = st.session_state[f"{self.page}_example"]
+        if index is not None:
+            self._fill(self.examples[language][index])
+        st.session_state[f"{self.page}_example"] = None
