@@ -10,7 +10,13 @@ import streamlit as st
 from pages.fine_tune.leases import keep_fine_tuning
 from pages.shared.engine import warm_up
 from pages.shared.errors import shown_to_user
-from pages.shared.hosting import MIDDLEWARE, ROUTES, lifespan, show_uncaught
+from pages.shared.hosting import (
+    MIDDLEWARE,
+    ROUTES,
+    lifespan,
+    require_decision,
+    show_uncaught,
+)
 from pages.shared.jobs import keep_jobs
 from pages.shared.language import choose_language, plain
 from pages.shared.navigation import FIRST, ICONS
@@ -52,6 +58,7 @@ def show_page() -> None:
 if st.runtime.exists():
     show_page()
 else:
+    require_decision()
     app = st.App(
         __file__,
         lifespan=lifespan,

@@ -11,8 +11,9 @@ import streamlit as st
 
 from pages.shared.hosting import MIDDLEWARE, ROUTES, lifespan, show_uncaught
 
-# Engine and pages obey it; set it to another value for visitors whom you trust.
-os.environ.setdefault("BERTVIZ_MODELS", "listed")
+# Engine and pages obey it; set it to "any" for visitors whom you trust.
+if not os.environ.get("BERTVIZ_MODELS", "").strip():
+    os.environ["BERTVIZ_MODELS"] = "listed"
 
 app = st.App(
     Path(__file__).parent / "app.py",

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextvars import ContextVar
 
 from bertviz_core.errors import EngineError
+
+# What came with the question that is being answered, where another process asked it.
+ASKED_POLICY: ContextVar[str] = ContextVar("asked_policy", default="any")
 
 
 def whole_number(name: str, default: int, least: int = 0) -> int:
@@ -64,3 +68,15 @@ def precision() -> str:
         EngineError: `BERTVIZ_PRECISION` is neither "float32" nor "bfloat16".
     """
     return one_of("BERTVIZ_PRECISION", ("float32", "bfloat16"))
+
+
+def models_policy() -> str:
+    """Which models may be opened: "any", or "listed" ones, by no path and no download.
+
+    The stricter of `BERTVIZ_MODELS` here and of what came with the question.
+
+    Raises:
+        EngineError: `BERTVIZ_MODELS` is neither.
+    """
+    own = one_of("BERTVIZ_MODELS", ("any", "listed"))
+    return "listed" if "listed" in (own, ASKED_POLICY.get()) else "any"

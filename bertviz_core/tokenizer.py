@@ -146,14 +146,15 @@ class BertTokenizer:
         """
         pair = pair or None
         texts = [text] if pair is None else [text, pair]
-        parts = [_Part(self._encode_one(part)) for part in texts]
+        parts = [self._encode_one(part) for part in texts]
+        lengths = [len(part) for part in parts]
         num_added = len(parts) + 1
-        uncut = sum(part.length for part in parts) + num_added
+        uncut = sum(lengths) + num_added
         if max_tokens is not None and uncut > max_tokens:
             if not cut:
                 require_positions(uncut, max_tokens)
-            _shorten(parts, max(max_tokens - num_added, 0))
-        return self._assemble(text, pair, parts, uncut)
+            lengths = _shortened(lengths, max(max_tokens - num_added, 0))
+        return self._assemble(text, pair, list(zip(parts, lengths, strict=True)), uncut)
 
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
         """Piece ids of many texts at once, without special tokens around them."""
@@ -214,16 +215,20 @@ class BertTokenizer:
         return self._tokenizer.encode(clean, add_special_tokens=False)
 
     def _assemble(
-        self, text: str, pair: str | None, parts: list[_Part], uncut: int
+        self,
+        text: str,
+        pair: str | None,
+        parts: list[tuple[Encoding, int]],
+        uncut: int,
     ) -> TokenizedText:
         ids, types = [self.cls_token_id], [0]
         offsets, words = [(0, 0)], [-1]
-        for segment, part in enumerate(parts):
-            size = part.length
-            ids += [*part.encoding.ids[:size], self.sep_token_id]
+        for segment, (part, size) in enumerate(parts):
+            ids += [*part.ids[:size], self.sep_token_id]
             types += [segment] * (size + 1)
-            offsets += [*part.encoding.offsets[:size], (0, 0)]
-            words += [*_word_ids(part.encoding)[:size], -1]
+            offsets += [*part.offsets[:size], (0, 0)]
+            words += [-1 if word is None else word for word in part.word_ids[:size]]
+            words.append(-1)
         return TokenizedText(
             text=text,
             pair=pair,
@@ -238,14 +243,6 @@ class BertTokenizer:
         )
 
 
-class _Part:
-    """One text on its way into the input; `length` pieces of it are kept."""
-
-    def __init__(self, encoding: Encoding) -> None:
-        self.encoding = encoding
-        self.length = len(encoding)
-
-
 def _added_tokens(added: Sequence[AddedPiece]) -> list[AddedToken]:
     described = {piece.content: AddedToken(**piece.description) for piece in added}
     # Those of the vocabulary have their ids; the others get theirs in this order.
@@ -254,11 +251,7 @@ def _added_tokens(added: Sequence[AddedPiece]) -> list[AddedToken]:
     return [*special, *described.values()]
 
 
-def _word_ids(encoding: Encoding) -> list[int]:
-    return [-1 if word is None else word for word in encoding.word_ids]
-
-
-def _shorten(parts: list[_Part], room: int) -> None:
+def _shortened(lengths: list[int], room: int) -> list[int]:
     """Leaves the shorter text at most half of the room, and the longer the rest.
 
     Source:
@@ -267,11 +260,11 @@ def _shorten(parts: list[_Part], room: int) -> None:
         google-research/bert (`run_classifier.py`, `_truncate_seq_pair`) differs in
         one piece: where both texts are cut, an odd one stays with the first.
     """
-    # Of two as long as each other, the second counts as the longer one.
-    *shorter, longest = sorted(parts, key=lambda part: part.length)
-    for part in shorter:
-        part.length = min(part.length, room // 2)
-    longest.length = room - sum(part.length for part in shorter)
+    if len(lengths) == 1:
+        return [room]
+    is_second_shorter = lengths[1] < lengths[0]
+    kept = min(*lengths, room // 2)
+    return [room - kept, kept] if is_second_shorter else [kept, room - kept]
 
 
 def _require_special_tokens(ids: dict[str, int]) -> None:

@@ -250,7 +250,10 @@ def read_tokenizer_json(path: Path) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     for name, expected in _BERT_PARTS.items():
         part = parts[name] = raw.get(name)
-        if not isinstance(part, dict) or not _agrees(part, expected):
+        # A file may lack keys; those that are there have BERT's values.
+        if not isinstance(part, dict) or any(
+            part.get(key, value) != value for key, value in expected.items()
+        ):
             raise _not_bert(path)
     model, normalizer = parts["model"], parts["normalizer"]
     vocab = model.get("vocab")
@@ -264,11 +267,6 @@ def read_tokenizer_json(path: Path) -> dict[str, Any]:
             normalizer, "handle_chinese_chars", True, path.name
         ),
     }
-
-
-def _agrees(part: dict[str, Any], expected: dict[str, Any]) -> bool:
-    """Whether the keys that are there have BERT's values; a file may lack some."""
-    return all(part.get(key, value) == value for key, value in expected.items())
 
 
 def _not_bert(path: Path) -> TokenizerError:

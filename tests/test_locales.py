@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from bertviz_core import errors
+from pages.shared.navigation import ICONS
+from pages.shared.terms import TERMS
 
 ROOT = Path(__file__).parent.parent
 LOCALES = ROOT / "assets" / "locales"
@@ -29,7 +31,7 @@ CHINESE = re.compile("[\u4e00-\u9fff]")
 SAME_IN_BOTH = {
     "BERT", "CLS", "Explorer", "MB", "SEP", "T", "base", "bert", "chinese", "csv",
     "home", "html", "png", "q", "svg",
-    "Top", "k", "logit", "me", "my", "p", "top",
+    "Top", "k", "logit", "me", "my", "p", "top", "PCA", "SNE", "UMAP", "t",
 }  # fmt: skip
 
 # Sentences in which a count of one is nothing rare, so that none says "1 rows".
@@ -62,6 +64,7 @@ CAN_BE_ONE = [
 
 # Calls of Streamlit that show no text, and arguments that are no text.
 SILENT_CALLS = {
+    "get_option",
     "App", "cache_data", "cache_resource", "columns", "container", "fragment",
     "get", "pop", "setdefault", "switch_page", "rerun", "space", "component",
 }  # fmt: skip
@@ -105,7 +108,7 @@ def parsed(path):
 
 
 # What every page has: f"{page}.title".
-OF_ANY_PAGE = re.escape(r"[a-z0-9_]+\.") + "(title|intro|terms|what_[a-z_]+)"
+OF_ANY_PAGE = re.escape(r"[a-z0-9_]+\.") + "(title|intro|what_[a-z_]+)"
 
 
 def written_keys(tree):
@@ -357,3 +360,63 @@ def test_every_translated_error_can_still_happen():
 def test_the_search_for_errors_sees_joined_literals_and_refuses_f_strings():
     tree = ast.parse("raise TextError('a ' 'b', x=1)\nraise TextError(f'a {x}')")
     assert raised_templates(tree) == ["a b", None]
+
+
+# Where the word means something else ("weights" as a verb, confidence intervals, the
+# mask of attention), or Chinese needs none.
+ANOTHER_WORD = {
+    "attention": ["attention.baseline_column"],
+    "confidence": [
+        "fine_tune.what_to_look_for",
+        "fine_tune_results.accuracy_help",
+        "fine_tune_results.baselines_intro",
+        "fine_tune_results.macro_f1_help",
+        "fine_tune_results.mae_help",
+    ],
+    "head": ["attention.measure_entropy_bits"],
+    "layer": ["masked_panels.lens_never", "masked_panels.lens_since"],
+    "mask": [
+        "attention.mask_m",
+        "fine_tune_results.why_occlusion_mask",
+        "glossary.signs_meaning",
+        "layer_steps.name_masked_scores",
+    ],
+    "validation": ["fine_tune.balance_described"],
+    "weights": [
+        "fine_tune.metric_macro_f1_help",
+        "fine_tune.remedy_weights_explained",
+        "fine_tune_results.baselines_intro",
+    ],
+}
+
+
+def glossary_names():
+    names = set(texts("en", "glossary")) - {"title"}
+    return {name for name in names if not name.endswith("_meaning")}
+
+
+def test_every_word_of_the_glossary_is_explained_on_a_page():
+    shown = {name for names in TERMS.values() for name in names}
+    assert set(TERMS) == set(ICONS)
+    assert shown == glossary_names()
+    assert set(texts("en", "glossary")) == {
+        "title",
+        *shown,
+        *(f"{name}_meaning" for name in shown),
+    }
+
+
+@pytest.mark.parametrize("term", sorted(glossary_names()))
+def test_a_term_has_one_chinese_word(term):
+    # "Top-k", "Slope (derivative)", "头（注意力头）": the word before the bracket.
+    word = texts("en", "glossary")[term].split(" (")[0]
+    chinese = texts("zh", "glossary")[term].split("（")[0]
+    asked = re.compile(rf"\b{re.escape(word)}s?\b", re.IGNORECASE)
+    elsewhere = []
+    for page in PAGES:
+        translated = texts("zh", page)
+        for name, said in texts("en", page).items():
+            plain = re.sub(r"\{[^}]*\}|`[^`]*`|\[MASK\]", "", said)
+            if asked.search(plain) and chinese.lower() not in translated[name].lower():
+                elsewhere.append(f"{page}.{name}")
+    assert sorted(elsewhere) == ANOTHER_WORD.get(term, [])

@@ -30,11 +30,11 @@ def blocks(text):
     return [re.sub(r" *#.*", "", block) for block in found]
 
 
-def rows(text):
-    """First cells of the table of pages."""
-    heading, *_ = [r for r in ("| page |", "| 页面 |") if r in text]
+def table_under(text, *headings):
+    """Cells of the rows below the one of these headings that a text has."""
+    heading = next(heading for heading in headings if heading in text)
     table = text[text.index(heading) :].split("\n\n")[0]
-    return [line.split("|")[1].strip() for line in table.splitlines()[2:]]
+    return [line.split("|")[1:-1] for line in table.splitlines()[2:]]
 
 
 def test_every_command_of_the_chinese_readme_stands_in_the_english_one():
@@ -48,7 +48,8 @@ def test_the_pages_are_those_of_the_app_by_their_names(language, text):
         (ROOT / f"assets/locales/{language}/app.json").read_text("utf-8")
     )
     names = [value for key, value in words.items() if key.startswith("page_")]
-    assert sorted(rows(text)) == sorted(names)
+    rows = table_under(text, "| page |", "| 页面 |")
+    assert sorted(cells[0].strip() for cells in rows) == sorted(names)
 
 
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["en", "zh"])
@@ -60,23 +61,17 @@ def test_what_it_links_to_exists(text):
 
 def settings_rows(text=ENGLISH):
     """The table of what can be set: the names of each row, by what stands first."""
-    heading, *_ = [r for r in ("| setting |", "| 设置 |") if r in text]
-    table = text[text.index(heading) :].split("\n\n")[0]
-    cells = [line.split("|")[1:3] for line in table.splitlines()[2:]]
     return {
         name: re.findall(r"`(\w+)`", meaning)
-        for names, meaning in cells
+        for names, meaning in table_under(text, "| setting |", "| 设置 |")
         for name in re.findall(r"`(\w+)`", names)
     }
 
 
-def test_every_setting_of_pre_training_is_named_and_no_other():
-    fields = [field.name for field in dataclasses.fields(PretrainSettings)]
-    assert sorted(settings_rows()) == sorted(fields)
-
-
-def test_the_settings_are_the_same_in_both_languages():
+def test_every_setting_of_pre_training_is_named_in_both_languages_and_no_other():
     english, chinese = settings_rows(), settings_rows(CHINESE)
+    fields = [field.name for field in dataclasses.fields(PretrainSettings)]
+    assert sorted(english) == sorted(fields)
     assert list(chinese) == list(english)
     for name, named in english.items():
         assert set(chinese[name]) == set(named), name

@@ -51,6 +51,8 @@ HEAD_NAMES = {
     "same word elsewhere": "to_same_word",
     "broad": "evenness",
 }
+# Names of what ties words of a text to each other.
+RELATIONS = ("previous token", "next token", "same word elsewhere")
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,24 @@ def name_heads(
                 NamedHead(layer, head, name, score, threshold, baseline, num_rows)
             )
     return tuple(sorted(named, key=lambda one: (one.layer, one.head, -one.score)))
+
+
+def telling_head(named: Sequence[NamedHead]) -> NamedHead | None:
+    """The head that has the most to show on a text.
+
+    It is the one that gives the largest share of its attention to one of `RELATIONS`
+    and has its name from that: half of its attention, twice what even attention would
+    give, in `LEAST_ROWS` rows. Attention to [CLS], [SEP] or the token itself ties no
+    words to each other, and heads that look at everything alike show nothing.
+
+    Args:
+        named: of one text, see `name_heads`.
+
+    Returns:
+        Of equals the first; `None` where no head has such a name.
+    """
+    telling = [one for one in named if one.name in RELATIONS]
+    return max(telling, key=lambda one: one.score, default=None)
 
 
 def _share_columns(

@@ -80,17 +80,7 @@ def unpack(archive: Path, folder: Path, max_bytes: int = MAX_UNPACKED_BYTES) -> 
                     os.replace(scratch, folder)
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
-    return checkpoint_folder_in(folder)
-
-
-def checkpoint_folder_in(folder: Path) -> Path:
-    """The checkpoint's folder inside one that `unpack` made."""
     return next(path for path in sorted(folder.iterdir()) if path.is_dir())
-
-
-def remove(folder: Path) -> None:
-    """Removes what `unpack` made."""
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def sha256_of(path: Path) -> str:
@@ -229,24 +219,17 @@ def _checkpoint_members(
                 path=str(path)[:120],
             )
         members[path.name] = entry
-    parent = _folder_of_checkpoint(folders, archive)
+    parent = _folder_of_checkpoint(folders, archive.name)
     name = re.sub(r"[^\w.-]", "_", parent.name or archive.stem)[:80]
     if name.startswith(ENTRY_FILE):  # the catalogue's own, beside the folder
         name = f"_{name}"
-    needed = {
-        member: entry for member, entry in folders[parent].items() if is_read(member)
-    }
-    return name, needed
+    return name, {m: entry for m, entry in folders[parent].items() if is_read(m)}
 
 
 def _folder_of_checkpoint(
-    folders: Mapping[PurePosixPath, _Members], archive: Path
+    folders: Mapping[PurePosixPath, _Members], name: str
 ) -> PurePosixPath:
-    found = [
-        folder
-        for folder, members in folders.items()
-        if any(name in members for name in CONFIG_FILES)
-    ]
+    found = [path for path in folders if {*CONFIG_FILES} & {*folders[path]}]
     # The outermost: exports for other programs lie in folders within.
     depth = min((len(folder.parts) for folder in found), default=0)
     outermost = [folder for folder in found if len(folder.parts) == depth]
@@ -254,12 +237,11 @@ def _folder_of_checkpoint(
         raise CheckpointError(
             "The zip file {name} holds {count} checkpoints. Pack the folder of one "
             "of them alone.",
-            name=archive.name,
+            name=name,
             count=len(outermost),
         )
-    everything = [name for members in folders.values() for name in members]
-    beside = list(folders[outermost[0]]) if outermost else everything
-    require_checkpoint(archive.name, beside)
+    everything = (file for members in folders.values() for file in members)
+    require_checkpoint(name, folders[outermost[0]] if outermost else everything)
     return outermost[0]
 
 

@@ -75,12 +75,13 @@ def open_tokenizer(folder: Path) -> tuple[BertTokenizer, tuple[Note, ...]]:
     stated = _stated(folder)
     if stated is not None:
         return BertTokenizer.from_folder(folder, lower_case=stated), ()
-    by_name = _by_name(folder.name)
-    if by_name is not None:
-        tokenizer = BertTokenizer.from_folder(folder, lower_case=by_name)
-        return tokenizer, (_note_on_name(by_name, folder.name),)
+    for part, lower_case in _LOWER_CASE_BY_NAME:
+        if part in folder.name.lower():
+            tokenizer = BertTokenizer.from_folder(folder, lower_case)
+            return tokenizer, (_note_on_name(lower_case, folder.name),)
     tokenizer = BertTokenizer.from_folder(folder, lower_case=True)
-    if not _has_upper_case(tokenizer.vocabulary):
+    pieces = (piece for piece in tokenizer.vocabulary if not piece.startswith("["))
+    if all(piece == piece.lower() for piece in pieces):
         return tokenizer, (
             note(
                 "No file says whether the model is cased. Its vocabulary has no "
@@ -105,13 +106,6 @@ def _stated(folder: Path) -> bool | None:
     return None
 
 
-def _by_name(name: str) -> bool | None:
-    for part, lower_case in _LOWER_CASE_BY_NAME:
-        if part in name.lower():
-            return lower_case
-    return None
-
-
 def _note_on_name(lower_case: bool, name: str) -> Note:
     if lower_case:
         return note(
@@ -123,8 +117,3 @@ def _note_on_name(lower_case: bool, name: str) -> Note:
         "No file says whether the model is cased. By its name {name}, case is kept.",
         name=name,
     )
-
-
-def _has_upper_case(vocabulary: tuple[str, ...]) -> bool:
-    pieces = (token for token in vocabulary if not token.startswith("["))
-    return any(piece != piece.lower() for piece in pieces)

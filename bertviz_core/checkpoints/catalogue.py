@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bertviz_core.cached_files import cache_folder, cache_path
-from bertviz_core.checkpoints.folder import is_weights
+from bertviz_core.cached_files import cache_path
+from bertviz_core.checkpoints.folder import CONFIG_FILES, is_weights
 from bertviz_core.trace import ModelEntry
 from bertviz_core.whole_files import write_whole
 
@@ -25,7 +25,8 @@ BUNDLED_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "models"
 # from; it is written last, so a folder without one is not complete.
 ENTRY_FILE = "entry.json"
 
-_HUB, _UPLOADS = "hub", "uploads"
+# Where each lies in the cache: downloads a folder a revision, uploads a SHA-256.
+HUB, UPLOADS = "hub", "uploads"
 
 # Uploads are kept until together they take more than this; then the ones that
 # were not opened for the longest time go.
@@ -68,46 +69,24 @@ class CachedModel:
     asked_revision: str = ""
 
 
-def hub_folder(*inside: str) -> Path:
-    """Where downloaded models lie, one folder a revision; made if need be.
-
-    Args:
-        inside: names of folders, each in the one before.
-
-    Raises:
-        CheckpointError: it cannot be made.
-    """
-    return cache_folder(_HUB, *inside)
-
-
-def uploads_folder() -> Path:
-    """Where unpacked zip files lie, one folder a SHA-256; made if need be.
-
-    Raises:
-        CheckpointError: it cannot be made.
-    """
-    return cache_folder(_UPLOADS)
-
-
 def bundled_models() -> tuple[ModelEntry, ...]:
     """The models that come with the project; they need no network."""
-    if not BUNDLED_FOLDER.is_dir():
-        return ()
-    folders = sorted(p for p in BUNDLED_FOLDER.iterdir() if is_complete(p))
+    found = {p: {path.name for path in _listed(p)} for p in _listed(BUNDLED_FOLDER)}
     return tuple(
-        ModelEntry(p.name, p.name, "bundled", _language_of(p.name), weights_bytes(p))
-        for p in folders
+        ModelEntry(p.name, p.name, "bundled", language_of(p.name), weights_bytes(p))
+        for p, names in sorted(found.items())
+        if names & {*CONFIG_FILES} and any(map(is_weights, names))
     )
 
 
 def cached_hub_models() -> tuple[CachedModel, ...]:
     """Downloaded models, the latest download first. Asks no server."""
-    return _latest_first(cache_path() / _HUB)
+    return _latest_first(cache_path() / HUB)
 
 
 def cached_uploads() -> tuple[CachedModel, ...]:
     """Unpacked zip files, the latest use first."""
-    return _latest_first(cache_path() / _UPLOADS)
+    return _latest_first(cache_path() / UPLOADS)
 
 
 def write_entry(folder: Path, name: str, revision: str = "", asked: str = "") -> None:
@@ -133,7 +112,7 @@ def make_room_for_upload(needed_bytes: int, limit: int = MAX_UPLOADS_BYTES) -> N
         limit: bytes of all uploads together, the next one counted, and those that
             are being unpacked.
     """
-    kept = needed_bytes + _remove_left_over(cache_path() / _UPLOADS)
+    kept = needed_bytes + _remove_left_over(cache_path() / UPLOADS)
     for model in cached_uploads():
         kept += _last_change(model.folder.parent)[1]
         if kept > limit:
@@ -176,27 +155,15 @@ def hub_entry(model: CachedModel) -> ModelEntry:
     )
 
 
-def is_complete(folder: Path) -> bool:
-    """Whether a folder holds a config and weights."""
-    if not folder.is_dir():
-        return False
-    names = [path.name for path in folder.iterdir()]
-    has_config = "config.json" in names or "bert_config.json" in names
-    return has_config and any(map(is_weights, names))
-
-
 def weights_bytes(folder: Path) -> int:
     """Size of the weight files of a checkpoint, in bytes."""
     size = 0
     for path in _listed(folder):
         with contextlib.suppress(OSError):  # removed meanwhile
-            if _is_weight_file(path.name) and path.is_file():
+            is_shard = path.name.endswith(".safetensors")
+            if (is_shard or is_weights(path.name)) and path.is_file():
                 size += path.stat().st_size
     return size
-
-
-def _is_weight_file(name: str) -> bool:
-    return is_weights(name) or name.endswith(".safetensors")
 
 
 def _latest_first(folder: Path) -> tuple[CachedModel, ...]:
@@ -234,9 +201,5 @@ def language_of(model_id: str) -> str:
         model_id: of a bundled model, or a name on the hub.
     """
     name = model_id.split("@")[0]
-    return dict(SUGGESTED_HUB_NAMES).get(name, "") or _language_of(name)
-
-
-def _language_of(name: str) -> str:
     match = re.search(r"-(en|zh)$", name)
-    return match[1] if match else ""
+    return dict(SUGGESTED_HUB_NAMES).get(name, match[1] if match else "")

@@ -84,7 +84,9 @@ def save_model(loaded: LoadedModel, folder: Path, half: bool = False) -> None:
             _write(loaded, scratch, half)
             if folder.exists():
                 folder.rmdir()
-            _let_others_read(scratch)
+            scratch.chmod(0o755)  # `mkdtemp` and `save_file` shut everyone else out
+            for path in scratch.iterdir():
+                path.chmod(0o644)
             os.replace(scratch, folder)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -103,13 +105,6 @@ def _write(loaded: LoadedModel, folder: Path, half: bool) -> None:
     config = json.dumps(_config(loaded, half), indent=2, ensure_ascii=False)
     (folder / "config.json").write_text(config + "\n", encoding="utf-8")
     loaded.tokenizer.save(folder)
-
-
-def _let_others_read(folder: Path) -> None:
-    """Undoes what `mkdtemp` and `save_file` do: both shut everyone else out."""
-    folder.chmod(0o755)
-    for path in folder.iterdir():
-        path.chmod(0o644)
 
 
 def _weights(loaded: LoadedModel, half: bool) -> dict[str, np.ndarray]:

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bertviz_core.cached_files import cache_folder
 from bertviz_core.checkpoints.archive import RESERVED_DISK_BYTES
 from bertviz_core.checkpoints.catalogue import (
+    HUB,
     CachedModel,
     cached_hub_models,
-    hub_folder,
     write_entry,
 )
 from bertviz_core.checkpoints.fitting import require_fitting
@@ -47,12 +48,6 @@ _CONVERTER = "SFconvertbot"
 _CONVERTER_TITLE = "Adding `safetensors` variant of this model"
 
 
-def is_hub_name(name: str) -> bool:
-    """Whether a name can be one on the hub: `model` or `owner/model`."""
-    has_trick = ".." in name or "--" in name
-    return bool(_NAME.fullmatch(name)) and not has_trick
-
-
 def split_revision(model_id: str) -> tuple[str, str]:
     """Takes `name@revision` apart; no revision is "".
 
@@ -60,10 +55,9 @@ def split_revision(model_id: str) -> tuple[str, str]:
         CheckpointError: not a name on the hub, or not a revision.
     """
     name, _, revision = model_id.partition("@")
-    is_revision = not revision or (
-        _REVISION.fullmatch(revision) and ".." not in revision
-    )
-    if not is_hub_name(name) or not is_revision:
+    is_name = _NAME.fullmatch(name) and "--" not in name
+    is_revision = not revision or _REVISION.fullmatch(revision)
+    if not is_name or not is_revision or ".." in model_id:
         raise CheckpointError(
             "There is no model of this name. Received: {model}. Give a bundled "
             "model's name, a folder, a zip file, or a name on the Hugging Face hub, "
@@ -113,10 +107,17 @@ def fetch(
         info = _with_safetensors(name, revision, _info(name, revision))
         cached = find_cached(name, info.sha)
         if cached is None:
-            folder = _folder_for(name, info.sha)
+            # The hub allows no "--" in names, so this cannot mean two models. The inner
+            # folder is called after the model: the name tells whether it is cased.
+            outer = f"{name.replace('/', '--')}@{info.sha}"
+            folder = cache_folder(HUB, outer, name.rpartition("/")[2])
             _get_files(name, info, folder, progress)
             shutil.rmtree(folder / ".cache", ignore_errors=True)
-            _require_good(folder)
+            try:
+                require_fitting(folder)
+            except BertVizError:
+                shutil.rmtree(folder.parent, ignore_errors=True)
+                raise
             write_entry(folder.parent, name, info.sha, revision)
             cached = CachedModel(folder, name, info.sha, revision)
     return cached
@@ -198,14 +199,6 @@ def _get_files(name: str, info: Any, folder: Path, progress: Progress | None) ->
         counter.finish_file(sizes[file])
 
 
-def _require_good(folder: Path) -> None:
-    try:
-        require_fitting(folder)
-    except BertVizError:
-        shutil.rmtree(folder.parent, ignore_errors=True)
-        raise
-
-
 class _Counter:
     """Bytes of all files together, told to `progress`."""
 
@@ -256,19 +249,12 @@ class _Counter:
         return Bar
 
 
-def _folder_for(name: str, commit: str) -> Path:
-    # The hub allows no "--" in names, so this cannot mean two models. The inner
-    # folder is called after the model: the name tells whether it is cased.
-    outer = f"{name.replace('/', '--')}@{commit}"
-    return hub_folder(outer, name.rpartition("/")[2])
-
-
 def _endpoint() -> str | None:
     return os.environ.get("HF_ENDPOINT") or None
 
 
 def _require_room(name: str, needed: int) -> None:
-    free = shutil.disk_usage(hub_folder()).free
+    free = shutil.disk_usage(cache_folder(HUB)).free
     if needed + RESERVED_DISK_BYTES > free:
         raise CheckpointError(
             "There is no room on the disk for the model {name}. Received: {needed} "

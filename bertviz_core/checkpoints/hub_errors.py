@@ -44,20 +44,14 @@ def hub_errors(name: str, revision: str) -> Iterator[None]:
             name=name,
             revision=revision,
         ) from error
-    except _network_errors() as error:
-        raise _unreachable(name, error) from error
-
-
-def _network_errors() -> tuple[type[Exception], ...]:
-    from huggingface_hub import errors
-
-    return (
+    except (
         errors.HTTPError,
         errors.EntryNotFoundError,
         errors.RevisionResolutionError,
         errors.XetDownloadError,
         OSError,
-    )
+    ) as error:
+        raise _unreachable(name, error) from error
 
 
 def _unreachable(name: str, error: Exception) -> CheckpointError:

@@ -56,16 +56,10 @@ class SafetensorsFiles:
 
     def __init__(self, folder: Path) -> None:
         self._file_of: dict[str, Any] = {}
-        self._shapes: dict[str, Shape] = {}
+        self.shapes: dict[str, Shape] = {}  # by the names in the files
         self.dtypes: set[str] = set()
-        self._names: dict[str, str] = {}  # name in the table -> name in the file
         for path in _weight_files(folder):
             self._open(path)
-
-    @property
-    def shapes(self) -> dict[str, Shape]:
-        """Shapes by the names in the files."""
-        return self._shapes
 
     def read(self, name: str) -> np.ndarray:
         """One weight by its name in the files."""
@@ -80,7 +74,7 @@ class SafetensorsFiles:
             # Checks the header against the file: offsets, sizes, overlaps.
             file = safe_open(path, framework="numpy")
             names = list(file.keys())
-            require_few_names(path.name, len(names) + len(self._shapes))
+            require_few_names(path.name, len(names) + len(self.shapes))
             slices = {name: file.get_slice(name) for name in names}
         except (SafetensorError, OSError, ValueError) as error:
             raise damaged(path.name, error) from error
@@ -99,7 +93,7 @@ class SafetensorsFiles:
             else:
                 self.dtypes.add(piece.get_dtype())
             self._file_of[name] = (path, file)
-            self._shapes[name] = tuple(piece.get_shape())
+            self.shapes[name] = tuple(piece.get_shape())
 
 
 # Whole numbers that old versions of `transformers` saved beside the weights.

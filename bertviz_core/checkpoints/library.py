@@ -16,16 +16,19 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bertviz_core.cached_files import cache_folder
 from bertviz_core.checkpoints import archive, assign, catalogue, hub
 from bertviz_core.checkpoints.catalogue import CachedModel
 from bertviz_core.checkpoints.fitting import fitting_tokenizer, require_fitting
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.checkpoints.trained_inputs import read_trained_inputs
+from bertviz_core.environment import models_policy
 from bertviz_core.errors import CheckpointError
 from bertviz_core.finetune import workplace
 from bertviz_core.trace import LoadReport, ModelEntry, TrainedInputs
@@ -104,7 +107,19 @@ def open_model(model_id: str, progress: Progress | None = None) -> LoadedModel:
         TokenizerError: its vocabulary is absent or broken.
     """
     resolved_id, folder = _find(model_id, progress)
-    return _load(resolved_id, folder, progress)
+    checkpoint = open_folder(folder)
+    tokenizer, notes = fitting_tokenizer(folder, checkpoint)
+    model, report = assign.load(checkpoint, notes, progress)
+    has_classes = "classifier" in model.heads
+    labels = checkpoint.labels or tuple(f"LABEL_{i}" for i in range(model.num_labels))
+    return LoadedModel(
+        resolved_id,
+        model,
+        tokenizer,
+        labels if has_classes else (),
+        report,
+        read_trained_inputs(folder) if has_classes else TrainedInputs(),
+    )
 
 
 def add_upload(zip_path: str | Path, name: str = "") -> ModelEntry:
@@ -137,7 +152,8 @@ def remove_upload(model_id: str) -> None:
     """
     if match := _UPLOAD_ID.fullmatch(model_id):
         with contextlib.suppress(CheckpointError):
-            archive.remove(_upload_folder(match["digest"]).parent)
+            folder = _upload_folder(match["digest"]).parent
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def download(
@@ -169,12 +185,13 @@ def _find(model_id: str, progress: Progress | None) -> tuple[str, Path]:
         return model_id, _upload_folder(match["digest"])
     if model_id.startswith(workplace.RUN_PREFIX):
         return model_id, workplace.open_model_folder(model_id)
-    only_listed = os.environ.get("BERTVIZ_MODELS") == "listed" or not model_id
+    only_listed = models_policy() == "listed" or not model_id
     path = None if only_listed else _existing_path(model_id)
     if path is not None and path.is_dir():
         return model_id, path.resolve()
     if path is not None:
-        _tell(progress, 0.0, "unpack")
+        if progress is not None:
+            progress(0.0, "unpack")
         return model_id, _unpacked(path)
     name, revision = hub.split_revision(model_id)
     cached = hub.find_cached(name, revision)
@@ -197,25 +214,9 @@ def _existing_path(model_id: str) -> Path | None:
         return None
 
 
-def _load(model_id: str, folder: Path, progress: Progress | None) -> LoadedModel:
-    checkpoint = open_folder(folder)
-    tokenizer, notes = fitting_tokenizer(folder, checkpoint)
-    model, report = assign.load(checkpoint, notes, progress)
-    has_classes = "classifier" in model.heads
-    labels = checkpoint.labels or tuple(f"LABEL_{i}" for i in range(model.num_labels))
-    return LoadedModel(
-        model_id,
-        model,
-        tokenizer,
-        labels if has_classes else (),
-        report,
-        read_trained_inputs(folder) if has_classes else TrainedInputs(),
-    )
-
-
 def _unpacked(path: Path) -> Path:
     """The checkpoint of a zip file in the cache, checked; nobody's upload so far."""
-    target = catalogue.uploads_folder() / archive.sha256_of(path)
+    target = cache_folder(catalogue.UPLOADS) / archive.sha256_of(path)
     if not target.is_dir():
         catalogue.make_room_for_upload(path.stat().st_size)
     folder = archive.unpack(path, target)
@@ -224,7 +225,7 @@ def _unpacked(path: Path) -> Path:
         try:
             require_fitting(folder)
         except BaseException:  # whatever it was, nobody could open this
-            archive.remove(target)
+            shutil.rmtree(target, ignore_errors=True)
             raise
         catalogue.write_entry(target, "")
     return folder
@@ -248,8 +249,3 @@ def _upload_entry(model: CachedModel) -> ModelEntry:
         origin="upload",
         size_bytes=catalogue.weights_bytes(model.folder),
     )
-
-
-def _tell(progress: Progress | None, fraction: float, step: str) -> None:
-    if progress is not None:
-        progress(fraction, step)

@@ -58,42 +58,30 @@ class Row:
         return kind == HUGGINGFACE or self.part in ("nsp", "classifier")
 
 
-def _dense(part: str, ours: str, google: str, huggingface: str, axes: str) -> list[Row]:
+def _rows(
+    part: str, ours: str, google: str, huggingface: str, *ends: tuple[str, str, str]
+) -> list[Row]:
+    """One for each end: ours and Google's, Hugging Face's, and the axes."""
     return [
         Row(
             part,
-            f"bert/{ours}/kernel",
-            f"{google}/kernel",
-            f"{huggingface}.weight",
+            f"bert/{ours}/{end}",
+            f"{google}/{end}" if google else "",
+            f"{huggingface}.{theirs}",
             axes,
-        ),
-        Row(
-            part,
-            f"bert/{ours}/bias",
-            f"{google}/bias",
-            f"{huggingface}.bias",
-            axes[1],
-        ),
+        )
+        for end, theirs, axes in ends
     ]
+
+
+def _dense(part: str, ours: str, google: str, huggingface: str, axes: str) -> list[Row]:
+    ends = (("kernel", "weight", axes), ("bias", "bias", axes[1]))
+    return _rows(part, ours, google, huggingface, *ends)
 
 
 def _norm(part: str, ours: str, google: str, huggingface: str) -> list[Row]:
-    return [
-        Row(
-            part,
-            f"bert/{ours}/gamma",
-            f"{google}/gamma" if google else "",
-            f"{huggingface}.weight",
-            "H",
-        ),
-        Row(
-            part,
-            f"bert/{ours}/beta",
-            f"{google}/beta" if google else "",
-            f"{huggingface}.bias",
-            "H",
-        ),
-    ]
+    ends = (("gamma", "weight", "H"), ("beta", "bias", "H"))
+    return _rows(part, ours, google, huggingface, *ends)
 
 
 def _table(name: str, axes: str) -> Row:

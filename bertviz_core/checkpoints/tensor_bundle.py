@@ -97,8 +97,9 @@ class TensorBundle:
         self._prefix, self._num_shards = prefix, _num_shards(header)
         self._entries: dict[str, _Entry] = {}
         for key, value in table:
-            name, entry = _named_entry(key, value)
-            self._entries[name] = entry
+            if key.startswith(b"\0"):  # a piece of one, by `EncodeTensorNameSlice`
+                raise SlicedError("a weight in pieces")
+            self._entries[key.decode("utf-8")] = _entry(value)
             require_few_names(path.name, len(self._entries))
 
     @property
@@ -166,12 +167,6 @@ def _num_shards(header: bytes) -> int:
     if not 0 < num_shards < 100_000:  # five digits in the name of a file
         raise BundleError(f"{num_shards} data files")
     return num_shards
-
-
-def _named_entry(key: bytes, value: bytes) -> tuple[str, _Entry]:
-    if key.startswith(b"\0"):  # a piece of a weight, by `EncodeTensorNameSlice`
-        raise SlicedError("a weight in pieces")
-    return key.decode("utf-8"), _entry(value)
 
 
 def _entry(data: bytes) -> _Entry:

@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from bertviz_core.environment import models_policy
+
 # What a model is read from.
 _FILES = re.compile(
     r"(bert_)?config\.json|recipe\.json|vocab\.txt"
@@ -24,7 +26,7 @@ def version_of(model_id: str) -> str:
         Names, times and sizes of the files of a folder, or of a zip file; "" for an
         id that means the same model for ever, and where there is nothing.
     """
-    if not model_id or os.environ.get("BERTVIZ_MODELS") == "listed":
+    if not model_id or models_policy() == "listed":
         return ""
     path = Path(os.path.expanduser(model_id))  # raises nothing, unlike the method
     try:

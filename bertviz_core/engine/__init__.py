@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from bertviz_core.engine.jobs import JobStatus
-from bertviz_core.environment import one_of, precision
+from bertviz_core.environment import models_policy, one_of, precision
 
 if TYPE_CHECKING:
     from bertviz_core.engine.engine import Engine
@@ -34,7 +34,7 @@ def connect() -> Engine:
     `BERTVIZ_PRECISION` is "float32" (default) or "bfloat16": what OpenVINO computes in.
 
     Raises:
-        EngineError: `BERTVIZ_ENGINE` or a limit has a value that cannot be.
+        EngineError: one of these, or a limit, has a value that cannot be.
     """
     _require_limits()
     scheduler = os.environ.get(SCHEDULER_VARIABLE, "").strip()
@@ -58,5 +58,5 @@ def _require_limits() -> None:
     from bertviz_core.finetune.table_limits import lease_seconds
 
     limits = (max_models, max_answer_bytes, training_slots, lease_seconds)
-    for limit in (*limits, reading_backend, precision):
+    for limit in (*limits, reading_backend, precision, models_policy):
         limit()

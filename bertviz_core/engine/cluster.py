@@ -33,7 +33,7 @@ class ClusterEngine(Engine):
 
     Making one returns at once and starts or reaches the cluster in the
     background; the first call waits for it. A worker that dies is restarted by
-    its nanny, and what it was doing is tried again, see `suspects`. A cluster
+    its nanny, and what it was doing is tried again, see `connection`. A cluster
     that dies is replaced at the next call.
 
     Args:

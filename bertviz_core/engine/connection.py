@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
@@ -15,9 +16,9 @@ from bertviz_core.engine.dispatch import Outcome
 from bertviz_core.engine.jobs import Job
 from bertviz_core.engine.local_cluster import LocalCluster
 from bertviz_core.engine.questions import Question
-from bertviz_core.engine.suspects import Suspects
 from bertviz_core.engine.training_worker import TrainingWorker
 from bertviz_core.engine.worker_specs import ON_TENSORFLOW, PRIORITIES
+from bertviz_core.environment import models_policy
 from bertviz_core.errors import EngineError
 from bertviz_core.tasks import CALL_RESOURCE, JOB_RESOURCE, TRAIN_RESOURCE
 
@@ -25,6 +26,8 @@ START_SECONDS = 60.0
 CLOSE_SECONDS = 5.0
 # To load the largest BERT from a slow disk and run it on the longest text.
 CALL_SECONDS = 300.0
+# Of work that takes long: it may meet, at each of its two tries, a task that kills.
+LONG_TRIES = 3
 
 
 class Connection:
@@ -41,9 +44,7 @@ class Connection:
         self.client = client
         self.cluster = cluster
         self.training_worker = TrainingWorker(cluster)
-        # Of the two worker processes.
-        self._readers = Suspects(distributed.KilledWorker)
-        self._trainers = Suspects(distributed.KilledWorker)
+        self._second_try = threading.Lock()
 
     @classmethod
     def to_local_cluster(cls, cluster: LocalCluster, address: str) -> Connection:
@@ -109,6 +110,9 @@ class Connection:
     def call(self, question: Question[Any]) -> Outcome:
         """Runs a task in a worker and waits; once more where the worker died.
 
+        Dask suspects every task that was with a process that died. Tasks are tried
+        again one at a time: the one that kills dies alone then, and is refused.
+
         Raises:
             EngineError: no answer came.
         """
@@ -121,12 +125,17 @@ class Connection:
                 future = self._submit(question, resource, worker.run_call)
                 return future.result(timeout=CALL_SECONDS)
 
-            return self._readers.ask(resource, ask)
+            try:
+                return ask()
+            except distributed.KilledWorker:
+                with self._second_try:
+                    return ask()
 
     def run_job(self, question: Question[Any], job: Job, topic: str) -> Outcome:
         """Runs a task in a worker that takes jobs, and waits as long as it takes.
 
-        Where the worker died, the task runs once more, from its beginning.
+        Where the worker died, the task runs again from its beginning, up to
+        `LONG_TRIES` times; nobody can be made to wait for its turn.
 
         Args:
             question: what is asked.
@@ -139,10 +148,8 @@ class Connection:
         with _sentences(), contextlib.ExitStack() as held:
             resource = question.resource(JOB_RESOURCE)
             self._require_worker(resource)
-            suspects = self._readers
             if resource in ON_TENSORFLOW:
                 held.enter_context(self.training_worker.held())
-                suspects = self._trainers
 
             def ask() -> Outcome:
                 future = self._submit(
@@ -152,7 +159,7 @@ class Connection:
                 return future.result()
 
             try:
-                return suspects.ask(resource, ask)
+                return _outlast(ask)
             except CancelledError:
                 if job.status.state != "cancelled":
                     raise
@@ -163,8 +170,8 @@ class Connection:
     def train(self, question: Question[Any]) -> Outcome:
         """Runs a training in the worker for it, and waits as long as it takes.
 
-        A worker that dies is started again and goes on, once, or until what runs
-        beside it is out of suspicion.
+        Where the worker died, the run goes on after its last epoch, see
+        `LONG_TRIES`.
 
         Raises:
             EngineError: no answer came.
@@ -177,10 +184,10 @@ class Connection:
                 return future.result()
 
             try:
-                return self._trainers.ask_for_long(ask)
+                return _outlast(ask)
             except distributed.KilledWorker as error:
                 raise EngineError(
-                    "The process that trains died twice, most likely for want of "
+                    "The process that trains died repeatedly, most likely for want of "
                     "memory. Choose smaller batches, shorter texts or fewer layers "
                     "that learn; or free memory and let the training go on."
                 ) from error
@@ -208,6 +215,7 @@ class Connection:
         return self.client.submit(
             function,
             question,
+            models_policy(),
             *arguments,
             key=key,
             pure=False,
@@ -230,6 +238,14 @@ class Connection:
             )
 
 
+def _outlast(ask: Callable[[], Outcome]) -> Outcome:
+    """Asks for what takes long, again where the worker died."""
+    for _ in range(LONG_TRIES - 1):
+        with contextlib.suppress(distributed.KilledWorker):
+            return ask()
+    return ask()
+
+
 def _client(address: str, **options: Any) -> distributed.Client:
     # Never the default client: other code in the process may have its own.
     return distributed.Client(
@@ -244,8 +260,8 @@ def _sentences() -> Iterator[None]:
         yield
     except distributed.KilledWorker as error:
         raise EngineError(
-            "The process that runs the models died twice over this, most likely for "
-            "want of memory. It is starting again. Try a shorter text or a smaller "
+            "The process that runs the models died repeatedly over this, most likely "
+            "for want of memory. It is starting again. Try a shorter text or a smaller "
             "model."
         ) from error
     except TimeoutError as error:

@@ -45,7 +45,7 @@ RESTART_SECONDS = 5.0
 
 # What Dask does for batch work and what costs an idle server processor time.
 DASK_CONFIG = {
-    # What was with a worker that died is tried again by `suspects`, which knows more.
+    # What was with a worker that died is tried again by `connection`.
     "distributed.scheduler.allowed-failures": 0,
     # Reports of jobs, with all that they show: nobody reads them a second time.
     "distributed.admin.low-level-log-length": 20,

@@ -138,6 +138,12 @@ class Asker:
     ) -> Asking[Concatenate[str, Texts, P], R]: ...
     @overload
     def __call__(
+        self, task: Callable[Concatenate[SentenceStates, SentenceStates, P], R]
+    ) -> Asking[
+        Concatenate[str, tuple[str, ...], str, str, tuple[str, ...], str, P], R
+    ]: ...
+    @overload
+    def __call__(
         self, task: Callable[Concatenate[SentenceStates, P], R]
     ) -> Asking[Concatenate[str, tuple[str, ...], str, P], R]: ...
     @overload

@@ -4,8 +4,8 @@ A cluster that is not started by the engine gives its workers these options:
 `dask worker tcp://… --nthreads 5 --resources "call=2 job=1 download=1 upload=1"
 --memory-limit 1.0 --preload bertviz_core.engine.worker`, and the one that trains and
 derives `--nthreads 3 --resources "train=1 estimate=1 gradient=1"` with the rest alike.
-Its scheduler gets
-`DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0` in its environment: see `suspects`.
+Its scheduler gets `DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0` in its
+environment: `connection` tries again what was with a worker that died.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from bertviz_core.engine.dispatch import Outcome
 from bertviz_core.engine.jobs import JobCancelled
 from bertviz_core.engine.questions import Question
 from bertviz_core.engine.worker_specs import ON_TENSORFLOW, reading_backend
+from bertviz_core.environment import ASKED_POLICY
 from bertviz_core.quiet import import_keras
 
 HEAVY_MODULE = "bertviz_core.model.compiled"
@@ -51,21 +52,29 @@ def dask_setup(worker: Any) -> None:
     threading.Thread(target=_import_heavy, name="import-keras", daemon=True).start()
 
 
-def run_call(question: Question[Any]) -> Outcome:
-    """Runs a task and returns what became of it."""
+def run_call(question: Question[Any], policy: str) -> Outcome:
+    """Runs a task and returns what became of it.
+
+    Args:
+        question: what is asked.
+        policy: of the server that asks, see `environment.models_policy`.
+    """
+    ASKED_POLICY.set(policy)
     return dispatch.run(question)
 
 
-def run_job(question: Question[Any], job_id: str, topic: str) -> Outcome:
+def run_job(question: Question[Any], policy: str, job_id: str, topic: str) -> Outcome:
     """Runs a task that reports to a topic of the scheduler and can be stopped.
 
     Args:
         question: what is asked.
+        policy: see `run_call`.
         job_id: for `stop_job`.
         topic: gets events `{"job_id", "fraction", "message", "so_far"}`.
     """
     from distributed import get_worker
 
+    ASKED_POLICY.set(policy)
     stop = _STOP_OF_JOB[job_id] = threading.Event()
     reporter = _Reporter(get_worker(), topic, job_id, stop)
     try:

@@ -12,7 +12,12 @@ from bertviz_core.analysis.attention import group_words, merge_words
 from bertviz_core.analysis.attention_mass import attention_mass as mass_of_heads
 from bertviz_core.analysis.comparison import align_tokens, attention_difference
 from bertviz_core.analysis.head_distances import divergence_sums
-from bertviz_core.analysis.head_profiles import profile_sums
+from bertviz_core.analysis.head_profiles import (
+    HeadProfile,
+    NamedHead,
+    name_heads,
+    profile_sums,
+)
 from bertviz_core.experiments.attention_parts import (
     norm_weighted_attention,
     value_zeroing,
@@ -114,17 +119,26 @@ def compare_heads(one: Trace, other: Trace) -> np.ndarray:
 @task()
 def profile_heads(explorer: Explorer, trace: Trace) -> CorpusProfile:
     """Measures all heads on one text; `language` of the result is empty."""
+    distances = divergence_sums(trace.attention).distances()
+    return CorpusProfile(explorer.model_id, "", _profile(explorer, trace), distances)
+
+
+@task()
+def named_heads(explorer: Explorer, trace: Trace) -> tuple[NamedHead, ...]:
+    """Heads with a name on one text: those of `profile_heads`, without distances."""
+    return name_heads(_profile(explorer, trace))
+
+
+def _profile(explorer: Explorer, trace: Trace) -> HeadProfile:
     read = trace.tokenized
-    sums = profile_sums(
+    return profile_sums(
         trace.attention,
         read.input_ids,
         read.token_type_ids,
         read.is_special,
         read.is_word,
         explorer.forward.visible(read.num_tokens),
-    )
-    distances = divergence_sums(trace.attention).distances()
-    return CorpusProfile(explorer.model_id, "", sums.profile(), distances)
+    ).profile()
 
 
 def _combined(explorer: Explorer, trace: Trace, method: str, layer: int) -> np.ndarray:

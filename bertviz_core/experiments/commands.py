@@ -44,7 +44,7 @@ def map_vocabulary(
 
     import_keras()
     from bertviz_core.experiments.stored_maps import digest_of, store_map
-    from bertviz_core.experiments.vocabulary_maps import map_by_tsne
+    from bertviz_core.experiments.vocabulary_maps import map_by_neighbours
     from bertviz_core.experiments.word_vectors import word_vectors
     from bertviz_core.explorer import Explorer
 
@@ -54,7 +54,7 @@ def map_vocabulary(
     if tsv is not None:
         _write_tables(tsv, words.tokens, vectors)
     for num_axes in (2, 3) if axes == "both" else (int(axes),):
-        found = map_by_tsne(vectors, num_axes, seed, _tell, perplexity)
+        found = map_by_neighbours(vectors, "tsne", num_axes, seed, _tell, perplexity)
         path = store_map(found, explorer.model_id, digest_of(vectors))
         quality = found.quality
         click.echo(

@@ -134,19 +134,54 @@ class DrawnMap(FrozenArrays):
     """A flat map, with what it is worth.
 
     Args:
-        method: "tsne".
+        method: of `map_results.NEIGHBOURHOODS`.
         positions: float64 `[M, k]`.
         seed: the same seed and points give the same map on the same machine.
-        perplexity: about how many neighbours each point has.
+        neighbourhood: about how many neighbours each point has: t-SNE's perplexity,
+            UMAP's `n_neighbors`.
         num_steps: of the optimisation.
-        divergence: Kullback-Leibler divergence that is left, in nats.
         quality: which neighbours the map kept.
+        divergence: of t-SNE, the Kullback-Leibler divergence that is left, in nats.
     """
 
     method: str
     positions: np.ndarray
     seed: int
-    perplexity: float
+    neighbourhood: float
     num_steps: int
-    divergence: float
     quality: MapQuality
+    divergence: float | None = None
+
+
+@dataclass(frozen=True)
+class Context:
+    """A token where it stands.
+
+    Args:
+        before, token, after: the sentence in three parts.
+        cosine: of its vector with that of the token that was asked about.
+    """
+
+    before: str
+    token: str
+    after: str
+    cosine: float
+
+
+@dataclass(frozen=True)
+class SimilarContexts:
+    """The tokens whose vectors are nearest to that of one token.
+
+    Args:
+        layer: of the vectors; 0 is the input's.
+        contexts: nearest first.
+        mean_cosine: of all tokens that were searched.
+        num_tokens, num_sentences: that were searched; [CLS] and [SEP] are no tokens
+            of a sentence's own.
+    """
+
+    layer: int
+    contexts: tuple[Context, ...]
+    mean_cosine: float
+    num_tokens: int
+    num_sentences: int

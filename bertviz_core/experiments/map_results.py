@@ -13,7 +13,10 @@ import numpy as np
 from bertviz_core.analysis.map_quality import MapQuality
 from bertviz_core.trace import FrozenArrays
 
-METHODS = ("pca", "tsne")
+# Methods that keep neighbours together, with about how many each point usually has:
+# t-SNE's perplexity, UMAP's `n_neighbors`.
+NEIGHBOURHOODS = {"tsne": 30.0, "umap": 15.0}
+METHODS = ("pca", *NEIGHBOURHOODS)
 MAX_SENTENCES = 200
 # In one file; as text they take some 12 bytes each.
 MAX_EXPORTED_NUMBERS = 5_000_000
@@ -27,11 +30,10 @@ class VocabularyMap(FrozenArrays):
         method: of `METHODS`.
         coordinates: float32 `[V, k]`, k 2 or 3.
         quality: which neighbours the map kept.
-        explained: share of the variance on the k axes; `None` for t-SNE, which has
-            no such share.
-        seed: of t-SNE, and of the choice of checked points.
-        perplexity: of t-SNE, about how many neighbours each point has.
-        num_steps: of t-SNE.
+        explained: share of the variance on the k axes; of PCA alone.
+        seed: of the method, and of the choice of checked points.
+        neighbourhood: see `NEIGHBOURHOODS`; `None` for PCA.
+        num_steps: of the same methods.
         divergence: Kullback-Leibler divergence that t-SNE left, in nats.
         is_stored: whether it was computed before and read from a file.
     """
@@ -41,7 +43,7 @@ class VocabularyMap(FrozenArrays):
     quality: MapQuality
     explained: float | None = None
     seed: int = 0
-    perplexity: float | None = None
+    neighbourhood: float | None = None
     num_steps: int | None = None
     divergence: float | None = None
     is_stored: bool = False
@@ -55,8 +57,8 @@ class SentenceMap(FrozenArrays):
         model_id: which model.
         method: of `METHODS`.
         reading: of `sentence_states.READINGS`.
-        alignment: of `layer_maps.ALIGNMENTS`; t-SNE maps are always turned onto the
-            one before.
+        alignment: of `layer_maps.ALIGNMENTS`; maps of other methods than PCA are
+            always turned onto the one before.
         labels: M names: the token, or the sentence.
         sentence_index: int `[M]`, the sentence of each point.
         position: int `[M]`, its token index; -1 for a mean.
@@ -66,15 +68,15 @@ class SentenceMap(FrozenArrays):
         qualities: L + 1 of them; `None` where there are too few points for one, or
             where all points are one.
         explained: float64 `[L + 1]`, share of the variance on the map; NaN for
-            t-SNE, and where all points are one.
+            other methods than PCA, and where all points are one.
         residuals: float64 `[L + 1]`, what turning could not bring onto the layer
             before; NaN where axes are shared.
-        seed: of t-SNE, and of the choice of checked points.
+        seed: of the method, and of the choice of checked points.
         num_cut: sentences whose end is beyond what the model reads.
         are_one: for each of L + 1 layers, whether its vectors differ by rounding
             alone, as those of [CLS] before the first layer: all points are one.
-        perplexity: of t-SNE.
-        num_steps: of t-SNE, at each layer.
+        neighbourhood: see `VocabularyMap`.
+        num_steps: of the same methods, at each layer.
     """
 
     model_id: str
@@ -93,7 +95,7 @@ class SentenceMap(FrozenArrays):
     seed: int
     num_cut: int
     are_one: tuple[bool, ...]
-    perplexity: float | None = None
+    neighbourhood: float | None = None
     num_steps: int | None = None
 
 

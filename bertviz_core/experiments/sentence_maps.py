@@ -20,7 +20,7 @@ from bertviz_core.analysis.map_quality import MapQuality, map_quality
 from bertviz_core.errors import TextError
 from bertviz_core.experiments.embedding_results import DrawnMap, SentenceStates
 from bertviz_core.experiments.map_results import LayerFacts, SentenceMap
-from bertviz_core.experiments.maps import MIN_POINTS, tsne_map
+from bertviz_core.experiments.maps import MIN_POINTS, draw_map
 from bertviz_core.tasks import task
 
 Progress = Callable[[float, str], None]
@@ -72,30 +72,33 @@ def map_by_pca(
 
 
 @task()
-def map_by_tsne(
+def map_by_neighbours(
     states: SentenceStates,
+    method: str = "tsne",
     num_axes: int = 2,
     seed: int = 0,
-    perplexity: float = 30.0,
+    neighbourhood: float | None = None,
     num_stages: int = 2,
     progress: Progress | None = None,
 ) -> SentenceMap:
-    """Draws every layer by t-SNE, each from the layer before, turned onto it.
+    """Draws every layer by t-SNE or UMAP, each from the one before, turned onto it.
 
     A layer whose vectors are all alike is drawn as one point, and the layer after it
-    begins anew: t-SNE would spread them over a cloud that is not there.
+    begins anew: both methods would spread them over a cloud that is not there.
 
     Args:
         states: of the sentences.
+        method: of `NEIGHBOURHOODS`.
         num_axes: 2 or 3.
         seed: see `tsne_map`, at every layer; and of the points whose neighbours are
             checked.
-        perplexity: see `tsne_map`.
-        num_stages: of 300 steps, at each layer.
+        neighbourhood: see there; `None` for the usual one.
+        num_stages: of t-SNE, of 300 steps, at each layer.
         progress: told the share done; may raise to cancel.
 
     Raises:
         TextError: fewer points than a map needs.
+        ValueError: another method.
     """
     _require_points(states, max(MIN_POINTS, num_axes + 1))
     num_states, num_points, _ = states.states.shape
@@ -111,16 +114,17 @@ def map_by_tsne(
             coordinates.append(np.zeros((num_points, num_axes)))
             qualities.append(None)
             continue
-        drawn = tsne_map(
+        drawn = draw_map(
             vectors,
+            method,
             seed,
             _part_of(progress, layer, num_states),
-            perplexity,
+            neighbourhood,
             num_stages,
-            MOST_NEIGHBOURS,
-            num_axes,
-            before,
-            rows,
+            num_neighbours=MOST_NEIGHBOURS,
+            num_axes=num_axes,
+            start=before,
+            checked_rows=rows,
         )
         before, residuals[layer] = _turned(drawn.positions, before)
         coordinates.append(before)
@@ -128,12 +132,12 @@ def map_by_tsne(
     explained = np.full(num_states, np.nan)
     places, measured = np.stack(coordinates), tuple(qualities)
     made = _sentence_map(
-        states, "tsne", "procrustes", places, measured, explained, residuals, seed
+        states, method, "procrustes", places, measured, explained, residuals, seed
     )
     if drawn is None:
         return made
     return dataclasses.replace(
-        made, perplexity=drawn.perplexity, num_steps=drawn.num_steps
+        made, neighbourhood=drawn.neighbourhood, num_steps=drawn.num_steps
     )
 
 

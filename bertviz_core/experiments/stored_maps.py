@@ -1,8 +1,8 @@
 """Vocabulary maps on the disk: computed once, found again by what they are of.
 
-A map lies beside its model, `vocabulary_map_2d.npz` or `…_3d.npz`, where the model is
-a folder; else in the cache. It holds the SHA-256 of the vectors it was drawn from, so a
-map of other weights is never shown.
+A map lies beside its model, `vocabulary_map_2d.npz` or `…_3d.npz`, by UMAP
+`…_umap_2d.npz`, where the model is a folder; else in the cache. It holds the SHA-256 of
+the vectors it was drawn from, so a map of other weights is never shown.
 
 The file: `coordinates` uint16 `[V, k]`, `origin` float64 `[k]`, `unit` float64 `[1]`
 (a coordinate is origin + unit times the whole number), `facts` the rest as JSON, uint8.
@@ -56,8 +56,8 @@ def store_map(
         beside: into the model's own folder, where it has one; else into the cache.
     """
     folder = _model_folder(model_id) if beside else None
-    num_axes = found.coordinates.shape[1]
-    path = _beside(folder, num_axes) if folder else _in_cache(digest, num_axes)
+    name = _name(found.method, found.coordinates.shape[1])
+    path = _beside(folder, name) if folder else _in_cache(digest, name)
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_suffix(f".{os.getpid()}.new")
     scratch.write_bytes(_written(found, digest))
@@ -66,7 +66,7 @@ def store_map(
 
 
 def find_map(
-    model_id: str, digest: str, num_axes: int, num_entries: int
+    model_id: str, digest: str, num_axes: int, num_entries: int, method: str = "tsne"
 ) -> VocabularyMap | None:
     """Reads the map of a model; `None` where there is none of these vectors.
 
@@ -75,10 +75,12 @@ def find_map(
         digest: see `digest_of`.
         num_axes: 2 or 3.
         num_entries: V.
+        method: of `NEIGHBOURHOODS`.
     """
+    name = _name(method, num_axes)
     folder = _model_folder(model_id)
-    paths = [_beside(folder, num_axes)] if folder else []
-    for path in [*paths, _in_cache(digest, num_axes)]:
+    paths = [_beside(folder, name)] if folder else []
+    for path in [*paths, _in_cache(digest, name)]:
         try:
             found = _read(path.read_bytes(), digest)
         except _NOT_ONE_OF_OURS:
@@ -112,6 +114,8 @@ def _read(raw: bytes, digest: str) -> VocabularyMap | None:
         if facts.pop("digest") != digest:
             return None
         coordinates = arrays["origin"] + arrays["unit"][0] * arrays["coordinates"]
+    if "perplexity" in facts:  # as its name was before UMAP came
+        facts["neighbourhood"] = facts.pop("perplexity")
     quality = MapQuality(**facts.pop("quality"))
     return VocabularyMap(
         **(facts | {"is_stored": True}),
@@ -132,9 +136,13 @@ def _model_folder(model_id: str) -> Path | None:
     return None
 
 
-def _beside(folder: Path, num_axes: int) -> Path:
-    return folder / f"vocabulary_map_{num_axes}d.npz"
+def _name(method: str, num_axes: int) -> str:
+    return f"umap_{num_axes}d.npz" if method == "umap" else f"{num_axes}d.npz"
 
 
-def _in_cache(digest: str, num_axes: int) -> Path:
-    return cache_path() / "vocabulary_maps" / f"{digest[:32]}_{num_axes}d.npz"
+def _beside(folder: Path, name: str) -> Path:
+    return folder / f"vocabulary_map_{name}"
+
+
+def _in_cache(digest: str, name: str) -> Path:
+    return cache_path() / "vocabulary_maps" / f"{digest[:32]}_{name}"

@@ -1,4 +1,4 @@
-"""Maps of a whole vocabulary: by PCA at once, by t-SNE computed ahead or as a job."""
+"""Maps of a whole vocabulary: by PCA at once, others computed ahead or as a job."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from bertviz_core.analysis.geometry import Pca, fit_pca
 from bertviz_core.analysis.map_quality import map_quality
 from bertviz_core.errors import TextError
 from bertviz_core.experiments import stored_maps
-from bertviz_core.experiments.map_results import MAX_EXPORTED_NUMBERS, VocabularyMap
-from bertviz_core.experiments.maps import tsne_map
+from bertviz_core.experiments.map_results import (
+    MAX_EXPORTED_NUMBERS,
+    NEIGHBOURHOODS,
+    VocabularyMap,
+)
+from bertviz_core.experiments.maps import draw_map
 from bertviz_core.experiments.sentence_maps import MOST_NEIGHBOURS, checked_rows
 from bertviz_core.experiments.word_vectors import WordVectors
 from bertviz_core.explorer import Explorer
@@ -20,8 +24,8 @@ from bertviz_core.tasks import task
 
 Progress = Callable[[float, str], None]
 
-# Entries whose neighbours are checked: of PCA while somebody waits, of t-SNE, which
-# takes minutes anyway.
+# Entries whose neighbours are checked: of PCA while somebody waits, of others, which
+# take minutes anyway.
 CHECKED_AT_ONCE, CHECKED_AHEAD = 128, 1000
 
 
@@ -39,14 +43,14 @@ def vocabulary_map(
         explorer: of the model.
         words: its vocabulary.
         num_axes: 2 or 3.
-        method: "pca", drawn at once; "tsne", a map that was computed before, or
+        method: "pca", drawn at once; of others a map that was computed before, or
             `None` where there is none.
         seed: of PCA, of the entries whose neighbours are checked.
     """
     vectors = words.table.vectors
-    if method == "tsne":
+    if method in NEIGHBOURHOODS:
         model, size = explorer.model_id, len(vectors)
-        return stored_maps.find_map(model, words.digest, num_axes, size)
+        return stored_maps.find_map(model, words.digest, num_axes, size, method)
     return map_by_pca(vectors, num_axes, seed, words.pca)
 
 
@@ -54,17 +58,18 @@ def vocabulary_map(
 def draw_vocabulary_map(
     explorer: Explorer,
     words: WordVectors,
+    method: str = "tsne",
     num_axes: int = 2,
     seed: int = 0,
-    perplexity: float = 30.0,
+    neighbourhood: float | None = None,
     progress: Progress | None = None,
 ) -> VocabularyMap:
-    """Draws the vocabulary by t-SNE; with the usual settings, keeps it for others."""
+    """See `map_by_neighbours`; with the usual settings, keeps the map for others."""
     if progress is not None:
         progress(0.0, "drawing the map")
     vectors = words.table.vectors
-    found = map_by_tsne(vectors, num_axes, seed, progress, perplexity)
-    if (seed, perplexity) == (0, 30.0):
+    found = map_by_neighbours(vectors, method, num_axes, seed, progress, neighbourhood)
+    if seed == 0 and neighbourhood in (None, NEIGHBOURHOODS[method]):
         # The map is shown all the same where nothing can be written.
         with contextlib.suppress(OSError):
             stored_maps.store_map(found, explorer.model_id, words.digest, beside=False)
@@ -95,40 +100,43 @@ def map_by_pca(
     )
 
 
-def map_by_tsne(
+def map_by_neighbours(
     vectors: np.ndarray,
+    method: str = "tsne",
     num_axes: int = 2,
     seed: int = 0,
     progress: Progress | None = None,
-    perplexity: float = 30.0,
+    neighbourhood: float | None = None,
     num_stages: int = 4,
 ) -> VocabularyMap:
-    """Draws all entries by t-SNE, none left out. Minutes for a whole vocabulary.
+    """Draws all entries by t-SNE or UMAP, none left out. Takes minutes.
 
     Args:
         vectors: float `[V, H]`.
+        method: of `NEIGHBOURHOODS`.
         num_axes: 2 or 3.
         seed: see `tsne_map`; and of the entries whose neighbours are checked.
         progress: told the share done; may raise to cancel.
-        perplexity: see `tsne_map`.
-        num_stages: of 300 steps.
+        neighbourhood: see there; `None` for the usual one.
+        num_stages: of t-SNE, of 300 steps.
     """
-    drawn = tsne_map(
+    drawn = draw_map(
         vectors,
+        method,
         seed,
         progress,
-        perplexity,
+        neighbourhood,
         num_stages,
-        MOST_NEIGHBOURS,
-        num_axes,
+        num_neighbours=MOST_NEIGHBOURS,
+        num_axes=num_axes,
         checked_rows=checked_rows(len(vectors), seed, CHECKED_AHEAD),
     )
     return VocabularyMap(
-        method="tsne",
+        method=method,
         coordinates=drawn.positions.astype(np.float32),
         quality=drawn.quality,
         seed=seed,
-        perplexity=drawn.perplexity,
+        neighbourhood=drawn.neighbourhood,
         num_steps=drawn.num_steps,
         divergence=drawn.divergence,
     )

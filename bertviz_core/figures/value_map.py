@@ -160,7 +160,8 @@ def _column_ticks(columns: Sequence[str], line: int) -> dict[str, Any]:
     places: dict[str, Any] = {"tickvals": list(range(len(columns)))}
     width = sum(map(_width, columns))
     if width <= line:
-        return places | {"ticktext": texts, "tickangle": 0}
+        # On a phone they may not fit all the same: plotly takes the first that does.
+        return places | {"ticktext": texts, "autotickangles": [0, -45, -90]}
     if not any(is_cjk(name) for name in columns):
         return places | {"ticktext": texts, "tickangle": -90}
     return places | {"ticktext": [_stacked(name) for name in columns], "tickangle": 0}

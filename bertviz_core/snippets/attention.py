@@ -168,3 +168,14 @@ found = patch_hidden_states(
 print(found.clean_score, found.corrupted_score)
 print(found.recovered)
 """
+
+GRAMMAR = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.head_grammar import grammar_of_heads
+
+found = grammar_of_heads(Explorer.open({model}), {language})
+for name, count, values, rule in zip(
+    found.relations, found.counts, found.accuracies, found.baselines
+):
+    print(name, count, values.max(), rule)
+"""

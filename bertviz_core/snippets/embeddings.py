@@ -80,14 +80,14 @@ for explained, quality in zip(found.explained, found.qualities):
     print(explained, quality)
 """
 
-SENTENCES_TSNE = """
+SENTENCES_NEIGHBOURS = """
 from bertviz_core import Explorer
-from bertviz_core.experiments.sentence_maps import map_by_tsne
+from bertviz_core.experiments.sentence_maps import map_by_neighbours
 from bertviz_core.experiments.sentence_states import sentence_states
 
 explorer = Explorer.open({model})
 states = sentence_states(explorer, {sentences}, {reading}, cut=True)
-found = map_by_tsne(states, {num_axes}, {seed}, {perplexity})
+found = map_by_neighbours(states, {method}, {num_axes}, {seed}, {size})
 for quality in found.qualities:
     print(quality)
 """
@@ -103,16 +103,36 @@ found = map_by_pca(vectors, {num_axes}, {seed})
 print(found.explained, found.quality)
 """
 
-VOCABULARY_TSNE = """
+VOCABULARY_NEIGHBOURS = """
 from bertviz_core import Explorer
-from bertviz_core.experiments.vocabulary_maps import map_by_tsne
+from bertviz_core.experiments.vocabulary_maps import map_by_neighbours
 from bertviz_core.experiments.word_vectors import word_vectors
 
 # For a whole vocabulary this takes minutes.
 explorer = Explorer.open({model})
 vectors = word_vectors(explorer).table.vectors
-found = map_by_tsne(vectors, {num_axes}, {seed}, perplexity={perplexity})
-print(found.divergence, found.quality)
+found = map_by_neighbours(
+    vectors, {method}, {num_axes}, {seed}, neighbourhood={size}
+)
+print(found.quality)
+"""
+
+CONTEXTS = """
+from bertviz_core import Explorer
+from bertviz_core.experiments.sentence_states import sentence_states
+from bertviz_core.experiments.similar_contexts import (
+    searched_sentences,
+    similar_contexts,
+)
+
+explorer = Explorer.open({model})
+own = sentence_states(explorer, [{text}], "token", cut=True)
+searched = sentence_states(
+    explorer, searched_sentences({language}), "token", cut=True
+)
+found = similar_contexts(own, searched, {layer}, {point})
+for one in found.contexts:
+    print(one.cosine, (one.before, one.token, one.after))
 """
 
 SENSES = """

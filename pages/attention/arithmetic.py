@@ -10,13 +10,14 @@ import streamlit as st
 from bertviz_core.experiments.attention_parts import pair_arithmetic
 from bertviz_core.experiments.attention_results import PairArithmetic
 from bertviz_core.figures.attention_formulas import attention_formulas
-from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts, TokenizedText
-from pages.attention.locked_tokens import choose_pair
+from pages.attention.controls import View
+from pages.attention.maps import show_map
+from pages.attention.pictures import choose_pair
 from pages.shared.answers import ask
 from pages.shared.code import Program, program
-from pages.shared.export import download_csv, show_figure
+from pages.shared.export import download_csv
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
@@ -27,9 +28,10 @@ _MOST_APART = 1e-6
 
 @panel
 def explore_arithmetic(
-    model: str, texts: Texts, tokenized: TokenizedText, layer: int, head: int
+    model: str, texts: Texts, tokenized: TokenizedText, view: View
 ) -> None:
     """Draws every step of the arithmetic for one pair of tokens."""
+    layer, head = view.layer, view.head
     st.markdown(t("attention.arithmetic_intro", layer=layer + 1, head=head + 1))
     row, column = choose_pair(tokenized, "edge_from", "looks_at")
     found = ask(pair_arithmetic)(model, texts, layer, head, row, column)
@@ -74,46 +76,37 @@ def _show_rows(
     code: Program | None = None,
 ) -> None:
     names = [plain(f"attention.row_{key}") for key in keys]
-    numbers = range(1, len(rows[0]) + 1)
-    show_figure(
-        value_map_figure(
-            np.stack(rows),
-            names,
-            list(map(str, numbers)),
-            title=plain("attention.value"),
-            row_title="",
-            column_title=plain("attention.dimension"),
-            is_signed=True,
-        ),
-        name=name,
-        description=description,
-        columns={
-            plain("attention.dimension"): numbers,
-            **{key: row.tolist() for key, row in zip(names, rows, strict=True)},
-        },
+    numbers, dimension = range(1, len(rows[0]) + 1), plain("attention.dimension")
+    cells = {key: row.tolist() for key, row in zip(names, rows, strict=True)}
+    show_map(
+        name,
+        np.stack(rows),
+        names,
+        numbers,
+        (plain("attention.value"), "", dimension),
+        description,
+        cells={dimension: numbers, **cells},
         code=code,
+        is_signed=True,
     )
 
 
 def _show_formula(found: PairArithmetic) -> None:
     for formula in attention_formulas(found):
         st.latex(formula)
-    difference = abs(found.prob - found.exposed_prob)
-    st.caption(
-        t(
-            "attention.agrees_with_model",
-            exposed=found.exposed_prob,
-            difference=Markdown(f"{difference:.0e}"),
-        )
+    off, apart = (
+        Markdown(f"{abs(prob - found.exposed_prob):.0e}")
+        for prob in (found.prob, found.unrounded_prob)
     )
-    apart = abs(found.unrounded_prob - found.exposed_prob)
-    if apart > _MOST_APART:
+    exposed = found.exposed_prob
+    st.caption(t("attention.agrees_with_model", exposed=exposed, difference=off))
+    if abs(found.unrounded_prob - exposed) > _MOST_APART:
         st.caption(
             t(
                 "attention.sum_rounded",
                 rounding=Markdown(f"{found.rounding:+.0e}"),
                 prob=found.unrounded_prob,
-                difference=Markdown(f"{apart:.0e}"),
+                difference=apart,
             )
         )
 
@@ -128,7 +121,5 @@ def _show_softmax(found: PairArithmetic, tokenized: TokenizedText) -> None:
     with st.expander(t("attention.whole_row"), icon=":material/table:"):
         st.dataframe(table, alt=t("attention.whole_row"))
         numbers = list(range(1, tokenized.num_tokens + 1))
-        download_csv(
-            {plain("attention.column_number"): numbers, **table},
-            "attention_softmax_row",
-        )
+        numbered = {plain("attention.column_number"): numbers, **table}
+        download_csv(numbered, "attention_softmax_row")

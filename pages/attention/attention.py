@@ -3,19 +3,29 @@
 import streamlit as st
 
 from bertviz_core.explorer import Explorer
-from pages.attention.live_view import choose_and_show
-from pages.attention.locked_tokens import follow_lock
-from pages.attention.panels import ask_further
-from pages.attention.texts import edit_texts
-from pages.attention.word_boundaries import own_words
+from pages.attention.arithmetic import explore_arithmetic
+from pages.attention.combined import explore_combinations
+from pages.attention.difference import explore_differences
+from pages.attention.maps import explore_maps, explore_patches
+from pages.attention.pictures import choose_and_show, follow_lock
+from pages.attention.profile import explore_profile
+from pages.attention.switch_off import explore_patterns, explore_switches
+from pages.attention.target import choose_target
+from pages.attention.texts import BOXES, own_words
 from pages.shared.answers import ask
+from pages.shared.choices import choose_named
 from pages.shared.errors import shown_to_user
 from pages.shared.language import t
-from pages.shared.models import model_picker, say_if_unread
+from pages.shared.models import language_of, model_picker, say_if_unread
+
+QUESTIONS = (
+    *("profile", "combine", "arithmetic"),
+    *("switch", "maps", "patch", "sparse", "compare"),
+)
 
 model = model_picker()
 
-texts = edit_texts(model)
+texts = BOXES.draw(language_of(model))
 if not texts.text.strip():
     st.info(t("attention.empty"), icon=":material/edit:")
     st.stop()
@@ -36,5 +46,29 @@ view = choose_and_show(model, texts, tokenized)
 follow_lock(tokenized)
 
 st.header(t("attention.questions_title"), anchor=False)
-with shown_to_user():
-    ask_further(model, texts, tokenized, view)
+with shown_to_user():  # only the question that is asked is computed
+    question = choose_named(
+        "attention.panel",
+        QUESTIONS,
+        "panel",
+        key="attention_panel",
+        widget=st.pills,
+    )
+    if question == "profile":
+        explore_profile(model, texts, view)
+    elif question == "combine":
+        explore_combinations(model, texts, tokenized, view)
+    elif question == "arithmetic":
+        explore_arithmetic(model, texts, tokenized, view)
+    elif question == "compare":
+        explore_differences(model, texts, tokenized, view)
+    elif (watched := choose_target(model, texts, tokenized)) is None:
+        pass  # it has said why
+    elif question == "switch":
+        explore_switches(model, texts, watched, tokenized, view)
+    elif question == "maps":
+        explore_maps(model, texts, watched, tokenized, view)
+    elif question == "patch":
+        explore_patches(model, texts, watched)
+    else:
+        explore_patterns(model, texts, watched, tokenized)

@@ -8,16 +8,10 @@ from itertools import combinations
 import streamlit as st
 
 from bertviz_core.analysis.correlation import spearman
-from bertviz_core.analysis.shown_attention import ShownAttention
-from bertviz_core.explorer import Explorer
-from bertviz_core.figures.value_map import value_map_figure
 from bertviz_core.trace import Texts, TokenizedText
-from pages.attention.controls import View
-from pages.attention.maps import said_correlation
+from pages.attention.controls import View, grid_of
+from pages.attention.maps import said_correlation, show_map
 from pages.attention.matrix import measure_of, shown_attention
-from pages.attention.token_table import PairColumns
-from pages.shared.answers import ask
-from pages.shared.export import show_figure
 from pages.shared.language import plain, t
 from pages.shared.panel import panel
 
@@ -31,18 +25,13 @@ def explore_combinations(
 ) -> None:
     """Draws the mean, the maximum and the rollout of all heads beside each other."""
     st.markdown(t("attention.combine_intro"))
-    last = ask(Explorer.info)(model).config.num_hidden_layers - 1
-    ways = {
-        way: shown_attention(
-            f"combine_{way}",
-            model,
-            texts,
-            tokenized,
-            replace(view, method=way, layer=last),
-        )
-        for way in WAYS
-    }
-    found = {way: shown for way, shown in ways.items() if shown is not None}
+    last = grid_of(model)[0] - 1
+    found = {}
+    for way in WAYS:
+        asked = replace(view, method=way, layer=last)
+        shown = shown_attention(f"combine_{way}", model, texts, tokenized, asked)
+        if shown is not None:
+            found[way] = shown
     if not all(len(shown.places) for shown in found.values()):
         st.info(t("attention.nothing_to_show"), icon=":material/visibility_off:")
         return
@@ -50,57 +39,39 @@ def explore_combinations(
         measure_of(replace(view, method=way), shown.values)
         for way, shown in found.items()
     ]
+    # One scale for all.
     unit, top = measures[0].unit, max(measure.top for measure in measures)
+    ends = plain("attention.from_token"), plain("attention.to_token")
+    names = {way: plain(f"attention.combine_{way}") for way in found}
     for box, (way, shown) in zip(st.columns(len(WAYS)), found.items(), strict=False):
+        labels, received = shown.places.labels, shown.values.mean(axis=0)
+        most = int(received.argmax())
         with box:
-            _show(way, shown, unit, top)
+            show_map(
+                f"attention_combine_{way}",
+                shown.values,
+                labels,
+                labels,
+                (names[way], *ends),
+                t(
+                    "attention.combine_described",
+                    token=labels[most],
+                    share=float(received[most]),
+                ),
+                most=_MOST_DRAWN,
+                # A third of a page is narrow: no number is written.
+                marks=[[""] * len(labels[:_MOST_DRAWN])] * len(labels[:_MOST_DRAWN]),
+                top=top,
+                unit=unit,
+            )
     st.caption(t("attention.combine_scale", unit=unit, top=top))
     if tokenized.num_tokens > _MOST_DRAWN:
         st.caption(t("attention.combine_cut", count=_MOST_DRAWN))
-    _show_agreement(found)
-
-
-def _show(way: str, shown: ShownAttention, unit: str, top: float) -> None:
-    """A map on the scale that all have, and the token that is looked at most."""
-    title = plain(f"attention.combine_{way}")
-    labels = shown.places.labels
-    received = shown.values.mean(axis=0)
-    most = int(received.argmax())
-    drawn = list(labels[:_MOST_DRAWN])
-    show_figure(
-        value_map_figure(
-            shown.values[:_MOST_DRAWN, :_MOST_DRAWN],
-            drawn,
-            drawn,
-            title=title,
-            row_title=plain("attention.from_token"),
-            column_title=plain("attention.to_token"),
-            is_signed=False,
-            marks=[[""] * len(drawn)] * len(drawn),  # a third of a page is narrow
-            top=top,
-            unit=unit,
-        ),
-        name=f"attention_combine_{way}",
-        description=t(
-            "attention.combine_described",
-            token=labels[most],
-            share=float(received[most]),
-        ),
-        columns=PairColumns(labels, shown.values, title),
-    )
-
-
-def _show_agreement(found: dict[str, ShownAttention]) -> None:
     st.markdown(t("attention.combine_agreement"))
-    pairs = list(combinations(found, 2))
-    for box, (first, second) in zip(st.columns(len(WAYS)), pairs, strict=False):
-        agreement = spearman(found[first].values, found[second].values)
+    pairs = combinations(found, 2)
+    for box, (one, other) in zip(st.columns(len(WAYS)), pairs, strict=False):
         box.metric(
-            t(
-                "attention.combine_pair",
-                first=plain(f"attention.combine_{first}"),
-                second=plain(f"attention.combine_{second}"),
-            ),
-            said_correlation(agreement),
+            t("attention.combine_pair", first=names[one], second=names[other]),
+            said_correlation(spearman(found[one].values, found[other].values)),
             help=t("attention.combine_pair_help"),
         )

@@ -1,31 +1,45 @@
-"""Which attention is shown, and how: the widgets above the pictures."""
+"""Which attention is shown, and how: the widgets above the pictures.
+
+The head that the page is about lives in the two boxes, which the address repeats: what
+a visitor, a link or the way back has chosen. Empty, they leave it to `telling_head`,
+and it follows text and model. Nothing else on the page remembers a head.
+"""
 
 from __future__ import annotations
 
-import sys
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
+from bertviz_core.analysis.head_profiles import telling_head
 from bertviz_core.analysis.shown_attention import AttentionOptions
-from bertviz_core.config import BertConfig
+from bertviz_core.experiments.attention_matrix import named_heads
 from bertviz_core.explorer import Explorer
-from pages.attention.selection import (
-    current_selection,
-    head_was_chosen,
+from bertviz_core.trace import Texts
+from pages.attention.canvas import (
+    Head,
+    clicked_head,
+    framed_head,
     is_speaking,
-    select,
+    overrule,
+    take_click,
 )
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked
-from pages.shared.language import plain, t
+from pages.shared.choices import (
+    choose_linked,
+    choose_number,
+    follow_default,
+    switch_linked,
+    whole_number,
+)
+from pages.shared.language import help_of, plain, t
 
 CANVAS = "attention_canvas"
-LAYER, HEAD = "attention_layer", "attention_head"
-MOST_TOKENS = 512
+_BOXES = ("attention_layer", "attention_head")
 _METHOD = "attention_method"
-_LEFT_OUT = "attention_cut_off"
 
 # Every way to make one matrix, and whether it asks for a layer and for a head.
 METHODS = {
@@ -38,117 +52,98 @@ METHODS = {
     "norms": (True, False),
     "value_zeroing": (True, False),
 }
-# The choice of a head in the pictures that the widgets have followed already.
-_SEEN_CHOICE = "attention_seen_choice"
 _WALL, _WALL_HEIGHT = 64, 240  # buttons; more get a box that scrolls, in pixels
 _SEGMENTS = {"both": None, "first": 0, "second": 1}
 
 
 @dataclass(frozen=True)
 class View:
-    """What the reader asked for.
+    """What the reader asked for; layers and heads from 0.
 
-    Args:
-        method: one of `METHODS`.
-        layer, head: from 0.
-        options: filters.
-        heads: (layer, head) pairs from 0 that are put together by "chosen".
+    `method` is one of `METHODS`, `heads` are those that "chosen" puts together.
     """
 
     method: str
     layer: int
     head: int
     options: AttentionOptions
-    heads: tuple[tuple[int, int], ...] = ()
+    heads: tuple[Head, ...] = ()
 
 
 def is_a_length(method: str, renormalise: bool) -> bool:
-    """Whether the numbers are lengths of vectors, which do not end at 1.
-
-    Rows that are divided by their sums hold shares.
-    """
+    """Whether the numbers are lengths of vectors, which do not end at 1."""
+    # Rows that are divided by their sums hold shares.
     return method == "norms" and not renormalise
 
 
-def choose_view(model: str, has_pair: bool) -> View:
+def choose_view(model: str, texts: Texts) -> View:
     """Draws the choices; with two texts, also which of them look."""
-    config = ask(Explorer.info)(model).config
-    grid = (config.num_hidden_layers, config.num_attention_heads)
-    _follow_pictures(*grid)
+    if (clicked := take_click(CANVAS, *grid_of(model))) is not None:
+        _show_head(clicked)
     first, *boxes = st.columns([2, 1, 1])
-    method = choose_linked(
-        first.selectbox,
-        t("attention.method"),
-        list(METHODS),
-        key=_METHOD,
-        format_func=lambda name: plain(f"attention.method_{name}"),
-        help=t("attention.method_help"),
-    )
-    layer, head = (
-        (
-            box.selectbox(
-                t(f"attention.choose_{key.removeprefix('attention_')}"),
-                range(1, size + 1),
-                key=key,
-                disabled=not is_asked,
-                on_change=_lead_pictures,
-                bind="query-params",
-            )
-            or 1
-        )
-        - 1
-        for box, key, size, is_asked in zip(
-            boxes, (LAYER, HEAD), grid, METHODS[method], strict=True
-        )
-    )
+    method = choose_in_list("method", list(METHODS), widget=first.selectbox)
+    layer, head = _choose_head(boxes, model, texts, method)
     st.caption(t(f"attention.method_{method}_explained"))
-    heads = choose_heads(config, "attention_heads") if method == "chosen" else ()
-    options = _choose_options(has_pair, method)
+    heads = choose_heads(model, "attention_heads") if method == "chosen" else ()
+    options = _choose_options(texts.pair is not None, method)
     return View(method, layer, head, options, heads or ((layer, head),))
 
 
 def view_clicked(model: str, view: View) -> View | None:
-    """The view with the head that was chosen in the pictures since it was drawn.
+    """The view with the head that was clicked in the pictures since it was drawn.
 
-    Returns:
-        `None` where a click left what was put together of many heads: other choices
-        are drawn for a single one.
+    `None` where a click left what was put together: a single head has other choices.
     """
-    if not _is_click_new():
-        return view
-    if view.method != "head":
-        return None
-    config = ask(Explorer.info)(model).config
-    grid = (config.num_hidden_layers, config.num_attention_heads)
-    now = current_selection(CANVAS, *grid)
-    heads = ((now.layer, now.head),)
-    return replace(view, layer=now.layer, head=now.head, heads=heads)
+    clicked = clicked_head(CANVAS, *grid_of(model))
+    if clicked is None or view.method != "head":
+        return view if clicked is None else None
+    layer, head = clicked
+    return replace(view, layer=layer, head=head, heads=(clicked,))
+
+
+def choose_in_list(
+    name: str,
+    options: Sequence[str],
+    names: str = "",
+    /,
+    *,
+    widget: Callable[..., object] = st.selectbox,
+    **arguments: object,
+) -> str:
+    """Draws a choice in a list that is part of the address.
+
+    An option is called by the text of `names` (of `name`, where that is "") with "_"
+    and the option.
+    """
+    return choose_linked(
+        widget,
+        t(f"attention.{name}"),
+        options,
+        key=f"attention_{name}",
+        format_func=lambda option: plain(f"attention.{names or name}_{option}"),
+        help=help_of(f"attention.{name}"),
+        **arguments,
+    )
 
 
 def choose_heads(
-    config: BertConfig, key: str, default: tuple[tuple[int, int], ...] = ()
-) -> tuple[tuple[int, int], ...]:
+    model: str, key: str, default: tuple[Head, ...] = ()
+) -> tuple[Head, ...]:
     """Draws a choice of any number of heads, each as "layer·head".
 
-    Args:
-        config: of the model.
-        key: of the widget, "attention_…"; its label and help have texts of that name.
-        default: (layer, head) pairs from 0.
-
-    Returns:
-        (layer, head) pairs from 0.
+    The label and the help of the widget are the texts of its key.
     """
-    layers, heads = config.num_hidden_layers, config.num_attention_heads
-    name = key.removeprefix("attention_")
+    layers, heads = grid_of(model)
+    label = key.replace("_", ".", 1)
     places = [f"{i + 1}·{j + 1}" for i in range(layers) for j in range(heads)]
     with st.container(height=_WALL_HEIGHT if len(places) > _WALL else "content"):
         chosen = st.pills(
-            t(f"attention.{name}"),
+            t(label),
             places,
             selection_mode="multi",
             default=[f"{layer + 1}·{head + 1}" for layer, head in default],
             key=key,
-            help=t(f"attention.{name}_help"),
+            help=help_of(label),
             bind="query-params",
         )
     pairs = (place.split("·") for place in chosen)
@@ -157,87 +152,108 @@ def choose_heads(
 
 def select_head(layer: int, head: int) -> None:
     """Makes a head the chosen one, both numbers from 0. For callbacks."""
-    st.session_state[LAYER] = layer + 1
-    st.session_state[HEAD] = head + 1
+    _show_head((layer, head))
+    overrule(CANVAS)
+
+
+def grid_of(model: str) -> tuple[int, int]:
+    """How many layers a model has, and how many heads in each."""
+    config = ask(Explorer.info)(model).config
+    return config.num_hidden_layers, config.num_attention_heads
+
+
+def _show_head(head: Head) -> None:
+    _fill(head)
     st.session_state[_METHOD] = "head"
-    _lead_pictures()
 
 
-def _lead_pictures() -> None:
-    """The widgets changed: the pictures follow, and keep their locked token."""
+def _fill(head: Head | None) -> None:
+    for key, index in zip(_BOXES, head or (None, None), strict=True):
+        st.session_state[key] = None if index is None else index + 1
+
+
+def _choose_head(boxes: list[Any], model: str, texts: Texts, method: str) -> Head:
+    """Draws the two boxes, and why a head opens that nobody has chosen."""
+    grid = grid_of(model)
+    chosen = _chosen_head(grid)
+    telling = None if chosen else telling_head(ask(named_heads)(model, texts))
+    shown = chosen or ((telling.layer, telling.head) if telling else (0, 0))
+    _fill(chosen)
+    for box, key, size, index, is_asked in zip(
+        boxes, _BOXES, grid, shown, METHODS[method], strict=True
+    ):
+        box.selectbox(
+            t(f"attention.choose_{key.removeprefix('attention_')}"),
+            range(1, size + 1),
+            index=None,
+            key=key,
+            placeholder=t("attention.opened", number=index + 1),
+            disabled=not is_asked,
+            on_change=_lead_pictures,
+            args=(key, shown),
+            persist_state="session",
+        )
+    if chosen is not None:
+        written = [str(index + 1) for index in chosen]
+        if [st.query_params.get(key) for key in _BOXES] != written:
+            # Together, which is one step for the way back.
+            st.query_params.update(zip(_BOXES, written, strict=True))
+        return chosen
+    for key in _BOXES:
+        st.query_params.pop(key, None)
+    if method == "head":
+        name = "none" if telling is None else telling.name.replace(" ", "_")
+        places = {"layer": shown[0] + 1, "head": shown[1] + 1}
+        share = {} if telling is None else {"share": telling.score}
+        st.caption(t(f"attention.opens_{name}", **places, **share))
+    return shown
+
+
+def _chosen_head(grid: tuple[int, int]) -> Head | None:
+    """What a visitor, a link or the way back has chosen, if there is such a head."""
+    read = functools.partial(whole_number, default=None)
+    numbers = [follow_default(key, None, read) for key in _BOXES]
+    layer, head = ((number or 1) - 1 for number in numbers)  # a link may hold one half
+    is_there = 0 <= layer < grid[0] and 0 <= head < grid[1]
+    return (layer, head) if any(numbers) and is_there else None
+
+
+def _lead_pictures(key: str, shown: Head) -> None:
+    """A box changed: the other one and the pictures follow; cleared, both leave it."""
     if is_speaking(CANVAS):
-        # A second click, before the widgets in the browser had heard of the first.
-        now = current_selection(CANVAS, sys.maxsize, sys.maxsize)
-        st.session_state[LAYER], st.session_state[HEAD] = now.layer + 1, now.head + 1
+        # A second click, before the boxes in the browser had heard of the first.
+        _fill(framed_head(CANVAS))
         return
-    layer, head = st.session_state[LAYER] - 1, st.session_state[HEAD] - 1
-    before = current_selection(CANVAS, 1, 1, MOST_TOKENS)
-    select(CANVAS, replace(before, layer=layer, head=head))
-
-
-def _follow_pictures(num_layers: int, num_heads: int) -> None:
-    """A click in the pictures changed the head: the widgets follow."""
-    for key, size in ((LAYER, num_layers), (HEAD, num_heads)):
-        if st.session_state.get(key, 1) > size:  # of a larger model
-            st.session_state[key] = 1
-    if not _is_click_new():
-        return
-    now = current_selection(CANVAS, num_layers, num_heads)
-    st.session_state[LAYER] = now.layer + 1
-    st.session_state[HEAD] = now.head + 1
-    st.session_state[_METHOD] = "head"
-    st.session_state[_SEEN_CHOICE] = head_was_chosen(CANVAS)
-
-
-def _is_click_new() -> bool:
-    # A lock or a new scale comes with the head in the frame, which nobody chose.
-    chosen_at = head_was_chosen(CANVAS)
-    return chosen_at not in (0, st.session_state.get(_SEEN_CHOICE))
+    numbers = [st.session_state[one] for one in _BOXES]
+    layer, head = (
+        index if number is None else number - 1
+        for number, index in zip(numbers, shown, strict=True)
+    )
+    _fill(None if st.session_state[key] is None else (layer, head))
+    overrule(CANVAS)
 
 
 def _choose_options(has_pair: bool, method: str) -> AttentionOptions:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen: dict[str, Any] = {
-            name: st.toggle(
-                t(f"attention.{name}"),
-                key=f"attention_{name}",
-                help=t(f"attention.{name}_help"),
-                bind="query-params",
-            )
+            name: switch_linked(f"attention.{name}", key=f"attention_{name}")
             for name in ("merge_words", "hide_special", "renormalise")
         }
         for name in ("from_segment", "to_segment") if has_pair else ():
-            segment = choose_linked(
-                st.selectbox,
-                t(f"attention.{name}"),
-                list(_SEGMENTS),
-                key=f"attention_{name}",
-                format_func=lambda key: plain(f"attention.segment_{key}"),
-                width=160,
-            )
+            segment = choose_in_list(name, list(_SEGMENTS), "segment", width=160)
             chosen[name] = _SEGMENTS[segment]
-        cut = choose_linked(
-            st.selectbox,
-            t("attention.cut_off"),
-            ("nothing", "weight", "mass"),
-            key=_LEFT_OUT,
-            format_func=lambda name: plain(f"attention.cut_off_{name}"),
-            width=220,
-        )
+        cut = choose_in_list("cut_off", ("nothing", "weight", "mass"), width=220)
         if cut == "weight":
             is_length = is_a_length(method, chosen["renormalise"])
             cut = "least_share" if is_length else "least_weight"
         if cut != "nothing":
             low, usual = (0.05, 0.9) if cut == "mass" else (0.0, 0.05)
-            chosen[cut] = st.slider(
-                t(f"attention.{cut}"),
-                low,
-                1.0,
-                usual,
-                0.01,
+            label = f"attention.{cut}"
+            chosen[cut] = choose_number(
+                *(st.slider, t(label), low, 1.0, usual),
                 key=f"attention_{cut}",
-                help=t(f"attention.{cut}_help"),
-                bind="query-params",
+                step=0.01,
+                help=help_of(label),
                 width=220,
             )
     return AttentionOptions(**chosen)

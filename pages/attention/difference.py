@@ -1,4 +1,4 @@
-"""The pictures of what one attention has more than another, token by token."""
+"""What differs: two sentences in one model, or one sentence in two models."""
 
 from __future__ import annotations
 
@@ -8,18 +8,187 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.shown_attention import Places
-from bertviz_core.figures.attention_view import Measure
-from pages.attention.canvas import attention_canvas
-from pages.attention.downloads import Sides, offer_difference
-from pages.attention.pictures import picture_of
-from pages.attention.selection import (
-    current_look,
-    current_selection,
-    head_was_chosen,
-    key_of_tokens,
+from bertviz_core.analysis.comparison import (
+    Alignment,
+    AttentionDifference,
+    align_tokens,
+    attention_difference,
 )
-from pages.shared.language import plain
+from bertviz_core.analysis.shown_attention import Places
+from bertviz_core.experiments.attention_matrix import compare_heads
+from bertviz_core.explorer import Explorer
+from bertviz_core.figures.attention_pictures import difference_thumbnails
+from bertviz_core.figures.attention_view import Measure
+from bertviz_core.mask_text import normalise_masks
+from bertviz_core.trace import Texts, TokenizedText
+from pages.attention.canvas import (
+    attention_canvas,
+    current_look,
+    key_of_tokens,
+    take_click,
+)
+from pages.attention.controls import METHODS, View, grid_of
+from pages.attention.downloads import Sides, offer_difference
+from pages.attention.maps import look_at_head, place_of, show_clickable
+from pages.attention.matrix import measure_of, shown_attention, words_to_merge
+from pages.attention.pictures import picture_of
+from pages.attention.texts import words_of_other
+from pages.shared.answers import ask
+from pages.shared.choices import choose_linked, choose_named, type_linked
+from pages.shared.language import plain, t
+from pages.shared.models import known_models, say_if_unread
+from pages.shared.panel import panel
+from pages.shared.text_pair import MOST_CHARACTERS
+
+# What is compared: a model, and what it reads.
+_Side = tuple[str, Texts, TokenizedText]
+
+
+@panel
+def explore_differences(
+    model: str, texts: Texts, tokenized: TokenizedText, view: View
+) -> None:
+    """Draws the other side, and the difference of the attention."""
+    st.markdown(t("attention.compare_intro"))
+    kind = choose_named(
+        "attention.compare_with",
+        ("sentence", "model"),
+        "compare",
+        key="attention_compare",
+    )
+    other = _other_text(model) if kind == "sentence" else _other_model(model, texts)
+    if other is None:
+        return
+    other_model, other_texts = other
+    read = ask(Explorer.tokenize)(
+        other_model, other_texts.text, other_texts.pair, cut=True
+    )
+    say_if_unread(other_model, read)
+    read = words_of_other(read, is_same=other_texts == texts)
+    sides = ((model, texts, tokenized), (other_model, other_texts, read))
+    _show_heads(*sides, view)
+    _show_matrix(*sides, view)
+
+
+def _other_text(model: str) -> tuple[str, Texts] | None:
+    typed = [
+        type_linked(
+            box.text_input,
+            t(f"attention.other_{name}"),
+            "",
+            key=f"attention_compared_{key}",
+            max_chars=MOST_CHARACTERS,
+        )
+        for box, name, key in zip(
+            st.columns(2), ("sentence", "pair"), ("text", "pair"), strict=True
+        )
+    ]
+    text, pair = (normalise_masks(one)[0].strip() for one in typed)
+    if not text:
+        st.info(t("attention.compare_empty"), icon=":material/edit:")
+        return None
+    return model, Texts(text, pair or None)
+
+
+def _other_model(model: str, texts: Texts) -> tuple[str, Texts] | None:
+    others = {k: entry.title for k, entry in known_models().items() if k != model}
+    if not others:
+        st.info(t("attention.no_other_model"), icon=":material/deployed_code:")
+        return None
+    chosen = choose_linked(
+        st.selectbox,
+        t("attention.other_model"),
+        list(others),
+        key="attention_compared_model",
+        format_func=others.__getitem__,
+    )
+    return chosen, texts
+
+
+def _show_heads(first: _Side, second: _Side, view: View) -> None:
+    """Which head differs most; a click looks at it above."""
+    distances = ask(compare_heads)(*first[:2], *second[:2])
+    if np.isnan(distances).any():
+        return  # no token in common: said below
+    most = place_of(distances, int(distances.argmax()))
+    told, title = t("attention.map_described_differs", **most), "share_elsewhere"
+    framed = view.layer, view.head
+    show_clickable(distances, "differs", plain(f"attention.{title}"), told, framed)
+
+
+def _show_matrix(first: _Side, second: _Side, view: View) -> None:
+    """The difference of the attention that is chosen above, word by word."""
+    if _lacks_heads(second[0], view):
+        return
+    here = shown_attention("here", *first, view)
+    there = shown_attention("there", *second, view)
+    if here is None or there is None:
+        return
+    labels = here.places.labels, there.places.labels
+    alignment = align_tokens(*labels)
+    if not len(alignment.first):
+        st.info(t("attention.nothing_in_common"), icon=":material/difference:")
+        return
+    found = attention_difference(here.values, there.values, alignment)
+    options = view.options
+    words = (words_to_merge(first[2], options), words_to_merge(second[2], options))
+    sides = (*first[:2], *second[:2], words, options)
+    show_difference(
+        found.values,
+        _places(here.places, labels[1], alignment),
+        ask(difference_thumbnails)(*sides),
+        sides,
+        measure_of(view, found.values),
+        layer=view.layer,
+        head=view.head,
+        title=plain("attention.second_less_first"),
+        name="attention_difference",
+        describe=lambda row, column, value: t(
+            "attention.difference_described", row=row, column=column, value=value
+        ),
+        on_head=look_at_head,
+    )
+    _say_what_is_outside(found, alignment, here.values, there.values)
+
+
+def _lacks_heads(model: str, view: View) -> bool:
+    """Says so if the other model has no such layer or head, where one is asked for."""
+    layers, heads = grid_of(model)
+    asks_layer, asks_head = METHODS[view.method]
+    one = (view.layer if asks_layer else 0, view.head if asks_head else 0)
+    asked = view.heads if view.method == "chosen" else (one,)
+    if all(layer < layers and head < heads for layer, head in asked):
+        return False
+    said = t("attention.no_such_head", model=model, layers=layers, heads=heads)
+    st.warning(said, icon=":material/block:")
+    return True
+
+
+def _places(first: Places, second: tuple[str, ...], alignment: Alignment) -> Places:
+    """Those of the first that the second has, too; with both names where two differ."""
+    both = zip(alignment.first, alignment.second, alignment.is_same, strict=True)
+    names = tuple(
+        first.labels[i] if same else f"{first.labels[i]} / {second[j]}"
+        for i, j, same in both
+    )
+    kept = np.isin(np.arange(len(first)), alignment.first)
+    return replace(first.select(kept), labels=names)
+
+
+def _say_what_is_outside(
+    found: AttentionDifference,
+    alignment: Alignment,
+    first: np.ndarray,
+    second: np.ndarray,
+) -> None:
+    """What the rows of both sides give to places without a partner."""
+    alone = len(alignment.only_first) + len(alignment.only_second)
+    shares = {
+        "first": found.outside_first.sum() / (first[alignment.first].sum() or 1.0),
+        "second": found.outside_second.sum() / (second[alignment.second].sum() or 1.0),
+    }
+    if alone:
+        st.caption(t("attention.difference_outside", alone=alone, **shares))
 
 
 def show_difference(
@@ -38,20 +207,13 @@ def show_difference(
 ) -> None:
     """Draws the grid of heads, the heatmap and the lines of a difference.
 
-    Args:
-        values: float `[P, P]`, rows look.
-        places: what each row, and each column, stands for.
-        thumbnails: uint8 `[L, N, h, w]`, of the differences of all heads.
-        sides: see `offer_difference`.
-        measure: what a value of one side is.
-        layer: the shown one, from 0.
-        head: likewise.
-        title: which side is taken from which.
-        name: of the files, and of the widgets; unique on the page.
-        describe: what to say of the largest difference: from which token, to which,
-            and how large.
-        on_head: called with the layer and the head that were chosen in the grid, from
-            0, before the page runs.
+    Values, places and thumbnails are those of `picture_of`, sides and name those of
+    `offer_difference`; `measure` is what a value of one side is, `title` says which
+    side is taken from which.
+
+    `describe` is called with the ends and the size of the largest difference, `on_head`
+    with the layer and the head that were chosen in the grid, from 0, before the page
+    runs.
     """
     num_layers, num_heads = thumbnails.shape[:2]
     picture = picture_of(
@@ -60,7 +222,7 @@ def show_difference(
         values,
         thumbnails,
         key_of_tokens(places.labels, places.segments),
-        current_look(name, layer, num_heads),
+        current_look(name, (layer, head), num_heads),
         # The other model may be a smaller one, where many heads were put together.
         layer=min(layer, num_layers - 1),
         head=min(head, num_heads - 1),
@@ -74,12 +236,8 @@ def show_difference(
     )
 
     def follow() -> None:
-        # A lock or another scale comes with the head in the frame, which nobody chose.
-        chosen_at, seen = head_was_chosen(name), f"{name}_seen_choice"
-        if chosen_at and chosen_at != st.session_state.get(seen):
-            st.session_state[seen] = chosen_at
-            chosen = current_selection(name, num_layers, num_heads)
-            on_head(chosen.layer, chosen.head)
+        if (clicked := take_click(name, num_layers, num_heads)) is not None:
+            on_head(*clicked)
 
     attention_canvas(picture, name, follow)
     row, column = np.unravel_index(np.abs(values).argmax(), values.shape)

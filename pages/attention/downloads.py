@@ -52,11 +52,6 @@ def offer_downloads(
     view: View,
 ) -> None:
     """Draws the files of what is shown; each is made when its button is clicked."""
-    language = current_language()
-
-    def all_views() -> bytes:
-        heads = every_head(picture, model, texts, tokenized, view)
-        return attention_html(picture, texts.text, language, heads)
 
     def strongest() -> list[StrongestLinks]:
         """A question for each layer."""
@@ -66,52 +61,60 @@ def offer_downloads(
             for layer in range(len(picture.thumbnails))
         ]
 
-    has_all = _may_hold_all(picture, tokenized)
-    _offer(picture, "attention", language, strongest, all_views, has_all)
+    def every_head() -> np.ndarray:
+        # Not kept: it is large, and asked for once.
+        trace = client().ask(Trace.only)(model, texts, ("attention_probs",))
+        attention = np.asarray(trace.attention_probs)
+        return show_heads(attention, tokenized, view.options).astype(np.float32)
+
+    # Of all of the text, however few words are shown.
+    is_small = tokenized.num_tokens <= _MOST_SAVED
+    _offer(picture, "attention", texts.text, strongest, every_head, is_small)
 
 
 def offer_difference(picture: AttentionView, name: str, sides: Sides) -> None:
-    """Draws the files of a difference.
-
-    Args:
-        picture: what is on the screen.
-        name: of the files, and of the widgets; unique on the page.
-        sides: what is taken away, and what it is taken from.
-    """
-    language = current_language()
-    has_all = picture.measured.has_head and len(picture.tokens) <= _MOST_SAVED
-
-    def all_views() -> bytes:
-        heads = client().ask(difference_heads)(*sides) if has_all else None
-        title = picture.measured.difference if has_all else picture.name
-        return attention_html(picture, title, language, heads)
-
-    def largest() -> Sequence[StrongestLinks]:
-        return client().ask(difference_links)(*sides)
-
-    _offer(picture, name, language, largest, all_views, has_all)
+    """Draws the files of a difference; `sides` is what is taken away, and from what."""
+    _offer(
+        picture,
+        name,
+        picture.measured.difference,
+        lambda: client().ask(difference_links)(*sides),
+        lambda: client().ask(difference_heads)(*sides),
+        len(picture.tokens) <= _MOST_SAVED,
+    )
 
 
 def _offer(
     picture: AttentionView,
     name: str,
-    language: str,
+    title: str,
     links: Callable[[], Sequence[StrongestLinks]],
-    all_views: Callable[[], bytes],
-    has_all: bool,
+    every_head: Callable[[], np.ndarray],
+    is_small: bool,
 ) -> None:
     """A button for each picture and for each file, made when it is clicked."""
+    language, has_all = current_language(), is_small and picture.measured.has_head
+
+    def csv(columns: Columns) -> bytes:
+        # Columns have names in a language; a click has no session to ask for it.
+        named = {
+            text(f"attention.column_{key}", language): columns[key] for key in columns
+        }
+        return table_csv(named)
+
+    def all_views() -> bytes:
+        # Nobody answers such a file: it holds every head, or the one that is shown.
+        heads = every_head() if has_all else None
+        return attention_html(picture, title, language, heads)
+
+    files: dict[str, tuple[Callable[[], bytes], str]] = {
+        "csv": (lambda: csv(attention_columns(picture)), "text/csv"),
+        "grid_csv": (lambda: csv(grid_columns(picture, links())), "text/csv"),
+        "html": (all_views, "text/html"),
+    }
     downloads = download_box(name)
     if not downloads.open:
         return
-    files: dict[str, tuple[Callable[[], bytes], str]] = {
-        "csv": (lambda: _csv(attention_columns(picture), language), "text/csv"),
-        "grid_csv": (
-            lambda: _csv(grid_columns(picture, links()), language),
-            "text/csv",
-        ),
-        "html": (all_views, "text/html"),
-    }
     with downloads:
         for kind, draw in _PICTURES.items():
             download_svg(
@@ -133,13 +136,6 @@ def _offer(
             st.caption(t("attention.html_holds_one"))
 
 
-def _csv(columns: Columns, language: str) -> bytes:
-    """Columns have names in a language; a click has no session to ask for it."""
-    return table_csv(
-        {text(f"attention.column_{name}", language): columns[name] for name in columns}
-    )
-
-
 def offer_map(
     head_map: HeadMap,
     name: str,
@@ -150,13 +146,8 @@ def offer_map(
 ) -> None:
     """Draws the tools of a map with one number for each head.
 
-    Args:
-        head_map: what is on the screen.
-        name: of the files, and of the widgets; unique on the page.
-        title: what the map shows, plain text.
-        description: the same in a sentence or two, as Markdown.
-        columns: the numbers, for the CSV file.
-        code: see `show_figure`.
+    `head_map` is what is on the screen, `title` says in plain text what it shows; for
+    the rest see `show_figure`.
     """
     language = current_language()
     named = replace(head_map, words={**head_map.words, "map_title": title})
@@ -183,29 +174,3 @@ def offer_map(
             key=f"{name}_html",
             on_click="ignore",
         )
-
-
-def every_head(
-    picture: AttentionView,
-    model: str,
-    texts: Texts,
-    tokenized: TokenizedText,
-    view: View,
-) -> np.ndarray | None:
-    """Every head as it is shown, for a file that nobody answers.
-
-    Returns:
-        float32 `[L, N, S, S]`; `None` where many heads were put together, or where all
-        of the text would be more than a few megabytes, however few words are shown.
-    """
-    if not _may_hold_all(picture, tokenized):
-        return None
-    # Not kept: it is large, and asked for once.
-    trace = client().ask(Trace.only)(model, texts, ("attention_probs",))
-    attention = np.asarray(trace.attention_probs)
-    return show_heads(attention, tokenized, view.options).astype(np.float32)
-
-
-def _may_hold_all(picture: AttentionView, tokenized: TokenizedText) -> bool:
-    """Whether the file of all three views holds every head."""
-    return picture.measured.has_head and tokenized.num_tokens <= _MOST_SAVED

@@ -1,58 +1,167 @@
-"""What every head does for one answer, beside where it looks."""
+"""What every head, layer and state does for one answer, beside where heads look."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from bertviz_core.analysis.correlation import MapAgreement, map_agreement
+from bertviz_core.analysis.correlation import map_agreement
 from bertviz_core.experiments.ablation import ablate_heads, ablate_parts
 from bertviz_core.experiments.attention_matrix import attention_mass
-from bertviz_core.experiments.cause_results import ABLATED_PARTS
+from bertviz_core.experiments.cause_results import ABLATED_PARTS, PatchingMap, Target
 from bertviz_core.experiments.gradients import estimate_heads
+from bertviz_core.experiments.patching import patch_hidden_states
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.attention_view import HeadMap
 from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.mask_text import normalise_masks
 from bertviz_core.snippets import attention as programs
-from bertviz_core.trace import Texts
-from pages.attention.canvas import canvas_words
+from bertviz_core.trace import Texts, TokenizedText
+from pages.attention.canvas import Head, canvas_words, take_click
 from pages.attention.canvas import head_map as clickable_map
-from pages.attention.controls import HEAD, LAYER, select_head
+from pages.attention.controls import View, grid_of, select_head
 from pages.attention.downloads import offer_map
-from pages.attention.selection import current_selection
+from pages.attention.target import choose_contrast
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked
+from pages.shared.choices import choose_named, type_linked
 from pages.shared.code import Program, program
-from pages.shared.export import show_figure
+from pages.shared.export import Columns, show_figure
 from pages.shared.jobs import ask_job, is_short
 from pages.shared.language import in_a_row, plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
+from pages.shared.text_pair import MOST_CHARACTERS
 from pages.shared.watched_answer import Watched
 
-_KINDS = ("heads", "parts")
 _SHARES = ("mass", "differs")  # kinds of maps without negative numbers
 _CHOSEN = "attention_chosen_in_map"
+_BUTTONS = 32  # pixels of plotly's buttons above a figure
+_SMALLEST_SHARE = 0.5  # of what a state brings back; below it none is pointed out
+
+
+class CellColumns(Mapping[str, list[Any]]):
+    """A row of a table for each cell of a map: its row, its column, its number.
+
+    512 tokens have 262,144 pairs, and few visitors open the table: until then nothing
+    but the names of the columns is known.
+
+    Args:
+        values: float or bool `[R, C]`; bool becomes 0 and 1.
+        rows, columns: R and C labels.
+        titles: what a number is, what a row is, and what a column is. In the language
+            of the page: a click that saves has no session to ask for it.
+    """
+
+    def __init__(
+        self,
+        values: np.ndarray,
+        rows: Sequence[Any],
+        columns: Sequence[Any],
+        titles: tuple[str, str, str],
+    ) -> None:
+        numbers = values.astype(int) if values.dtype == bool else values
+        cells: tuple[Callable[[], list[Any]], ...] = (
+            lambda: [row for row in rows for _ in columns],
+            lambda: [*columns] * len(rows),
+            lambda: numbers.ravel().tolist(),
+        )
+        title, *ends = titles
+        self._columns = dict(zip((*ends, title), cells, strict=True))
+
+    def __getitem__(self, name: str) -> list[Any]:
+        return self._columns[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
+def show_map(
+    name: str,
+    values: np.ndarray,
+    rows: Sequence[Any],
+    columns: Sequence[Any],
+    titles: tuple[str, str, str],
+    description: str,
+    *,
+    most: int | None = None,
+    cells: Columns | None = None,
+    code: Program | None = None,
+    **drawn: Any,
+) -> None:
+    """Draws a map of numbers; its table has a row for each cell.
+
+    Values, rows, columns and titles are those of `CellColumns`. At most `most` rows and
+    columns are drawn, the table has all; `cells` is another table. What is `drawn` goes
+    to `value_map_figure`, the rest to `show_figure`.
+    """
+    title, row_title, column_title = titles
+    figure = value_map_figure(
+        values[:most, :most].astype(float),
+        list(map(str, rows[:most])),
+        list(map(str, columns[:most])),
+        title=title,
+        row_title=row_title,
+        column_title=column_title,
+        **{"is_signed": False, **drawn},
+    )
+    if figure.layout.title.text:  # below plotly's buttons, which a phone has it meet
+        above = {"yref": "container", "y": 1, "yanchor": "top", "pad": {"t": _BUTTONS}}
+        figure.layout.title.update(above)
+        figure.layout.margin.t += _BUTTONS
+        figure.layout.height += _BUTTONS
+    table = CellColumns(values, rows, columns, titles)
+    show_figure(
+        figure,
+        name=name,
+        description=description,
+        columns=table if cells is None else cells,
+        code=code,
+    )
+
+
+def show_head_map(
+    name: str,
+    values: np.ndarray,
+    title: str,
+    description: str,
+    code: Program | None = None,
+) -> None:
+    """Draws one number for every head, float `[L, N]`, none below 0."""
+    show_map(name, values, *_sides(values, title), description, code=code)
+
+
+def _sides(values: np.ndarray, title: str) -> tuple[range, range, tuple[str, str, str]]:
+    layers, heads = (range(1, size + 1) for size in values.shape)
+    return layers, heads, (title, plain("attention.layer"), plain("attention.head"))
+
+
+def place_of(values: np.ndarray, place: int) -> dict[str, Any]:
+    """Where a number of `[L, N]` stands, and the number, for a sentence."""
+    layer, head = np.unravel_index(place, values.shape)
+    value = float(values[layer, head])
+    return {"layer": layer + 1, "head": head + 1, "value": value, "share": value}
 
 
 @panel
-def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) -> None:
+def explore_maps(
+    model: str, texts: Texts, watched: Watched, tokenized: TokenizedText, view: View
+) -> None:
     """Draws the map of causes beside the map of attention."""
     st.markdown(t(_of("attention.maps_intro", watched), word=watched.name))
     mass = ask(attention_mass)(model, texts, watched.target.position)
-    kind = choose_linked(
-        st.segmented_control,
-        t("attention.map_kind"),
-        _KINDS,
-        key="attention_map_kind",
-        required=True,
-        format_func=lambda name: plain(f"attention.map_{name}"),
+    kind = choose_named(
+        "attention.map_kind", ("heads", "parts"), "map", key="attention_map_kind"
     )
-    config = ask(Explorer.info)(model).config
-    layers, heads = config.num_hidden_layers, config.num_attention_heads
+    layers, heads = grid_of(model)
     # Half of the layers for every pass.
     passes = layers / 2 * (len(ABLATED_PARTS) if kind == "parts" else heads)
-    at_once = is_short(model, passes, num_tokens)
+    at_once = is_short(model, passes, tokenized.num_tokens)
     asked = (model, texts.text, watched.target, texts.pair)
     of = {"model": model, "text": texts.text, "pair": texts.pair, **watched.literals}
     if kind == "parts":
@@ -79,41 +188,32 @@ def explore_maps(model: str, texts: Texts, watched: Watched, num_tokens: int) ->
             ask(estimate_heads).about(*asked, cut=True),
             at_once=True,
         )
-    found = None
+    framed, said = (view.layer, view.head), {}
     if exact is not None and gradient is not None:
         found = map_agreement(exact.deltas, gradient.estimated_deltas, mass)
-    saved = "" if found is None else _agreement_sentence(found)
+        said = {
+            "mass": said_correlation(found.exact_and_mass),
+            "gradient": said_correlation(found.exact_and_gradient),
+        }
+    marked = {name: Markdown(one) for name, one in said.items()}
+    saved = t("attention.agreement_saved", **marked) if said else ""
     with first:
         if exact is not None:
-            _show_heads(exact.deltas, watched, "exact", saved)
+            _show_heads(exact.deltas, watched, "exact", framed, saved)
         elif gradient is not None:
-            _show_heads(gradient.estimated_deltas, watched, "estimate", saved)
+            estimated = gradient.estimated_deltas
+            _show_heads(estimated, watched, "estimate", framed, saved)
     with second:
-        layer, head = np.unravel_index(mass.argmax(), mass.shape)
-        show_clickable(
-            mass,
-            "mass",
-            plain("attention.mass_short"),
-            t(
-                "attention.map_described_mass",
-                layer=layer + 1,
-                head=head + 1,
-                share=mass[layer, head],
-            ),
-            saved,
-            program(programs.HEAD_MAP, **of),
-        )
-    if found is not None:
-        _show_agreement(found)
-
-
-def _agreement_sentence(found: MapAgreement) -> str:
-    """The same as `_show_agreement` in a sentence, as Markdown."""
-    return t(
-        "attention.agreement_saved",
-        mass=Markdown(said_correlation(found.exact_and_mass)),
-        gradient=Markdown(said_correlation(found.exact_and_gradient)),
-    )
+        title = plain("attention.mass_short")
+        told = t("attention.map_described_mass", **place_of(mass, int(mass.argmax())))
+        code = program(programs.HEAD_MAP, **of)
+        show_clickable(mass, "mass", title, told, framed, saved, code)
+    if said:
+        # The correlations of exact changes with attention and with the estimate.
+        for box, (name, number) in zip(st.columns(2), said.items(), strict=True):
+            label = f"attention.agreement_{name}"
+            box.metric(t(label), number, help=t(f"{label}_help"))
+        st.caption(t("attention.agreement_lesson"))
 
 
 def said_correlation(value: float | None) -> str:
@@ -122,36 +222,18 @@ def said_correlation(value: float | None) -> str:
     return t(f"attention.{'correlation' if shown else 'no_order'}", **shown)
 
 
-def _show_agreement(found: MapAgreement) -> None:
-    """The correlations of exact changes with attention and with the estimate."""
-    values = {"mass": found.exact_and_mass, "gradient": found.exact_and_gradient}
-    for box, (name, value) in zip(st.columns(2), values.items(), strict=True):
-        title = f"attention.agreement_{name}"
-        box.metric(t(title), said_correlation(value), help=t(f"{title}_help"))
-    st.caption(t("attention.agreement_lesson"))
-
-
-def _show_heads(values: np.ndarray, watched: Watched, kind: str, saved: str) -> None:
+def _show_heads(
+    values: np.ndarray, watched: Watched, kind: str, framed: Head, saved: str
+) -> None:
     # A number has no better side, an estimate helps nobody: the largest change counts.
     is_help = kind == "exact" and not watched.is_number
     helps = is_help and values.min() < 0
-    place = values.argmin() if helps else np.abs(values).argmax()
-    layer, head = np.unravel_index(place, values.shape)
-    change = float(values[layer, head])
-    told = "exact_no_help" if is_help and not helps else kind
-    show_clickable(
-        values,
-        kind,
-        plain(_of("attention.delta_short", watched)),
-        t(
-            _of(f"attention.map_described_{told}", watched),
-            word=watched.name,
-            layer=layer + 1,
-            head=head + 1,
-            change=change if watched.is_number else 100 * change,
-        ),
-        saved,
-    )
+    place = place_of(values, int(values.argmin() if helps else abs(values).argmax()))
+    change = place["value"] * (1 if watched.is_number else 100)
+    key = f"attention.map_described_{kind}{'_no_help' if is_help and not helps else ''}"
+    told = t(_of(key, watched), word=watched.name, change=change, **place)
+    title = plain(_of("attention.delta_short", watched))
+    show_clickable(values, kind, title, told, framed, saved)
 
 
 def _of(key: str, watched: Watched) -> str:
@@ -164,44 +246,40 @@ def show_clickable(
     kind: str,
     title: str,
     description: str,
+    framed: Head,
     saved: str = "",
     code: Program | None = None,
 ) -> None:
     """Draws a map whose cells choose the head that the pictures above show.
 
-    Call it inside a fragment: it runs the page again after a click.
-
-    Args:
-        values: float `[L, N]`; shares in [0, 1] where `kind` is one of `_SHARES`.
-        kind: "attention.map_title_" with it is the key of the heading.
-        title: what the numbers are.
-        description: what the map shows, as Markdown.
-        saved: what the page says elsewhere of it and its files have to say, too.
-        code: see `show_figure`.
+    Call it inside a fragment: it runs the page again after a click. `values` are float
+    `[L, N]`, shares in [0, 1] where `kind` is one of `_SHARES`; `framed` is the head
+    that the pictures show, `saved` what the page says elsewhere of the map and its
+    files have to say, too.
     """
     key = f"attention_map_{kind}"
     heading = f"attention.map_title_{kind}"
     st.markdown(f"**{t(heading)}**")
-    layer, head = st.session_state[LAYER] - 1, st.session_state[HEAD] - 1
     # A comparison has the heads of both models: a smaller one may lack this one.
-    is_there = layer < values.shape[0] and head < values.shape[1]
+    is_there = framed[0] < values.shape[0] and framed[1] < values.shape[1]
     file = plain("attention.file_map_png", name=key)
     shown = HeadMap(
         values,
         {**canvas_words(), "legend_map": title, "png_file": file},
-        layer if is_there else None,
-        head if is_there else None,
+        framed[0] if is_there else None,
+        framed[1] if is_there else None,
         is_difference=kind not in _SHARES,
     )
 
     def follow() -> None:
-        chosen = current_selection(key, *values.shape)
-        look_at_head(chosen.layer, chosen.head)
+        if (clicked := take_click(key, *values.shape)) is not None:
+            look_at_head(*clicked)
 
     clickable_map(shown, key, follow)
     st.caption(description)
     told = in_a_row((description, saved))
-    offer_map(shown, key, plain(heading), told, _columns(values, title), code)
+    cells = CellColumns(values, *_sides(values, title))
+    offer_map(shown, key, plain(heading), told, cells, code)
     if st.session_state.pop(_CHOSEN, False):
         st.rerun()  # the pictures above show another head now
 
@@ -213,59 +291,117 @@ def look_at_head(layer: int, head: int) -> None:
 
 
 def _show_parts(values: np.ndarray, watched: Watched, code: Program) -> None:
-    layers = [str(index + 1) for index in range(len(values))]
+    layers, layer = range(1, len(values) + 1), plain("attention.layer")
     names = [plain(f"attention.part_{name}") for name in ("attention", "ffn", "both")]
-    show_figure(
-        value_map_figure(
-            values,
-            layers,
-            names,
-            title=plain(_of("attention.delta_short", watched)),
-            row_title=plain("attention.layer"),
-            column_title=plain("attention.part"),
-            is_signed=True,
-        ),
-        name="attention_map_parts",
-        description=t(_of("attention.map_described_parts", watched), word=watched.name),
-        columns={plain("attention.layer"): layers}
-        | dict(zip(names, values.T.tolist(), strict=True)),
-        code=code,
-    )
-
-
-def _columns(values: np.ndarray, title: str) -> dict[str, list[float]]:
-    """A row for every head."""
-    layers, heads = np.indices(values.shape)
-    return {
-        plain("attention.layer"): (layers.ravel() + 1).tolist(),
-        plain("attention.head"): (heads.ravel() + 1).tolist(),
-        title: values.ravel().tolist(),
-    }
-
-
-def show_head_map(
-    values: np.ndarray,
-    title: str,
-    *,
-    name: str,
-    description: str,
-    code: Program | None = None,
-) -> None:
-    """Draws one number for every head, float `[L, N]`, none below 0."""
-    rows, columns = (list(map(str, range(1, size + 1))) for size in values.shape)
-    figure = value_map_figure(
+    title = plain(_of("attention.delta_short", watched))
+    show_map(
+        "attention_map_parts",
         values,
-        rows,
-        columns,
-        title=title,
-        row_title=plain("attention.layer"),
-        column_title=plain("attention.head"),
-        is_signed=False,
-    )
-    show_figure(
-        figure,
-        name=name,
-        description=description,
-        columns=_columns(values, title),
+        layers,
+        names,
+        (title, layer, plain("attention.part")),
+        t(_of("attention.map_described_parts", watched), word=watched.name),
+        cells={layer: layers, **dict(zip(names, values.T.tolist(), strict=True))},
         code=code,
+        is_signed=True,
     )
+
+
+@panel
+def explore_patches(model: str, texts: Texts, watched: Watched) -> None:
+    """Draws a box for the other sentence, and the map of what each state brings."""
+    st.markdown(t("attention.patch_intro", word=watched.name))
+    typed = type_linked(
+        st.text_input,
+        t("attention.patch_other"),
+        "",
+        key="attention_other",
+        max_chars=MOST_CHARACTERS,
+        help=t("attention.patch_other_help"),
+    )
+    other = normalise_masks(typed)[0].strip()
+    contrast = choose_contrast(model, texts, watched)
+    if not other:
+        st.info(t("attention.patch_empty"), icon=":material/edit:")
+        return
+    _warn_of_lost_mask(model, Texts(other, texts.pair), watched.target)
+    minus = None if contrast is None else contrast.target.index
+    result = ask_job(
+        "attention_patch",
+        t("attention.patch_start"),
+        ask(patch_hidden_states).about(
+            model,
+            clean=texts.text,
+            corrupted=other,
+            target=watched.target,
+            minus=minus,
+            clean_pair=texts.pair,
+            corrupted_pair=texts.pair,
+            cut=True,
+        ),
+    )
+    if result is not None:
+        of = {"model": model, "text": texts.text, "pair": texts.pair}
+        of |= watched.literals
+        code = program(programs.PATCHED, **of, other=other, minus=minus)
+        _show_patches(result, watched, contrast, code)
+
+
+def _warn_of_lost_mask(model: str, other: Texts, target: Target) -> None:
+    """Says so if the answer is watched at a token of the other text that is no mask."""
+    read = ask(Explorer.tokenize)(model, other.text, other.pair, cut=True)
+    if target.head != "mlm" or target.position >= read.num_tokens:
+        return
+    if target.position not in read.mask_positions:
+        said = t("attention.patch_no_mask", token=read.tokens[target.position])
+        st.warning(said, icon=":material/visibility:")
+
+
+def _show_patches(
+    result: PatchingMap, watched: Watched, contrast: Watched | None, code: Program
+) -> None:
+    recovered = result.recovered
+    pairs = zip(result.clean.tokens, result.corrupted.tokens, strict=True)
+    tokens = [one if one == other else f"{other} ← {one}" for one, other in pairs]
+    rows = [plain("attention.input_row"), *map(str, range(1, len(recovered)))]
+    share, best = _strongest_between(recovered, rows, tokens)
+    names = ("recovered", "after_layer", "token")
+    title, row_title, column_title = (plain(f"attention.{name}") for name in names)
+    held_against = {} if contrast is None else {"other": contrast.name}
+    show_map(
+        "attention_patch",
+        recovered,
+        rows,
+        tokens,
+        (title, row_title, column_title),
+        t(
+            f"attention.patch_described{'_contrast' if held_against else ''}",
+            word=watched.name,
+            best=best,
+            clean=result.clean_score,
+            corrupted=result.corrupted_score,
+            **held_against,
+        ),
+        code=code,
+        is_signed=True,
+        digits=3,
+    )
+    if share < _SMALLEST_SHARE:
+        st.caption(t("attention.patch_spread"))
+
+
+def _strongest_between(
+    recovered: np.ndarray, rows: list[str], tokens: list[str]
+) -> tuple[float, Markdown]:
+    """What the best state brings back, and the sentence about it.
+
+    A changed token's embedding, and the last state of the token that is read, bring
+    everything back by themselves: what is to be found lies between.
+    """
+    between = recovered[1:-1]
+    if not between.size:
+        return 1.0, Markdown(t("attention.patch_none_between"))
+    layer, token = np.unravel_index(np.argmax(between), between.shape)
+    share, row = float(between[layer, token]), rows[int(layer) + 1]
+    said = t("attention.patch_best", row=row, token=tokens[int(token)], share=share)
+    return share, Markdown(said)

@@ -22,7 +22,6 @@ from pages.shared.language import listed, plain, t
 
 # Squares of tokens times hidden size: a second or two on two cores. More is a job.
 _MOST_ZEROED = 1e10
-_SIDES = ("first", "second")
 
 
 def shown_attention(
@@ -65,22 +64,22 @@ def words_to_merge(
 
 
 def measure_of(view: View, values: np.ndarray) -> Measure:
-    """Names what a picture shows.
+    """Names what a picture of float `[S, S]` shows.
 
-    Args:
-        view: what the reader asked for.
-        values: float `[S, S]`, what is drawn.
-
-    Returns:
-        A measure whose scale ends at 1, for lengths and for what goes beyond 1 at the
-        largest value.
+    Its scale ends at 1, for lengths and for what goes beyond 1 at the largest value.
     """
     is_length = is_a_length(view.method, view.options.renormalise)
     has_layer, has_head = METHODS[view.method]
     largest = float(values.max(initial=0))
+    name = plain(f"attention_view.shown_{view.method}")
+    if not has_head:  # else the numbers are filled in where it is shown
+        heads = listed(f"{layer + 1}·{head + 1}" for layer, head in view.heads)
+        name = name.format(layer=view.layer + 1, heads=heads)
+    units = {"norms": "length_share", "value_zeroing": "change_share"}
+    unit = "length" if is_length else units.get(view.method, "weight")
     return Measure(
-        name=_name(view),
-        unit=plain(f"attention_view.unit_{_unit(view.method, is_length)}"),
+        name=name,
+        unit=plain(f"attention_view.unit_{unit}"),
         filters=_filters(view),
         top=(largest or 1.0) if is_length or largest > 1 else 1.0,
         has_layer=has_layer,
@@ -88,41 +87,33 @@ def measure_of(view: View, values: np.ndarray) -> Measure:
     )
 
 
-def _unit(method: str, is_length: bool) -> str:
-    if method == "norms":
-        return "length" if is_length else "length_share"
-    return "change_share" if method == "value_zeroing" else "weight"
-
-
-def _name(view: View) -> str:
-    template = plain(f"attention_view.shown_{view.method}")
-    if view.method == "head":
-        return template  # the numbers are filled in where it is shown
-    heads = listed(f"{layer + 1}·{head + 1}" for layer, head in view.heads)
-    return template.format(layer=view.layer + 1, heads=heads)
-
-
 def _filters(view: View) -> tuple[str, ...]:
-    options, said = view.options, []
-    if options.merge_words:
-        name = "filter_words_lengths" if view.method == "norms" else "filter_words"
-        said.append(plain(f"attention_view.{name}"))
-    if options.hide_special:
-        said.append(plain("attention_view.filter_special"))
-    for end, side in (("from", options.from_segment), ("to", options.to_segment)):
-        if side is not None:
-            said.append(plain(f"attention_view.filter_{end}_{_SIDES[side]}"))
-    is_cut = len(said) > options.merge_words  # words lose no weight
-    if options.renormalise:
-        said.append(plain("attention_view.filter_renormalised"))
-    elif is_cut:
-        said.append(plain("attention_view.filter_not_renormalised"))
-    if options.least_weight > 0:
-        said.append(plain("attention_view.filter_least", least=options.least_weight))
-    if options.least_share > 0:
-        said.append(
-            plain("attention_view.filter_least_share", share=options.least_share)
-        )
-    if options.mass < 1:
-        said.append(plain("attention_view.filter_mass", mass=options.mass))
-    return tuple(said)
+    options = view.options
+    words = "words_lengths" if view.method == "norms" else "words"
+    cuts = {
+        "special": options.hide_special,
+        "from_first": options.from_segment == 0,
+        "from_second": options.from_segment == 1,
+        "to_first": options.to_segment == 0,
+        "to_second": options.to_segment == 1,
+    }
+    is_cut = any(cuts.values()) and not options.renormalise
+    chosen = {
+        words: options.merge_words,  # which lose no weight
+        **cuts,
+        "renormalised": options.renormalise,
+        "not_renormalised": is_cut,
+        "least": options.least_weight > 0,
+        "least_share": options.least_share > 0,
+        "mass": options.mass < 1,
+    }
+    places = {
+        "least": options.least_weight,
+        "share": options.least_share,
+        "mass": options.mass,
+    }
+    return tuple(
+        plain(f"attention_view.filter_{name}", **places)
+        for name, is_chosen in chosen.items()
+        if is_chosen
+    )

@@ -1,8 +1,16 @@
-"""The three linked pictures of attention."""
+"""The choices and the three linked pictures, which answer before the rest of the page.
+
+The pictures are a fragment in a fragment: a click in them draws them alone, another
+choice the choices and them. Once the browser shows the new head it says so, and the
+rest of the page follows. To run the page at the end of the fragment instead would take
+back what is still on its way to the browser: Streamlit empties its queue at the start
+of a run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,50 +21,95 @@ from bertviz_core.figures.attention_pictures import all_heads, attention_links
 from bertviz_core.figures.attention_view import AttentionView
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts, TokenizedText
-from pages.attention.canvas import attention_canvas, canvas_words
-from pages.attention.controls import CANVAS, METHODS, View
+from pages.attention.canvas import (
+    Look,
+    attention_canvas,
+    canvas_words,
+    current_look,
+    hear,
+    key_of_tokens,
+    locked_tokens,
+)
+from pages.attention.controls import CANVAS, METHODS, View, choose_view, view_clicked
 from pages.attention.downloads import offer_downloads
 from pages.attention.matrix import measure_of, shown_attention, words_to_merge
-from pages.attention.selection import (
-    Look,
-    current_look,
-    current_selection,
-    key_of_tokens,
-)
 from pages.shared.answers import ask
-from pages.shared.choices import follow_default, write_linked
+from pages.shared.choices import choose_linked, follow_default, write_linked
 from pages.shared.code import Program, offer_code, program
 from pages.shared.language import t
+from pages.shared.panel import panel
 
 _LOOK = "attention_drawn"
+# For what the rest fell behind last; and whether the browser says that it shows it.
+_ASKED, _IS_SHOWN = "attention_rest_asked", "attention_is_shown"
+_PAIR = "attention_from", "attention_to"
+# The locked tokens that the boxes already show.
+_SEEN = "attention_pair_seen"
 _KINDS = {MASK: "mask", SPECIAL: "special"}
-_PROGRAMS = {
-    "head": programs.HEAD,
-    "layer": programs.LAYER,
-    "chosen": programs.CHOSEN,
-    "mean": programs.MEAN,
-    "max": programs.MAX,
-    "rollout": programs.ROLLOUT,
-    "norms": programs.NORMS,
-    "value_zeroing": programs.VALUE_ZEROING,
-}
+# What the rest of the page is about: the view, and the locked tokens.
+_Chosen = tuple[View, int | None, int | None]
 
 
-def show_pictures(
-    model: str,
-    texts: Texts,
-    tokenized: TokenizedText,
-    view: View,
-    asked: str,
-    on_shown: Callable[[], None],
+@dataclass
+class _PageRun:
+    """One run of the whole page; runs of a fragment alone find their last one."""
+
+    chosen: _Chosen | None = None
+
+
+def choose_and_show(model: str, texts: Texts, tokenized: TokenizedText) -> View:
+    """Draws choices and pictures, with their program; gives what is asked for."""
+    page_run = _PageRun()
+    _choose_and_show(model, texts, tokenized, page_run)
+    if page_run.chosen is None:
+        st.stop()  # the fragment has said why
+    return page_run.chosen[0]
+
+
+@panel
+def _choose_and_show(
+    model: str, texts: Texts, tokenized: TokenizedText, page_run: _PageRun
+) -> None:
+    _show(model, texts, tokenized, choose_view(model, texts), page_run)
+
+
+@panel
+def _show(
+    model: str, texts: Texts, tokenized: TokenizedText, view: View, page_run: _PageRun
+) -> None:
+    hear(CANVAS)
+    if page_run.chosen is None:
+        page_run.chosen = _chosen(view, tokenized)
+    elif st.session_state.pop(_IS_SHOWN, False):
+        st.rerun()
+    clicked = view_clicked(model, view)
+    if clicked is None:
+        st.rerun()
+    chosen = _chosen(clicked, tokenized)
+    is_rest_behind = chosen != page_run.chosen
+    if is_rest_behind:
+        # The same for the same choice: what the browser has had travels as a hash.
+        name = hashlib.blake2s(repr(chosen).encode(), digest_size=8).hexdigest()
+        st.session_state[_ASKED] = name
+    is_shown = _show_pictures(model, texts, tokenized, clicked)
+    if is_rest_behind and not is_shown:
+        st.rerun()  # no picture is there that could say when it is shown
+
+
+def _chosen(view: View, tokenized: TokenizedText) -> _Chosen:
+    return view, *locked_tokens(CANVAS, tokenized.num_tokens, key_of(tokenized))
+
+
+def _remember() -> None:
+    st.session_state[_IS_SHOWN] = True
+
+
+def _show_pictures(
+    model: str, texts: Texts, tokenized: TokenizedText, view: View
 ) -> bool:
-    """Draws the grid of heads, the heatmap and the lines, and their program.
+    """Draws the pictures and their program, and tells whether there are any.
 
-    For `asked` and `on_shown` see `attention_canvas`.
-
-    Returns:
-        Whether there is a picture; else a sentence says that nothing is left, or long
-        work is on its way.
+    Else a sentence says that nothing is left, or long work is on its way.
     """
     shown = shown_attention("pictures", model, texts, tokenized, view)
     if shown is None:
@@ -66,8 +119,7 @@ def show_pictures(
         return False
     words = words_to_merge(tokenized, view.options)
     thumbnails, held = ask(all_heads)(model, texts, view.options, words)
-    num_heads = thumbnails.shape[1]
-    look = _linked_look(view.layer, num_heads)
+    look = _linked_look(view, thumbnails.shape[1])
     links = None
     if view.method == "head":  # single heads alone have lines to compare
         links = ask(attention_links)(model, texts, view.layer, view.options, words)
@@ -85,7 +137,8 @@ def show_pictures(
         heads=look.heads if links is not None else (),
         held=held,
     )
-    attention_canvas(picture, CANVAS, asked=asked, on_shown=on_shown)
+    asked = st.session_state.get(_ASKED, "")
+    attention_canvas(picture, CANVAS, asked=asked, on_shown=_remember)
     with st.container(horizontal=True):
         offer_downloads(picture, model, texts, tokenized, view)
         offer_code("attention_view", _program(model, texts, view))
@@ -105,21 +158,13 @@ def picture_of(
 ) -> AttentionView:
     """Places and values as a component draws them, with what is locked in it.
 
-    Args:
-        key: of the component.
-        places: P of them.
-        values: float `[P, P]`, rows look.
-        thumbnails: uint8 `[L, N, h, w]`.
-        text_key: see `Selection`.
-        look: how it is to be drawn.
-        more: what else `AttentionView` takes.
+    `values` are float `[P, P]` for P places, rows look; `thumbnails` uint8
+    `[L, N, h, w]`. For `text_key` see `key_of_tokens`, for more `AttentionView`.
     """
     num_tokens = int((places.first_tokens + places.num_tokens).max())
-    num_layers, num_heads = thumbnails.shape[:2]
-    chosen = current_selection(key, num_layers, num_heads, num_tokens, text_key)
     from_place, to_place = (
         None if token is None else places.place_of(token)
-        for token in (chosen.from_token, chosen.to_token)
+        for token in locked_tokens(key, num_tokens, text_key)
     )
     return AttentionView(
         tokens=places.labels,
@@ -140,6 +185,18 @@ def picture_of(
     )
 
 
+_PROGRAMS = {
+    "head": programs.HEAD,
+    "layer": programs.LAYER,
+    "chosen": programs.CHOSEN,
+    "mean": programs.MEAN,
+    "max": programs.MAX,
+    "rollout": programs.ROLLOUT,
+    "norms": programs.NORMS,
+    "value_zeroing": programs.VALUE_ZEROING,
+}
+
+
 def _program(model: str, texts: Texts, view: View) -> Program:
     """How the matrix is made; filters are left out."""
     asks_layer, asks_head = METHODS[view.method]
@@ -150,16 +207,57 @@ def _program(model: str, texts: Texts, view: View) -> Program:
     return program(_PROGRAMS[view.method], model=model, **values)
 
 
-def _linked_look(layer: int, num_heads: int) -> Look:
+def _linked_look(view: View, num_heads: int) -> Look:
     """How the pictures are to be drawn; the link to the page brings it back."""
     default = Look().as_link()
     before = Look.of_link(follow_default(_LOOK, default))
-    look = current_look(CANVAS, layer, num_heads, before)
+    look = current_look(CANVAS, (view.layer, view.head), num_heads, before)
     st.session_state[_LOOK] = look.as_link()
     write_linked(_LOOK, look.as_link(), default)
     return look
 
 
 def key_of(tokenized: TokenizedText) -> str:
-    """What tells a text from others in `Selection`."""
+    """What tells a text from others in a component, see `key_of_tokens`."""
     return key_of_tokens(tokenized.tokens, tokenized.token_type_ids)
+
+
+def follow_lock(tokenized: TokenizedText) -> None:
+    """Another cell was locked in the pictures: the boxes follow. Call it before them.
+
+    Filters that hide a locked token, and show it again, lock nothing. One pair serves
+    all questions, and the link carries it.
+    """
+    now = locked_tokens(CANVAS, tokenized.num_tokens, key_of(tokenized))
+    if now == st.session_state.get(_SEEN, (None, None)):
+        return
+    st.session_state[_SEEN] = now
+    for key, token in zip(_PAIR, now, strict=True):
+        if token is not None:
+            st.session_state[key] = str(token)
+
+
+def choose_pair(tokenized: TokenizedText, looks: str, seen: str) -> tuple[int, int]:
+    """Draws the two boxes, for the indices of who looks and who is seen.
+
+    `looks` and `seen` are the keys of their labels in "attention".
+    """
+    names = [f"{i + 1} {token}" for i, token in enumerate(tokenized.tokens)]
+    options = [str(index) for index in range(len(names))]
+    # A word and the sign at the end, which many heads look at.
+    defaults = (options[min(1, len(names) - 1)], options[-1])
+    chosen = []
+    for box, key, text, default in zip(
+        st.columns(2), _PAIR, (looks, seen), defaults, strict=True
+    ):
+        index = choose_linked(
+            box.selectbox,
+            t(f"attention.{text}"),
+            options,
+            default,
+            key=key,
+            format_func=lambda option: names[int(option)],
+            help=t("attention.pair_box_help"),
+        )
+        chosen.append(int(index))
+    return chosen[0], chosen[1]

@@ -1,49 +1,64 @@
-"""Switch parts of the network off, and see what the model says then."""
+"""What the model says where parts are switched off, or tokens look less far."""
 
 from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import streamlit as st
 
-from bertviz_core.experiments.cause_results import Edge, SwitchedPrediction, Switches
+from bertviz_core.experiments.cause_results import (
+    Edge,
+    SparsePattern,
+    SparsePrediction,
+    SwitchedPrediction,
+    Switches,
+)
+from bertviz_core.experiments.sparsity import predict_sparsely
 from bertviz_core.experiments.switching import switch_off
-from bertviz_core.explorer import Explorer
+from bertviz_core.figures.effect_bars import effect_bars_figure
+from bertviz_core.figures.masked_word import percent
 from bertviz_core.snippets import attention as programs
 from bertviz_core.trace import Texts, TokenizedText
-from pages.attention.before_after import show_before_and_after
-from pages.attention.controls import choose_heads
-from pages.attention.locked_tokens import choose_pair
+from pages.attention.controls import View, choose_heads, grid_of
+from pages.attention.maps import show_head_map, show_map
+from pages.attention.pictures import choose_pair
+from pages.attention.target import answer_names
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked
-from pages.shared.code import program
+from pages.shared.choices import choose_linked, choose_number, switch_linked
+from pages.shared.code import Program, program
+from pages.shared.export import show_figure
 from pages.shared.language import plain, t
+from pages.shared.markdown import Markdown, escape
 from pages.shared.panel import panel
-from pages.shared.watched_answer import Watched
+from pages.shared.watched_answer import Watched, show_numbers
 
-_HEADS = "attention_off_heads"
 # What of a layer is switched off, and the key of its row of buttons.
-_LAYERS = {
+_PARTS = {
     "off_whole": "attention_off_whole",
     "off_attention": "attention_off_layers",
     "off_feed_forward": "attention_off_feed_forward",
 }
-_CUT = "attention_cut_edge"
-_PLACES = ("everywhere", "layer", "head")
+_WHEN = ("before", "after")
+_SMALLEST = 0.005  # half a point: nobody would see it in the bars
+_DOT = "•"  # an arrow that is left, for colour alone says nothing to some
+_MOST_DRAWN = 64  # tokens on a side of the pattern's picture
+# Of a sparse pattern: the least, the most and the usual number.
+_PATTERN = {
+    "window": (0, 64, 2),
+    "stride": (0, 64, 0),
+    "num_global": (0, 16, 1),
+    "block": (1, 32, 1),
+}
 
 
 @panel
 def explore_switches(
-    model: str,
-    texts: Texts,
-    tokenized: TokenizedText,
-    watched: Watched,
-    layer: int,
-    head: int,
+    model: str, texts: Texts, watched: Watched, tokenized: TokenizedText, view: View
 ) -> None:
     """Draws the switches and the prediction before and after."""
     st.markdown(t("attention.switch_intro"))
-    switches = _choose_switches(model, tokenized, layer, head)
+    switches = _choose_switches(model, tokenized, view)
     result = ask(switch_off)(
         model, texts.text, watched.target, switches, pair=texts.pair, cut=True
     )
@@ -58,16 +73,22 @@ def explore_switches(
         edges=tuple(dataclasses.astuple(edge) for edge in switches.edges),
         **watched.literals,
     )
-    show_before_and_after(result, model, watched, "attention_switched_off", code)
-    _say_what_it_means(result, switches)
+    _show_before_and_after(result, model, watched, "attention_switched_off", code)
+    if switches == Switches():
+        st.info(t("attention.nothing_off"), icon=":material/toggle_on:")
+    elif result.before.is_number:
+        change = result.after.value - result.before.value
+        st.caption(t("attention.number_moved", change=change))
+    else:
+        change = result.delta_probability
+        key = "large_fall" if change < 0 else "large_rise"
+        key = "small_change" if abs(change) < _SMALLEST else key
+        st.caption(t(f"attention.{key}", points=100 * abs(change)))
 
 
-def _choose_switches(
-    model: str, tokenized: TokenizedText, layer: int, head: int
-) -> Switches:
-    config = ask(Explorer.info)(model).config
-    heads = choose_heads(config, _HEADS, ((layer, head),))
-    layers = list(range(1, config.num_hidden_layers + 1))
+def _choose_switches(model: str, tokenized: TokenizedText, view: View) -> Switches:
+    heads = choose_heads(model, "attention_off_heads", ((view.layer, view.head),))
+    layers = list(range(1, grid_of(model)[0] + 1))
     whole, attention, feed_forward = (
         {
             number - 1
@@ -75,52 +96,129 @@ def _choose_switches(
                 t(f"attention.{name}"),
                 layers,
                 selection_mode="multi",
-                key=key,
+                key=_PARTS[name],
                 bind="query-params",
             )
         }
-        for box, (name, key) in zip(st.columns(3), _LAYERS.items(), strict=True)
+        for box, name in zip(st.columns(len(_PARTS)), _PARTS, strict=True)
     )
     st.caption(t("attention.off_left"))
     return Switches(
         heads=heads,
         attention=tuple(sorted(whole | attention)),
         feed_forward=tuple(sorted(whole | feed_forward)),
-        edges=_choose_edges(tokenized, layer, head),
+        edges=_choose_edges(tokenized, view.layer, view.head),
     )
 
 
 def _choose_edges(tokenized: TokenizedText, layer: int, head: int) -> tuple[Edge, ...]:
-    if not st.toggle(t("attention.cut_edge"), key=_CUT, bind="query-params"):
+    if not switch_linked("attention.cut_edge", key="attention_cut_edge"):
         return ()
     row, column = choose_pair(tokenized, "edge_from", "edge_to")
     st.caption(t("attention.edge_help"))
+    places = {"layer": layer + 1, "head": head + 1}
     place = choose_linked(
         st.segmented_control,
         t("attention.edge_where"),
-        _PLACES,
-        key=f"{_CUT}_where",
-        format_func=lambda name: plain(
-            f"attention.edge_{name}", layer=layer + 1, head=head + 1
-        ),
+        ("everywhere", "layer", "head"),
+        key="attention_cut_edge_where",
+        format_func=lambda name: plain(f"attention.edge_{name}", **places),
     )
     in_layer = None if place == "everywhere" else layer
-    in_head = head if place == "head" else None
-    return (Edge(row, column, in_layer, in_head),)
+    return (Edge(row, column, in_layer, head if place == "head" else None),)
 
 
-def _say_what_it_means(result: SwitchedPrediction, switches: Switches) -> None:
-    if switches == Switches():
-        st.info(t("attention.nothing_off"), icon=":material/toggle_on:")
-        return
-    if result.before.is_number:
-        change = result.after.value - result.before.value
-        st.caption(t("attention.number_moved", change=change))
-        return
-    smallest = 0.005  # half a point: nobody would see it in the bars
-    change = result.delta_probability
-    if abs(change) < smallest:
-        key = "small_change"
+@panel
+def explore_patterns(
+    model: str, texts: Texts, watched: Watched, tokenized: TokenizedText
+) -> None:
+    """Draws the settings of a sparse pattern, and the prediction under it."""
+    st.markdown(t("attention.sparse_intro"))
+    chosen = {}
+    for box, name in zip(st.columns(len(_PATTERN)), _PATTERN, strict=True):
+        label = f"attention.sparse_{name}"
+        chosen[name] = choose_number(
+            *(box.number_input, t(label), *_PATTERN[name]),
+            key=f"attention_sparse_{name}",
+            help=t(f"{label}_help"),
+        )
+    pattern = SparsePattern(**chosen)
+    result = ask(predict_sparsely)(
+        model, texts.text, watched.target, pattern, pair=texts.pair, cut=True
+    )
+    _show_before_and_after(result, model, watched, "attention_sparse_answer")
+    first, second = st.columns(2)
+    names = ("may_look", "from_token", "to_token")
+    title, row_title, column_title = (plain(f"attention.{name}") for name in names)
+    with first:
+        show_map(
+            "attention_sparse_edges",
+            result.edges,
+            tokenized.tokens,
+            tokenized.tokens,
+            (title, row_title, column_title),
+            t("attention.edges_described", share=result.kept_share),
+            most=_MOST_DRAWN,
+            digits=0,
+            marks=np.where(result.edges, _DOT, "")[:_MOST_DRAWN, :_MOST_DRAWN].tolist(),
+        )
+    with second:
+        show_head_map(
+            "attention_sparse_mass",
+            result.cut_mass,
+            plain("attention.cut_mass"),
+            t("attention.cut_mass_described", share=float(result.cut_mass.mean())),
+        )
+
+
+def _show_before_and_after(
+    found: SwitchedPrediction | SparsePrediction,
+    model: str,
+    watched: Watched,
+    name: str,
+    code: Program | None = None,
+) -> None:
+    """Draws a prediction twice, the difference, and the likeliest answers of both."""
+    before, after, delta = found.before, found.after, t("attention.delta")
+    word = Markdown(escape(watched.name, 40))
+    first, second = (t(f"attention.{when}", word=word) for when in _WHEN)
+    if before.is_number:
+        show_numbers(before, after, (first, second, delta))
     else:
-        key = "large_fall" if change < 0 else "large_rise"
-    st.caption(t(f"attention.{key}", points=100 * abs(change)))
+        boxes = st.columns(3)
+        boxes[0].metric(first, percent(before.probability))
+        boxes[1].metric(second, percent(after.probability))
+        boxes[2].metric(
+            delta,
+            t("attention.points", value=100 * (after.probability - before.probability)),
+            t("attention.rank_from_to", before=before.rank, after=after.rank),
+            delta_color="off",
+            delta_arrow="off",
+        )
+    every_name = answer_names(model, watched)
+    names = [every_name[index] for index in found.answers.ids.tolist()]
+    kind = ("number", "number") if watched.is_number else ("probability", "answers")
+    value = plain(f"attention.table_{kind[0]}")
+    estimated, measured = (plain(f"attention.table_{one}") for one in _WHEN)
+    figure = effect_bars_figure(
+        names,
+        *reversed(found.answers.values),
+        title=value,
+        measured_name=measured,
+        estimated_name=estimated,
+    )
+    show_figure(
+        figure,
+        name=name,
+        description=t(f"attention.{kind[1]}_described", count=len(names)),
+        columns={
+            # A row for each answer before, then for each after.
+            plain("attention.table_when"): [
+                when for when in (estimated, measured) for _ in names
+            ],
+            plain("attention.table_answer"): names * 2,
+            plain("attention.table_rank"): found.answers.ranks.ravel().tolist(),
+            value: found.answers.values.ravel().tolist(),
+        },
+        code=code,
+    )

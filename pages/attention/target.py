@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from bertviz_core.analysis.sampling import rank_order
@@ -9,28 +11,18 @@ from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.cause_results import Target
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import Texts, TokenizedText
-from pages.attention.before_after import answer_names
 from pages.shared.answers import ask
 from pages.shared.choices import choose_linked, choose_linked_or_none
 from pages.shared.language import plain, t
 from pages.shared.pieces import choose_piece, id_of
 from pages.shared.watched_answer import Watched
 
-_WHAT = "attention_target"
-_WORD = "attention_word"
-_CONTRAST = "attention_contrast"
-_OTHER_ANSWER = "attention_other_answer"  # of a head without a vocabulary
 _NUM_OFFERED = 50  # likeliest words in the list; any other may be typed
-_QUESTION = ":material/question_mark:"
 _IS_NEXT = 0  # google-research/bert, `create_pretraining_data.py`
 
 
 def choose_target(model: str, texts: Texts, tokenized: TokenizedText) -> Watched | None:
-    """Draws the choice of an answer to watch.
-
-    Returns:
-        The target; `None`, with a sentence on the page, if there is none.
-    """
+    """Draws the choice of an answer to watch; says so, if there is none: `None`."""
     choices = _choices(model, texts, tokenized)
     if not choices:
         has_words = "mlm" in ask(Explorer.info)(model).heads
@@ -42,7 +34,7 @@ def choose_target(model: str, texts: Texts, tokenized: TokenizedText) -> Watched
         what_box.selectbox,
         t("attention.target"),
         [str(index) for index in range(len(choices))],
-        key=_WHAT,
+        key="attention_target",
         format_func=lambda index: choices[int(index)].name,
         help=t("attention.target_help"),
     )
@@ -55,7 +47,7 @@ def choose_target(model: str, texts: Texts, tokenized: TokenizedText) -> Watched
             t("attention.target_word"),
             words,
             _likely(model, texts, chosen),
-            key=_WORD,
+            key="attention_word",
             help=t("attention.target_word_help"),
             unknown="attention.unknown_word",
         )
@@ -64,11 +56,9 @@ def choose_target(model: str, texts: Texts, tokenized: TokenizedText) -> Watched
 
 
 def choose_contrast(model: str, texts: Texts, watched: Watched) -> Watched | None:
-    """Draws the choice of an answer to hold the watched one against.
+    """Draws the choice of another answer of the head to hold the watched one against.
 
-    Returns:
-        The other answer of the same head; `None` if none is chosen, or if there is
-        none, as for a number.
+    `None` if none is chosen, or if there is none, as for a number.
     """
     target, names = watched.target, answer_names(model, watched)
     is_word = target.head == "mlm"
@@ -76,72 +66,57 @@ def choose_contrast(model: str, texts: Texts, watched: Watched) -> Watched | Non
     others = {index: names[index] for index in offered if index != target.index}
     if not others:
         return None
+    texts_of_box: dict[str, Any] = {
+        "placeholder": t("attention.no_contrast"),
+        "help": t("attention.contrast_help"),
+    }
     if is_word:
-        index = _choose_other_word(names, tuple(others.values()), target.index)
+        chosen = st.selectbox(
+            t("attention.contrast"),
+            tuple(others.values()),
+            index=None,
+            key="attention_contrast",
+            bind="query-params",
+            persist_state="session",
+            accept_new_options=True,
+            **texts_of_box,
+        )
+        index = None if chosen is None else id_of(names, chosen)
+        if chosen is not None and index in (None, target.index):
+            said = t("attention.unknown_contrast", word=chosen)
+            st.warning(said, icon=":material/question_mark:")
+            return None
     else:
-        chosen = choose_linked_or_none(
+        # Without a vocabulary the names depend on the language, the numbers do not.
+        option = choose_linked_or_none(
             st.selectbox,
             t("attention.contrast"),
             [str(index) for index in others],
-            key=_OTHER_ANSWER,
+            key="attention_other_answer",
             format_func=lambda option: names[int(option)],
-            placeholder=t("attention.no_contrast"),
-            help=t("attention.contrast_help"),
+            **texts_of_box,
         )
-        index = None if chosen is None else int(chosen)
+        index = None if option is None else int(option)
     if index is None:
         return None
     return Watched(Target(target.head, index, target.position), names[index])
 
 
-def _choose_other_word(
-    words: tuple[str, ...], offered: tuple[str, ...], watched: int
-) -> int | None:
-    """Any word but the watched one, or none; says so where there is no such word."""
-    chosen = st.selectbox(
-        t("attention.contrast"),
-        offered,
-        index=None,
-        key=_CONTRAST,
-        bind="query-params",
-        persist_state="session",
-        placeholder=t("attention.no_contrast"),
-        accept_new_options=True,
-        help=t("attention.contrast_help"),
-    )
-    if chosen is None:
-        return None
-    index = id_of(words, chosen)
-    if index is None or index == watched:
-        st.warning(t("attention.unknown_contrast", word=chosen), icon=_QUESTION)
-        return None
-    return index
-
-
 def _choices(model: str, texts: Texts, tokenized: TokenizedText) -> list[Watched]:
     info = ask(Explorer.info)(model)
-    heads, labels = info.heads, info.labels
     choices = []
-    if "mlm" in heads:
-        choices += [
-            Watched(
-                Target("mlm", 0, int(position)),
-                plain("attention.target_mask", number=number),
-            )
-            for number, position in enumerate(tokenized.mask_positions, start=1)
-        ]
-    if "nsp" in heads and texts.pair:
+    if "mlm" in info.heads:
+        for number, position in enumerate(tokenized.mask_positions.tolist(), start=1):
+            name = plain("attention.target_mask", number=number)
+            choices.append(Watched(Target("mlm", 0, position), name))
+    if "nsp" in info.heads and texts.pair:
         choices.append(Watched(Target("nsp", _IS_NEXT), plain("attention.target_nsp")))
-    if "classifier" in heads and len(labels) == 1:
-        name = plain("attention.target_number", label=labels[0])
-        choices.append(Watched(Target("classifier", 0), name, is_number=True))
-    elif "classifier" in heads:
+    if "classifier" in info.heads:
+        is_number = len(info.labels) == 1
+        key = f"attention.target_{'number' if is_number else 'class'}"
         choices += [
-            Watched(
-                Target("classifier", index),
-                plain("attention.target_class", label=label),
-            )
-            for index, label in enumerate(labels)
+            Watched(Target("classifier", index), plain(key, label=label), is_number)
+            for index, label in enumerate(info.labels)
         ]
     return choices
 
@@ -152,3 +127,12 @@ def _likely(model: str, texts: Texts, watched: Watched) -> list[int]:
     row = list(predictions.positions).index(watched.target.position)
     best: list[int] = rank_order(predictions.logits[row])[:_NUM_OFFERED].tolist()
     return best
+
+
+def answer_names(model: str, watched: Watched) -> tuple[str, ...]:
+    """What the answers of the target's head are called, by index."""
+    if watched.target.head == "mlm":
+        return ask(vocabulary)(model)
+    if watched.target.head == "nsp":
+        return plain("attention.is_next"), plain("attention.is_random")
+    return ask(Explorer.info)(model).labels

@@ -1,10 +1,18 @@
-"""The top of the attention page: one text, or two that belong together."""
+"""The top of the attention page: one text, or two, and where their words end."""
 
 from __future__ import annotations
 
-from bertviz_core.trace import Texts
-from pages.shared.models import language_of
-from pages.shared.text_pair import TextBoxes
+import streamlit as st
+
+from bertviz_core.analysis.wordlists import is_cjk
+from bertviz_core.chinese_words import with_words
+from bertviz_core.errors import TextError
+from bertviz_core.mask_text import normalise_masks
+from bertviz_core.trace import TokenizedText
+from pages.shared.choices import type_linked
+from pages.shared.errors import shown_to_user
+from pages.shared.language import t
+from pages.shared.text_pair import MOST_CHARACTERS, TextBoxes
 
 # A text alone, or a text and the one after it.
 EXAMPLES = {
@@ -22,13 +30,50 @@ EXAMPLES = {
         ("小狗没有过马路，因为它太累了。", ""),
     ),
 }
-_BOXES = TextBoxes("attention", EXAMPLES)
+_WORDS = "attention_words", "attention_pair_words"
+BOXES = TextBoxes("attention", EXAMPLES)
 
 
-def edit_texts(model: str) -> Texts:
-    """Draws the text boxes.
+def own_words(tokenized: TokenizedText) -> TokenizedText:
+    """Draws a box for the words of each text that has Chinese characters.
 
-    Returns:
-        What they hold; the text may be empty.
+    Gives the same with the words that were typed; what does not fit the text is said,
+    and leaves it as it was.
     """
-    return _BOXES.draw(language_of(model))
+    texts = dict(zip(_WORDS, (tokenized.text, tokenized.pair or ""), strict=True))
+    asked = [key for key, text in texts.items() if is_cjk(text)]
+    if not asked:
+        return tokenized
+    typed = dict.fromkeys(texts, "")
+    for box, key in zip(st.columns(len(asked)), asked, strict=True):
+        words = type_linked(
+            box.text_input,
+            t(f"attention.{key.removeprefix('attention_')}"),
+            "",
+            key=key,
+            max_chars=2 * MOST_CHARACTERS,
+            placeholder=t("attention.words_example"),
+            help=t("attention.words_help"),
+        )
+        typed[key] = normalise_masks(words)[0]
+    with shown_to_user(stop=False):
+        return with_words(tokenized, *typed.values())
+    return tokenized
+
+
+def words_of_other(read: TokenizedText, is_same: bool) -> TokenizedText:
+    """The words of a text that is compared with one whose words were typed.
+
+    It is the same text in another model, or else another text: that shows its words by
+    its own spaces, which the model does not see.
+    """
+    typed = [normalise_masks(st.session_state.get(key) or "")[0] for key in _WORDS]
+    if not any(typed):
+        return read
+    if not is_same:
+        texts = (read.text.strip(), (read.pair or "").strip())
+        typed = [text if is_cjk(text) and " " in text else "" for text in texts]
+    try:
+        return with_words(read, *typed)
+    except TextError:  # said where they were typed
+        return read

@@ -1,6 +1,35 @@
 """Embeddings: words, places and sentences as vectors, measured and drawn."""
 
-from pages.embeddings.panels import explore
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.embeddings.contexts import explore_contexts
+from pages.embeddings.geometry import explore_geometry
+from pages.embeddings.input_sum import explore_input
+from pages.embeddings.positions import explore_positions
+from pages.embeddings.senses import explore_senses
+from pages.embeddings.sentences import explore_sentences
+from pages.embeddings.vocabulary_map import explore_vocabulary
+from pages.embeddings.widgets import choose
+from pages.embeddings.words import explore_words
+from pages.shared.language import t
 from pages.shared.models import model_picker
 
-explore(model_picker())
+PARTS: dict[str, Callable[[str], None]] = {
+    "input": explore_input,
+    "positions": explore_positions,
+    "words": explore_words,
+    "map": explore_vocabulary,
+    "sentences": explore_sentences,
+    "senses": explore_senses,
+    "contexts": explore_contexts,
+    "geometry": explore_geometry,
+}
+
+model = model_picker()
+
+# Only the part that is looked at is computed.
+part = choose("panel", list(PARTS), st.pills, label_visibility="collapsed")
+st.header(t(f"embeddings.panel_{part}"), anchor=False)
+PARTS[part](model)

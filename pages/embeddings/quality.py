@@ -11,6 +11,7 @@ from bertviz_core.analysis.map_quality import MapQuality
 from bertviz_core.experiments.map_results import SentenceMap
 from pages.embeddings.figures import show_curves
 from pages.embeddings.points import layer_name
+from pages.embeddings.widgets import SIZES
 from pages.shared.language import in_a_row, listed, plain, t
 
 
@@ -18,7 +19,8 @@ def quality_sentence(
     quality: MapQuality | None,
     explained: float | None,
     seed: int,
-    perplexity: float | None = None,
+    method: str = "pca",
+    neighbourhood: float | None = None,
     num_steps: int | None = None,
     start: str = "pca",
     are_one: bool = False,
@@ -29,20 +31,21 @@ def quality_sentence(
         quality: `None` where there are too few points, or where all are one.
         explained: share of the variance; `None` or NaN for a map without one.
         seed: that the map follows from.
-        perplexity: of t-SNE.
-        num_steps: of t-SNE.
-        start: of t-SNE, "pca" or "before", the map of the layer before.
+        method: of `METHODS`.
+        neighbourhood: of other methods than PCA.
+        num_steps: likewise.
+        start: likewise, "pca" or "before", the map of the layer before.
         are_one: whether the vectors differ by rounding alone.
     """
     if are_one:
         return plain("embeddings.note_are_one")
     parts = []
-    if perplexity is not None:
+    if method != "pca":
         parts += [
             plain(
-                "embeddings.note_tsne",
-                perplexity=perplexity,
-                steps=num_steps or 0,
+                f"embeddings.note_{method}",
+                size=neighbourhood,
+                steps=num_steps,
                 seed=seed,
             ),
             plain(f"embeddings.note_seed_{start}"),
@@ -71,7 +74,7 @@ def quality_sentence(
                 seed=seed,
             )
         )
-        if is_whole and perplexity is None:
+        if is_whole and method == "pca":
             parts.append(plain("embeddings.note_no_chance"))
     return in_a_row(parts)
 
@@ -80,16 +83,16 @@ def quality_columns(
     quality: MapQuality | None,
     explained: float | None,
     seed: int,
-    perplexity: float | None = None,
+    method: str = "pca",
+    neighbourhood: float | None = None,
 ) -> dict[str, object]:
     """The same for the columns of a table, alike in every row; see there."""
-    method = "pca" if perplexity is None else "tsne"
     columns: dict[str, object] = {
         plain("embeddings.method"): plain(f"embeddings.method_{method}"),
         plain("embeddings.seed"): seed,
     }
-    if perplexity is not None:
-        columns[plain("embeddings.perplexity")] = perplexity
+    if method != "pca":
+        columns[plain(f"embeddings.{SIZES[method]}")] = neighbourhood
     if explained is not None and not math.isnan(explained):
         columns[plain("embeddings.explained")] = explained
     if quality is not None:
@@ -107,7 +110,8 @@ def layer_notes(found: SentenceMap) -> tuple[str, ...]:
             quality,
             float(found.explained[layer]),
             found.seed,
-            found.perplexity,
+            found.method,
+            found.neighbourhood,
             found.num_steps,
             start="before" if layer and not found.are_one[layer - 1] else "pca",
             are_one=found.are_one[layer],

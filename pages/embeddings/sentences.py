@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from bertviz_core.analysis.labelled_lines import LabelledLines
-from bertviz_core.experiments.map_results import SentenceMap
-from bertviz_core.experiments.sentence_maps import map_by_pca, map_by_tsne
+from bertviz_core.experiments.map_results import METHODS, SentenceMap
+from bertviz_core.experiments.sentence_maps import map_by_neighbours, map_by_pca
 from bertviz_core.experiments.sentence_states import nearest_points, vectors_at
 from bertviz_core.explorer import Explorer
 from bertviz_core.figures.point_map import Colour, PointMap
@@ -24,10 +24,10 @@ from pages.embeddings.quality import (
 from pages.embeddings.sentence_box import edit_sentences, say_cut
 from pages.embeddings.similarity import show_similarity
 from pages.embeddings.widgets import (
-    TSNE_WORDING,
+    DRAWING,
     choose,
+    choose_neighbourhood,
     choose_seed,
-    choose_tsne,
 )
 from pages.shared.answers import ask
 from pages.shared.code import show_code
@@ -38,7 +38,6 @@ from pages.shared.panel import panel
 
 KEY = "embeddings_points"
 READINGS = ("mean", "cls", "token")
-_METHODS = ("pca", "tsne")
 _ALIGNMENTS = ("shared", "procrustes")
 
 
@@ -49,7 +48,7 @@ class _Settings:
     num_axes: int
     alignment: str
     seed: int
-    perplexity: float = 30.0
+    neighbourhood: float | None = None
 
 
 @panel
@@ -64,8 +63,9 @@ def explore_sentences(model: str) -> None:
     if found is None:
         return
     sentences = lines.sentences
-    aligned = "tsne" if settings.method == "tsne" else settings.alignment
-    st.caption(t(f"embeddings.layers_{aligned}"))
+    aligned = settings.alignment if settings.method == "pca" else "drawn"
+    method = plain(f"embeddings.method_{settings.method}")
+    st.caption(t(f"embeddings.layers_{aligned}", method=method))
     say_cut(model, found.num_cut, len(sentences))
     names = tuple(layer_name(i) for i in range(len(found.coordinates)))
     points = PointMap(
@@ -99,20 +99,20 @@ def explore_sentences(model: str) -> None:
         places["alignment"] = settings.alignment
         show_code(programs.SENTENCES_PCA, name=KEY, **places)
     else:
-        places["perplexity"] = settings.perplexity
-        show_code(programs.SENTENCES_TSNE, name=KEY, **places)
+        places |= {"method": settings.method, "size": settings.neighbourhood}
+        show_code(programs.SENTENCES_NEIGHBOURS, name=KEY, **places)
 
 
 def _choose() -> _Settings:
     reading = _linked("reading", READINGS)
     boxes = st.columns(2)
     with boxes[0]:
-        method = _linked("method", _METHODS)
+        method = _linked("method", METHODS)
     with boxes[1]:
         num_axes = int(choose("num_axes", ("2", "3"), key=f"{KEY}_axes"))
-    if method == "tsne":
-        seed, perplexity = choose_tsne(KEY)
-        return _Settings(reading, method, num_axes, "procrustes", seed, perplexity)
+    if method != "pca":
+        seed, size = choose_neighbourhood(KEY, method)
+        return _Settings(reading, method, num_axes, "procrustes", seed, size)
     first, second = st.columns(2)
     with first:
         alignment = _linked("alignment", _ALIGNMENTS)
@@ -141,20 +141,21 @@ def _ask(model: str, lines: LabelledLines, chosen: _Settings) -> SentenceMap | N
             at_once=True,
         )
     found = ask_job(
-        "embeddings_tsne",
-        t("embeddings.draw_tsne"),
-        ask(map_by_tsne).about(
+        f"embeddings_{chosen.method}",
+        t(f"embeddings.draw_{chosen.method}"),
+        ask(map_by_neighbours).about(
             model,
             lines.sentences,
             chosen.reading,
+            chosen.method,
             num_axes=chosen.num_axes,
             seed=chosen.seed,
-            perplexity=chosen.perplexity,
+            neighbourhood=chosen.neighbourhood,
         ),
-        wording=TSNE_WORDING,
+        wording=DRAWING,
     )
     if found is None:
-        st.caption(t("embeddings.tsne_takes_longer"))
+        st.caption(t("embeddings.takes_longer"))
     return found
 
 
@@ -200,7 +201,8 @@ def _offer_files(
                 found.qualities[state],
                 float(found.explained[state]),
                 found.seed,
-                found.perplexity,
+                found.method,
+                found.neighbourhood,
             ),
             ask(Explorer.info)(model).config.hidden_size,
             lambda: client().ask(vectors_at)(

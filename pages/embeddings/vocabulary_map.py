@@ -27,10 +27,10 @@ from pages.embeddings.points import (
 )
 from pages.embeddings.quality import quality_columns, quality_sentence
 from pages.embeddings.widgets import (
-    TSNE_WORDING,
+    DRAWING,
     choose,
+    choose_neighbourhood,
     choose_seed,
-    choose_tsne,
 )
 from pages.shared.answers import ask
 from pages.shared.code import show_code
@@ -41,7 +41,7 @@ from pages.shared.panel import panel
 
 KEY = "embeddings_map"
 _NUM_NEIGHBOURS = 10
-_METHODS = ("tsne", "pca")
+_METHODS = ("tsne", "umap", "pca")
 
 
 @st.cache_data(max_entries=4, show_spinner=False)
@@ -62,8 +62,8 @@ def explore_vocabulary(model: str) -> None:
         num_axes = int(choose("num_axes", ("2", "3"), key=f"{KEY}_axes"))
     norms = ask(word_norms)(model)
     found, seed = None, 0
-    if method == "tsne":
-        found = _tsne(model, num_axes)
+    if method != "pca":
+        found = _drawn(model, method, num_axes)
     else:
         seed = choose_seed(KEY)
     if found is None:
@@ -78,34 +78,36 @@ def explore_vocabulary(model: str) -> None:
     if found.method == "pca":
         show_code(programs.VOCABULARY_PCA, name=KEY, **places)
     else:
-        places["perplexity"] = found.perplexity
-        show_code(programs.VOCABULARY_TSNE, name=KEY, **places)
+        places |= {"method": found.method, "size": found.neighbourhood}
+        show_code(programs.VOCABULARY_NEIGHBOURS, name=KEY, **places)
 
 
-def _tsne(model: str, num_axes: int) -> VocabularyMap | None:
+def _drawn(model: str, method: str, num_axes: int) -> VocabularyMap | None:
     """The stored map, or one that is drawn on demand; `None` until then."""
-    stored = ask(vocabulary_map)(model, num_axes, "tsne")
+    stored = ask(vocabulary_map)(model, num_axes, method)
     if stored is None:
-        st.info(t("embeddings.no_stored_map"), icon=":material/hourglass_empty:")
-        return _draw(model, num_axes, *choose_tsne(KEY))
+        name = plain(f"embeddings.method_{method}")
+        told = t("embeddings.no_stored_map", method=name)
+        st.info(told, icon=":material/hourglass_empty:")
+        return _draw(model, method, num_axes, *choose_neighbourhood(KEY, method))
     with st.expander(t("embeddings.draw_anew")):
-        seed, perplexity = choose_tsne(KEY)
-        if (seed, perplexity) == (stored.seed, stored.perplexity):
+        seed, size = choose_neighbourhood(KEY, method)
+        if (seed, size) == (stored.seed, stored.neighbourhood):
             st.caption(t("embeddings.is_drawn_so"))
             return stored
-        return _draw(model, num_axes, seed, perplexity) or stored
+        return _draw(model, method, num_axes, seed, size) or stored
 
 
 def _draw(
-    model: str, num_axes: int, seed: int, perplexity: float
+    model: str, method: str, num_axes: int, seed: int, size: float
 ) -> VocabularyMap | None:
     return ask_job(
         KEY,
-        t("embeddings.draw_tsne"),
+        t(f"embeddings.draw_{method}"),
         ask(draw_vocabulary_map).about(
-            model, num_axes=num_axes, seed=seed, perplexity=perplexity
+            model, method, num_axes=num_axes, seed=seed, neighbourhood=size
         ),
-        wording=TSNE_WORDING,
+        wording=DRAWING,
     )
 
 
@@ -122,7 +124,12 @@ def _show(model: str, norms: np.ndarray, found: VocabularyMap) -> Choice:
         Colour(plain("embeddings.entry_number"), np.arange(len(tokens))),
     )
     note = quality_sentence(
-        found.quality, found.explained, found.seed, found.perplexity, found.num_steps
+        found.quality,
+        found.explained,
+        found.seed,
+        found.method,
+        found.neighbourhood,
+        found.num_steps,
     )
     points = PointMap(
         labels=tokens,
@@ -167,7 +174,11 @@ def _offer_files(
             {"word": words, "kind": kind_of, "length": lengths},
             found.coordinates[list(rows)],
             quality_columns(
-                found.quality, found.explained, found.seed, found.perplexity
+                found.quality,
+                found.explained,
+                found.seed,
+                found.method,
+                found.neighbourhood,
             ),
             ask(Explorer.info)(model).config.hidden_size,
             lambda: client().ask(exported_vectors)(model, rows),

@@ -9,6 +9,7 @@ import streamlit as st
 
 from bertviz_core.analysis.nearest_words import METRICS
 from bertviz_core.analysis.wordlists import KINDS
+from bertviz_core.experiments.map_results import NEIGHBOURHOODS
 from pages.shared.choices import choose_linked, choose_number, type_linked
 from pages.shared.jobs import Wording
 from pages.shared.language import plain, t
@@ -20,7 +21,9 @@ _LEFT_OUT_KEY = "embeddings_left_out"
 _NOTHING = "none"
 _USUALLY_LEFT_OUT = ("piece", "unused", "special")
 # The library works in stages that nothing interrupts, see `tsne_map`.
-TSNE_WORDING = Wording(stopped=lambda: t("embeddings.tsne_stopped"))
+DRAWING = Wording(stopped=lambda: t("embeddings.drawing_stopped"))
+# What the methods themselves call the size of a neighbourhood.
+SIZES = {"tsne": "perplexity", "umap": "n_neighbors"}
 
 
 def choose(
@@ -142,22 +145,23 @@ def choose_left_out() -> tuple[str, ...]:
     return chosen
 
 
-def choose_tsne(key: str) -> tuple[int, float]:
-    """Draws seed and perplexity of t-SNE."""
+def choose_neighbourhood(key: str, method: str) -> tuple[int, float]:
+    """Draws the seed and the size of a neighbourhood, of one of `NEIGHBOURHOODS`."""
     boxes = st.columns(2)
-    perplexity = boxes[0].slider(
-        t("embeddings.perplexity"),
+    size = boxes[0].slider(
+        t(f"embeddings.{SIZES[method]}"),
         5.0,
         60.0,
-        30.0,
+        NEIGHBOURHOODS[method],
         5.0,
-        key=f"{key}_perplexity",
-        help=t("embeddings.perplexity_help"),
+        format="%g",
+        key=f"{key}_{SIZES[method]}",
+        help=t(f"embeddings.{SIZES[method]}_help"),
         bind="query-params",
         persist_state="session",
     )
     with boxes[1]:
-        return choose_seed(key), perplexity
+        return choose_seed(key), size
 
 
 def choose_seed(

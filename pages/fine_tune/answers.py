@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 
 from bertviz_core.engine.finetune_tasks import check_data, read_table
 from bertviz_core.errors import BertVizError
@@ -16,38 +16,29 @@ from pages.shared.page_head import model_at_work
 
 
 def look(state: FineTuneState) -> FineTuneState:
-    """Finds out what can be done: the table, its columns, its rows.
-
-    Returns:
-        The same with `view`, `columns` and `check`, or with the problem.
-    """
+    """Finds out what can be done: the table, its columns, its rows, or the problem."""
     if state.source is None:
         return state
     try:
         with model_at_work():
             view = ask(read_table)(state.source)
-            state = dataclasses.replace(state, view=view)
-            state = dataclasses.replace(state, columns=choose_columns(view, state))
+            state = replace(state, view=view)
+            state = replace(state, columns=choose_columns(view, state))
             if state.data is not None:
-                check = ask(check_data)(state.model, state.data)
-                state = dataclasses.replace(state, check=check)
+                state = replace(state, check=ask(check_data)(state.model, state.data))
     except BertVizError as error:
-        return dataclasses.replace(state, problem=error)
+        return replace(state, problem=error)
     return state
 
 
 def look_at_run(state: FineTuneState) -> FineTuneState:
-    """Finds out how far the training is.
-
-    Returns:
-        The same with `status`, or with the problem.
-    """
+    """Finds out how far the training is, or the problem."""
     if not state.run_id:
         return state
     try:
-        return dataclasses.replace(state, status=client().training(state.run_id))
+        return replace(state, status=client().training(state.run_id))
     except BertVizError as error:
-        return dataclasses.replace(state, run_problem=error)
+        return replace(state, run_problem=error)
 
 
 def choose_columns(view: TableView, state: FineTuneState) -> ColumnChoice:

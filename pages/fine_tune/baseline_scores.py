@@ -13,7 +13,8 @@ from bertviz_core.finetune.evaluation import ClassificationReport, RegressionRep
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.paired import paired_counts
 from bertviz_core.finetune.resampling import macro_f1_chance, mean_difference_chance
-from pages.shared.export import download_csv, show_figure
+from pages.fine_tune.result_rows import interval_text
+from pages.fine_tune.widgets import draw_figure, show_table
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 
@@ -30,18 +31,16 @@ _ICONS = {
 def show_baselines(outcome: RunOutcome, report: ClassificationReport) -> None:
     """Draws scores with intervals, and says which differences mean something."""
     criterion = str(outcome.recipe.get("compared_by", "accuracy"))
-    reports = {"model": report} | {b.name: b.report for b in outcome.baselines}
-    found = {
-        name: one
-        for name, one in reports.items()
-        if isinstance(one, ClassificationReport)
+    others = {
+        one.name: one.report
+        for one in outcome.baselines
+        if isinstance(one.report, ClassificationReport)
     }
-    names = [plain(f"fine_tune_results.method_{name}") for name in found]
-    right = [int((one.targets == one.predicted).sum()) for one in found.values()]
-    accuracy, macro = _shares(list(found.values()), right)
+    names = [_name("model"), *map(_name, others)]
+    accuracy, macro, right = _scores([report, *others.values()])
     dots = macro if criterion == "macro_f1" else accuracy
     best = int(np.argmax(dots.values))
-    show_figure(
+    draw_figure(
         intervals_figure(names, [accuracy, macro]),
         name="ft_eval_baselines",
         description=t(
@@ -51,89 +50,77 @@ def show_baselines(outcome: RunOutcome, report: ClassificationReport) -> None:
             rows=len(report.targets),
         ),
         columns={
-            plain("fine_tune_results.method"): names,
-            plain("fine_tune_results.accuracy"): accuracy.values.tolist(),
-            plain("fine_tune_results.low"): accuracy.intervals[:, 0].tolist(),
-            plain("fine_tune_results.high"): accuracy.intervals[:, 1].tolist(),
-            plain("fine_tune_results.macro_f1"): macro.values.tolist(),
-            plain("fine_tune_results.macro_f1_low"): macro.intervals[:, 0].tolist(),
-            plain("fine_tune_results.macro_f1_high"): macro.intervals[:, 1].tolist(),
-            plain("fine_tune_results.rows_right"): right,
+            "fine_tune_results.method": names,
+            "fine_tune_results.accuracy": accuracy.values,
+            "fine_tune_results.low": accuracy.intervals[:, 0],
+            "fine_tune_results.high": accuracy.intervals[:, 1],
+            "fine_tune_results.macro_f1": macro.values,
+            "fine_tune_results.macro_f1_low": macro.intervals[:, 0],
+            "fine_tune_results.macro_f1_high": macro.intervals[:, 1],
+            "fine_tune_results.rows_right": right,
         },
     )
     st.caption(t(f"fine_tune_results.compared_by_{criterion}"))
-    for name, one in found.items():
-        if name == "model":
-            continue
+    for name, other in others.items():
         if criterion == "macro_f1":
-            chance = _macro_difference_chance(outcome.run_id, name, report, one)
-            kind = _kind(report.macro_f1 > one.macro_f1, chance)
-            scores = {"model": report.macro_f1, "other": one.macro_f1}
+            chance = _macro_difference_chance(outcome.run_id, name, report, other)
+            kind = _kind(report.macro_f1 > other.macro_f1, chance)
+            scores = {"model": report.macro_f1, "other": other.macro_f1}
             _say("macro_difference", kind, name, chance, **scores)
         else:
-            _say_difference(name, report, one)
+            _say_difference(name, report, other)
 
 
-def _shares(
-    reports: Sequence[ClassificationReport], right: Sequence[int]
-) -> tuple[Dots, Dots]:
-    """Accuracy and macro-F1 of each method, as they are drawn."""
+def _name(method: str) -> str:
+    return plain(f"fine_tune_results.method_{method}")
+
+
+def _scores(reports: Sequence[ClassificationReport]) -> tuple[Dots, Dots, list[int]]:
+    """Accuracy and macro-F1 of each method, as they are drawn, and its right rows."""
     count = len(reports[0].targets)
+    right = [int((one.targets == one.predicted).sum()) for one in reports]
     spans = np.stack([one.macro_f1_interval for one in reports])
-    return Dots(
+    accuracy = Dots(
         plain("fine_tune_results.accuracy"),
         np.array([one.accuracy for one in reports]),
         np.stack([one.accuracy_interval for one in reports]),
         [plain("fine_tune_results.right_of", right=r, count=count) for r in right],
-    ), Dots(
+    )
+    macro = Dots(
         plain("fine_tune_results.macro_f1"),
         np.array([one.macro_f1 for one in reports]),
         spans,
-        [
-            plain("fine_tune_results.interval", low=low, high=high)
-            for low, high in spans.tolist()
-        ],
+        [interval_text(span) for span in spans],
     )
+    return accuracy, macro, right
 
 
 def show_number_baselines(outcome: RunOutcome, report: RegressionReport) -> None:
     """Draws a table of errors."""
-    reports = {"model": report} | {b.name: b.report for b in outcome.baselines}
-    found = {
-        name: one for name, one in reports.items() if isinstance(one, RegressionReport)
+    found = {"model": report} | {
+        one.name: one.report
+        for one in outcome.baselines
+        if isinstance(one.report, RegressionReport)
     }
-    low, high = np.stack([one.mae_interval for one in found.values()]).T.tolist()
-    columns = {
-        plain("fine_tune_results.method"): [
-            plain(f"fine_tune_results.method_{name}") for name in found
-        ],
-        plain("fine_tune_results.mae"): [one.mae for one in found.values()],
-        plain("fine_tune_results.low"): low,
-        plain("fine_tune_results.high"): high,
-        plain("fine_tune_results.r2"): [one.r2 for one in found.values()],
-        plain("fine_tune_results.rmse"): [one.rmse for one in found.values()],
-    }
+    low, high = np.stack([one.mae_interval for one in found.values()]).T
     best = min(found, key=lambda name: found[name].mae)
-    said = t(
-        "fine_tune_results.number_baselines_described",
-        name=plain(f"fine_tune_results.method_{best}"),
-        value=found[best].mae,
-    )
-    st.dataframe(columns, hide_index=True, alt=said)
-    st.caption(said)
-    download_csv(columns, "ft_eval_baselines")
-    for name, one in found.items():
+    value = found[best].mae
+    columns = {
+        "fine_tune_results.method": [_name(name) for name in found],
+        "fine_tune_results.mae": [one.mae for one in found.values()],
+        "fine_tune_results.low": low,
+        "fine_tune_results.high": high,
+        "fine_tune_results.r2": [one.r2 for one in found.values()],
+        "fine_tune_results.rmse": [one.rmse for one in found.values()],
+    }
+    key = "fine_tune_results.number_baselines_described"
+    show_table(columns, t(key, name=_name(best), value=value), "ft_eval_baselines")
+    for name, other in found.items():
         if name != "model":
-            chance = _number_difference_chance(outcome.run_id, name, report, one)
-            kind = _kind(report.mae < one.mae, chance)
-            _say(
-                "number_difference",
-                kind,
-                name,
-                chance,
-                model=report.mae,
-                other=one.mae,
-            )
+            chance = _number_difference_chance(outcome.run_id, name, report, other)
+            kind = _kind(report.mae < other.mae, chance)
+            errors = {"model": report.mae, "other": other.mae}
+            _say("number_difference", kind, name, chance, **errors)
 
 
 def _say_difference(
@@ -148,9 +135,9 @@ def _say_difference(
         "difference",
         kind,
         name,
+        counts.p_value,
         model=counts.only_first,
         other=counts.only_second,
-        chance=counts.p_value,
         model_f1=report.macro_f1,
         other_f1=other.macro_f1,
     )
@@ -165,7 +152,7 @@ def _kind(is_better: bool, chance: float) -> str:
 def _say(sentence: str, kind: str, name: str, chance: float, **numbers: float) -> None:
     said = t(
         f"fine_tune_results.{sentence}_{kind}",
-        name=plain(f"fine_tune_results.method_{name}"),
+        name=_name(name),
         chance=Markdown(percent(chance)),
         **numbers,
     )

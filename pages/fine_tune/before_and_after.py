@@ -2,51 +2,244 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
-from bertviz_core.engine.finetune_tasks import training_outcome
+from bertviz_core.engine.finetune_tasks import training_outcome, validation_rows
+from bertviz_core.engine.finetuned_tasks import compare_layers, weight_change
+from bertviz_core.figures.before_after import (
+    ChangeWords,
+    class_points_figure,
+    layer_scores_figure,
+    moved_figure,
+    number_points_figure,
+)
+from bertviz_core.figures.masked_word import percent
+from bertviz_core.figures.value_map import value_map_figure
+from bertviz_core.finetune.finetuned_results import LayerComparison, WeightChange
+from bertviz_core.finetune.outcome import RunOutcome
 from pages.fine_tune.compare_heads import show_heads
-from pages.fine_tune.compare_layers import show_points, show_probes
-from pages.fine_tune.compare_weights import show_weights
 from pages.fine_tune.state import FineTuneState
 from pages.fine_tune.steps import offer_step
+from pages.fine_tune.widgets import Columns, choose_panel, draw_figure
 from pages.shared.answers import ask
-from pages.shared.choices import choose_named
+from pages.shared.choices import choose_named, switch_linked
 from pages.shared.errors import shown_to_user
-from pages.shared.language import t
+from pages.shared.jobs import ask_job, is_short
+from pages.shared.language import plain, t, words_of
+from pages.shared.markdown import Markdown
 
 PANELS = ("weights", "probes", "points", "heads")
+READINGS = ("cls", "mean")
+_USUAL_ROWS, _USUAL_TOKENS = 1200, 40  # of both models together
+_TURNS = ("before", "after")
 
 
 def show(state: FineTuneState) -> None:
     """Draws this part; it is called only when `state.is_trained`."""
     st.header(t("fine_tune_results.compare_title"), anchor=False)
     if state.status is not None:
-        st.markdown(
-            t("fine_tune_results.compare_intro", model=state.status.request.model)
-        )
-        _compare(state.run_id, state.status.request.model)
+        base = state.status.request.model
+        st.markdown(t("fine_tune_results.compare_intro", model=base))
+        _compare(state.run_id, base)
     offer_step("take", "compared")
 
 
 @st.fragment
 def _compare(run: str, base: str) -> None:
-    panel = choose_named(
-        "fine_tune_results.compare_panel",
-        PANELS,
-        "panel",
-        key="ft_compare_panel",
-        widget=st.pills,
-    )
+    label = "fine_tune_results.compare_panel"
+    panel = choose_panel(label, PANELS, "ft_compare_panel")
     st.markdown(t(f"fine_tune_results.{panel}_intro"))
     with shown_to_user(stop=False):
         if panel == "weights":
-            show_weights(run)
+            _show_weights(ask(weight_change)(run))
             return
         outcome = ask(training_outcome)(run)
-        if panel == "probes":
-            show_probes(outcome)
-        elif panel == "points":
-            show_points(outcome)
-        else:
+        if panel == "heads":
             show_heads(base, outcome)
+            return
+        found = _ask_layers(outcome)
+        if found is not None and panel == "probes":
+            _show_probes(found)
+        elif found is not None:
+            _show_points(found, run)
+
+
+def _show_weights(found: WeightChange) -> None:
+    names = [_layer_name(layer) for layer in found.layers]
+    totals = np.nan_to_num(found.totals)
+    most = int(totals.argmax())
+    described = t("fine_tune_results.weights_still")
+    if totals.any():
+        described = t(
+            "fine_tune_results.weights_described",
+            layer=names[most],
+            share=Markdown(percent(float(totals[most]))),
+            still=int((totals == 0).sum()),
+            count=len(totals),
+        )
+    draw_figure(
+        moved_figure(names, found.totals, words_of(ChangeWords, "fine_tune_results")),
+        name="ft_compare_weights",
+        description=described,
+        columns={
+            "fine_tune_results.part_of_model": names,
+            "fine_tune_results.figure_moved": found.totals,
+        },
+    )
+    if switch_linked("fine_tune_results.show_parts", key="ft_compare_parts"):
+        _show_parts(found, names)
+
+
+def _layer_name(layer: str) -> str:
+    if layer.startswith("layer_"):
+        return _state_name(int(layer.removeprefix("layer_")) + 1)
+    return plain(f"fine_tune_results.part_{layer}")
+
+
+def _show_parts(found: WeightChange, names: list[str]) -> None:
+    parts = [plain(f"fine_tune_results.part_{part}") for part in found.parts]
+    known = np.nan_to_num(found.shares)
+    row, column = np.unravel_index(int(known.argmax()), known.shape)
+    draw_figure(
+        value_map_figure(
+            found.shares,
+            names,
+            parts,
+            title=plain("fine_tune_results.figure_moved"),
+            row_title="",
+            column_title="",
+            is_signed=False,
+        ),
+        name="ft_compare_weight_parts",
+        description=t(
+            "fine_tune_results.parts_described",
+            layer=names[int(row)],
+            part=parts[int(column)],
+            share=Markdown(percent(float(known[row, column]))),
+        ),
+        columns={"fine_tune_results.part_of_model": names},
+        more=dict(zip(parts, found.shares.T.tolist(), strict=True)),
+    )
+
+
+def _ask_layers(outcome: RunOutcome) -> LayerComparison | None:
+    reading = choose_named(
+        "fine_tune_results.reading", READINGS, "reading", key="ft_compare_reading"
+    )
+    return ask_job(
+        "ft_compare_layers",
+        t("fine_tune_results.compare_rows"),
+        ask(compare_layers).about(outcome.run_id, reading),
+        at_once=is_short(outcome.model_id, _USUAL_ROWS, _USUAL_TOKENS),
+    )
+
+
+def _show_probes(found: LayerComparison) -> None:
+    before, after = found.scores[:, -1].tolist()
+    name = "probe_r2" if found.is_regression else "probe_accuracy"
+    words = words_of(ChangeWords, "fine_tune_results")
+    draw_figure(
+        layer_scores_figure(
+            found.scores,
+            found.score_intervals,
+            None if found.is_regression else found.least,
+            plain(f"fine_tune_results.{name}"),
+            words,
+        ),
+        name="ft_compare_probes",
+        description=t(
+            "fine_tune_results.probes_described",
+            before=before,
+            after=after,
+            fitted=found.num_fitted,
+            judged=len(found.rows),
+        ),
+        **_probe_columns(found),
+    )
+    if np.isnan(found.separations).all():
+        return
+    st.markdown(t("fine_tune_results.separation_intro"))
+    before, after = np.nan_to_num(found.separations[:, -1]).tolist()
+    draw_figure(
+        layer_scores_figure(
+            found.separations,
+            np.full((*found.separations.shape, 2), np.nan),
+            found.least,
+            plain("fine_tune_results.separation"),
+            words,
+        ),
+        name="ft_compare_separations",
+        description=t(
+            "fine_tune_results.separation_described", before=before, after=after
+        ),
+        **_probe_columns(found),
+    )
+
+
+def _probe_columns(found: LayerComparison) -> dict[str, Columns]:
+    columns: Columns = {}
+    for turn, name in enumerate(_TURNS):
+        when = plain(f"fine_tune_results.figure_{name}")
+        probe = plain("fine_tune_results.probe_when", when=when)
+        separation = plain("fine_tune_results.separation_when", when=when)
+        columns[probe] = found.scores[turn].tolist()
+        columns[separation] = found.separations[turn].tolist()
+    states = [_state_name(state) for state in range(found.scores.shape[1])]
+    return {"columns": {"fine_tune_results.figure_layer": states}, "more": columns}
+
+
+def _show_points(found: LayerComparison, run: str) -> None:
+    """Draws the rows at one layer, before and after, on the same axes."""
+    num_states = found.scores.shape[1]
+    layer = st.select_slider(
+        t("fine_tune_results.figure_layer"),
+        range(num_states),
+        num_states - 1,
+        format_func=_state_name,
+        key=f"ft_compare_layer_{num_states}",
+        help=t("fine_tune_results.layer_help"),
+    )
+    rows = ask(validation_rows)(run, tuple(found.rows.tolist()))
+    hints = [row.text for row in rows]
+    for box, turn in zip(st.columns(2), range(len(_TURNS)), strict=True):
+        with box:
+            st.markdown(f"**{t(f'fine_tune_results.figure_{_TURNS[turn]}')}**")
+            _draw_points(found, turn, layer or 0, hints)
+    st.caption(t("fine_tune_results.same_axes"))
+
+
+def _draw_points(
+    found: LayerComparison, turn: int, layer: int, hints: list[str]
+) -> None:
+    points, every = found.coordinates[turn, layer], found.coordinates
+    limits = np.stack([every.min(axis=(0, 1, 2)), every.max(axis=(0, 1, 2))], axis=1)
+    words = words_of(ChangeWords, "fine_tune_results")
+    if found.is_regression:
+        figure = number_points_figure(points, limits, found.targets, hints, words)
+        labels = [f"{target:.6g}" for target in found.targets.tolist()]
+    else:
+        classes = found.targets, found.labels
+        figure = class_points_figure(points, limits, *classes, hints, words)
+        labels = [found.labels[int(target)] for target in found.targets]
+    separation = found.separations[turn, layer]
+    key = "points_described" if np.isnan(separation) else "points_separation"
+    draw_figure(
+        figure,
+        name=f"ft_compare_points_{_TURNS[turn]}",
+        description=t(
+            f"fine_tune_results.{key}",
+            count=len(points),
+            state=_state_name(layer),
+            explained=float(found.explained[turn, layer]),
+            separation=float(np.nan_to_num(separation)),
+        ),
+        columns={"fine_tune_results.text": hints, "fine_tune_results.label": labels},
+        more=dict(zip("xy", points.T.tolist(), strict=True)),
+    )
+
+
+def _state_name(layer: int) -> str:
+    if layer == 0:
+        return plain("fine_tune_results.figure_embeddings")
+    return plain("fine_tune_results.layer_number", number=layer)

@@ -1,4 +1,4 @@
-"""Precision and recall of each class, with what they were counted from."""
+"""Class by class: how well, which is taken for which, and how sure the model is."""
 
 from __future__ import annotations
 
@@ -7,17 +7,41 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from bertviz_core.figures.evaluation_scores import Dots, intervals_figure
-from bertviz_core.finetune.evaluation import ClassificationReport
+from bertviz_core.figures.evaluation_matrix import MatrixWords, confusion_figure
+from bertviz_core.figures.evaluation_scores import (
+    Dots,
+    ScoreWords,
+    calibration_figure,
+    coverage_figure,
+    intervals_figure,
+)
+from bertviz_core.finetune.coverage import coverage_at
+from bertviz_core.finetune.evaluation import NUM_BINS, ClassificationReport
+from bertviz_core.finetune.outcome import RunOutcome
+from pages.fine_tune.result_rows import interval_text, share_text, show_rows
+from pages.fine_tune.text_boxes import is_of_another
+from pages.fine_tune.widgets import Columns, draw_figure, named
+from pages.shared.choices import choose_linked, choose_named, choose_number
 from pages.shared.export import show_figure
-from pages.shared.language import plain, t
+from pages.shared.language import plain, t, words_of
+from pages.shared.panel import show_numbers
 
 # With more classes the picture shows those that do worst.
 _MOST_DRAWN = 20
+_TRUE, _SAID = "ft_eval_true", "ft_eval_said"
+_CLICKED = "ft_eval_matrix"
+_UNITS = ("counts", "shares")
+# Points between mean certainty and accuracy that are worth a word.
+_NOTABLE = 0.03
+# Of the calibration error: with few rows chance alone makes some.
+_NOTABLE_ERROR = 0.05
+_STEPS = 201
+_LEFT_OVER = 0.2
+_THRESHOLD = "ft_eval_threshold"
 
 
-def show_classes(report: ClassificationReport) -> None:
-    """Draws both with 95 % intervals, the weakest class first."""
+def show_classes(_: RunOutcome, report: ClassificationReport) -> None:
+    """Draws precision and recall with 95 % intervals, the weakest class first."""
     order = np.argsort(np.nan_to_num(report.f1, nan=2.0), kind="stable")
     drawn = order[:_MOST_DRAWN]
     right = np.diag(report.confusion)
@@ -38,39 +62,205 @@ def show_classes(report: ClassificationReport) -> None:
         )
     ]
     weakest = int(order[0])
-    is_named = called[weakest] > 0
+    how = "described" if called[weakest] > 0 else "never_named"
     described = t(
-        f"fine_tune_results.classes_{'described' if is_named else 'never_named'}",
+        f"fine_tune_results.classes_{how}",
         label=report.labels[weakest],
         recall=float(np.nan_to_num(report.recall[weakest])),
         precision=float(np.nan_to_num(report.precision[weakest])),
         rows=int(true[weakest]),
     )
+    columns = named(
+        {
+            "fine_tune_results.class": report.labels,
+            "fine_tune_results.rows": true,
+            "fine_tune_results.rows_called": called,
+            "fine_tune_results.precision": report.precision.round(4),
+            "fine_tune_results.precision_95": _edges(report.precision_intervals),
+            "fine_tune_results.recall": report.recall.round(4),
+            "fine_tune_results.recall_95": _edges(report.recall_intervals),
+            "fine_tune_results.f1": report.f1.round(4),
+        }
+    )
     show_figure(
         intervals_figure([report.labels[i] for i in drawn.tolist()], dots),
         name="ft_eval_classes",
         description=described,
-        columns=_columns(report),
+        columns=columns,
     )
     if len(order) > len(drawn):
         st.caption(t("fine_tune_results.weakest_drawn", count=len(drawn)))
-    st.dataframe(_columns(report), hide_index=True, alt=described)
+    st.dataframe(columns, hide_index=True, alt=described)
 
 
-def _columns(report: ClassificationReport) -> dict[str, list[Any]]:
-    def edges(intervals: np.ndarray) -> list[str]:
-        return [
-            plain("fine_tune_results.interval_short", low=low, high=high)
-            for low, high in intervals.tolist()
-        ]
+def _edges(intervals: np.ndarray) -> list[str]:
+    return [interval_text(ends, "interval_short") for ends in intervals]
 
-    return {
-        plain("fine_tune_results.class"): list(report.labels),
-        plain("fine_tune_results.rows"): report.confusion.sum(axis=1).tolist(),
-        plain("fine_tune_results.rows_called"): report.confusion.sum(axis=0).tolist(),
-        plain("fine_tune_results.precision"): report.precision.round(4).tolist(),
-        plain("fine_tune_results.precision_95"): edges(report.precision_intervals),
-        plain("fine_tune_results.recall"): report.recall.round(4).tolist(),
-        plain("fine_tune_results.recall_95"): edges(report.recall_intervals),
-        plain("fine_tune_results.f1"): report.f1.round(4).tolist(),
-    }
+
+def show_confusions(outcome: RunOutcome, report: ClassificationReport) -> None:
+    """Draws the matrix; a click on a cell, or two lists, choose whose rows to show."""
+    unit = choose_named("fine_tune_results.unit", _UNITS, "unit", key="ft_eval_unit")
+    words = MatrixWords(
+        plain("fine_tune_results.true_class"),
+        plain("fine_tune_results.said_class"),
+        plain("fine_tune_results.rows"),
+    )
+    labels, worst = report.labels, _worst(report)
+    described = t("fine_tune_results.matrix_no_mistakes")
+    if worst is not None:
+        described = t(
+            "fine_tune_results.matrix_described",
+            true=labels[worst[0]],
+            said=labels[worst[1]],
+            count=int(report.confusion[worst]),
+        )
+    show_figure(
+        confusion_figure(report.confusion, labels, unit == "shares", words),
+        name=_CLICKED,
+        description=described,
+        columns=_matrix(report),
+        on_select=_take_cell,
+    )
+    true, said = _choose_cell(outcome.run_id, report, worst or (0, 0))
+    indices = report.cell(true, said)
+    sure = report.probabilities.max(axis=1)[indices]
+    key = "cell_right" if true == said else "cell_wrong"
+    names = {"true": labels[true], "said": labels[said]}
+    st.markdown(t(f"fine_tune_results.{key}", **names, count=len(indices)))
+    if len(indices):
+        order = np.argsort(-sure, kind="stable")
+        show_rows(outcome, report, indices[order], "cell")
+
+
+def _choose_cell(
+    run: str, report: ClassificationReport, first: tuple[int, int]
+) -> list[int]:
+    """The cell of the two lists; at first the commonest mistake."""
+    known = {*st.session_state, *st.query_params}
+    is_stale = is_of_another(_CLICKED, run)
+    chosen = []
+    for box, key, name, start in zip(
+        st.columns(2), (_TRUE, _SAID), ("true_class", "said_class"), first, strict=True
+    ):
+        if is_stale or key not in known:
+            st.session_state[key] = str(start)
+        answer = choose_linked(
+            box.selectbox,
+            t(f"fine_tune_results.{name}"),
+            [str(index) for index in range(len(report.labels))],
+            key=key,
+            format_func=lambda option: report.labels[int(option)],
+        )
+        chosen.append(int(answer))
+    return chosen
+
+
+def _take_cell() -> None:
+    """Puts the cell that was clicked into the two lists. A callback."""
+    clicked: Any = st.session_state.get(f"{_CLICKED}_figure")
+    points = clicked.selection.points if clicked else []
+    if points:
+        true, said = points[0]["customdata"]
+        st.session_state[_TRUE], st.session_state[_SAID] = str(true), str(said)
+
+
+def _worst(report: ClassificationReport) -> tuple[int, int] | None:
+    """The commonest mistake; `None` where there is none."""
+    wrong = report.confusion - np.diag(np.diag(report.confusion))
+    if not wrong.any():
+        return None
+    row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
+    return int(row), int(column)
+
+
+def _matrix(report: ClassificationReport) -> Columns:
+    table = named({"fine_tune_results.true_class": report.labels})
+    for name, counts in zip(report.labels, report.confusion.T, strict=True):
+        column = plain("fine_tune_results.said_as", label=name)
+        table[column] = counts.tolist()
+    return table
+
+
+def show_calibration(_: RunOutcome, report: ClassificationReport) -> None:
+    """Draws how often rows were right against how sure the model was."""
+    found, right = report.calibration, report.accuracy
+    sure = float(report.probabilities.max(axis=1).mean())
+    shares = {"ece": found.error, "mean_sure": sure, "accuracy": right}
+    texts = {f"fine_tune_results.{key}": share_text(shares[key]) for key in shares}
+    show_numbers(texts, bins=NUM_BINS)
+    verdict = _verdict(sure - right, found.error)
+    edges = np.linspace(0, 1, NUM_BINS + 1)
+    words = words_of(ScoreWords, "fine_tune_results")
+    draw_figure(
+        calibration_figure(found.counts, found.confidence, found.accuracy, words),
+        name="ft_eval_calibration",
+        description=t(
+            f"fine_tune_results.{verdict}", sure=sure, right=right, error=found.error
+        ),
+        columns={
+            "fine_tune_results.low": edges[:-1],
+            "fine_tune_results.high": edges[1:],
+            "fine_tune_results.rows": found.counts,
+            "fine_tune_results.mean_sure": found.confidence,
+            "fine_tune_results.accuracy": found.accuracy,
+        },
+    )
+
+
+def _verdict(gap: float, error: float) -> str:
+    """The sentence that the chart bears out, by its key."""
+    if abs(gap) > _NOTABLE:
+        return "too_sure" if gap > 0 else "too_modest"
+    # Too sure at one certainty and too modest at another cancel out in the mean.
+    return "uneven" if error > _NOTABLE_ERROR else "calibrated"
+
+
+def show_threshold(outcome: RunOutcome, report: ClassificationReport) -> None:
+    """Draws a slider for the least certainty, and what it leaves."""
+    sure = report.probabilities.max(axis=1)
+    least = _choose_threshold(outcome.run_id, sure)
+    is_right = report.targets == report.predicted
+    chosen = coverage_at(sure, is_right, np.array([least]))
+    answered, right = float(chosen.coverage[0]), float(chosen.accuracy[0])
+    count = round((1 - answered) * len(sure))
+    known = share_text(right), interval_text(chosen.intervals[0])
+    show_numbers(
+        {
+            "fine_tune_results.answered": share_text(answered),
+            "fine_tune_results.left_over": plain(
+                "fine_tune_results.rows_of", count=count
+            ),
+            "fine_tune_results.right_of_answered": "–" if np.isnan(right) else known,
+        }
+    )
+    curve = coverage_at(sure, is_right, np.linspace(0, 1, _STEPS))
+    shares = curve.thresholds, curve.coverage, curve.accuracy
+    places = {"least": least, "answered": answered, "all": report.accuracy}
+    draw_figure(
+        coverage_figure(*shares, least, words_of(ScoreWords, "fine_tune_results")),
+        name="ft_eval_coverage",
+        description=t("fine_tune_results.threshold_described", **places),
+        columns={
+            "fine_tune_results.figure_threshold": curve.thresholds,
+            "fine_tune_results.figure_answered": curve.coverage,
+            "fine_tune_results.figure_right_of_answered": curve.accuracy,
+        },
+    )
+
+
+def _choose_threshold(run: str, sure: np.ndarray) -> float:
+    """At first a threshold that leaves a fifth of the rows to a person."""
+    usual = int(100 * np.quantile(sure, _LEFT_OVER))
+    if is_of_another(_THRESHOLD, run):
+        st.session_state[_THRESHOLD] = usual
+    percent = choose_number(
+        st.slider,
+        t("fine_tune_results.threshold"),
+        0,
+        100,
+        usual,
+        format="%d%%",
+        key=_THRESHOLD,
+        help=t("fine_tune_results.threshold_help"),
+    )
+    return percent / 100

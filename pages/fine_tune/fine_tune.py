@@ -21,7 +21,6 @@ from pages.fine_tune.leases import keep_fine_tuning
 from pages.fine_tune.running import lead_on_after_stop
 from pages.fine_tune.state import FineTuneState, read_state, take_over
 from pages.fine_tune.steps import choose_step, explain_closed, peek_step
-from pages.fine_tune.try_chosen import can_try, explain_classes, is_tried
 from pages.shared.errors import shown_to_user
 from pages.shared.models import choose_next, model_picker
 
@@ -44,17 +43,17 @@ if peek_step() in ("data", "check") or not state.run_id:
     state = look(state)
 keep_fine_tuning()
 open_steps = state.open_steps
-if can_try(state.model):
+if try_chosen.can_try(state.model):
     open_steps = (*open_steps, "try")
 step = choose_step(open_steps)
-if step == "try" and is_tried(state):
+if step == "try" and try_chosen.is_tried(state):
     with shown_to_user(stop=False):
         try_chosen.show(state.model)
     st.stop()
 if step not in open_steps:
     explain_closed(step, state)
     if step == "try":
-        explain_classes()
+        try_chosen.explain_classes()
     st.stop()
 for show in SHOWN[step]:
     with shown_to_user(stop=False):

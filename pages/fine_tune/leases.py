@@ -26,20 +26,17 @@ def keep_fine_tuning() -> None:
     happens in a session that has not seen the fine-tuning page.
     """
     if STATE in st.session_state:
-        st.fragment(_renew, run_every=renew_seconds())()
-
-
-def renew_seconds() -> float:
-    """How often a page says so: a lease survives two times that went wrong."""
-    return min(_RENEW_SECONDS, lease_seconds() / 3)
+        # A lease survives two times that went wrong.
+        seconds = min(_RENEW_SECONDS, lease_seconds() / 3)
+        st.fragment(_renew, run_every=seconds)()
 
 
 def _renew() -> None:
     state = st.session_state[STATE]
     if state.run_id:
         client().renew_training(state.run_id)
-    to_try = st.session_state.get(TRY_TABLE)
-    for table in (*state.tables, *(to_try[:1] if to_try else ())):
+    to_try = st.session_state.get(TRY_TABLE) or ("",)
+    for table in filter(None, (*state.tables, to_try[0])):
         if is_own_refused(table):
             client().keep_table_briefly(table)
         else:
@@ -48,5 +45,4 @@ def _renew() -> None:
 
 def is_own_refused(table: str) -> bool:
     """Whether a table is this visitor's and could not be read."""
-    kinds = (st.session_state.get(kind, ()) for kind in (OWN, REFUSED))
-    return all(table in kind for kind in kinds)
+    return all(table in st.session_state.get(kind, ()) for kind in (OWN, REFUSED))

@@ -1,22 +1,29 @@
-"""Rows of the report as a table: what they say, what they are, what the model says."""
+"""What a report says, for a reader: shares, intervals, rows as a table."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import validation_rows
-from bertviz_core.finetune.evaluation import (
-    RegressionReport,
-    Report,
-)
+from bertviz_core.finetune.evaluation import RegressionReport, Report
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.numbers import number_text
+from pages.fine_tune.widgets import show_table
 from pages.shared.answers import ask
-from pages.shared.export import download_csv
 from pages.shared.language import plain, t
+
+
+def share_text(share: float) -> str:
+    """A share in percent."""
+    return plain("fine_tune_results.share", share=float(share))
+
+
+def interval_text(ends: Sequence[float] | np.ndarray, key: str = "interval") -> str:
+    """An interval of 95 %; `key` is that of its text."""
+    low, high = map(float, ends)
+    return plain(f"fine_tune_results.{key}", low=low, high=high)
 
 
 def show_rows(
@@ -26,42 +33,32 @@ def show_rows(
 
     `indices` are those of the report, int `[M]`.
     """
-    shown = tuple(indices[:most].tolist())
-    rows = ask(validation_rows)(outcome.run_id, shown)
-    columns: dict[str, list[Any]] = {
-        plain("fine_tune_results.row"): [row.row for row in rows],
-        plain("fine_tune_results.text"): [row.text for row in rows],
+    shown = indices[:most]
+    rows = ask(validation_rows)(outcome.run_id, tuple(shown.tolist()))
+    columns = {
+        "fine_tune_results.row": [row.row for row in rows],
+        "fine_tune_results.text": [row.text for row in rows],
     }
     if outcome.has_pairs:
-        column = plain("fine_tune_results.second_text")
-        columns[column] = [row.pair or "" for row in rows]
-    columns |= _said(report, list(shown))
-    said = t("fine_tune_results.rows_shown", shown=len(shown), count=len(indices))
-    st.dataframe(columns, hide_index=True, alt=said)
-    st.caption(said)
-    download_csv(columns, f"ft_eval_{name}")
-
-
-def _said(report: Report, shown: list[int]) -> dict[str, list[Any]]:
+        columns["fine_tune_results.second_text"] = [row.pair or "" for row in rows]
     if isinstance(report, RegressionReport):
-        return {
-            plain("fine_tune_results.true_number"): _rounded(report.targets, shown),
-            plain("fine_tune_results.said_number"): _rounded(report.predicted, shown),
-            plain("fine_tune_results.residual"): _rounded(report.residuals, shown),
+        columns |= {
+            f"fine_tune_results.{key}": [float(number_text(v)) for v in values[shown]]
+            for key, values in (
+                ("true_number", report.targets),
+                ("said_number", report.predicted),
+                ("residual", report.residuals),
+            )
         }
-    sure = report.probabilities.max(axis=1)
-    return {
-        plain("fine_tune_results.true_class"): [
-            report.labels[int(report.targets[i])] for i in shown
-        ],
-        plain("fine_tune_results.said_class"): [
-            report.labels[int(report.predicted[i])] for i in shown
-        ],
-        plain("fine_tune_results.sure"): [
-            plain("fine_tune_results.share", share=float(sure[i])) for i in shown
-        ],
-    }
-
-
-def _rounded(values: np.ndarray, shown: list[int]) -> list[float]:
-    return [float(number_text(values[i])) for i in shown]
+    else:
+        sure = report.probabilities.max(axis=1)[shown]
+        columns |= {
+            f"fine_tune_results.{key}": [report.labels[int(i)] for i in classes[shown]]
+            for key, classes in (
+                ("true_class", report.targets),
+                ("said_class", report.predicted),
+            )
+        }
+        columns["fine_tune_results.sure"] = [share_text(one) for one in sure]
+    said = t("fine_tune_results.rows_shown", shown=len(shown), count=len(indices))
+    show_table(columns, said, f"ft_eval_{name}")

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
 
-from bertviz_core.finetune.training_status import TrainingStatus
-from pages.fine_tune.progress import (
-    metric_name,
-    show_curves,
-    show_schedule_so_far,
+from bertviz_core.analysis.smoothing import running_mean, spread_out
+from bertviz_core.figures.finetune_progress import (
+    MAX_POINTS,
+    ProgressWords,
+    loss_figure,
+    metric_figure,
+    schedule_figure,
 )
+from bertviz_core.finetune.schedule import count_steps, learning_rates
+from bertviz_core.finetune.settings import FinetuneSettings, steps_per_epoch
+from bertviz_core.finetune.training_status import TrainingStatus
 from pages.fine_tune.state import FineTuneState, change, go_to
 from pages.fine_tune.steps import offer_step, peek_step
+from pages.fine_tune.widgets import button, draw_figure
 from pages.fine_tune.wording import choice_name, duration, lease, say
 from pages.shared.engine import client
 from pages.shared.errors import sentence, shown_to_user
 from pages.shared.file_download import file_link
-from pages.shared.language import in_a_row, plain, t
+from pages.shared.language import in_a_row, plain, t, words_of
 from pages.shared.markdown import table
 
 _POLL_SECONDS = 1.5
@@ -52,10 +59,7 @@ def show_run(state: FineTuneState) -> None:
         _watch(status.run_id)
         return
     _show_ending(status)
-    _show_numbers(status)
-    show_curves(status)
-    _show_log(status)
-    _show_settings(status)
+    _show_results(status)
     if status.has_model:
         offer_step("evaluate", "train")
     if not is_of_other:
@@ -74,11 +78,35 @@ def _watch(run_id: str) -> None:
     is_over = status.phase in _EXTRAS and status.ending == "asked"
     if status.phase != "pack" and not is_over:
         _offer_stop(status)
+    _show_results(status)
+
+
+def _show_results(status: TrainingStatus) -> None:
+    """Draws what is known of a run, as far as it is."""
     _show_numbers(status)
-    show_curves(status)
-    show_schedule_so_far(status)
-    _show_log(status)
-    _show_settings(status)
+    if len(status.steps):
+        loss_box, metric_box = st.columns(2)
+        with loss_box:
+            _show_loss(status)
+        with metric_box:
+            if len(status.metrics):
+                _show_metric(status)
+            else:
+                st.caption(t("fine_tune.no_epoch_yet"))
+    if not status.is_finished and status.step and status.num_epochs:
+        settings = status.request.settings
+        in_epoch = status.num_steps // status.num_epochs
+        show_schedule(settings, in_epoch * settings.batch_size, status.step)
+    if status.log:
+        st.markdown(f"**{t('fine_tune.log')}**")
+        with st.container(height=_LOG_HEIGHT, key="ft_log"):
+            lines = [
+                f"- {int(entry.seconds) // 60}:{int(entry.seconds) % 60:02d} "
+                + say(entry.sentence)
+                for entry in reversed(status.log)
+            ]
+            st.markdown("\n".join(lines))
+    _show_settings(status.request.settings)
 
 
 def lead_on_after_stop(state: FineTuneState) -> None:
@@ -98,13 +126,8 @@ def lead_on_after_stop(state: FineTuneState) -> None:
 def _offer_stop(status: TrainingStatus) -> None:
     extra = _EXTRAS.get(status.phase)
     name = extra or ("stop" if status.best_epoch else "stop_early")
-    stop = st.button(
-        t(f"fine_tune.{name}"),
-        key="ft_stop",
-        icon=":material/stop_circle:",
-        help=t(f"fine_tune.{extra or 'stop'}_help"),
-    )
-    if stop:
+    help_of_it = t(f"fine_tune.{extra or 'stop'}_help")
+    if button(t(f"fine_tune.{name}"), "ft_stop", "stop_circle", help=help_of_it):
         with shown_to_user(stop=False):
             client().stop_training(status.run_id)
             st.session_state[_STOPPED] = status.run_id
@@ -113,9 +136,8 @@ def _offer_stop(status: TrainingStatus) -> None:
 
 def _show_place(status: TrainingStatus) -> None:
     if status.state == "waiting":
-        st.info(
-            t("fine_tune.waiting", place=status.place), icon=":material/hourglass_top:"
-        )
+        said = t("fine_tune.waiting", place=status.place)
+        st.info(said, icon=":material/hourglass_top:")
         return
     text = t(f"fine_tune.phase_{status.phase or 'read'}")
     if status.phase == "train":
@@ -143,29 +165,21 @@ def _show_ending(status: TrainingStatus) -> None:
         st.error(t("fine_tune.ended_failed"), icon=":material/error:")
     if status.error is not None:
         st.markdown(sentence(status.error.template, status.error.details))
-    if status.state in _RESUMABLE and st.button(
-        t("fine_tune.resume" if status.has_epoch else "fine_tune.resume_anew"),
-        key="ft_resume",
-        icon=":material/resume:",
-    ):
+    label = t("fine_tune.resume" if status.has_epoch else "fine_tune.resume_anew")
+    if status.state in _RESUMABLE and button(label, "ft_resume", "resume"):
         with shown_to_user(stop=False):
             client().resume_training(status.run_id)
             st.rerun()
     if status.has_log:
         # The disk that ended the run may have no room for the packed log, either.
         with shown_to_user(stop=False):
-            _offer_log(status)
-
-
-def _offer_log(status: TrainingStatus) -> None:
-    """Draws the way to the curves of a run that has left no model."""
-    file_link(
-        t("fine_tune.download_log"),
-        Path(client().training_log(status.run_id)),
-        name=plain("fine_tune.log_file"),
-        key="ft_run_log",
-        icon=":material/monitoring:",
-    )
+            file_link(
+                t("fine_tune.download_log"),
+                Path(client().training_log(status.run_id)),
+                name=plain("fine_tune.log_file"),
+                key="ft_run_log",
+                icon=":material/monitoring:",
+            )
 
 
 def _show_numbers(status: TrainingStatus) -> None:
@@ -177,24 +191,21 @@ def _show_numbers(status: TrainingStatus) -> None:
             said.append(t("fine_tune.began_anew"))
         st.info(in_a_row(said), icon=":material/restart_alt:")
     boxes = st.columns(4)
-    boxes[0].metric(
-        t("fine_tune.epoch"),
-        f"{status.epoch} / {status.num_epochs}" if status.num_epochs else "–",
-    )
+    epochs = f"{status.epoch} / {status.num_epochs}" if status.num_epochs else "–"
+    boxes[0].metric(t("fine_tune.epoch"), epochs)
     left = status.seconds_left
     if status.is_finished:
         boxes[1].metric(t("fine_tune.took"), duration(status.seconds))
     else:
-        time = "–" if left is None else duration(left)
-        boxes[1].metric(
-            t("fine_tune.time_left"), time, help=t("fine_tune.time_left_help")
-        )
+        time, said_of_it = t("fine_tune.time_left"), t("fine_tune.time_left_help")
+        shown = "–" if left is None else duration(left)
+        boxes[1].metric(time, shown, help=said_of_it)
     rates = status.learning_rates
     rate = f"{rates[-1]:.3g}" if len(rates) else "–"
     boxes[2].metric(t("fine_tune.option_learning_rate"), rate)
     if status.best_epoch:
         boxes[3].metric(
-            t("fine_tune.best_so_far", name=metric_name(status)),
+            t("fine_tune.best_so_far", name=_metric_name(status)),
             plain("fine_tune.score", value=status.metrics[status.best_epoch - 1]),
             t("fine_tune.of_epoch", epoch=status.best_epoch),
             delta_color="off",
@@ -203,31 +214,93 @@ def _show_numbers(status: TrainingStatus) -> None:
         )
 
 
-def _show_log(status: TrainingStatus) -> None:
-    if not status.log:
-        return
-    st.markdown(f"**{t('fine_tune.log')}**")
-    with st.container(height=_LOG_HEIGHT, key="ft_log"):
-        st.markdown(
-            "\n".join(
-                f"- {_clock(entry.seconds)} {say(entry.sentence)}"
-                for entry in reversed(status.log)
-            )
-        )
+def _metric_name(status: TrainingStatus) -> str:
+    return plain(f"fine_tune.metric_{status.metric_name}")
 
 
-def _clock(seconds: float) -> str:
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+def _show_loss(status: TrainingStatus) -> None:
+    smooth = running_mean(status.losses)
+    steps, losses = status.steps, status.losses
+    judged = status.epoch_steps, status.validation_losses
+    words = words_of(ProgressWords, "fine_tune")
+    draw_figure(
+        loss_figure(steps, losses, *judged, words),
+        name="fine_tune_loss",
+        description=t(
+            "fine_tune.loss_described",
+            step=int(steps[-1]),
+            first=float(losses[0]),
+            last=float(smooth[-1]),
+        ),
+        columns={
+            "fine_tune.figure_step": steps,
+            "fine_tune.figure_loss": losses,
+            "fine_tune.figure_smooth": smooth,
+            "fine_tune.figure_learning_rate": status.learning_rates,
+        },
+    )
 
 
-def _show_settings(status: TrainingStatus) -> None:
-    request = status.request
+def _show_metric(status: TrainingStatus) -> None:
+    name, metrics = _metric_name(status), status.metrics
+    best = max(status.best_epoch, 1)
+    value = float(metrics[best - 1])
+    words = words_of(ProgressWords, "fine_tune")
+    draw_figure(
+        metric_figure(metrics, best, name, words),
+        name="fine_tune_metric",
+        description=t("fine_tune.metric_described", name=name, epoch=best, value=value),
+        columns={
+            "fine_tune.figure_epoch": range(1, len(metrics) + 1),
+            f"fine_tune.metric_{status.metric_name}": metrics,
+            "fine_tune.figure_raw": status.epoch_losses,
+            "fine_tune.figure_validation": status.validation_losses,
+        },
+    )
+
+
+def show_schedule(
+    settings: FinetuneSettings, num_rows: int, step: int | None = None
+) -> None:
+    """Draws the learning rate; of many steps, as many as the picture has points.
+
+    `num_rows` are those of an epoch; `step` is marked on the curve.
+    """
+    num_steps = count_steps(settings, num_rows)
+    drawn = spread_out(num_steps, MAX_POINTS - 1)
+    said = t(
+        f"fine_tune.schedule_described_{settings.decay}",
+        steps=num_steps,
+        epochs=settings.epochs,
+        peak=f"{settings.learning_rate:g}",
+        warmup=settings.warmup_rate,
+    )
+    if step is not None:
+        place = np.array([min(step, num_steps) - 1])
+        drawn = np.union1d(drawn, place)
+        (now,) = learning_rates(settings, num_rows, place)
+        said += f" {t('fine_tune.schedule_now', step=step, rate=f'{now:.3g}')}"
+    rates = learning_rates(settings, num_rows, drawn)
+    in_epoch = steps_per_epoch(num_rows, settings.batch_size)
+    words = words_of(ProgressWords, "fine_tune")
+    draw_figure(
+        schedule_figure(rates, in_epoch, step, words, drawn + 1),
+        name="fine_tune_schedule",
+        description=said,
+        columns={
+            "fine_tune.figure_step": drawn + 1,
+            "fine_tune.figure_learning_rate": rates,
+        },
+    )
+
+
+def _show_settings(settings: FinetuneSettings) -> None:
     with st.expander(t("fine_tune.settings_of_run")):
-        level = plain(f"fine_tune.level_{request.settings.level}")
+        level = plain(f"fine_tune.level_{settings.level}")
         rows = [[plain("fine_tune.column_level"), level]]
         rows += [
             [plain(f"fine_tune.option_{name}"), _value(name, value)]
-            for name, value in request.settings.to_dict().items()
+            for name, value in settings.to_dict().items()
             if name not in _NOT_SHOWN
         ]
         header = [plain("fine_tune.setting"), plain("fine_tune.value")]
@@ -243,10 +316,4 @@ def _value(name: str, value: object) -> str:
 
 
 def _offer_another(label: str) -> None:
-    st.button(
-        label,
-        key="ft_again",
-        icon=":material/refresh:",
-        on_click=change,
-        kwargs={"run_id": ""},
-    )
+    button(label, "ft_again", "refresh", change, kwargs={"run_id": ""})

@@ -2,12 +2,17 @@
 
 Everything that a visitor chose is part of the address, so that a reload, a closed tab
 or a link finds it again; the session holds the same while other pages are looked at.
+A choice stands there as "ft_" and its name, unless it is what a first visitor has. An
+address that somebody wrote by hand may hold anything: what does not fit is left.
 The engine holds tables, runs and models: the page keeps their names alone.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,51 +21,59 @@ import streamlit as st
 from bertviz_core.errors import BertVizError
 from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.data_check import DataCheck
+from bertviz_core.finetune.remedies import REMEDIES
 from bertviz_core.finetune.request import DataChoice, TableSource, TrainingRequest
-from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.finetune.settings import LEVELS, FinetuneSettings
+from bertviz_core.finetune.table_encoding import ENCODINGS
+from bertviz_core.finetune.table_layout import SEPARATORS
 from bertviz_core.finetune.table_view import TableView
 from bertviz_core.finetune.training_status import TrainingStatus
 from pages.fine_tune.leases import STATE
-from pages.fine_tune.state_in_link import read_link, write_link
+from pages.shared.choices import put_into_address
 
 STEPS = ("data", "check", "train", "evaluate", "try", "take")
 # Key of the session and of the address.
 STEP = "ft_step"
 # Key of the session: what the new model is to be called.
 TITLE = "ft_title"
+MAX_SEED = 2**31 - 1
+MIN_RATE, MAX_RATE = 0.05, 0.5
 # Whether the first row names the columns; "" leaves it to a guess.
 HEADERS = {"": None, "yes": True, "no": False}
+_LAYOUT = {"encoding": ENCODINGS, "separator": SEPARATORS, "header": ("yes", "no")}
+# What an address may say of a choice.
+_ONE_OF = {
+    **_LAYOUT,
+    # The table to judge by has a layout of its own.
+    **{f"validation_{name}": options for name, options in _LAYOUT.items()},
+    "kind": ("class", "number"),
+    "balance": REMEDIES,
+    "level": LEVELS,
+}
+_PREFIX = "ft_"
+_LONGEST = 200  # characters
 
 
 @dataclass(frozen=True)
 class FineTuneState:
-    """Where a visitor is.
+    """Where a visitor is; "" and 0 take the guess or the proposal.
 
     Args:
         model: id of the model that the training begins with.
-        table: handle of the table in the engine; "" before one is chosen.
-        name: of its file, for the reader.
-        encoding, separator: of the file; "" guesses.
-        header: whether the first row names the columns: "yes", "no", "" guesses.
-        text, label: names of columns; "" takes the guess.
-        pair: name of the column with second texts; "" takes the guess, "-" none.
-        kind: what the label is: "class", "number", "" guesses.
-        validation: handle of a table to judge by; "" sets rows aside.
-        validation_name: of its file.
-        validation_encoding, validation_separator, validation_header: as those of
-            the table; "" takes the header of the table.
+        table, validation: handles of the table, and of another to judge by, in the
+            engine; "" without one. Without the other, rows are set aside.
+        name, validation_name: of their files, for the reader.
+        header, validation_header: see `HEADERS`.
+        text, label: names of columns.
+        pair: name of the column with second texts; "-" for none.
+        kind: what the label is: "class", "number".
         validation_rate: share of rows that are set aside.
         seed: of the draw of these rows.
-        max_tokens: where texts are cut; 0 takes what the texts ask for.
-        balance: what is done about unequal classes; "" takes the proposal.
-        level: how much of the model learns; "" takes the recommended one.
+        max_tokens: where texts are cut.
         options: other settings that were changed, by name.
-        run_id: of the training that this page shows; "" without one.
-        view: the table, in this run of the page; `None` where it was not read.
-        columns: which column is what, likewise.
-        check: what was found in the rows, likewise.
+        run_id: of the training that this page shows.
+        view, columns, check, status: what was found out in this run of the page.
         problem: why there is no view, no columns or no check.
-        status: of the training; `None` without one, or when it is gone.
         run_problem: why there is no status although there is a run.
     """
 
@@ -103,27 +116,22 @@ class FineTuneState:
         """The table with its layout; `None` before one is chosen."""
         if not self.table:
             return None
-        return TableSource(
-            self.table,
-            encoding=self.encoding or None,
-            separator=self.separator or None,
-            has_header=HEADERS[self.header],
-        )
+        return source_of(self.table, self.encoding, self.separator, self.header)
 
     @property
     def validation_source(self) -> TableSource | None:
         """The table to judge by with its layout; `None` before one is chosen."""
         if not self.validation:
             return None
-        header = HEADERS[self.validation_header]
-        if header is None and self.view is not None:
+        header = self.validation_header
+        if not header and self.view is not None:
             # Both files name their columns, or neither does.
-            header = self.view.has_header
-        return TableSource(
+            header = "yes" if self.view.has_header else "no"
+        return source_of(
             self.validation,
-            encoding=self.validation_encoding or None,
-            separator=self.validation_separator or None,
-            has_header=header,
+            self.validation_encoding,
+            self.validation_separator,
+            header,
         )
 
     @property
@@ -154,28 +162,37 @@ class FineTuneState:
         return tuple(step for step in STEPS if needs.get(step, self.is_trained))
 
 
-# What a page finds out by itself, and asks again in its next run.
-_FOUND = ("view", "columns", "check", "problem", "status", "run_problem")
+_FRESH = FineTuneState()
+# What a page finds out by itself, and asks again in its next run, is no choice.
 _CHOSEN = tuple(
-    field.name
-    for field in dataclasses.fields(FineTuneState)
-    if field.name not in (*_FOUND, "model")
+    name
+    for name in (field.name for field in dataclasses.fields(FineTuneState))
+    if name != "model" and getattr(_FRESH, name) is not None
 )
 
 
 def read_state(model: str) -> FineTuneState:
     """What this session has chosen; at its beginning, what the address says."""
     if STATE not in st.session_state:
-        st.session_state[STATE] = read_link(FineTuneState())
+        written = {name: st.query_params.get_all(_PREFIX + name) for name in _CHOSEN}
+        found = {name: _read(name, said) for name, said in written.items() if any(said)}
+        known = {name: value for name, value in found.items() if value is not None}
+        st.session_state[STATE] = dataclasses.replace(_FRESH, **known)
     return remember(model=model)
 
 
 def remember(**changes: Any) -> FineTuneState:
     """Changes what was chosen, in the session and in the address."""
-    before: FineTuneState = st.session_state.get(STATE) or FineTuneState()
-    state = dataclasses.replace(before, **changes)
+    state = dataclasses.replace(st.session_state.get(STATE) or _FRESH, **changes)
     st.session_state[STATE] = state
-    write_link(state, FineTuneState(), _CHOSEN)
+    written = {}
+    for name in _CHOSEN:
+        value = getattr(state, name)
+        said = [str(value)] if value != getattr(_FRESH, name) else []
+        if name == "options":
+            said = [f"{option}:{json.dumps(chosen)}" for option, chosen in value]
+        written[_PREFIX + name] = said
+    put_into_address(written)
     return state
 
 
@@ -184,11 +201,37 @@ def change(**changes: Any) -> None:
     remember(**changes)
 
 
+def _read(name: str, written: Sequence[str]) -> Any:
+    """What an address says of a choice; `None` where that cannot be."""
+    if name == "options":
+        return tuple({k: v for said in written for k, v in _read_option(said)}.items())
+    said, kind = written[-1], type(getattr(_FRESH, name))
+    if kind is str:
+        return said[:_LONGEST] if said in _ONE_OF.get(name, (said,)) else None
+    try:
+        number = kind(said)
+    except ValueError:
+        return None
+    least, most = (MIN_RATE, MAX_RATE) if name == "validation_rate" else (0, MAX_SEED)
+    return number if least <= number <= most else None
+
+
+def _read_option(written: str) -> list[tuple[str, Any]]:
+    """A setting; nothing where a run would refuse it."""
+    name, _, said = written.partition(":")
+    try:
+        value = json.loads(said[:_LONGEST])
+        FinetuneSettings.from_dict({name: value})
+    except (ValueError, BertVizError):
+        return []
+    is_infinite = isinstance(value, float) and not math.isfinite(value)
+    return [] if is_infinite else [(name, value)]
+
+
 def choose_table(table: str, name: str) -> None:
     """Takes another table; what was chosen for the one before is let go."""
-    fresh = FineTuneState()
     kept = ("table", "name", "level", "options", "run_id")
-    reset = {key: getattr(fresh, key) for key in _CHOSEN if key not in kept}
+    reset = {key: getattr(_FRESH, key) for key in _CHOSEN if key not in kept}
     remember(**reset | {"table": table, "name": name})
     # The name that was proposed for the model was that of the table before.
     st.session_state.pop(TITLE, None)
@@ -201,6 +244,7 @@ def take_over(request: TrainingRequest) -> None:
     """
     data, settings = request.data, request.settings
     other = data.validation
+    balance = "weights" if settings.class_weights else "none"
     remember(
         table=data.source.table,
         name="",  # the request has the name of the model alone
@@ -214,35 +258,12 @@ def take_over(request: TrainingRequest) -> None:
         validation_rate=data.validation_rate,
         seed=data.seed,
         max_tokens=settings.max_tokens,
-        balance=_balance(settings),
+        balance="oversample" if settings.oversample else balance,
         level=settings.level,
         options=_changed(settings),
     )
     if request.title:
         st.session_state[TITLE] = request.title
-
-
-def layout_of(source: TableSource, prefix: str = "") -> dict[str, str]:
-    """How a table is laid out, as fields of `FineTuneState`.
-
-    `prefix` of the names: "validation_", or none.
-    """
-    return {
-        f"{prefix}encoding": source.encoding or "",
-        f"{prefix}separator": source.separator or "",
-        f"{prefix}header": header_word(source),
-    }
-
-
-def header_word(source: TableSource) -> str:
-    """That one of `HEADERS` which stands for the choice."""
-    return next(word for word, has in HEADERS.items() if has == source.has_header)
-
-
-def _balance(settings: FinetuneSettings) -> str:
-    if settings.oversample:
-        return "oversample"
-    return "weights" if settings.class_weights else "none"
 
 
 def _changed(settings: FinetuneSettings) -> tuple[tuple[str, Any], ...]:
@@ -256,6 +277,26 @@ def _changed(settings: FinetuneSettings) -> tuple[tuple[str, Any], ...]:
         for name, value in settings.to_dict().items()
         if name not in elsewhere and value != usual.get(name)
     )
+
+
+def source_of(table: str, encoding: str, separator: str, header: str) -> TableSource:
+    """A table with a layout, each part of which may be ""."""
+    return TableSource(
+        table,
+        encoding=encoding or None,
+        separator=separator or None,
+        has_header=HEADERS[header],
+    )
+
+
+def layout_of(source: TableSource, prefix: str = "") -> dict[str, str]:
+    """How a table is laid out, as fields of `FineTuneState` that `prefix` begins."""
+    header = next(word for word, has in HEADERS.items() if has == source.has_header)
+    return {
+        f"{prefix}encoding": source.encoding or "",
+        f"{prefix}separator": source.separator or "",
+        f"{prefix}header": header,
+    }
 
 
 def go_to(step: str) -> None:

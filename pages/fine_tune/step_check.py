@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
 
+import numpy as np
 import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import data_rows
+from bertviz_core.figures.finetune_data import (
+    MAX_BARS,
+    DataWords,
+    balance_figure,
+    bars_of_lengths,
+    lengths_figure,
+    numbers_figure,
+)
+from bertviz_core.finetune.checks import MUCH_CUT
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.findings import Finding
+from bertviz_core.finetune.remedies import REMEDIES
 from bertviz_core.finetune.request import DataChoice
-from pages.fine_tune.balance import show_balance
-from pages.fine_tune.estimating import is_asked, show_estimate
-from pages.fine_tune.lengths import choose_length, max_tokens_of
-from pages.fine_tune.state import FineTuneState
-from pages.fine_tune.state_in_link import MAX_RATE, MAX_SEED, MIN_RATE
-from pages.fine_tune.state_widgets import enter_field
-from pages.fine_tune.step_data import show_left_out
+from pages.fine_tune.run_settings import (
+    SHORTEST,
+    balance_of,
+    is_asked,
+    max_tokens_of,
+    show_estimate,
+)
+from pages.fine_tune.state import (
+    MAX_RATE,
+    MAX_SEED,
+    MIN_RATE,
+    FineTuneState,
+    remember,
+)
+from pages.fine_tune.step_data import choose_field, show_left_out
 from pages.fine_tune.steps import offer_step
+from pages.fine_tune.widgets import draw_figure, named
 from pages.fine_tune.wording import say, show_notes
 from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user
 from pages.shared.export import download_csv
-from pages.shared.language import plain, t
+from pages.shared.language import plain, t, words_of
 from pages.shared.panel import show_numbers
 
 # Those that have a picture and a place of their own.
 _ELSEWHERE = ("lengths", "balance", "rare")
+_STEP = 8
+_KEPT_WHOLE = 0.95  # of the rows, where nothing stands in the way
 
 
 def show(state: FineTuneState) -> None:
@@ -51,22 +72,38 @@ def show(state: FineTuneState) -> None:
     st.subheader(t("fine_tune.split_title"), anchor=False)
     _choose_split(state)
     st.subheader(t("fine_tune.balance_title"), anchor=False)
-    show_balance(state, check)
+    if check.is_regression:
+        _show_target_numbers(check)
+    else:
+        _show_classes(check)
+        _choose_remedy(state, check)
     for finding in check.findings:
         if finding.kind in ("balance", "rare") and finding.severity != "good":
-            show_finding(finding, data)
+            _show_finding(finding, data)
     st.subheader(t("fine_tune.lengths_title"), anchor=False)
-    choose_length(check, max_tokens_of(state, check) if is_asked(state) else None)
+    choose_length(check, max_tokens_of(state, check) if is_asked() else None)
     too_long = check.finding("lengths")
     if too_long is not None and too_long.severity == "warning":
-        show_finding(too_long, data)
+        _show_finding(too_long, data)
     st.subheader(t("fine_tune.estimate_title"), anchor=False)
     show_estimate(state)
     offer_step("train", "check")
 
 
-def show_finding(finding: Finding, data: DataChoice) -> None:
-    """Draws one thing that was noticed, its remedy, and the rows to look at."""
+def _show_findings(check: DataCheck, data: DataChoice) -> None:
+    own = [finding for finding in check.findings if finding.kind not in _ELSEWHERE]
+    good = [finding.message for finding in own if finding.severity == "good"]
+    if all(finding.severity == "good" for finding in check.findings):
+        st.success(t("fine_tune.nothing_odd"), icon=":material/check_circle:")
+    for finding in own:
+        if finding.severity != "good":
+            _show_finding(finding, data)
+    if good:
+        with st.expander(t("fine_tune.in_order", count=len(good))):
+            show_notes(good)
+
+
+def _show_finding(finding: Finding, data: DataChoice) -> None:
     text = say(finding.message)
     if finding.remedy is not None:
         text += f"  \n**{t('fine_tune.what_to_do')}** {say(finding.remedy)}"
@@ -74,24 +111,8 @@ def show_finding(finding: Finding, data: DataChoice) -> None:
         st.warning(text, icon=":material/warning:")
     else:
         st.info(text, icon=":material/info:")
-    if finding.rows:
-        _offer_rows(finding, data)
-
-
-def _show_findings(check: DataCheck, data: DataChoice) -> None:
-    own = [finding for finding in check.findings if finding.kind not in _ELSEWHERE]
-    noticed = [finding for finding in own if finding.severity != "good"]
-    good = [finding for finding in own if finding.severity == "good"]
-    if all(finding.severity == "good" for finding in check.findings):
-        st.success(t("fine_tune.nothing_odd"), icon=":material/check_circle:")
-    for finding in noticed:
-        show_finding(finding, data)
-    if good:
-        with st.expander(t("fine_tune.in_order", count=len(good))):
-            show_notes([finding.message for finding in good])
-
-
-def _offer_rows(finding: Finding, data: DataChoice) -> None:
+    if not finding.rows:
+        return
     popover = st.popover(
         t("fine_tune.look_at_rows"),
         icon=":material/table_rows:",
@@ -102,16 +123,16 @@ def _offer_rows(finding: Finding, data: DataChoice) -> None:
         return
     with popover, shown_to_user(stop=False):
         rows = ask(data_rows)(data, finding.rows)
-        columns: dict[str, Sequence[Any]] = {
-            plain("fine_tune.row_number"): [row.row for row in rows],
-            plain("fine_tune.label_column"): [row.label for row in rows],
-            plain("fine_tune.text_column"): [row.text for row in rows],
+        columns = {
+            "fine_tune.row_number": [row.row for row in rows],
+            "fine_tune.label_column": [row.label for row in rows],
+            "fine_tune.text_column": [row.text for row in rows],
         }
         if data.columns.pair is not None:
-            pairs = [row.pair or "" for row in rows]
-            columns[plain("fine_tune.pair_column")] = pairs
-        st.dataframe(columns, hide_index=True, alt=plain("fine_tune.look_at_rows"))
-        download_csv(columns, f"fine_tune_{finding.kind}")
+            columns["fine_tune.pair_column"] = [row.pair or "" for row in rows]
+        table = named(columns)
+        st.dataframe(table, hide_index=True, alt=plain("fine_tune.look_at_rows"))
+        download_csv(table, f"fine_tune_{finding.kind}")
 
 
 def _choose_split(state: FineTuneState) -> None:
@@ -120,24 +141,157 @@ def _choose_split(state: FineTuneState) -> None:
         st.caption(t("fine_tune.split_by_file"))
         return
     rate_box, seed_box = st.columns(2)
-    enter_field(
+    choose_field(
         rate_box.slider,
-        t("fine_tune.validation_rate"),
+        "fine_tune.validation_rate",
         state.validation_rate,
         name="validation_rate",
         min_value=MIN_RATE,
         max_value=MAX_RATE,
         step=0.05,
         format="percent",
-        help=t("fine_tune.validation_rate_help"),
     )
-    enter_field(
+    choose_field(
         seed_box.number_input,
-        t("fine_tune.split_seed"),
+        "fine_tune.split_seed",
         state.seed,
         name="seed",
         min_value=0,
         max_value=MAX_SEED,
         step=1,
-        help=t("fine_tune.split_seed_help"),
     )
+
+
+def _show_classes(check: DataCheck) -> None:
+    train, validation = check.train_counts, check.validation_counts
+    names, by_size = check.label_names, check.by_size
+    shown = np.arange(len(names))
+    if len(names) > MAX_BARS:
+        shown = np.sort(by_size[:MAX_BARS])
+        st.caption(t("fine_tune.largest_classes", shown=MAX_BARS, count=len(names)))
+    most, least = int(by_size[0]), int(by_size[-1])
+    words = words_of(DataWords, "fine_tune")
+    draw_figure(
+        balance_figure(
+            [names[i] for i in shown], train[shown], validation[shown], words
+        ),
+        name="fine_tune_balance",
+        description=t(
+            "fine_tune.balance_described",
+            count=len(names),
+            largest=names[most],
+            most=int(train[most]),
+            most_check=int(validation[most]),
+            smallest=names[least],
+            least=int(train[least]),
+            least_check=int(validation[least]),
+        ),
+        columns={
+            "fine_tune.label_column": names,
+            "fine_tune.figure_train": train,
+            "fine_tune.figure_check": validation,
+        },
+    )
+
+
+def _choose_remedy(state: FineTuneState, check: DataCheck) -> None:
+    balance = balance_of(state, check)
+
+    def name_of(remedy: str) -> str:
+        name = plain(f"fine_tune.remedy_{remedy}")
+        return (
+            plain("fine_tune.proposed", name=name) if remedy == check.remedy else name
+        )
+
+    choose_field(
+        st.segmented_control,
+        "fine_tune.remedy",
+        balance,
+        REMEDIES,
+        name="balance",
+        required=True,
+        say=name_of,
+    )
+    st.caption(t(f"fine_tune.remedy_{balance}_explained"))
+
+
+def _show_target_numbers(check: DataCheck) -> None:
+    edges, name = check.label_edges, check.label_names[0]
+    counts = check.train_counts, check.validation_counts
+    low, high = float(edges[0]), float(edges[-1])
+    draw_figure(
+        numbers_figure(edges, *counts, name, words_of(DataWords, "fine_tune")),
+        name="fine_tune_numbers",
+        description=t("fine_tune.numbers_described", name=name, low=low, high=high),
+        columns={
+            "fine_tune.figure_from": edges[:-1],
+            "fine_tune.figure_to": edges[1:],
+            "fine_tune.figure_train": check.train_counts,
+            "fine_tune.figure_check": check.validation_counts,
+        },
+    )
+
+
+@st.fragment
+def choose_length(check: DataCheck, rests_on: int | None = None) -> None:
+    """Draws how long texts are, and a slider for where they are cut.
+
+    It asks the engine nothing. `rests_on` is the maximum of figures elsewhere on the
+    page: another one draws the whole page anew.
+    """
+    max_tokens = max_tokens_of(remember(), check)
+    if rests_on not in (None, max_tokens):
+        st.rerun()
+    st.markdown(t("fine_tune.lengths_explained"))
+    lengths, limit = check.lengths, check.max_position_embeddings
+    longest, least = int(lengths.num_tokens[-1]), min(SHORTEST, limit)
+    # What the longest text asks for, as far as the model reads.
+    top = min(max(max_tokens, math.ceil(longest / _STEP) * _STEP), limit)
+    if top > least:
+        choose_field(
+            st.slider,
+            "fine_tune.max_tokens",
+            max_tokens,
+            name="max_tokens",
+            min_value=least,
+            max_value=top,
+            step=_STEP,
+            help=_say_default(check),
+        )
+    share = lengths.share_cut(max_tokens)
+    show_numbers(
+        {
+            "fine_tune.texts_cut": f"{share:.1%}",
+            "fine_tune.tokens_cut": f"{lengths.share_tokens_cut(max_tokens):.1%}",
+        }
+    )
+    if share > MUCH_CUT and max_tokens < top:
+        said = t("fine_tune.much_is_cut", share=share)
+        st.warning(said, icon=":material/content_cut:")
+    bars = bars_of_lengths(lengths.num_tokens, lengths.num_rows, max_tokens, top)
+    draw_figure(
+        lengths_figure(bars, max_tokens, words_of(DataWords, "fine_tune")),
+        name="fine_tune_lengths",
+        description=t(
+            "fine_tune.lengths_described",
+            max_tokens=max_tokens,
+            share=share,
+            median=lengths.percentile(50),
+            most=lengths.percentile(95),
+            longest=longest,
+        ),
+        columns={
+            "fine_tune.figure_tokens": lengths.num_tokens,
+            "fine_tune.figure_rows": lengths.num_rows,
+        },
+    )
+
+
+def _say_default(check: DataCheck) -> str:
+    """What the proposed maximum is good for, which the model may have lowered."""
+    default = check.default_max_tokens
+    whole = 1 - check.lengths.share_cut(default)
+    if whole >= _KEPT_WHOLE:
+        return t("fine_tune.max_tokens_help", default=default)
+    why = "model" if default >= check.max_position_embeddings else "share"
+    return t(f"fine_tune.max_tokens_help_{why}", default=default, share=whole)

@@ -3,39 +3,40 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import read_table
 from bertviz_core.errors import BertVizError, DatasetError, ValidationFileError
+from bertviz_core.finetune.column_choice import ColumnChoice
 from bertviz_core.finetune.data_check import DataCheck
+from bertviz_core.finetune.label_kind import kind_of_column
 from bertviz_core.finetune.notes import Note
 from bertviz_core.finetune.request import SAMPLES, TableSource
-from pages.fine_tune.column_roles import choose_roles
-from pages.fine_tune.layout import show_layout, show_preview
+from bertviz_core.finetune.table_view import TableView
 from pages.fine_tune.leases import REFUSED
-from pages.fine_tune.state import (
-    FineTuneState,
-    choose_table,
-    layout_of,
-    remember,
-)
+from pages.fine_tune.state import FineTuneState, choose_table, layout_of, remember
 from pages.fine_tune.steps import offer_step
-from pages.fine_tune.uploading import (
+from pages.fine_tune.table_files import (
     MAX_MEGABYTES,
     forget_own,
     note_refused,
+    show_layout,
+    show_preview,
     upload_table,
 )
+from pages.fine_tune.widgets import button, draw_field
 from pages.fine_tune.wording import lease, say, show_notes, show_warnings
 from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user
-from pages.shared.language import plain, t
+from pages.shared.language import in_a_row, plain, t
 from pages.shared.models import choose, known_models, language_of
 
 _BEFORE = "ft_table_before"
 _MOST_OFFERED = 3  # models
+_NO_PAIR = "-"
 
 
 def show(state: FineTuneState) -> None:
@@ -52,28 +53,25 @@ def show(state: FineTuneState) -> None:
             note_refused(state.table, is_refused=True)
         _show_problem(state)
         show_layout(state.source, None, "field", take=_take_layout)
-        _offer_before()
+        if before := st.session_state.get(_BEFORE):
+            button(
+                t("fine_tune.back_to_table"), "ft_table_back", "undo", _choose, *before
+            )
         return
     # It may have been read wrongly before.
     note_refused(state.table, is_refused=False)
     show_preview(state.view)
     show_layout(state.source, state.view, "field", take=_take_layout)
     st.subheader(t("fine_tune.columns_title"), anchor=False)
-    choose_roles(state, state.view)
+    _choose_roles(state, state.view)
     _choose_validation(state)
     _show_problem(state)
-    if state.check is not None:
-        st.success(
-            t(
-                "fine_tune.data_ready",
-                count=state.check.num_rows,
-                train=state.check.num_train,
-                validation=state.check.num_validation,
-            ),
-            icon=":material/check_circle:",
-        )
-        show_left_out(state, state.check)
-        _offer_other_model(state.model, state.check)
+    if (check := state.check) is not None:
+        counts = {"train": check.num_train, "validation": check.num_validation}
+        said = t("fine_tune.data_ready", count=check.num_rows, **counts)
+        st.success(said, icon=":material/check_circle:")
+        show_left_out(state, check)
+        _offer_other_model(state.model, check)
         offer_step("check", "data")
 
 
@@ -85,23 +83,52 @@ def table_name(state: FineTuneState) -> str:
     return state.name or plain("fine_tune.your_table")
 
 
-def validation_name(state: FineTuneState) -> str:
-    """What to call the table to judge by."""
+def _validation_name(state: FineTuneState) -> str:
     return state.validation_name or plain("fine_tune.your_table")
 
 
 def show_left_out(state: FineTuneState, check: DataCheck) -> None:
     """Draws which rows were left out and why, table by table."""
-    _show_told(check.notes, check.warnings)
+
+    def tell(notes: Sequence[Note]) -> None:
+        show_warnings([note for note in notes if note in check.warnings])
+        show_notes([note for note in notes if note not in check.warnings])
+
+    tell(check.notes)
     if check.validation_notes:
-        name = validation_name(state)
+        name = _validation_name(state)
         st.markdown(t("fine_tune.left_out_of_validation", name=name))
-        _show_told(check.validation_notes, check.warnings)
+        tell(check.validation_notes)
 
 
-def _show_told(notes: Sequence[Note], warnings: Sequence[Note]) -> None:
-    show_warnings([note for note in notes if note in warnings])
-    show_notes([note for note in notes if note not in warnings])
+def choose_field(
+    widget: Callable[..., object],
+    label: str,
+    value: object,
+    options: Sequence[str] | None = None,
+    *,
+    name: str,
+    **arguments: Any,
+) -> None:
+    """Draws a field of `FineTuneState`; what is entered is in that of the next run."""
+    draw_field(
+        widget,
+        label,
+        value,
+        options,
+        key=f"ft_field_{name}",
+        take=_take_field,
+        args=(name,),
+        **arguments,
+    )
+
+
+def _take_field(name: str) -> None:
+    changes = {name: st.session_state[f"ft_field_{name}"]}
+    if name == "label":
+        # What one column is taken for says nothing of another.
+        changes["kind"] = ""
+    remember(**changes)
 
 
 def _offer_tables(state: FineTuneState) -> None:
@@ -109,14 +136,14 @@ def _offer_tables(state: FineTuneState) -> None:
     with samples:
         st.markdown(t("fine_tune.samples_explained"))
         for language, table in SAMPLES.items():
-            is_chosen = table == state.table
-            st.button(
+            button(
                 t(f"fine_tune.take_sample_{language}"),
-                key=f"ft_sample_{language}",
-                icon=":material/check:" if is_chosen else ":material/table:",
+                f"ft_sample_{language}",
+                "check" if table == state.table else "table",
+                _choose,
+                table,
+                "",
                 help=t(f"fine_tune.sample_{language}_help"),
-                on_click=_choose,
-                args=(table, ""),
                 width="stretch",
             )
     with own:
@@ -134,11 +161,67 @@ def _choose(table: str, name: str) -> None:
         # The way back leads to the table alone.
         forget_own(before.validation)
     if before.table and before.table in st.session_state.get(REFUSED, ()):
-        # Nobody will come back to it, so it need not lie here until its lease ends.
         forget_own(before.table)
     elif before.table and before.table != table:
         st.session_state[_BEFORE] = (before.table, before.name)
     choose_table(table, name)
+
+
+def _choose_roles(state: FineTuneState, view: TableView) -> None:
+    columns, names = state.columns, view.columns
+    text = columns.text if columns else state.text
+    label = columns.label if columns else state.label
+    held = {
+        "text": text if text in names else names[0],
+        "pair": (columns.pair if columns else None) or _NO_PAIR,
+        "label": label if label in names else names[-1],
+    }
+    boxes = st.columns(4)
+    for box, name in zip(boxes, held, strict=False):
+        others = tuple(column for column in names if column != _NO_PAIR)
+        choose_field(
+            box.selectbox,
+            f"fine_tune.{name}_column",
+            held[name],
+            (_NO_PAIR, *others) if name == "pair" else names,
+            name=name,
+            say=_no_pair if name == "pair" else str,
+        )
+    choose_field(
+        boxes[3].segmented_control,
+        "fine_tune.kind",
+        "number" if columns and columns.is_regression else "class",
+        ("class", "number"),
+        name="kind",
+        required=True,
+        say=lambda kind: plain(f"fine_tune.kind_{kind}"),
+    )
+    if columns is not None:
+        _show_reasons(state, view, columns)
+
+
+def _no_pair(column: str) -> str:
+    return plain("fine_tune.no_pair") if column == _NO_PAIR else column
+
+
+def _show_reasons(state: FineTuneState, view: TableView, columns: ColumnChoice) -> None:
+    """Says why columns were guessed, and what a column of numbers is taken for."""
+    said: list[str] = []
+    is_guess = columns == view.guess
+    if is_guess:
+        said += [t("fine_tune.guessed"), *map(say, columns.reasons)]
+    kind = kind_of_column(view.profiles, columns.label, view.num_rows)
+    # Who chose the kind need not be told.
+    if kind is not None and not state.kind and (is_guess or kind.is_open):
+        said.append(say(kind.reason))
+        if kind.is_open:
+            other = plain(
+                f"fine_tune.kind_{'class' if kind.is_regression else 'number'}"
+            )
+            control = plain("fine_tune.kind")
+            said.append(t("fine_tune.kind_change", control=control, other=other))
+    if said:
+        st.caption(in_a_row(said))
 
 
 def _choose_validation(state: FineTuneState) -> None:
@@ -157,7 +240,7 @@ def _choose_validation(state: FineTuneState) -> None:
 
 
 def _show_validation(state: FineTuneState, source: TableSource) -> None:
-    st.markdown(t("fine_tune.validation_chosen", name=validation_name(state)))
+    st.markdown(t("fine_tune.validation_chosen", name=_validation_name(state)))
     view = None
     # Why it cannot be read is the problem that the page shows anyway.
     try:
@@ -168,20 +251,29 @@ def _show_validation(state: FineTuneState, source: TableSource) -> None:
         note_refused(source.table, is_refused=True)
     except BertVizError:
         pass  # it may be as good as ever
-    show_layout(
-        source,
-        view,
-        "validation_file",
-        take=functools.partial(_take_layout, prefix="validation_"),
-        headers=("yes", "no"),
-    )
-    st.button(
-        t("fine_tune.validation_remove"),
-        key="ft_validation_remove",
-        icon=":material/close:",
-        on_click=_drop_validation,
-        args=(state.validation,),
-    )
+    take = functools.partial(_take_layout, prefix="validation_")
+    show_layout(source, view, "validation_file", take, headers=("yes", "no"))
+    label = t("fine_tune.validation_remove")
+    button(label, "ft_validation_remove", "close", _drop_validation, state.validation)
+
+
+def _take_layout(source: TableSource, prefix: str = "") -> None:
+    remember(**layout_of(source, prefix))
+
+
+def _drop_validation(table: str) -> None:
+    forget_own(table)
+    nothing = layout_of(TableSource(""), "validation_")
+    remember(validation="", validation_name="", **nothing)
+
+
+def _show_problem(state: FineTuneState) -> None:
+    if isinstance(state.problem, ValidationFileError):
+        name = _validation_name(state)
+        st.markdown(t("fine_tune.problem_of_validation", name=name))
+    with shown_to_user(stop=False):
+        if state.problem is not None:
+            raise state.problem
 
 
 def _offer_other_model(model: str, check: DataCheck) -> None:
@@ -190,51 +282,13 @@ def _offer_other_model(model: str, check: DataCheck) -> None:
     if finding is None or finding.severity != "warning":
         return
     st.warning(say(finding.message), icon=":material/translate:")
-    entries = known_models()
     language = language_of(model)
-    others = [key for key, entry in entries.items() if entry.language != language]
+    entries = known_models().items()
+    others = [key for key, entry in entries if entry.language != language]
     if not others:
         st.caption(t("fine_tune.no_other_model"))
         return
     with st.container(horizontal=True):
         for number, other in enumerate(others[:_MOST_OFFERED]):
-            st.button(
-                t("app.use_default", model=other),
-                key=f"ft_model_{number}",
-                icon=":material/swap_horiz:",
-                on_click=choose,
-                args=(other,),
-            )
-
-
-def _take_layout(source: TableSource, prefix: str = "") -> None:
-    remember(**layout_of(source, prefix))
-
-
-def _drop_validation(table: str) -> None:
-    # Nobody will come back to it, so it need not lie here until its lease ends.
-    forget_own(table)
-    nothing = layout_of(TableSource(""), "validation_")
-    remember(validation="", validation_name="", **nothing)
-
-
-def _show_problem(state: FineTuneState) -> None:
-    if isinstance(state.problem, ValidationFileError):
-        name = validation_name(state)
-        st.markdown(t("fine_tune.problem_of_validation", name=name))
-    with shown_to_user(stop=False):
-        if state.problem is not None:
-            raise state.problem
-
-
-def _offer_before() -> None:
-    before = st.session_state.get(_BEFORE)
-    if before is None:
-        return
-    st.button(
-        t("fine_tune.back_to_table"),
-        key="ft_table_back",
-        icon=":material/undo:",
-        on_click=_choose,
-        args=before,
-    )
+            label = t("app.use_default", model=other)
+            button(label, f"ft_model_{number}", "swap_horiz", choose, other)

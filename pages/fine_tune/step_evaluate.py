@@ -3,52 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import training_outcome
+from bertviz_core.figures.evaluation_numbers import (
+    NumberWords,
+    predicted_figure,
+    residuals_figure,
+)
 from bertviz_core.finetune.evaluation import ClassificationReport, RegressionReport
 from bertviz_core.finetune.outcome import RunOutcome
 from pages.fine_tune.baseline_scores import show_baselines, show_number_baselines
-from pages.fine_tune.class_scores import show_classes
-from pages.fine_tune.confidence import show_calibration, show_threshold
-from pages.fine_tune.confusions import show_confusions
-from pages.fine_tune.number_scores import show_largest, show_residuals
-from pages.fine_tune.result_rows import show_rows
+from pages.fine_tune.class_scores import (
+    show_calibration,
+    show_classes,
+    show_confusions,
+    show_threshold,
+)
+from pages.fine_tune.result_rows import interval_text, share_text, show_rows
 from pages.fine_tune.state import FineTuneState
 from pages.fine_tune.steps import offer_step
+from pages.fine_tune.widgets import choose_panel, draw_figure
 from pages.shared.answers import ask
-from pages.shared.choices import choose_named
 from pages.shared.errors import shown_to_user
-from pages.shared.language import plain, t
+from pages.shared.language import plain, t, words_of
 from pages.shared.page_head import model_at_work
 from pages.shared.panel import panel, show_numbers
-
-_NUM_MISTAKES = 50
-
-
-def _show_mistakes(outcome: RunOutcome, report: ClassificationReport) -> None:
-    wrong = report.confidently_wrong(len(report.targets))
-    if not len(wrong):
-        st.success(t("fine_tune_results.no_mistakes"), icon=":material/check_circle:")
-        return
-    show_rows(outcome, report, wrong, "mistakes", _NUM_MISTAKES)
-
-
-# What each question below the numbers draws; the first one is asked at first.
-CLASS_PANELS: dict[str, Callable[[RunOutcome, ClassificationReport], None]] = {
-    "baselines": show_baselines,
-    "classes": lambda _, report: show_classes(report),
-    "confusion": show_confusions,
-    "mistakes": _show_mistakes,
-    "calibration": lambda _, report: show_calibration(report),
-    "threshold": lambda outcome, report: show_threshold(outcome.run_id, report),
-}
-NUMBER_PANELS: dict[str, Callable[[RunOutcome, RegressionReport], None]] = {
-    "baselines": show_number_baselines,
-    "numbers": lambda _, report: show_residuals(report),
-    "largest": show_largest,
-}
 
 
 def show(state: FineTuneState) -> None:
@@ -61,69 +44,36 @@ def show(state: FineTuneState) -> None:
         _show_class_numbers(outcome.report)
     else:
         _show_number_numbers(outcome.report)
-    _say_epoch(outcome)
+    _say_epoch(outcome.recipe)
     _explore(outcome)
     offer_step("try", "evaluated")
 
 
-def _say_epoch(outcome: RunOutcome) -> None:
-    best, count = (outcome.recipe.get(name) for name in ("best_epoch", "epochs_run"))
-    if best and count:
-        st.caption(t("fine_tune_results.evaluate_epoch", best=best, count=count))
-    if not outcome.recipe.get("read_again", True):
-        precision = outcome.recipe["precision"]
-        st.info(
-            t("fine_tune_results.evaluate_unread", best=best, precision=precision),
-            icon=":material/info:",
-        )
-
-
-@panel
-def _explore(outcome: RunOutcome) -> None:
-    is_classes = isinstance(outcome.report, ClassificationReport)
-    chosen = choose_named(
-        "fine_tune_results.evaluate_panel",
-        list(CLASS_PANELS if is_classes else NUMBER_PANELS),
-        "panel",
-        key="ft_eval_panel",
-        widget=st.pills,
-    )
-    st.markdown(t(f"fine_tune_results.{chosen}_intro"))
-    if isinstance(outcome.report, ClassificationReport):
-        CLASS_PANELS[chosen](outcome, outcome.report)
-    else:
-        NUMBER_PANELS[chosen](outcome, outcome.report)
-
-
 def _show_class_numbers(report: ClassificationReport) -> None:
-    low, high = report.accuracy_interval.tolist()
-    low_f1, high_f1 = report.macro_f1_interval.tolist()
-    right = int((report.targets == report.predicted).sum())
-    count = len(report.targets)
+    right, count = (report.targets == report.predicted).sum(), len(report.targets)
     show_numbers(
         {
             "fine_tune_results.accuracy": (
-                plain("fine_tune_results.share", share=report.accuracy),
-                plain("fine_tune_results.interval", low=low, high=high),
+                share_text(report.accuracy),
+                interval_text(report.accuracy_interval),
             ),
             "fine_tune_results.macro_f1": (
-                plain("fine_tune_results.share", share=report.macro_f1),
-                plain("fine_tune_results.interval", low=low_f1, high=high_f1),
+                share_text(report.macro_f1),
+                interval_text(report.macro_f1_interval),
             ),
             "fine_tune_results.rows_right": plain(
-                "fine_tune_results.right_of", right=right, count=count
+                "fine_tune_results.right_of", right=int(right), count=count
             ),
         }
     )
 
 
 def _show_number_numbers(report: RegressionReport) -> None:
-    low, high = report.mae_interval.tolist()
     show_numbers(
         {
             "fine_tune_results.mae": (
                 plain("fine_tune_results.number", value=report.mae),
-                plain("fine_tune_results.number_interval", low=low, high=high),
+                interval_text(report.mae_interval, "number_interval"),
             ),
             "fine_tune_results.r2": plain(
                 "fine_tune_results.two_digits", value=report.r2
@@ -134,3 +84,79 @@ def _show_number_numbers(report: RegressionReport) -> None:
         },
         count=len(report.targets),
     )
+
+
+def _say_epoch(recipe: dict[str, Any]) -> None:
+    best, count = (recipe.get(name) for name in ("best_epoch", "epochs_run"))
+    if best and count:
+        st.caption(t("fine_tune_results.evaluate_epoch", best=best, count=count))
+    if not recipe.get("read_again", True):
+        places = {"best": best, "precision": recipe["precision"]}
+        said = t("fine_tune_results.evaluate_unread", **places)
+        st.info(said, icon=":material/info:")
+
+
+@panel
+def _explore(outcome: RunOutcome) -> None:
+    is_classes = isinstance(outcome.report, ClassificationReport)
+    panels = CLASS_PANELS if is_classes else NUMBER_PANELS
+    label = "fine_tune_results.evaluate_panel"
+    chosen = choose_panel(label, panels, "ft_eval_panel")
+    st.markdown(t(f"fine_tune_results.{chosen}_intro"))
+    panels[chosen](outcome, outcome.report)
+
+
+def _show_mistakes(outcome: RunOutcome, report: ClassificationReport) -> None:
+    wrong = report.confidently_wrong(len(report.targets))
+    if len(wrong):
+        show_rows(outcome, report, wrong, "mistakes")
+    else:
+        st.success(t("fine_tune_results.no_mistakes"), icon=":material/check_circle:")
+
+
+def _show_largest(outcome: RunOutcome, report: RegressionReport) -> None:
+    order = report.largest_residuals(len(report.targets))
+    show_rows(outcome, report, order, "largest")
+
+
+def _show_residuals(_: RunOutcome, report: RegressionReport) -> None:
+    columns = {
+        "fine_tune_results.row": report.rows,
+        "fine_tune_results.true_number": report.targets,
+        "fine_tune_results.said_number": report.predicted,
+        "fine_tune_results.residual": report.residuals,
+    }
+    words = words_of(NumberWords, "fine_tune_results")
+    hints = [plain("fine_tune_results.row_number", row=row) for row in report.rows]
+    value = {"value": report.r2, "name": report.name}
+    draw_figure(
+        predicted_figure(report.targets, report.predicted, hints, words),
+        name="ft_eval_predicted",
+        description=t("fine_tune_results.predicted_described", **value),
+        columns=columns,
+    )
+    mean = float(np.mean(report.residuals))
+    key = "residuals_high" if mean > 0 else "residuals_low"
+    draw_figure(
+        residuals_figure(report.residuals, words),
+        name="ft_eval_residuals",
+        description=t(f"fine_tune_results.{key}", value=abs(mean), typical=report.mae),
+        columns=columns,
+    )
+
+
+# What each question below the numbers draws; the first one is asked at first.
+Panels = dict[str, Callable[[RunOutcome, Any], None]]
+CLASS_PANELS: Panels = {
+    "baselines": show_baselines,
+    "classes": show_classes,
+    "confusion": show_confusions,
+    "mistakes": _show_mistakes,
+    "calibration": show_calibration,
+    "threshold": show_threshold,
+}
+NUMBER_PANELS: Panels = {
+    "baselines": show_number_baselines,
+    "numbers": _show_residuals,
+    "largest": _show_largest,
+}

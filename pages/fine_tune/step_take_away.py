@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -15,6 +14,7 @@ from bertviz_core.finetune.card_words import CHINESE, ENGLISH
 from bertviz_core.finetune.training_status import TrainingStatus
 from bertviz_core.trace import ModelEntry
 from pages.fine_tune.state import FineTuneState
+from pages.fine_tune.widgets import button, named
 from pages.fine_tune.wording import lease
 from pages.shared.answers import forget_lists
 from pages.shared.engine import client
@@ -32,14 +32,8 @@ _KEPT = "ft_take_kept"
 CARDS = {"en": ENGLISH, "zh": CHINESE}
 # What stands in the zip, each with a line on the page.
 _CONTENTS = (
-    "model.safetensors",
-    "config.json",
-    "vocab.txt",
-    "labels.json",
-    "metrics.json",
-    "recipe.json",
-    "predictions.csv",
-    "predict.py",
+    *("model.safetensors", "config.json", "vocab.txt", "labels.json", "metrics.json"),
+    *("recipe.json", "predictions.csv", "predict.py"),
     *(words.file_name for words in CARDS.values()),
 )
 
@@ -63,10 +57,9 @@ def show(state: FineTuneState) -> None:
 
 def _offer_files(status: TrainingStatus, path: Path) -> None:
     name = _file_stem(status)
-    size = path.stat().st_size / 1e6
     with st.container(horizontal=True):
         file_link(
-            t("fine_tune_results.download_zip", size=size),
+            t("fine_tune_results.download_zip", size=path.stat().st_size / 1e6),
             path,
             name=plain("fine_tune_results.zip_file", name=name),
             key="ft_take_zip",
@@ -84,39 +77,32 @@ def _offer_files(status: TrainingStatus, path: Path) -> None:
         )
         if status.has_log:
             with shown_to_user(stop=False):
-                _offer_log(status, name)
+                file_link(
+                    t("fine_tune_results.download_log"),
+                    Path(client().training_log(status.run_id)),
+                    name=plain("fine_tune_results.log_file", name=name),
+                    key="ft_take_log",
+                    icon=":material/monitoring:",
+                    help=t("fine_tune_results.download_log_help"),
+                )
     # A stranger has no way to the disk of a server, and no business with its names.
     if may_bring_any_model():
         st.caption(t("fine_tune_results.where_it_lies", path=str(path), time=lease()))
-
-
-def _offer_log(status: TrainingStatus, name: str) -> None:
-    file_link(
-        t("fine_tune_results.download_log"),
-        Path(client().training_log(status.run_id)),
-        name=plain("fine_tune_results.log_file", name=name),
-        key="ft_take_log",
-        icon=":material/monitoring:",
-        help=t("fine_tune_results.download_log_help"),
-    )
 
 
 def _show_contents(path: Path) -> None:
     with zipfile.ZipFile(path) as packed:
         sizes = {Path(e.filename).name: e.file_size for e in packed.infolist()}
     names = [name for name in _CONTENTS if name in sizes]
-    columns: dict[str, list[Any]] = {
-        plain("fine_tune_results.file"): names,
-        plain("fine_tune_results.what_it_is"): [
-            plain(f"fine_tune_results.file_{_stem(name)}") for name in names
-        ],
-        plain("fine_tune_results.kilobytes"): [
-            round(sizes[name] / 1000, 2) for name in names
-        ],
+    stems = [name.rsplit(".", 1)[0].lower().replace(".", "_") for name in names]
+    what = [plain(f"fine_tune_results.file_{stem}") for stem in stems]
+    columns = {
+        "fine_tune_results.file": names,
+        "fine_tune_results.what_it_is": what,
+        "fine_tune_results.kilobytes": [round(sizes[name] / 1e3, 2) for name in names],
     }
-    st.dataframe(
-        columns, hide_index=True, alt=plain("fine_tune_results.contents_described")
-    )
+    alt = plain("fine_tune_results.contents_described")
+    st.dataframe(named(columns), hide_index=True, alt=alt)
     with st.expander(t("fine_tune_results.script_title"), icon=":material/code:"):
         st.markdown(t("fine_tune_results.script_intro"))
         st.code(_inside(path, "predict.py").decode(), language="python")
@@ -128,10 +114,6 @@ def _show_contents(path: Path) -> None:
     with st.expander(t("fine_tune_results.recipe_title"), icon=":material/menu_book:"):
         st.markdown(t("fine_tune_results.recipe_intro"))
         st.json(json.loads(_inside(path, "recipe.json")))
-
-
-def _stem(name: str) -> str:
-    return name.rsplit(".", 1)[0].lower().replace(".", "_")
 
 
 def _offer_pages(entry: ModelEntry) -> None:
@@ -152,33 +134,24 @@ def _offer_pages(entry: ModelEntry) -> None:
 def _offer_to_keep(status: TrainingStatus, path: Path) -> None:
     st.markdown(t("fine_tune_results.keep_intro", time=lease()))
     kept: dict[str, ModelEntry] = st.session_state.setdefault(_KEPT, {})
-    if st.button(
-        t("fine_tune_results.keep"),
-        key="ft_take_keep",
-        icon=":material/bookmark_add:",
-        disabled=status.run_id in kept,
-    ):
+    label, is_kept = t("fine_tune_results.keep"), status.run_id in kept
+    if button(label, "ft_take_keep", "bookmark_add", disabled=is_kept):
         with shown_to_user(stop=False), model_at_work():
             entry = client().ask(add_upload)(str(path), _file_stem(status))
             add_uploaded(entry)
             forget_lists()
             kept[status.run_id] = entry
             st.rerun()
-    if status.run_id in kept:
+    if is_kept:
         entry = kept[status.run_id]
-        st.success(
-            t("fine_tune_results.kept", title=entry.title, model=entry.model_id),
-            icon=":material/bookmark:",
-        )
-    st.page_link(
-        "pages/models/models.py",
-        label=t("fine_tune_results.load_back"),
-        icon=":material/upload:",
-    )
+        names = {"title": entry.title, "model": entry.model_id}
+        said = t("fine_tune_results.kept", **names)
+        st.success(said, icon=":material/bookmark:")
+    label = t("fine_tune_results.load_back")
+    st.page_link("pages/models/models.py", label=label, icon=":material/upload:")
 
 
 def _inside(path: Path, name: str) -> bytes:
-    """A file of the zip."""
     with zipfile.ZipFile(path) as packed:
         for entry in packed.infolist():
             if Path(entry.filename).name == name:

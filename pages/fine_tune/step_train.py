@@ -2,27 +2,63 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
 import streamlit as st
 
+from bertviz_core.explorer import Explorer
 from bertviz_core.finetune.data_check import DataCheck
 from bertviz_core.finetune.request import TrainingRequest
 from bertviz_core.finetune.run_estimate import TrainingEstimate
-from bertviz_core.finetune.settings import FinetuneSettings
-from pages.fine_tune.estimating import ask_estimate, explain_estimate
-from pages.fine_tune.levels import choose_level
-from pages.fine_tune.options import choose_options
-from pages.fine_tune.progress import show_schedule
-from pages.fine_tune.run_settings import expected_seconds, num_rows_seen, settings_of
-from pages.fine_tune.running import show_run
-from pages.fine_tune.state import TITLE, FineTuneState, change, remember
+from bertviz_core.finetune.schedule import count_steps
+from bertviz_core.finetune.settings import (
+    DECAYS,
+    LEVELS,
+    PRECISIONS,
+    FinetuneSettings,
+)
+from pages.fine_tune.run_settings import (
+    FIRST_LEVEL,
+    ask_estimate,
+    explain_estimate,
+    num_rows_seen,
+    settings_of,
+)
+from pages.fine_tune.running import show_run, show_schedule
+from pages.fine_tune.state import MAX_SEED, TITLE, FineTuneState, change, remember
 from pages.fine_tune.step_data import table_name
-from pages.fine_tune.wording import duration, lease
+from pages.fine_tune.widgets import button, draw_field
+from pages.fine_tune.wording import choice_name, duration, lease, memory
+from pages.shared.answers import ask
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.language import in_a_row, plain, t
 
 _MOST_CHARACTERS = 60
 _EARLIER, _MOST_EARLIER = "ft_earlier", 8
+_ICONS = {
+    "head": ":material/bolt:",
+    "top": ":material/layers:",
+    "full": ":material/deployed_code:",
+}
+# Each level has defaults of its own for these.
+_OF_A_LEVEL = ("epochs", "learning_rate", "patience", "num_top_layers")
+# What `FinetuneSettings.proposed` makes of the table and the model.
+_PROPOSED = ("epochs", "learning_rate")
+_BOUNDS: dict[str, dict[str, float]] = {
+    "epochs": {"min_value": 1, "max_value": 500, "step": 1},
+    "learning_rate": {"min_value": 1e-7, "max_value": 1.0},
+    "batch_size": {"min_value": 1, "step": 1},
+    "num_top_layers": {"min_value": 1, "step": 1},
+    "patience": {"min_value": 0, "max_value": 500, "step": 1},
+    "seed": {"min_value": 0, "max_value": MAX_SEED, "step": 1},
+    "warmup_rate": {"min_value": 0.0, "max_value": 0.95, "step": 0.05},
+    "epoch_factor": {"min_value": 0.05, "max_value": 1.0, "step": 0.05},
+    "weight_decay": {"min_value": 0.0, "max_value": 1.0, "step": 0.01},
+    "clip_norm": {"min_value": 0.0, "max_value": 100.0, "step": 0.5},
+}
 
 
 def show(state: FineTuneState) -> None:
@@ -36,23 +72,145 @@ def show(state: FineTuneState) -> None:
         return
     st.markdown(t("fine_tune.train_intro", model=state.model))
     estimate = ask_estimate(state, at_once=True)
-    level = choose_level(state, estimate)
+    level = _choose_level(state, estimate)
     settings = settings_of(state, check, level)
+    num_rows = num_rows_seen(check, settings.oversample)
     st.subheader(t("fine_tune.settings_title"), anchor=False)
-    choose_options(state, settings, check)
+    _choose_options(state, settings, check)
     st.subheader(t("fine_tune.schedule_title"), anchor=False)
-    show_schedule(settings, num_rows_seen(check, settings.oversample))
+    show_schedule(settings, num_rows)
     st.subheader(t("fine_tune.start_title"), anchor=False)
-    _expect(estimate, settings, check)
+    _expect(estimate, settings, num_rows)
     _offer_start(state, settings)
     _offer_earlier()
 
 
-def _expect(
-    estimate: TrainingEstimate | None, settings: FinetuneSettings, check: DataCheck
+def _choose_level(state: FineTuneState, estimate: TrainingEstimate | None) -> str:
+    """Draws a card for each of `LEVELS`; the chosen or recommended one."""
+    recommended = estimate.recommended if estimate else FIRST_LEVEL
+    chosen = state.level or recommended
+    for box, level in zip(st.columns(3, border=True), LEVELS, strict=True):
+        with box:
+            name = t(f"fine_tune.level_{level}")
+            st.markdown(f"{_ICONS[level]} **{name}**")
+            if estimate is not None and level == recommended:
+                st.markdown(t("fine_tune.recommended"))
+            st.markdown(t(f"fine_tune.level_{level}_explained"))
+            if estimate is not None:
+                st.caption(_needs(estimate, level))
+            is_chosen = level == chosen
+            button(
+                t("fine_tune.level_chosen" if is_chosen else "fine_tune.choose"),
+                f"ft_level_{level}",
+                "check" if is_chosen else "",
+                _take_level,
+                level,
+                disabled=is_chosen,
+                width="stretch",
+            )
+    return chosen
+
+
+def _needs(estimate: TrainingEstimate, level: str) -> str:
+    one = estimate.level(level)
+    time = duration(one.run.seconds) if one.run else t("fine_tune.not_timed")
+    said = t("fine_tune.level_needs", time=time, memory=memory(one.memory_bytes))
+    return said if one.fits else in_a_row([said, t("fine_tune.does_not_fit")])
+
+
+def _take_level(level: str) -> None:
+    options = remember().options
+    kept = tuple((key, value) for key, value in options if key not in _OF_A_LEVEL)
+    remember(level=level, options=kept)
+
+
+def _choose_options(
+    state: FineTuneState, settings: FinetuneSettings, check: DataCheck
 ) -> None:
-    """Says what the run will see, and how long it may take."""
-    num_rows = num_rows_seen(check, settings.oversample)
+    first, second, third = st.columns(3)
+    boxes = _Boxes(settings, _usual(state, settings, check))
+    boxes.enter(first.number_input, "epochs")
+    step = settings.learning_rate / 10
+    boxes.enter(second.number_input, "learning_rate", step=step, format="%.1e")
+    boxes.enter(third.number_input, "batch_size", max_value=check.num_train)
+    with st.expander(t("fine_tune.more_settings"), icon=":material/tune:"):
+        first, second, third = st.columns(3)
+        if settings.level == "top":
+            num_layers = ask(Explorer.info)(state.model).config.num_hidden_layers
+            boxes.enter(first.number_input, "num_top_layers", max_value=num_layers)
+        boxes.enter(first.number_input, "patience")
+        boxes.enter(first.number_input, "seed")
+        boxes.enter(second.slider, "warmup_rate", format="percent")
+        boxes.draw(second.selectbox, "decay", DECAYS)
+        if settings.decay == "exponential":
+            boxes.enter(second.number_input, "epoch_factor")
+        boxes.enter(third.number_input, "weight_decay", format="%.3f")
+        boxes.enter(third.number_input, "clip_norm")
+        boxes.draw(third.selectbox, "precision", PRECISIONS)
+    if state.options:
+        label = t("fine_tune.reset_settings")
+        button(label, "ft_reset", "restart_alt", change, kwargs={"options": ()})
+
+
+def _usual(
+    state: FineTuneState, settings: FinetuneSettings, check: DataCheck
+) -> dict[str, Any]:
+    """What each box would hold if nothing had been entered into it.
+
+    The proposals depend on the table, the model and other boxes, so they are not
+    the defaults of the level.
+    """
+    usual = FinetuneSettings(level=settings.level).to_dict()
+    for name in _PROPOSED:
+        others = tuple(pair for pair in state.options if pair[0] != name)
+        without = dataclasses.replace(state, options=others)
+        usual[name] = getattr(settings_of(without, check, settings.level), name)
+    return usual
+
+
+@dataclasses.dataclass(frozen=True)
+class _Boxes:
+    """Draws settings; `usual` is what is no choice of the visitor's, by name."""
+
+    settings: FinetuneSettings
+    usual: Mapping[str, Any]
+
+    def enter(self, widget: Any, name: str, **arguments: Any) -> None:
+        """Draws a number."""
+        value, bounds = getattr(self.settings, name), {**_BOUNDS[name], **arguments}
+        # A link may ask for more than the box offers, and a run would take it.
+        bounds["min_value"] = min(bounds["min_value"], value)
+        bounds["max_value"] = max(bounds["max_value"], value)
+        self.draw(widget, name, **bounds)
+
+    def draw(
+        self, widget: Any, name: str, options: Any = None, **arguments: Any
+    ) -> None:
+        """Draws a number or a choice."""
+        draw_field(
+            widget,
+            f"fine_tune.option_{name}",
+            getattr(self.settings, name),
+            options,
+            key=f"ft_option_{name}",
+            take=_take_option,
+            args=(name, self.settings.level, self.usual[name]),
+            say=lambda option: choice_name(name, option),
+            **arguments,
+        )
+
+
+def _take_option(name: str, level: str, usual: Any) -> None:
+    """Keeps a setting with the level that it was made for, unless it is usual."""
+    value = st.session_state[f"ft_option_{name}"]
+    others = tuple((key, old) for key, old in remember().options if key != name)
+    changed = others if value == usual else (*others, (name, value))
+    remember(level=level, options=changed)
+
+
+def _expect(
+    estimate: TrainingEstimate | None, settings: FinetuneSettings, num_rows: int
+) -> None:
     said = [
         t(
             "fine_tune.about_to_train",
@@ -62,16 +220,17 @@ def _expect(
             max_tokens=settings.max_tokens,
         )
     ]
-    if estimate is not None:
-        one = estimate.level(settings.level)
-        if one.run is not None:
-            seconds = expected_seconds(one.run, settings, num_rows)
-            said.append(t("fine_tune.may_take", time=duration(seconds)))
-        if not one.fits:
-            st.warning(t("fine_tune.may_not_fit"), icon=":material/memory:")
+    if estimate is None:
+        st.markdown(said[0])
+        return
+    one = estimate.level(settings.level)
+    if one.run is not None:
+        seconds = one.run.seconds_of(count_steps(settings, num_rows))
+        said.append(t("fine_tune.may_take", time=duration(seconds)))
+    if not one.fits:
+        st.warning(t("fine_tune.may_not_fit"), icon=":material/memory:")
     st.markdown(in_a_row(said))
-    if estimate is not None:
-        explain_estimate(estimate)
+    explain_estimate(estimate)
 
 
 def _offer_start(state: FineTuneState, settings: FinetuneSettings) -> None:
@@ -90,21 +249,17 @@ def _offer_start(state: FineTuneState, settings: FinetuneSettings) -> None:
         help=t("fine_tune.tensorboard_help"),
         persist_state="session",
     )
-    start = st.button(
-        t("fine_tune.start"), key="ft_start", icon=":material/play_arrow:"
-    )
+    is_asked = button(t("fine_tune.start"), "ft_start", "play_arrow")
     data = state.data
-    if not start or data is None:
+    if not is_asked or data is None:
         return
-    request = TrainingRequest(
-        state.model, data, settings, (title or "").strip(), bool(tensorboard)
-    )
+    name = (title or "").strip()
+    request = TrainingRequest(state.model, data, settings, name, bool(tensorboard))
     with shown_to_user(stop=False):
         run_id = client().start_training(request)
         try:
-            earlier = st.session_state.get(_EARLIER, ())
-            here = (run_id, request.title)
-            st.session_state[_EARLIER] = (here, *earlier)[:_MOST_EARLIER]
+            earlier = ((run_id, name), *st.session_state.get(_EARLIER, ()))
+            st.session_state[_EARLIER] = earlier[:_MOST_EARLIER]
             remember(run_id=run_id)
         except BaseException:  # a click came first: nobody would find the training
             client().forget_training(run_id)
@@ -113,7 +268,6 @@ def _offer_start(state: FineTuneState, settings: FinetuneSettings) -> None:
 
 
 def _offer_earlier() -> None:
-    """Draws the way back to trainings that this visit has started."""
     earlier = st.session_state.get(_EARLIER, ())
     if not earlier:
         return
@@ -121,10 +275,6 @@ def _offer_earlier() -> None:
     st.caption(t("fine_tune.earlier_explained", time=lease()))
     with st.container(horizontal=True):
         for number, (run_id, title) in enumerate(earlier):
-            st.button(
-                t("fine_tune.earlier", number=len(earlier) - number, title=title),
-                key=f"ft_earlier_{run_id}",
-                icon=":material/history:",
-                on_click=change,
-                kwargs={"run_id": run_id},
-            )
+            label = t("fine_tune.earlier", number=len(earlier) - number, title=title)
+            chosen = {"run_id": run_id}
+            button(label, f"ft_earlier_{run_id}", "history", change, kwargs=chosen)

@@ -1,4 +1,4 @@
-"""The row of steps: where one is, and which steps are open."""
+"""The row of steps: where one is, which are open, and the way to another one."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.fine_tune.state import STEP, STEPS, FineTuneState, go_to
-from pages.shared.choices import choose_linked
+from pages.fine_tune.widgets import button
+from pages.shared.choices import choose_linked, is_way_back
 from pages.shared.language import plain, t
-
-_OPEN, _CLOSED = "", ":material/lock: "
 
 
 def peek_step() -> str:
     """The step that `choose_step` is going to return; call it before."""
-    wanted = st.session_state.get(STEP) or st.query_params.get(STEP)
+    wanted = st.session_state.get(STEP)
+    if wanted is None or is_way_back():
+        wanted = st.query_params.get(STEP)
     return wanted if wanted in STEPS else STEPS[0]
 
 
@@ -25,18 +26,18 @@ def choose_step(open_steps: Sequence[str]) -> str:
     Returns:
         The chosen one of `STEPS`; it may be closed.
     """
-
-    def name(step: str) -> str:
-        sign = _OPEN if step in open_steps else _CLOSED
-        return f"{sign}{STEPS.index(step) + 1} {plain(f'fine_tune.step_{step}')}"
-
+    names = {
+        step: f"{'' if step in open_steps else ':material/lock: '}{number} "
+        + plain(f"fine_tune.step_{step}")
+        for number, step in enumerate(STEPS, 1)
+    }
     return choose_linked(
         st.segmented_control,
         t("fine_tune.steps"),
         STEPS,
         key=STEP,
         required=True,
-        format_func={step: name(step) for step in STEPS}.__getitem__,
+        format_func=names.__getitem__,
         label_visibility="collapsed",
     )
 
@@ -50,11 +51,6 @@ def explain_closed(step: str, state: FineTuneState) -> None:
 
 def offer_step(step: str, key: str) -> None:
     """Draws a button that opens another step."""
-    number = STEPS.index(step) + 1
-    st.button(
-        t("fine_tune.go_to", number=number, step=plain(f"fine_tune.step_{step}")),
-        key=f"ft_go_{key}",
-        icon=":material/arrow_forward:",
-        on_click=go_to,
-        args=(step,),
-    )
+    name = plain(f"fine_tune.step_{step}")
+    label = t("fine_tune.go_to", number=STEPS.index(step) + 1, step=name)
+    button(label, f"ft_go_{key}", "arrow_forward", go_to, step)

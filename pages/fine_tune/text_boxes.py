@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 import streamlit as st
 
 from bertviz_core.engine.finetune_tasks import validation_rows
+from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.trace import Texts
 from pages.shared.answers import ask
+from pages.shared.choices import type_linked
 
 
 def begin_boxes(
@@ -36,40 +38,36 @@ def begin_boxes(
 def fill_boxes(place: str, run: str, texts: Mapping[str, str]) -> None:
     """Puts texts into boxes, and remembers for which run."""
     st.session_state[_key(place)] = (run, texts)
-    for key, text in texts.items():
-        st.session_state[key] = text
+    st.session_state.update(texts)
 
 
 def row_texts(
-    run: str, index: int, boxes: tuple[str, ...], most: int
+    outcome: RunOutcome, index: int, boxes: tuple[str, ...], most: int
 ) -> dict[str, str]:
     """A row that was set aside, by box; a text is cut to `most` characters."""
-    row = ask(validation_rows)(run, (index,))[0]
-    texts = zip(boxes, (row.text, row.pair or ""), strict=False)
-    return {key: text[:most] for key, text in texts}
+    row = ask(validation_rows)(outcome.run_id, (index,))[0]
+    texts = (row.text, row.pair or "") if outcome.has_pairs else (row.text,)
+    return {key: text[:most] for key, text in zip(boxes, texts, strict=False)}
 
 
 def type_texts(
     widget: Callable[..., object], labels: Mapping[str, str], most: int
-) -> Texts:
+) -> Texts | None:
     """Draws a box for a text, and one for a second text if `labels` has two.
 
     Args:
         widget: `text_input` or `text_area`.
         labels: by key of the box.
         most: characters in a box.
+
+    Returns:
+        What was typed; `None` where a box is empty.
     """
-    typed = []
-    for key, label in labels.items():
-        widget(
-            label,
-            key=key,
-            max_chars=most,
-            bind="query-params",
-            persist_state="session",
-        )
-        typed.append((st.session_state[key] or "").strip())
-    return Texts(*typed)
+    typed = [
+        type_linked(widget, label, "", key=key, max_chars=most)
+        for key, label in labels.items()
+    ]
+    return Texts(*typed) if all(typed) else None
 
 
 def is_of_another(place: str, run: str) -> bool:

@@ -7,16 +7,15 @@ import streamlit as st
 from bertviz_core.explorer import Explorer
 from bertviz_core.trace import ModelInfo
 from pages.fine_tune.state import STEP, FineTuneState
-from pages.fine_tune.step_try import begin_with, try_text
-from pages.fine_tune.try_table import Classifier, predict_file
+from pages.fine_tune.step_try import begin_with, try_all
+from pages.fine_tune.try_table import Classifier
+from pages.fine_tune.widgets import button
 from pages.shared.answers import ask
-from pages.shared.choices import choose_linked
-from pages.shared.errors import shown_to_user
+from pages.shared.choices import choose_linked, switch_linked
 from pages.shared.language import plain, t
 from pages.shared.models import OPEN, language_of, title_of
 
-_WHICH, _PAIRS = "ft_try_which", "ft_try_pairs"
-_RUN, _CHOSEN = "run", "chosen"
+_WHICH, _RUN, _CHOSEN = "ft_try_which", "run", "chosen"
 # By the language of the model: a text, and a second one for a model that reads two.
 EXAMPLES = {
     "en": ("The room was clean, but breakfast was cold.", "The guest liked the room."),
@@ -69,27 +68,19 @@ def show(model: str) -> None:
         pair_column=learned.pair_column,
     )
     begin_with(EXAMPLES, language_of(model))
-    try_text(classifier)
-    st.subheader(t("fine_tune_results.table_title"), anchor=False)
-    with shown_to_user(stop=False):
-        predict_file(classifier)
+    try_all(classifier)
 
 
 def explain_classes() -> None:
     """Says which models could be tried without a training, and where they are."""
     st.markdown(t("fine_tune_results.try_needs_classes"))
-    st.page_link(
-        "pages/models/models.py",
-        label=t("fine_tune_results.load_back"),
-        icon=":material/upload:",
-    )
+    label = t("fine_tune_results.load_back")
+    st.page_link("pages/models/models.py", label=label, icon=":material/upload:")
 
 
 def offer_to_try(model: str) -> None:
     """Draws a button on another page that opens this step for a model."""
-    if st.button(
-        t("fine_tune_results.try_this"), icon=":material/labs:", key="ft_to_try"
-    ):
+    if button(t("fine_tune_results.try_this"), "ft_to_try", "labs"):
         st.session_state[STEP] = "try"
         st.session_state[_WHICH] = _CHOSEN
         # Without parameters, Streamlit refuses to leave an address with a choice.
@@ -103,10 +94,4 @@ def _reads_pairs(info: ModelInfo) -> bool:
         return False
     if info.trained_inputs.has_pairs is not None:
         return info.trained_inputs.has_pairs
-    return st.toggle(
-        t("fine_tune_results.try_two_texts"),
-        key=_PAIRS,
-        bind="query-params",
-        persist_state="session",
-        help=t("fine_tune_results.try_two_texts_help"),
-    )
+    return switch_linked("fine_tune_results.try_two_texts", key="ft_try_pairs")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -14,9 +13,10 @@ from bertviz_core.finetune.finetuned_results import TablePredictions
 from bertviz_core.finetune.outcome import RunOutcome
 from bertviz_core.finetune.request import TableSource
 from bertviz_core.finetune.table_view import TableView
-from pages.fine_tune.layout import show_layout
 from pages.fine_tune.leases import TRY_TABLE
-from pages.fine_tune.uploading import forget_own, upload_table
+from pages.fine_tune.result_rows import share_text
+from pages.fine_tune.table_files import forget_own, show_layout, upload_table
+from pages.fine_tune.widgets import named, show_table
 from pages.fine_tune.wording import show_warnings
 from pages.shared.answers import ask
 from pages.shared.errors import shown_to_user
@@ -100,49 +100,53 @@ def _read(source: TableSource) -> TableView | None:
     with shown_to_user(stop=False):
         view = ask(read_table)(source)
         show_warnings(view.warnings)
-    show_layout(
-        source,
-        view,
-        "try_table",
-        take=lambda changed: st.session_state.update({_SOURCE: changed}),
-    )
+
+    def take(changed: TableSource) -> None:
+        st.session_state[_SOURCE] = changed
+
+    show_layout(source, view, "try_table", take)
     return view
 
 
 def _choose_columns(view: TableView, classifier: Classifier) -> tuple[str, str | None]:
-    guess = view.guess.text if view.guess is not None else _longest(view)
-    if classifier.text_column in view.columns:
-        guess = classifier.text_column
-    boxes = st.columns(2)
-    text = boxes[0].selectbox(
-        t("fine_tune_results.text_column"),
-        view.columns,
-        index=view.columns.index(guess),
-        key=f"{TRY_TABLE}_text",
-    )
-    pair = None
-    if classifier.has_pairs:
-        pair = boxes[1].selectbox(
-            t("fine_tune_results.pair_column"),
-            view.columns,
-            index=_second(view, guess, classifier.pair_column),
-            key=f"{TRY_TABLE}_pair",
+    """The text and, where two are read, the second; at first those that it learned."""
+    names, guess = list(view.columns), view.guess
+    first = guess.text if guess is not None else _longest(view)
+    if classifier.text_column in names:
+        first = classifier.text_column
+    others = [name for name in names if name != first] or names
+    wanted = (classifier.pair_column, guess.pair if guess is not None else None)
+    second = next((name for name in wanted if name in others), others[0])
+    starts = {"text": first} | ({"pair": second} if classifier.has_pairs else {})
+    chosen = [
+        box.selectbox(
+            t(f"fine_tune_results.{name}_column"),
+            names,
+            index=names.index(start),
+            key=f"{TRY_TABLE}_{name}",
         )
-    rows = [dict(zip(view.columns, row, strict=True)) for row in view.preview[:3]]
+        or start
+        for box, (name, start) in zip(st.columns(2), starts.items(), strict=False)
+    ]
+    rows = [dict(zip(names, row, strict=True)) for row in view.preview[:3]]
     st.dataframe(rows, hide_index=True, alt=plain("fine_tune_results.first_rows"))
-    return text or guess, pair
+    return chosen[0], chosen[1] if classifier.has_pairs else None
+
+
+def _longest(view: TableView) -> str:
+    """The column with the longest cells in the preview."""
+    sizes = {
+        name: sum(len(str(row[index])) for row in view.preview)
+        for index, name in enumerate(view.columns)
+    }
+    return max(sizes, key=sizes.__getitem__)
 
 
 def _show_predictions(found: TablePredictions, name: str) -> None:
-    st.success(
-        t(
-            "fine_tune_results.table_done",
-            count=found.num_rows - found.num_empty,
-            empty=found.num_empty,
-            cut=found.num_cut,
-        ),
-        icon=":material/check_circle:",
-    )
+    count = found.num_rows - found.num_empty
+    counts = {"empty": found.num_empty, "cut": found.num_cut}
+    said = t("fine_tune_results.table_done", count=count, **counts)
+    st.success(said, icon=":material/check_circle:")
     stem = Path(name).stem[:60] or "table"
     file_link(
         t("fine_tune_results.download_predictions"),
@@ -152,45 +156,21 @@ def _show_predictions(found: TablePredictions, name: str) -> None:
         icon=":material/download:",
         help=t("fine_tune_results.safe_cells"),
     )
-    if not found.is_regression:
-        columns: dict[str, list[Any]] = {
-            plain("fine_tune_results.class"): list(found.labels),
-            plain("fine_tune_results.rows"): found.counts.tolist(),
-        }
-        st.dataframe(columns, hide_index=True, alt=t("fine_tune_results.class_counts"))
-    said = t("fine_tune_results.first_predictions", count=len(found.first))
-    st.dataframe(_first(found), hide_index=True, alt=said)
-    st.caption(said)
-
-
-def _first(found: TablePredictions) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {
-        plain("fine_tune_results.row"): [row.row for row in found.first],
-        plain("fine_tune_results.text"): [row.text for row in found.first],
+    first = {
+        "fine_tune_results.row": [row.row for row in found.first],
+        "fine_tune_results.text": [row.text for row in found.first],
     }
     values = [row.value for row in found.first]
     if found.is_regression:
-        columns[plain("fine_tune_results.said_number")] = values
-        return columns
-    columns[plain("fine_tune_results.said_class")] = [r.label for r in found.first]
-    columns[plain("fine_tune_results.sure")] = [
-        plain("fine_tune_results.share", share=value) for value in values
-    ]
-    return columns
-
-
-def _longest(view: TableView) -> str:
-    """The column with the longest cells in the preview."""
-    sizes = [
-        sum(len(str(row[index])) for row in view.preview)
-        for index in range(len(view.columns))
-    ]
-    return view.columns[sizes.index(max(sizes))]
-
-
-def _second(view: TableView, first: str, learnt: str | None) -> int:
-    for name in (learnt, view.guess.pair if view.guess is not None else None):
-        if name in view.columns and name != first:
-            return view.columns.index(name)
-    others = [i for i, name in enumerate(view.columns) if name != first]
-    return others[0] if others else 0
+        first["fine_tune_results.said_number"] = values
+    else:
+        first["fine_tune_results.said_class"] = [row.label for row in found.first]
+        first["fine_tune_results.sure"] = [share_text(value) for value in values]
+        counted = {
+            "fine_tune_results.class": found.labels,
+            "fine_tune_results.rows": found.counts,
+        }
+        alt = t("fine_tune_results.class_counts")
+        st.dataframe(named(counted), hide_index=True, alt=alt)
+    said = t("fine_tune_results.first_predictions", count=len(found.first))
+    show_table(first, said)

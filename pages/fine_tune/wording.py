@@ -32,10 +32,7 @@ def show_warnings(notes: Sequence[Note]) -> None:
 
 
 def choice_name(setting: str, choice: str) -> str:
-    """What one of the choices of a setting is called, as plain text.
-
-    `setting` is "decay" or "precision" of `FinetuneSettings`.
-    """
+    """What a choice of "decay" or "precision" is called, as plain text."""
     # The other precisions are names of number formats, in any language.
     if setting == "precision" and choice != "auto":
         return choice
@@ -59,9 +56,5 @@ def lease() -> str:
 
 
 def memory(size: int) -> str:
-    """An amount of memory for a reader.
-
-    Args:
-        size: bytes.
-    """
+    """Bytes for a reader."""
     return t("app.megabytes", size=size / 1e6)

@@ -3,10 +3,16 @@
 import streamlit as st
 
 from bertviz_core.explorer import Explorer
-from pages.layers.panels import ask_further
+from pages.layers.by_hand import norm_by_hand
+from pages.layers.neuron_groups import explore_factors
+from pages.layers.neurons import explore_neurons
+from pages.layers.norm_order import compare_orders
+from pages.layers.residual import follow_residual
+from pages.layers.similarity import compare_layers
 from pages.layers.texts import choose_token, edit_texts
 from pages.layers.walk import walk
 from pages.shared.answers import ask
+from pages.shared.choices import choose_named
 from pages.shared.errors import shown_to_user
 from pages.shared.language import t
 from pages.shared.models import model_picker, say_if_unread
@@ -34,4 +40,16 @@ st.caption(t("layers.keys"))
 walk(model, texts, tokenized, token)
 
 st.header(t("layers.further_title"), anchor=False)
-ask_further(model, texts, tokenized, token)
+questions = {  # only the one that is asked is computed
+    "residual": lambda: follow_residual(model, texts, tokenized.num_tokens, token),
+    "similarity": lambda: compare_layers(model, texts),
+    "neurons": lambda: explore_neurons(model, texts, tokenized, token),
+    "factors": lambda: explore_factors(model, texts, tokenized.num_tokens),
+    "orders": lambda: compare_orders(model),
+    "by_hand": lambda: norm_by_hand(model, texts, tokenized, token),
+}
+questions[
+    choose_named(
+        "layers.panel", list(questions), "panel", key="layers_panel", widget=st.pills
+    )
+]()

@@ -22,7 +22,7 @@ from pages.masked_word.attribution_checks import (
 from pages.masked_word.question import Question, choose_word
 from pages.shared.answers import ask
 from pages.shared.attribution import BASELINES, METHODS, show_completeness
-from pages.shared.choices import choose_named
+from pages.shared.choices import choose_named, switch_linked
 from pages.shared.code import program
 from pages.shared.export import download_csv, show_figure
 from pages.shared.jobs import ask_job
@@ -86,13 +86,7 @@ def _ask(question: Question) -> Reason | None:
         word = choose_word(question, t("masked_panels.why_word"), "masked_why_word")
     contrast = None
     with second:
-        against = st.toggle(
-            t("masked_panels.why_contrast"),
-            key="masked_why_contrast",
-            help=t("masked_panels.why_contrast_help"),
-            bind="query-params",
-        )
-        if against:
+        if switch_linked("masked_panels.why_contrast", key="masked_why_contrast"):
             label = t("masked_panels.why_other_word")
             contrast = choose_word(question, label, "masked_why_other", first=1)
     baseline = choose_named(

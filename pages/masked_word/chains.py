@@ -21,7 +21,7 @@ from pages.masked_word.chain import POLL_SECONDS, Chain, next_chunk
 from pages.masked_word.chain_pictures import show_chain
 from pages.masked_word.question import Question, choose_sampling
 from pages.shared.answers import ask
-from pages.shared.choices import choose_named
+from pages.shared.choices import choose_named, choose_number
 from pages.shared.engine import client
 from pages.shared.errors import shown_to_user
 from pages.shared.jobs import await_job
@@ -69,15 +69,14 @@ def _choose_start(question: Question) -> int:
     if start == "sentence":
         return 0
     limit = ask(Explorer.info)(question.model).config.max_position_embeddings
-    chosen = st.number_input(
+    return choose_number(
+        st.number_input,
         t("masked_panels.gibbs_length"),
         1,
         limit - 2,
         min(8, limit - 2),
         key="masked_gibbs_length",
-        bind="query-params",
     )
-    return int(chosen)
 
 
 def _choose_settings(question: Question) -> tuple[GibbsSettings, int]:
@@ -87,17 +86,15 @@ def _choose_settings(question: Question) -> tuple[GibbsSettings, int]:
         "masked_panels.gibbs_order", ORDERS, "gibbs", key="masked_gibbs_order"
     )
     boxes = st.columns(3)
-    numbers = [
-        box.number_input(
-            t(f"masked_panels.gibbs_{name}"), low, _MOST_STEPS, start,
+    num_steps, burn_in, seed = [
+        choose_number(
+            box.number_input, t(f"masked_panels.gibbs_{name}"), low, _MOST_STEPS, start,
             key=f"masked_gibbs_{name}", help=t(f"masked_panels.gibbs_{name}_help"),
-            bind="query-params",
         )
         for box, name, low, start in zip(
             boxes, ("steps", "burn_in", "seed"), (1, 0, 0), (200, 20, 1), strict=True
         )
     ]  # fmt: skip
-    num_steps, burn_in, seed = (int(number) for number in numbers)
     settings = GibbsSettings(
         **dataclasses.asdict(sampling), order=order, seed=seed, burn_in=burn_in
     )

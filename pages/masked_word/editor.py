@@ -14,7 +14,7 @@ from bertviz_core.mask_text import (
     split_words,
 )
 from pages.masked_word import state
-from pages.shared.choices import choose_linked, fits_address
+from pages.shared.choices import choose_linked, follow_default
 from pages.shared.language import listed, plain, t
 from pages.shared.markdown import Markdown, escape
 from pages.shared.models import language_of
@@ -33,26 +33,21 @@ def edit_text(model: str) -> MaskedText:
         The text with `[MASK]`; it may be empty or hold no mask.
     """
     language = language_of(model)
-    state.prepare_text(language)
-    typed = st.session_state.get(state.TEXT) or ""
-    in_address = fits_address(typed)
+    example = state.EXAMPLES[language][0]
+    follow_default(state.TEXT, example)
     typed = st.text_area(
         t("masked_word.text"),
-        state.EXAMPLES[language][0],
         key=state.TEXT,
         help=t("masked_word.text_help"),
-        bind="query-params" if in_address else None,
         persist_state="session",
         height=68,
     )
     masked = state.read_text()
-    holds_hidden = state.write_address(masked)
+    left_out = state.write_address(masked, example)
     _draw_buttons(language)
     _explain_spellings(typed or "")
-    if not in_address:
-        st.caption(t("masked_word.not_in_address"))
-    elif not holds_hidden:
-        st.caption(t("masked_word.hidden_not_in_address"))
+    if left_out:
+        st.caption(t(f"masked_word.{left_out}_in_address"))
     if masked.text.strip():
         _draw_words(masked)
     return masked

@@ -27,6 +27,7 @@ from bertviz_core.snippets import masked_words
 from pages.masked_word import state
 from pages.masked_word.candidates import Mask
 from pages.masked_word.question import Sampling, choose_sampling
+from pages.shared.choices import choose_number, switch_linked
 from pages.shared.code import Program, program
 from pages.shared.export import show_figure
 from pages.shared.language import in_a_row, listed, plain, t, words_of
@@ -75,21 +76,10 @@ def explore_choices(
 
 def _choose_words() -> tuple[int, bool]:
     """How many words to show, and whether without signs and pieces."""
-    num_shown = st.slider(
-        t("masked_word.num_shown"),
-        1,
-        MOST_SHOWN,
-        10,
-        key="masked_shown",
-        bind="query-params",
-    )
+    label = t("masked_word.num_shown")
+    num_shown = choose_number(st.slider, label, 1, MOST_SHOWN, 10, key="masked_shown")
     with st.container(horizontal=True, vertical_alignment="center"):
-        words_alone = st.toggle(
-            t("masked_word.words_alone"),
-            key="masked_words_alone",
-            help=t("masked_word.words_alone_help"),
-            bind="query-params",
-        )
+        words_alone = switch_linked("masked_word.words_alone", key="masked_words_alone")
         st.button(
             t("masked_word.reset"),
             key="masked_reset",
@@ -103,25 +93,15 @@ def _choose_words() -> tuple[int, bool]:
 def _choose_draws() -> tuple[int, int]:
     """How many words to draw by chance, none at first, and the seed."""
     count_box, seed_box = st.columns(2)
-    num_draws = count_box.number_input(
-        t("masked_word.num_draws"),
-        0,
-        MOST_DRAWS,
-        0,
-        key="masked_draws",
-        help=t("masked_word.num_draws_help"),
-        bind="query-params",
-    )
-    seed = seed_box.number_input(
-        t("masked_word.seed"),
-        0,
-        2**31 - 1,
-        1,
-        key="masked_seed",
-        help=t("masked_word.seed_help"),
-        bind="query-params",
-    )
-    return int(num_draws), int(seed)
+    num_draws = choose_number(
+        count_box.number_input, t("masked_word.num_draws"), 0, MOST_DRAWS, 0,
+        key="masked_draws", help=t("masked_word.num_draws_help"),
+    )  # fmt: skip
+    seed = choose_number(
+        seed_box.number_input, t("masked_word.seed"), 0, 2**31 - 1, 1,
+        key="masked_seed", help=t("masked_word.seed_help"),
+    )  # fmt: skip
+    return num_draws, seed
 
 
 def _show_words(
@@ -247,18 +227,18 @@ def _offer_insertion(masked: MaskedText, mask: Mask, ids: np.ndarray) -> None:
 
 def _show_uncertainty(mask: Mask, after: np.ndarray) -> None:
     measures = {
-        "entropy": entropy_bits,
-        "choices": effective_choices,
-        "kept": lambda probs: int((probs > 0).sum()),
+        "entropy": (entropy_bits, "glossary.entropy_meaning"),
+        "choices": (effective_choices, "glossary.effective_choices_meaning"),
+        "kept": (lambda probs: int((probs > 0).sum()), "masked_word.help_kept"),
     }
     with st.container(horizontal=True):
-        for name, measure in measures.items():
+        for name, (measure, meaning) in measures.items():
             st.metric(
                 t(f"masked_word.{name}"),
                 t(f"masked_word.{name}_value", value=measure(after)),
                 t(f"masked_word.{name}_before", value=measure(mask.probs)),
                 delta_color="off",
                 delta_arrow="off",
-                help=t(f"masked_word.help_{name}"),
+                help=t(meaning),
                 width="content",
             )

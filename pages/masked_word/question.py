@@ -11,6 +11,7 @@ from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.trace import TokenizedText
 from pages.masked_word.candidates import Mask
 from pages.shared.answers import ask
+from pages.shared.choices import choose_number
 from pages.shared.language import t
 from pages.shared.pieces import choose_piece
 
@@ -63,20 +64,19 @@ class Sampling:
 def choose_sampling(place: str, most: int) -> Sampling:
     """Draws three settings; `most` is the largest top-k."""
     boxes = st.columns(3, vertical_alignment="bottom")
-    temperature = boxes[0].slider(
-        t("masked_word.temperature"), 0.0, 3.0, 1.0, 0.05,
-        key=f"{place}_temperature", help=t("masked_word.help_temperature"),
-        bind="query-params",
+    temperature = choose_number(
+        boxes[0].slider, t("masked_word.temperature"), 0.0, 3.0, 1.0, step=0.05,
+        key=f"{place}_temperature", help=t("glossary.temperature_meaning"),
     )  # fmt: skip
-    top_k = boxes[1].number_input(
-        t("masked_word.top_k"), 0, most, 0,
-        key=f"{place}_top_k", help=t("masked_word.help_top_k"), bind="query-params",
+    top_k = choose_number(
+        boxes[1].number_input, t("masked_word.top_k"), 0, most, 0,
+        key=f"{place}_top_k", help=t("glossary.top_k_meaning"),
     )  # fmt: skip
-    top_p = boxes[2].slider(
-        t("masked_word.top_p"), 0.01, 1.0, 1.0, 0.01,
-        key=f"{place}_top_p", help=t("masked_word.help_top_p"), bind="query-params",
+    top_p = choose_number(
+        boxes[2].slider, t("masked_word.top_p"), 0.01, 1.0, 1.0, step=0.01,
+        key=f"{place}_top_p", help=t("glossary.top_p_meaning"),
     )  # fmt: skip
-    return Sampling(temperature, int(top_k) or None, top_p)
+    return Sampling(temperature, top_k or None, top_p)
 
 
 def ask_about(model: str, tokenized: TokenizedText, mask: Mask | None) -> Question:

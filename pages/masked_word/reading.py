@@ -9,6 +9,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.mask_text import MASK
 from bertviz_core.trace import TokenizedText
 from pages.shared.answers import ask
+from pages.shared.choices import switch_linked
 from pages.shared.language import in_a_row, t
 from pages.shared.markdown import escape
 from pages.shared.models import say_if_unread
@@ -43,10 +44,7 @@ def _offer_cut(tokenized: TokenizedText, limit: object) -> bool:
     """Says that the text is too long; returns whether the reader has it cut."""
     count = tokenized.num_tokens_uncut
     place = st.container()
-    do_cut = st.toggle(
-        t("masked_word.cut"), key="masked_cut", bind="query-params", value=False
-    )
-    if not do_cut:
+    if not switch_linked("masked_word.cut", key="masked_cut"):
         place.error(
             t("masked_word.too_long", count=count, limit=limit),
             icon=":material/content_cut:",

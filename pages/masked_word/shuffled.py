@@ -16,7 +16,7 @@ from bertviz_core.sentence_splitting import neighbouring_sentences
 from bertviz_core.sentences import bundled_passages
 from bertviz_core.snippets import masked_sentences
 from pages.shared.answers import ask
-from pages.shared.choices import type_linked
+from pages.shared.choices import choose_number, switch_linked, type_linked
 from pages.shared.code import Program, program
 from pages.shared.errors import shown_to_user
 from pages.shared.export import show_figure
@@ -45,14 +45,14 @@ def explore_shuffled(model: str) -> None:
             max_chars=30_000,
             height=180,
         )
-        seed = st.number_input(
+        seed = choose_number(
+            st.number_input,
             t("masked_panels.gibbs_seed"),
             0,
             20_000,
             1,
             key="masked_next_seed",
             help=t("masked_panels.shuffled_seed_help"),
-            bind="query-params",
         )
         pairs = neighbouring_sentences(text)
         if len(pairs) < 2:
@@ -62,15 +62,12 @@ def explore_shuffled(model: str) -> None:
             st.caption(
                 t("masked_panels.shuffled_first", count=_MOST_PAIRS, total=len(pairs))
             )
-        _test(model, text, pairs[:_MOST_PAIRS], int(seed))
+        _test(model, text, pairs[:_MOST_PAIRS], seed)
 
 
 def _test(model: str, text: str, pairs: tuple[tuple[str, str], ...], seed: int) -> None:
-    asks_other = st.toggle(
-        t("masked_panels.shuffled_random"),
-        key="masked_next_random",
-        help=t("masked_panels.shuffled_random_help"),
-        bind="query-params",
+    asks_other = switch_linked(
+        "masked_panels.shuffled_random", key="masked_next_random"
     )
     own = _ask("masked_shuffled", model, pairs, seed, False)
     if own is None:

@@ -2,7 +2,7 @@
 
 The text box and the clickable words show one state: a text with masks that
 remembers what they hide. Callbacks change it, a run of the page only reads it. The
-text is in the address through its widget; the hidden words go there beside it.
+text is in the address, and the hidden words beside it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bertviz_core.mask_text import (
     split_words,
     toggle_mask,
 )
-from pages.shared.choices import fits_address
+from pages.shared.choices import fits_address, put_into_address
 from pages.shared.own_text import watch_boxes
 
 TEXT = "masked_text"
@@ -39,8 +39,6 @@ MOST_WORDS = 200
 
 _MEMORY = "masked_memory"
 _HISTORY = "masked_history"
-_IS_BOUND = "masked_is_bound"
-_FIRST_EXAMPLE = "masked_first_example"
 _HIDES_NOTHING = "masked_hides_nothing"
 _INSERTED = "masked_inserted"
 
@@ -73,26 +71,6 @@ def take_arriving_text() -> None:
         st.session_state[TEXT] = st.query_params.pop(OPEN_TEXT)
 
 
-def prepare_text(language: str) -> None:
-    """Call it before the text box: what its widget needs to know.
-
-    An untouched example changes with the language of the model.
-    """
-    example = EXAMPLES[language][0]
-    before = st.session_state.get(_FIRST_EXAMPLE, example)
-    st.session_state[_FIRST_EXAMPLE] = example
-    if TEXT not in st.session_state:
-        return
-    text = st.session_state[TEXT] or ""
-    is_bound = fits_address(text)
-    if text == before != example:
-        st.session_state[TEXT] = example
-    elif is_bound and not st.session_state.get(_IS_BOUND, True):
-        # A widget that was not bound when the text was typed is not in the address.
-        st.session_state[TEXT] = text
-    st.session_state[_IS_BOUND] = is_bound
-
-
 def read_text() -> MaskedText:
     """The text as the widget has it now, with what its masks hide."""
     text = st.session_state.get(TEXT) or ""
@@ -107,22 +85,23 @@ def read_text() -> MaskedText:
     return masked
 
 
-def write_address(masked: MaskedText) -> bool:
-    """Keeps the hidden words in the address, for a reload or a link.
+def write_address(masked: MaskedText, example: str) -> str:
+    """Keeps the text and the hidden words in the address, for a reload or a link.
 
     Returns:
-        Whether there is room for them.
+        What there is no room for: "not", the text, "hidden_not", its hidden words,
+        or "".
     """
-    wanted = list(masked.originals) if any(masked.originals) else []
-    has_room = fits_address(st.session_state.get(TEXT) or "", {HIDDEN: wanted})
-    if not has_room:
-        wanted = []
-    if st.query_params.get_all(HIDDEN) != wanted:
-        if wanted:
-            st.query_params[HIDDEN] = wanted
-        else:
-            del st.query_params[HIDDEN]
-    return has_room
+    text = st.session_state.get(TEXT) or ""
+    hidden = masked.originals if any(masked.originals) else ()
+    fits, hidden_fits = fits_address(text), fits_address(text, {HIDDEN: hidden})
+    put_into_address(
+        {
+            TEXT: [text] if fits and text != example else [],
+            HIDDEN: hidden if hidden_fits else [],
+        }
+    )
+    return "" if hidden_fits else "hidden_not" if fits else "not"
 
 
 def can_undo() -> bool:

@@ -20,14 +20,14 @@ from bertviz_core.mask_text import MASK, normalise_masks, split_words
 from bertviz_core.snippets import masked_words
 from pages.masked_word.question import Question
 from pages.shared.answers import ask
-from pages.shared.choices import type_linked
+from pages.shared.choices import choose_linked, switch_linked, type_linked
 from pages.shared.code import Program, program
 from pages.shared.export import download_csv, show_figure
 from pages.shared.language import plain, t
 from pages.shared.markdown import Markdown
 from pages.shared.panel import panel
 
-_LIMITS = (50, 200, 1000)
+_LIMITS = ("50", "200", "1000")
 _NUM_SHIFTED = 10
 _NUM_WRITTEN = 6  # words on each side of the picture that carry their name
 _LEAST_PROB = 1e-3
@@ -152,19 +152,17 @@ def _show_points(
 
 def _choose_points(comparison: PredictionComparison) -> tuple[np.ndarray, bool]:
     """Which words are points, and whether the axes have room for all the others."""
-    limit = st.select_slider(
+    limit = choose_linked(
+        st.select_slider,
         t("masked_panels.num_points"),
         _LIMITS,
-        200,
+        "200",
         key="masked_compare_points",
         help=t("masked_panels.num_points_help"),
-        bind="query-params",
     )
-    shows_rest = st.toggle(
-        t("masked_panels.shows_rest"), key="masked_compare_rest", bind="query-params"
-    )
+    shows_rest = switch_linked("masked_panels.shows_rest", key="masked_compare_rest")
     best = np.minimum(comparison.ranks_a, comparison.ranks_b)
-    return np.argsort(best, kind="stable")[:limit], shows_rest
+    return np.argsort(best, kind="stable")[: int(limit)], shows_rest
 
 
 def _share(log_probs: np.ndarray) -> Markdown:
@@ -192,11 +190,12 @@ def _show_shifts(comparison: PredictionComparison, words: tuple[str, ...]) -> No
 
 
 def _search(comparison: PredictionComparison, words: tuple[str, ...]) -> None:
-    query = st.text_input(
+    query = type_linked(
+        st.text_input,
         t("masked_panels.search"),
+        "",
         key="masked_compare_search",
         max_chars=100,
-        bind="query-params",
     )
     if not query:
         return

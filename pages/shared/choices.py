@@ -1,18 +1,23 @@
-"""What a link brings back: choices, numbers, and texts that it has room for.
+"""What a link brings back: choices, switches, numbers, and texts that it has room for.
 
-Streamlit writes the shown name of an option into the address, so that a link from a
-Chinese page would mean nothing on an English one. Here the option itself is written,
-unless it is the default. A default may follow the text and the model: while the reader
-leaves a widget alone it changes with them; what was chosen stays.
+Streamlit's `bind` writes the shown name of an option into the address, so that a link
+from a Chinese page would mean nothing on an English one, and takes a default for what
+a link leaves out, also where that follows the text and the model. Here the option
+itself is written, unless it is the default; while the reader leaves a widget alone it
+changes with its default; what was chosen stays. The browser's way back brings back
+what stands in the address there.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.shared.language import help_of, plain, t
 from pages.shared.markdown import Markdown
@@ -20,13 +25,12 @@ from pages.shared.markdown import Markdown
 # Bytes of a page's texts together. Servers and proxies refuse long addresses, nginx
 # from 8,192 bytes on; half of it leaves room for everything else.
 LONGEST_IN_ADDRESS = 4000
-
-
-# Servers refuse long addresses; the text of the page takes most of the room.
-LONGEST = 1500  # characters as they stand in an address
+# Of another text, and of all others together.
+LONGEST = 1500
 _LONGEST_TOGETHER = 3200
 _DEFAULT = "_default"
 _Default = TypeVar("_Default", int, None)
+N = TypeVar("N", int, float)
 # What has room of its own: `LONGEST_IN_ADDRESS`.
 TEXTS_OF_PAGES = (
     *("masked_text", "masked_hidden"),
@@ -54,23 +58,50 @@ def fits_address(
     return len(quote(text, safe="")) <= room
 
 
-def follow_default(key: str, default: str) -> str:
+def follow_default(
+    key: str, default: Any, read: Callable[[str], Any] = lambda written: written
+) -> Any:
     """Gives a widget its value before it is drawn.
 
     Args:
         key: of the widget, and of the value in the address.
         default: of an untouched widget.
+        read: makes a value of what the address says; `None` passes it over.
 
     Returns:
         The value: of the session, of the address, or the default.
     """
     before = key + _DEFAULT
-    if key not in st.session_state:
-        st.session_state[key] = st.query_params.get(key, default)
+    if key not in st.session_state or is_way_back():
+        found = read(st.query_params[key]) if key in st.query_params else None
+        st.session_state[key] = default if found is None else found
     elif st.session_state[key] in (None, st.session_state.get(before, default)):
         st.session_state[key] = default
     st.session_state[before] = default
-    return str(st.session_state[key])
+    return st.session_state[key]
+
+
+def is_way_back() -> bool:
+    """Whether this run is one of the browser's steps back or forward."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
+
+
+def put_into_address(wanted: Mapping[str, Sequence[str]]) -> None:
+    """Has the address say something by each name; nothing where there are no values.
+
+    All at once, as each change is a step of the browser's way back.
+    """
+    params = st.query_params
+    for key in [key for key in wanted if key in params and not wanted[key]]:
+        del params[key]
+    changed = {
+        key: values
+        for key, values in wanted.items()
+        if values and params.get_all(key) != list(values)
+    }
+    if changed:
+        params.update(changed)
 
 
 def write_text(key: str, text: str, default: str) -> None:
@@ -100,10 +131,7 @@ def write_linked(key: str, value: str, default: str, is_main: bool = False) -> b
     """
     is_default = value == default
     fits = is_default or _fits(key, value, is_main)
-    if is_default or not fits:
-        st.query_params.pop(key, None)
-    elif st.query_params.get(key) != value:
-        st.query_params[key] = value
+    put_into_address({key: [value] if fits and not is_default else []})
     return fits
 
 
@@ -198,25 +226,34 @@ def choose_linked_or_none(
     key: str,
     **arguments: object,
 ) -> str | None:
-    """The same, where nothing is chosen at first, and nothing may be.
-
-    Args:
-        widget: see `choose_linked`.
-        label: of the widget.
-        options: in their order.
-        key: of the widget, and of the choice in the address.
-        arguments: passed on.
+    """`choose_linked` where nothing is chosen at first, and nothing may be.
 
     Returns:
         The option that is chosen, or `None`.
     """
-    if st.session_state.get(key, "") not in (None, *options):
-        wanted = st.query_params.get(key)
-        st.session_state[key] = wanted if wanted in options else None
+    if follow_default(key, None) not in options:
+        st.session_state[key] = None
     widget(label, options, key=key, persist_state="session", **arguments)
     chosen: str | None = st.session_state[key]
     write_linked(key, chosen or "", "")
     return chosen
+
+
+def switch_linked(label: str, *, key: str) -> bool:
+    """Draws a switch that is part of the address, and off at first.
+
+    Args:
+        label: key of the text of the widget.
+        key: of the widget, and of the switch in the address.
+
+    Returns:
+        Whether it is on.
+    """
+    follow_default(key, False, lambda written: written.lower() == "true")
+    st.toggle(t(label), key=key, help=help_of(label), persist_state="session")
+    is_on = bool(st.session_state[key])
+    write_linked(key, str(is_on).lower(), "false")
+    return is_on
 
 
 def type_linked(
@@ -255,37 +292,41 @@ def whole_number(written: str, default: _Default) -> int | _Default:
     return int(written) if written.isdecimal() and len(written) <= 9 else default
 
 
+def read_number(written: str, kind: type[N]) -> N | None:
+    """What an address says, if it is a number; `None` where it is none."""
+    try:
+        number = float(written)
+    except ValueError:
+        return None
+    return kind(number) if math.isfinite(number) else None
+
+
 def choose_number(
     widget: Callable[..., object],
     label: str,
-    low: int,
-    high: int,
-    default: int,
+    low: N,
+    high: N,
+    default: N,
     *,
     key: str,
     **arguments: object,
-) -> int:
-    """Draws a slider that is part of the address; a value out of range moves in.
+) -> N:
+    """Draws a number that is part of the address; a value out of range moves in.
 
     Args:
-        widget: `slider` of Streamlit, or of a container.
+        widget: `slider` or `number_input` of Streamlit, or of a container.
         label: of the widget.
         low: least value.
-        high: greatest value, above `low`.
+        high: greatest value, above `low` for a slider.
         default: of an untouched widget.
         key: of the widget, and of the value in the address.
         arguments: passed on.
     """
-    before = key + _DEFAULT
-    wanted = st.session_state.get(key)
-    if wanted is None:
-        written = st.query_params.get(key, "")
-        wanted = whole_number(written, default)
-    elif wanted == st.session_state.get(before, default):
-        wanted = default
-    st.session_state[before] = default
-    st.session_state[key] = min(max(wanted, low), high)
+    kind = type(default)
+    wanted = follow_default(key, default, functools.partial(read_number, kind=kind))
+    st.session_state[key] = min(max(kind(wanted), low), high)
     widget(label, low, high, key=key, persist_state="session", **arguments)
-    chosen = int(st.session_state[key])
-    write_linked(key, str(chosen), str(default))
+    chosen = st.session_state[key]
+    chosen = default if chosen is None else kind(chosen)
+    write_linked(key, f"{chosen:.12g}", f"{default:.12g}")
     return chosen

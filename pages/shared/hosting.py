@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from ipaddress import ip_address
 
 import psutil
 import streamlit as st
@@ -40,6 +41,24 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     warm_up()
     yield
     await asyncio.to_thread(close)
+
+
+def require_decision() -> None:
+    """Ends a server that others can reach, unless its owner said what they may open.
+
+    `server.py` has said so; `app.py` is for its owner alone, who may open any folder.
+
+    Raises:
+        SystemExit: with the sentence.
+    """
+    address = st.get_option("server.address")  # `None` for all of this machine
+    is_own = address == "localhost" or (address and ip_address(address).is_loopback)
+    if not is_own and not os.environ.get("BERTVIZ_MODELS", "").strip():
+        sys.exit(
+            "Others can reach this server, and with app.py they could open any folder "
+            f"of this machine. Received: server.address = {address or 'all'}. Run "
+            "`streamlit run server.py`, or set BERTVIZ_MODELS to listed or any."
+        )
 
 
 def send_at_once() -> None:

@@ -47,12 +47,14 @@ class _Job:
         version: of the model that it is about: the same name may mean other weights.
         job_id: of the engine.
         ended: `None` while it runs.
+        is_shared: others may wait for it, too: nobody stops it for all of them.
     """
 
     question: Question[Any]
     version: str
     job_id: str
     ended: JobStatus | None = None
+    is_shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ def ask_job(
     at_once: bool = False,
     wording: Wording = _USUAL,
     show: Callable[[Any], object] = lambda so_far: None,
+    start: Callable[[Question[Any]], str] | None = None,
 ) -> R | None:
     """Draws a job at whatever stage it is.
 
@@ -91,6 +94,7 @@ def ask_job(
         at_once: starts without the button: the work is short.
         wording: what it says on the way.
         show: draws what the task has shown of its work so far, see `JobStatus`.
+        start: returns the id of a job that others may wait for, too.
 
     Returns:
         What the task returned; `None` until then.
@@ -102,7 +106,7 @@ def ask_job(
         _drop(key, job)
         job = None
     if job is None and at_once:
-        job = _start(key, question, version)
+        job = _start(key, question, version, start)
     if job is not None and job.ended is None:
         _watch(key, job, wording, show)
         return None
@@ -113,7 +117,7 @@ def ask_job(
         _explain(job.ended, wording)
     wording.before()
     is_asked = st.button(label, key=f"{key}_start", icon=":material/play_arrow:")
-    if is_asked and _start(key, question, version) is not None:
+    if is_asked and _start(key, question, version, start) is not None:
         st.rerun()
     return None
 
@@ -149,6 +153,11 @@ def ask_soon(
     return ask_job(place, t("masked_panels.compute"), question, at_once=at_once)
 
 
+def has_job(place: str) -> bool:
+    """Whether something was asked at a place, be it that it runs or has ended."""
+    return _key(place) in st.session_state
+
+
 def forget_job(place: str) -> None:
     """Drops an answer that was taken, or stops the work that nobody waits for.
 
@@ -165,26 +174,32 @@ def _key(place: str) -> str:
     return f"job_{place}"
 
 
-def _start(key: str, question: Question[Any], version: str) -> _Job | None:
+def _start(
+    key: str,
+    question: Question[Any],
+    version: str,
+    start: Callable[[Question[Any]], str] | None,
+) -> _Job | None:
     """Starts a job; `None`, and the reason on the page, where too many wait."""
     job = None
     with shown_to_user(stop=False):
-        job = _Job(question, version, client().start(question))
+        job_id = (start or client().start)(question)
+        job = _Job(question, version, job_id, is_shared=start is not None)
         try:
             st.session_state[key] = job
-            await_job(job.job_id)
+            await_job(job_id)
         except BaseException:  # a click came first: this run ends here
-            client().cancel(job.job_id)
+            _drop(key, job)
             raise
     return job
 
 
 def _drop(key: str, job: _Job) -> None:
     """Nobody waits for the answer any more."""
-    if job.ended is None:
+    if job.ended is None and not job.is_shared:
         with contextlib.suppress(EngineError):  # forgotten by now: it has ended
             client().cancel(job.job_id)
-    del st.session_state[key]
+    st.session_state.pop(key, None)
 
 
 @st.fragment(run_every=_POLL_SECONDS)
@@ -204,6 +219,10 @@ def _watch(
             words = t("app.gradients_start") if derives else t("app.in_line")
         st.progress(status.fraction, words)
         if st.button(t("app.cancel"), key=f"{key}_cancel"):
+            if job.is_shared:
+                ended = replace(status, state="cancelled")
+                st.session_state[key] = replace(job, ended=ended)
+                st.rerun()
             client().cancel(job.job_id)
         if status.so_far is not None:
             show(status.so_far)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from dataclasses import replace
@@ -13,6 +12,7 @@ import streamlit as st
 from bertviz_core.analysis.wordlists import is_cjk
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import remove_upload
+from bertviz_core.environment import models_policy
 from bertviz_core.errors import BertVizError, CheckpointError
 from bertviz_core.explorer import Explorer
 from bertviz_core.mask_text import MASK
@@ -187,10 +187,10 @@ def choose_next(model: str) -> None:
 def may_bring_any_model() -> bool:
     """Whether a visitor may name a path of this machine, or a hub name.
 
-    A server for strangers sets `BERTVIZ_MODELS=listed`, which the engine obeys
-    as well: there a visitor chooses from the list or uploads a zip file.
+    A server for strangers sets `BERTVIZ_MODELS=listed`, which goes with every question
+    to the engine: there a visitor chooses from the list or uploads a zip file.
     """
-    return os.environ.get("BERTVIZ_MODELS") != "listed"
+    return models_policy() == "any"
 
 
 def language_of(model: str, text: str = "") -> str:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.shared.engine import has_answered
 from pages.shared.language import t
-from pages.shared.terms import TERMS, terms_of
+from pages.shared.terms import terms_of
 
 # Of the session: how often each page was opened, and which one is open.
 _VISITS, _PAGE = "page_visits", "page_now"
@@ -33,14 +33,12 @@ def page_head(page: str) -> None:
         st.markdown(t(f"{page}.intro"))
     if _is_first_visit(page):
         _say_how_to_read(page)
-        if page in TERMS:
-            with st.expander(t(f"{page}.terms"), icon=":material/menu_book:"):
-                st.markdown(terms_of(page))
+        with st.expander(t("glossary.title"), icon=":material/menu_book:"):
+            st.markdown(terms_of(page))
         return
     with st.expander(t("app.how_to_read"), icon=":material/menu_book:"):
         _say_how_to_read(page)
-        if page in TERMS:
-            st.markdown(terms_of(page))
+        st.markdown(terms_of(page))
 
 
 def _is_first_visit(page: str) -> bool:

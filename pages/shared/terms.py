@@ -1,50 +1,51 @@
-"""The new words of a page and their meaning, folded up at its top."""
+"""The glossary: the new words of each page and their meaning, folded up at its top."""
 
 from __future__ import annotations
 
 from pages.shared.language import t
 
-# By page: its words, and what each means; all are keys.
+# By page: names of `assets/locales/*/glossary.json`.
 TERMS = {
-    "attention": {
-        "attention.term_attention": "attention.help_attention",
-        "attention.term_head": "attention.help_head",
-        "attention.term_special": "attention.help_special",
-    },
-    "layers": {
-        "layers.term_vector": "layers.help_vector",
-        "layers.term_layer": "layers.help_layer",
-        "layers.term_weights": "layers.help_weights",
-        "layers.term_signs": "layers.help_signs",
-        "layers.term_residual": "layers.help_residual",
-        "layers.term_neuron": "layers.help_neuron",
-        "layers.term_logit": "layers.help_logit",
-    },
-    "embeddings": {
-        "embeddings.term_vector": "embeddings.meaning_vector",
-        "embeddings.term_cosine": "embeddings.meaning_cosine",
-        "embeddings.term_pca": "embeddings.meaning_pca",
-        "embeddings.term_tsne": "embeddings.meaning_tsne",
-        "embeddings.term_trustworthiness": "embeddings.meaning_trustworthiness",
-    },
-    "masked_word": {
-        "masked_word.term_token": "masked_word.help_token",
-        "masked_word.term_logit": "masked_word.help_logit",
-        "masked_word.term_temperature": "masked_word.help_temperature",
-        "masked_word.term_top_k": "masked_word.help_top_k",
-        "masked_word.term_top_p": "masked_word.help_top_p",
-        "masked_word.term_entropy": "masked_word.help_entropy",
-        "masked_word.term_choices": "masked_word.help_choices",
-    },
-    "activations": {
-        "activations.term_activation": "activations.help_activation",
-        "activations.term_neuron": "activations.help_neuron",
-        "activations.term_slope": "activations.help_slope",
-        "activations.term_gradient": "activations.help_gradient",
-        "activations.term_training": "activations.help_training",
-        "activations.term_normal": "activations.help_normal",
-        "activations.term_saturated": "activations.help_saturated",
-    },
+    "home": ("token", "mask", "vocabulary"),
+    "masked_word": (
+        "token",
+        "logit",
+        "temperature",
+        "top_k",
+        "top_p",
+        "entropy",
+        "effective_choices",
+    ),
+    "attention": ("attention", "head", "special_tokens"),
+    "embeddings": ("vector", "cosine", "pca", "tsne", "umap", "trustworthiness"),
+    "layers": (
+        "vector",
+        "layer",
+        "weights",
+        "signs",
+        "residual_stream",
+        "neuron",
+        "logit",
+    ),
+    "activations": (
+        "activation_function",
+        "neuron",
+        "slope",
+        "gradient",
+        "learning_rate",
+        "normal_distribution",
+        "saturated",
+    ),
+    "pretraining": ("pre_training", "mask", "loss", "weights"),
+    "fine_tune": (
+        "fine_tuning",
+        "epoch",
+        "validation",
+        "loss",
+        "overfitting",
+        "confidence",
+    ),
+    "models": ("checkpoint", "weights", "vocabulary", "token"),
 }
 
 
@@ -55,5 +56,7 @@ def terms_of(page: str) -> str:
         page: a key of `TERMS`.
     """
     # One element: each costs the server as much as ten lines of text.
-    said = (f"**{t(word)}** — {t(said)}" for word, said in TERMS[page].items())
-    return "\n\n".join(said)
+    return "\n\n".join(
+        f"**{t(f'glossary.{name}')}** — {t(f'glossary.{name}_meaning')}"
+        for name in TERMS[page]
+    )

@@ -1,5 +1,6 @@
 """The app in tests: run by AppTest, with an engine that answers from a script."""
 
+import functools
 import gc
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
 from pages.shared import answers, engine
+from tests.app.chinese_model import write_chinese_model
 from tests.app.fake_client import FakeClient
+from tests.core.checkpoint_copies import hf_copy, number_copy, weights_of_hf
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,6 +35,30 @@ def without_keras_in_the_way():
 def explorers():
     """Models that programs have opened, by id."""
     return {}
+
+
+@pytest.fixture(scope="session")
+def hf_without(tmp_path_factory):
+    """Makes a copy of `hf_tiny` without these weights, each once."""
+
+    @functools.cache
+    def make(*parts):
+        kept = {k: v for k, v in weights_of_hf().items() if not k.startswith(parts)}
+        return str(hf_copy(tmp_path_factory.mktemp("fewer"), kept))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def chinese(tmp_path_factory):
+    """A tiny model that reads Chinese."""
+    return str(write_chinese_model(tmp_path_factory.mktemp("chinese")))
+
+
+@pytest.fixture(scope="session")
+def number_model(tmp_path_factory):
+    """A tiny model that says a number."""
+    return str(number_copy(tmp_path_factory.mktemp("number")))
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +97,7 @@ def open_app(client):
     """Opens the app: a page, an address, the language of the browser."""
 
     def open_page(page="home", locale="en-GB", **query):
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=20)
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         app.context = {"locale": locale}
         for name, value in query.items():
             app.query_params[name] = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 
@@ -89,11 +90,18 @@ def parameters(name):
     return (shape.default, shape.highest * 0.7) if shape else (None,)
 
 
-@pytest.mark.parametrize("x", X)
 @pytest.mark.parametrize("name", FORMULAS)
-def test_the_formulas_of_a_function_give_what_is_drawn(name, x):
-    for parameter in parameters(name):
+def test_the_formulas_of_a_function_give_what_is_drawn(name):
+    for x, parameter in itertools.product(X, parameters(name)):
         check_function(name, FORMULAS[name], x, parameter)
+    for formula in FORMULAS[name]:
+        for wrong in slips(formula):
+            assert is_noticed(
+                lambda x, wrong=wrong: [
+                    check_function(name, [wrong], x, parameter)
+                    for parameter in parameters(name)
+                ]
+            ), wrong
 
 
 def gate(z, x):
@@ -158,10 +166,12 @@ def check_series(formula, x, power):
     assert abs(difference) <= _FACTOR * abs(x) ** power + 1e-17
 
 
-@pytest.mark.parametrize("x", X)
 @pytest.mark.parametrize("step", STEPS)
-def test_each_step_of_the_derivations_holds(step, x):
-    check_step(step, STEPS[step], x)
+def test_each_step_of_the_derivations_holds(step):
+    for x in X:
+        check_step(step, STEPS[step], x)
+    for wrong in slips(STEPS[step]):
+        assert is_noticed(lambda x, wrong=wrong: check_step(step, wrong, x)), wrong
 
 
 def in_sentence(key):
@@ -217,19 +227,6 @@ def test_the_equations_within_a_sentence_hold(key):
     check(in_sentence(key), place)
 
 
-@pytest.mark.parametrize("key", SENTENCES)
-def test_a_slip_within_a_sentence_is_noticed(key):
-    check, place = SENTENCES[key]
-    written = in_sentence(key)
-    for index, formula in enumerate(written):
-        # Where a formula only names what another one computes, nothing can be checked.
-        if key != "gelu_step_substitution" and index == 0:
-            continue
-        for wrong in slips(formula):
-            with pytest.raises((AssertionError, ValueError, KeyError, TypeError)):
-                check([*written[:index], wrong, *written[index + 1 :]], place)
-
-
 def test_the_taylor_value_alone_leaves_less_than_the_fifth_power():
     x = 0.1
     exact, most = math.erf(x / math.sqrt(2)), x**5 / 100
@@ -264,48 +261,3 @@ def is_noticed(check):
         except (AssertionError, ValueError, KeyError, TypeError):
             return True
     return False
-
-
-@pytest.mark.parametrize("name", FORMULAS)
-def test_a_slip_in_a_formula_is_noticed(name):
-    for formula in FORMULAS[name]:
-        for wrong in slips(formula):
-            assert is_noticed(
-                lambda x, wrong=wrong: [
-                    check_function(name, [wrong], x, parameter)
-                    for parameter in parameters(name)
-                ]
-            ), wrong
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_a_slip_in_a_derivation_is_noticed(step):
-    for wrong in slips(STEPS[step]):
-        assert is_noticed(lambda x, wrong=wrong: check_step(step, wrong, x)), wrong
-
-
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        (r"\frac12", 0.5),
-        (r"-x^2/2", -2.0),
-        (r"2x^3", 16.0),
-        (r"\sqrt{\tfrac{2}{8}}\,x", 1.0),
-        (r"\tanh^2x+1", math.tanh(2) ** 2 + 1),
-        (r"\int_0^{x} t^2\,dt", 8 / 3),
-        (r"\begin{cases}1&x>0\\-1&x\le0\end{cases}", 1.0),
-        (r"\bigl(1-x\bigr)x", -2.0),
-    ],
-)
-def test_latex_is_read_as_a_reader_does(written, expected):
-    ((side,),) = equations(written)
-    assert value(side, common(2.0)) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    "written", [r"1)", r"\begin{cases}1&x>0\\2&x\le3\end{cases}", r"\unknown x"]
-)
-def test_what_is_no_formula_is_refused(written):
-    ((side,),) = equations(written)
-    with pytest.raises((ValueError, KeyError)):
-        value(side, common(2.0))

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.attention_matrix import attention_matrix
 from bertviz_core.trace import Texts
 from pages.attention.controls import METHODS
 from pages.shared.engine import client
-from tests.app.test_attention import TEXT, maps
-from tests.app.test_attention_questions import CLEAN, CORRUPTED, ask, finished
+from tests.app.test_attention import LIGHT, MODEL, TEXT, ask, finished, maps, said
+from tests.app.test_attention_questions import CLEAN, CORRUPTED
 
 # Opens each model once for all programs.
 pytestmark = pytest.mark.usefixtures("opened")
@@ -36,47 +35,39 @@ def unfolded(panel: str, code: str, **params: str | list[str]) -> AppTest:
     return ask(panel, {f"{code}_code": True}, **params)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_picture_comes_out_of_the_program(method):
-    heads = ["1·2", "3·1"]
-    app = unfolded(
-        "sparse",
-        "attention_view",
-        attention_method=method,
-        attention_layer="2",
-        attention_head="3",
-        attention_heads=heads,
-    )
-    shown = names_of(app)["shown"]
-    chosen = ((0, 1), (2, 0))
-    expected = client().ask(attention_matrix)(
-        DEFAULT_MODEL, Texts(TEXT), method, 1, 2, heads=chosen
-    )
-    np.testing.assert_allclose(shown, expected, atol=1e-5)
+def test_the_picture_comes_out_of_the_program():
+    heads = {"attention_heads": ["1·2", "3·1"]}
+    place = {"attention_layer": "2", "attention_head": "3"}
+    app = unfolded(LIGHT, "attention_view", **place, **heads)
+    for method in METHODS:
+        app.selectbox(key="attention_method").set_value(method).run()
+        shown = names_of(app)["shown"]
+        chosen = ((0, 1), (2, 0))
+        expected = client().ask(attention_matrix)(
+            MODEL, Texts(TEXT), method, 1, 2, heads=chosen
+        )
+        np.testing.assert_allclose(shown, expected, atol=1e-5, err_msg=method)
 
 
 def test_the_arithmetic_comes_out_of_the_program():
-    app = unfolded(
-        "arithmetic", "attention_values", attention_from="3", attention_to="5"
-    )
+    pair = {"attention_from": "3", "attention_to": "5"}
+    app = unfolded("arithmetic", "attention_values", **pair)
     found = names_of(app)["found"]
     vectors, values = maps(app)
     np.testing.assert_allclose(vectors[-1], found.running_sums, rtol=1e-5)
     np.testing.assert_allclose(values[1], found.weighted, rtol=1e-5, atol=1e-7)
 
 
-def test_the_profile_comes_out_of_the_program():
-    app = unfolded("profile", "attention_measure_map", attention_measure="to_next")
-    names = names_of(app)
-    np.testing.assert_allclose(maps(app)[0], names["profile"].of("to_next"), atol=1e-6)
-
-
-def test_the_profile_of_many_sentences_comes_out_of_the_program():
-    app = unfolded("profile", "attention_measure_map", attention_profile_where="corpus")
-    app.button(key="job_attention_profile_start").click().run()
-    names = names_of(finished(app))
-    measured = names["profile"].of("entropy_bits")
-    np.testing.assert_allclose(maps(app)[0], measured, atol=1e-5)
+@pytest.mark.parametrize("where", ["here", "corpus"])
+def test_the_profile_comes_out_of_the_program(where):
+    chosen = {"attention_measure": "to_next", "attention_profile_where": where}
+    app = unfolded("profile", "attention_measure_map", **chosen)
+    if where == "corpus":
+        finished(app, "profile")
+    profile = names_of(app)["profile"]
+    np.testing.assert_allclose(maps(app)[0], profile.of("to_next"), atol=1e-5)
+    assert f"mean over the texts, {profile.num_texts} in all" in said(app)
+    assert (profile.num_texts >= 100) == (where == "corpus")
 
 
 def test_a_switched_off_prediction_comes_out_of_the_program():
@@ -112,9 +103,7 @@ def test_a_map_of_causes_comes_out_of_the_program(kind, monkeypatch):
 
 
 def test_patching_comes_out_of_the_program():
-    app = unfolded(
-        "patch", "attention_patch", attention_text=CLEAN, attention_other=CORRUPTED
-    )
-    app.button(key="job_attention_patch_start").click().run()
-    found = names_of(finished(app))["found"]
+    texts = {"attention_text": CLEAN, "attention_other": CORRUPTED}
+    app = unfolded("patch", "attention_patch", **texts)
+    found = names_of(finished(app, "patch"))["found"]
     np.testing.assert_allclose(maps(app)[0], found.recovered, atol=1e-4)

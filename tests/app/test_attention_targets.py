@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.experiments.cause_results import Switches, Target
 from bertviz_core.experiments.switching import switch_off
@@ -15,8 +14,7 @@ from bertviz_core.explorer import Explorer
 from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import ModelEntry
 from pages.shared.engine import client
-from tests.app.test_attention import ROOT, TEXT, said
-from tests.app.test_attention_questions import ask
+from tests.app.test_attention import MODEL, ROOT, TEXT, ask, said, started, type_text
 from tests.app.test_layers import classifier_copy
 from tests.core.checkpoint_copies import (
     GOOGLE,
@@ -27,87 +25,81 @@ from tests.core.checkpoint_copies import (
 )
 
 TINY = str(HF)
-OTHER = "Paris is the capital of [MASK]."
+TWO_MASKS = "The [MASK] is the capital of [MASK]."
 MOST_BYTES = 8192  # of an address, for nginx
 HEADS_OFF = Switches(heads=((0, 0),))
 
 
-@pytest.fixture(scope="module")
-def class_model(tmp_path_factory):
-    return classifier_copy(tmp_path_factory.mktemp("models"))
+def shown_as_measured(app: AppTest, model: str, text: str, target: Target, *pair: str):
+    """Whether the page says the answer before and after as the engine does."""
+    found = client().ask(switch_off)(model, text, target, HEADS_OFF, *pair)
+    values = found.before.probability, found.after.probability
+    assert [metric.value for metric in app.metric[:2]] == list(map(percent, values))
+    return found
 
 
-def likeliest(model: str, text: str) -> str:
-    predictions = client().ask(Explorer.predict_masks)(model, text)
-    return client().ask(vocabulary)(model)[int(predictions.logits[0].argmax())]
+def likeliest(text: str) -> str:
+    predictions = client().ask(Explorer.predict_masks)(MODEL, text)
+    return client().ask(vocabulary)(MODEL)[int(predictions.logits[0].argmax())]
 
 
-def test_an_untouched_word_follows_the_text():
+def test_an_untouched_word_follows_the_text_and_a_chosen_one_stays():
     app = ask("switch")
-    assert app.selectbox(key="attention_word").value == likeliest(DEFAULT_MODEL, TEXT)
-    app.text_area(key="attention_text").set_value(OTHER).run()
-    best = likeliest(DEFAULT_MODEL, OTHER)
-    assert best != likeliest(DEFAULT_MODEL, TEXT)
+    other = "Paris is the capital of [MASK]."
+    best = likeliest(other)
+    assert app.selectbox(key="attention_word").value == likeliest(TEXT) != best
+    type_text(app, other)
     assert app.selectbox(key="attention_word").value == best
     assert "attention_word" not in app.query_params
     app.selectbox(key="attention_word").set_value("italy").run()
-    app.text_area(key="attention_text").set_value(TEXT).run()
+    type_text(app, TEXT)
     assert app.selectbox(key="attention_word").value == "italy"
     assert app.query_params["attention_word"] in ("italy", ["italy"])
+
+
+def test_a_link_brings_the_watched_answer_back():
+    chosen = {"attention_target": "1", "attention_word": "italy"}
+    app = ask("switch", attention_text=TWO_MASKS, **chosen)
+    assert app.selectbox(key="attention_word").value == "italy"
+    index = client().ask(vocabulary)(MODEL).index("italy")
+    masks = client().ask(Explorer.tokenize)(MODEL, TWO_MASKS).mask_positions
+    target = Target("mlm", index, int(masks[1]))
+    found = shown_as_measured(app, MODEL, TWO_MASKS, target)
+    assert f"rank {found.before.rank} → {found.after.rank}" in app.metric[2].delta
+    state = {"attention_word": "qqqqqqq"}  # a word outside the vocabulary is named
+    assert "qqqqqqq" in said(ask("switch", state))
 
 
 def test_a_second_text_that_follows_is_watched():
     texts = {"attention_text": "ab cab", "attention_pair": "b a"}
     app = ask("switch", model=TINY, **texts)
-    assert app.selectbox(key="attention_target").options == [
-        "the second text follows the first"
-    ]
-    found = client().ask(switch_off)(TINY, "ab cab", Target("nsp", 0), HEADS_OFF, "b a")
-    assert app.metric[0].value == percent(found.before.probability)
-    assert app.metric[1].value == percent(found.after.probability)
+    (option,) = app.selectbox(key="attention_target").options
+    assert option == "the second text follows the first"
+    shown_as_measured(app, TINY, "ab cab", Target("nsp", 0), "b a")
     assert "does not follow" in app.get("plotly_chart")[-1].proto.spec
 
 
-def test_a_class_is_watched(class_model):
-    app = ask(
-        "switch", model=class_model, attention_text="ab cab", attention_target="2"
-    )
-    found = client().ask(switch_off)(
-        class_model, "ab cab", Target("classifier", 2), HEADS_OFF
-    )
-    assert app.metric[0].value == percent(found.before.probability)
-    assert app.metric[1].value == percent(found.after.probability)
+def test_a_class_is_watched_and_not_held_against_itself(tmp_path):
+    model = classifier_copy(tmp_path)
+    app = ask("switch", model=model, attention_text="ab cab", attention_target="2")
+    shown_as_measured(app, model, "ab cab", Target("classifier", 2))
     assert "the class z" in said(app) + app.metric[0].label
-
-
-@pytest.mark.parametrize("language", ["English", "中文"])
-def test_a_link_keeps_the_other_answer_in_both_languages(language):
-    app = ask(
-        "patch",
-        model=TINY,
-        attention_text="ab cab",
-        attention_pair="b a",
-        attention_other="ba cab",
-        attention_other_answer="1",
-    )
-    app.get_by_key("lang").set_value(language).run()
-    box = app.selectbox(key="attention_other_answer")
-    assert box.value == "1"
-    names = {"English": "does not follow", "中文": "不是下一句"}
-    assert box.options == [names[language]]
-    assert app.query_params["attention_other_answer"] in ("1", ["1"])
-
-
-def test_an_answer_is_not_held_against_itself(class_model):
-    app = ask(
-        "patch",
-        model=class_model,
-        attention_text="ab cab",
-        attention_target="1",
-        attention_other_answer="1",
-    )
+    chosen = {"attention_target": "1", "attention_other_answer": "1"}
+    app = ask("patch", model=model, attention_text="ab cab", **chosen)
     box = app.selectbox(key="attention_other_answer")
     assert (box.value, box.options) == (None, ["x", "z"])
+
+
+@pytest.mark.parametrize(
+    ("language", "name"), [("English", "does not follow"), ("中文", "不是下一句")]
+)
+def test_a_link_keeps_the_other_answer_in_both_languages(language, name):
+    texts = {"attention_text": "ab cab", "attention_pair": "b a"}
+    chosen = {"attention_other": "ba cab", "attention_other_answer": "1"}
+    app = started("patch", language=language, model=TINY, **texts, **chosen)
+    box = app.selectbox(key="attention_other_answer")
+    assert (box.value, box.options) == ("1", [name])
+    assert app.query_params["attention_other_answer"] in ("1", ["1"])
 
 
 def test_a_model_without_answers_says_so(tmp_path):
@@ -119,31 +111,20 @@ def test_a_model_without_answers_says_so(tmp_path):
 
 
 def test_a_model_of_one_head_has_its_answers(tmp_path):
-    model = str(hf_copy(tmp_path, config={"num_attention_heads": 1}))
-    app = ask("switch", model=model, attention_text="ab [MASK]")
-    best = int(
-        client().ask(Explorer.predict_masks)(model, "ab [MASK]").logits[0].argmax()
-    )
-    position = int(
-        client().ask(Explorer.tokenize)(model, "ab [MASK]").mask_positions[0]
-    )
-    target = Target("mlm", best, position)
-    found = client().ask(switch_off)(model, "ab [MASK]", target, HEADS_OFF)
-    assert app.metric[1].value == percent(found.after.probability)
+    model, text = str(hf_copy(tmp_path, config={"num_attention_heads": 1})), "ab [MASK]"
+    app = ask("switch", model=model, attention_text=text)
+    found = client().ask(Explorer.predict_masks)(model, text)
+    target = Target("mlm", int(found.logits[0].argmax()), int(found.positions[0]))
+    shown_as_measured(app, model, text, target)
     assert app.selectbox(key="attention_head").options == ["1"]
 
 
 def test_a_link_keeps_the_other_model():
     uploaded = (str(GOOGLE), TINY)
     entries = tuple(ModelEntry(model, "tiny", "upload") for model in uploaded)
+    chosen = {"attention_compare": "model", "attention_compared_model": TINY}
     state = {"uploaded_models": entries}
-    app = ask(
-        "compare",
-        state,
-        attention_text="ab cab",
-        attention_compare="model",
-        attention_compared_model=TINY,
-    )
+    app = ask("compare", state, attention_text="ab cab", **chosen)
     assert app.selectbox(key="attention_compared_model").value == TINY
     assert app.query_params["attention_compared_model"] in (TINY, [TINY])
 

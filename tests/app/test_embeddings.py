@@ -1,13 +1,10 @@
-"""The embeddings page in both languages, on the bundled model."""
+"""The embeddings page on the bundled model."""
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import json
 import re
-import time
-from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
@@ -19,7 +16,6 @@ from bertviz_core.analysis.geometry import cosine_matrix
 from bertviz_core.analysis.labelled_lines import bundled_lines, read_lines
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import vocabulary
-from bertviz_core.engine.questions import Question
 from bertviz_core.experiments.embedding_tables import (
     measure_positions,
     take_input_apart,
@@ -35,16 +31,23 @@ from bertviz_core.experiments.word_vectors import (
 )
 from bertviz_core.explorer import Explorer
 from pages.embeddings import figures, input_sum
-from pages.embeddings.panels import PANELS
 from pages.shared.engine import client
 from pages.shared.export import show_figure
-from tests.app.waiting import let_jobs_end
+from tests.app import real_pages
+from tests.app.real_pages import (
+    answer,
+    checked,
+    finished,
+    link_of,
+    numbers,
+    said,
+    specs,
+)
 from tests.payloads import unpacked
 
-ROOT = Path(__file__).parents[2]
-TITLES = {"en": "Embeddings", "zh": "嵌入向量"}
 TEXT = "She sat down on the bank of the river."
-DEADLINE_SECONDS = 90.0
+
+
 MOST_BYTES = 8192  # of an address, for nginx
 
 
@@ -54,50 +57,7 @@ def num_states() -> int:
 
 
 def open_page(language: str = "en", **params: str) -> AppTest:
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
-    for name, value in params.items():
-        app.query_params[name] = value
-    app.switch_page("pages/embeddings/embeddings.py").run()
-    return finished(app)
-
-
-def finished(app: AppTest) -> AppTest:
-    """Runs the page until no job is under way."""
-    end = time.monotonic() + DEADLINE_SECONDS
-    while app.get("progress"):
-        assert time.monotonic() < end
-        let_jobs_end(app, end)
-        app.run()
-    assert not app.exception
-    assert not app.error, app.error[0].value
-    return app
-
-
-def answer(question: Question):
-    """What the engine says to a job."""
-    job = client().start(question)
-    end = time.monotonic() + DEADLINE_SECONDS
-    while not client().job(job).is_finished:
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    return client().job(job).result
-
-
-def said(app: AppTest) -> str:
-    pieces = [*app.markdown, *app.caption, *app.info, *app.warning, *app.success]
-    return "\n".join(piece.value for piece in pieces).replace("\\", "")
-
-
-def specs(app: AppTest) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
-
-
-def numbers(values: list | dict) -> np.ndarray:
-    """What a figure draws; plotly packs arrays."""
-    if isinstance(values, dict):
-        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
-    return np.array(values, float)
+    return finished(real_pages.open_page("embeddings", language, **params))
 
 
 def sent(app: AppTest) -> dict:
@@ -106,17 +66,14 @@ def sent(app: AppTest) -> dict:
     return header
 
 
+def heat(app: AppTest) -> np.ndarray:
+    (found,) = [s for s in specs(app) if s["data"][0]["type"] == "heatmap"]
+    return np.array(found["data"][0]["z"], float)
+
+
 def marks(app: AppTest) -> dict:
     """What the map is told to mark."""
     return json.loads(app.get("bidi_component")[1].proto.json)
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("panel", PANELS)
-def test_every_part_opens_from_a_link(language, panel):
-    app = open_page(language, embeddings_panel=panel)
-    assert app.title[0].value == TITLES[language]
-    assert app.get_by_key("embeddings_panel").value == panel
 
 
 def test_the_strips_are_the_parts_of_the_chosen_token():
@@ -149,84 +106,61 @@ def test_a_layer_norm_that_differs_is_said_to_differ(monkeypatch, share, kind):
 
 
 def test_another_sentence_begins_with_its_first_word():
-    app = open_page(embeddings_token="7 · bank")
-    app.text_input(key="embeddings_text").set_value("Two words").run()
+    app = open_page(embeddings_token="7 · bank", embeddings_dimension="99999")
+    dimension = app.number_input(key="embeddings_dimension")
+    assert dimension.value == dimension.max > 1, "the last of a smaller model"
+
+    def type_text(text: str, box: str = "text") -> str:
+        app.text_input(key=f"embeddings_{box}").set_value(text).run()
+        return said(checked(app))
+
+    type_text("Two words")
     assert app.selectbox(key="embeddings_token").value == "2 · two"
-    app.text_input(key="embeddings_text").set_value("  ").run()
-    assert "no text yet" in said(finished(app))
+    type_text("two lamps", "pair")
+    assert app.selectbox(key="embeddings_token").options[-1].endswith("[SEP]")
+    assert not app.warning
+    type_text("我们都喜欢茶。")
+    assert "hardly read" in app.warning[0].value
+    assert "604 tokens" in type_text("a " * 599)
+    assert "no text yet" in type_text("  ")
 
 
-def test_a_text_that_is_too_long_is_cut_and_says_so():
-    app = open_page(embeddings_text="a " * 599)
-    assert "601 tokens" in said(app)
-
-
-def test_a_dimension_of_a_larger_model_becomes_the_last():
-    app = open_page(embeddings_dimension="99999")
-    box = app.number_input(key="embeddings_dimension")
-    assert box.value == box.max > 1
-
-
-def test_the_matrix_has_the_cosines_of_the_positions():
+def test_positions_as_a_matrix_a_chain_and_a_curve():
     app = open_page(embeddings_panel="positions", embeddings_position="5")
+    assert app.get_by_key("embeddings_panel").value == "positions"
     found = client().ask(measure_positions)(DEFAULT_MODEL)
-    near = f"mean cosine of {found.by_distance[1]:.2f}"
-    assert near in said(app)
+    assert f"mean cosine of {found.by_distance[1]:.2f}" in said(app)
     np.testing.assert_array_equal(
         app.dataframe[0].value["position"], found.standing_apart + 1
     )
-    marked = specs(app)[0]["layout"]["shapes"][0]
-    assert marked["y0"] == 5
+    assert specs(app)[0]["layout"]["shapes"][0]["y0"] == 5
     assert "The row of position 5" in said(app)
 
-
-def test_no_position_is_compared_with_itself():
-    curve = {"embeddings_panel": "positions", "embeddings_positions_view": "curve"}
-    app = open_page(embeddings_distance="0", **curve)
-    assert app.number_input(key="embeddings_distance").min == 1
-    assert app.number_input(key="embeddings_distance").value == 1
-    size = len(client().ask(measure_positions)(DEFAULT_MODEL).norms)
-    app = open_page(embeddings_distance=str(size - 1), **curve)
-    assert f"between 1 and {size}" in said(app)
-
-
-def test_the_chain_joins_the_positions_in_their_order():
-    app = open_page(embeddings_panel="positions", embeddings_positions_view="chain")
-    found = client().ask(measure_positions)(DEFAULT_MODEL)
-    traces = specs(app)[0]["data"]
+    app.get_by_key("embeddings_positions_view").set_value("chain").run()
+    traces = specs(checked(app))[0]["data"]
     for axis, name in enumerate("xy"):
         np.testing.assert_allclose(
             numbers(traces[0][name]), found.coordinates[:, axis], atol=1e-5
         )
     assert f"{found.explained[:2].sum():.0%} of the variance" in said(app)
+    app.get_by_key("embeddings_position_axes").set_value("1-3").run()
+    assert f"Trustworthiness {found.qualities[1].trustworthiness:.3f}" in said(app)
+    assert "no seed plays a part" in said(app)
+    assert f"{found.explained[[0, 2]].sum():.1%} of the variance" in said(app)
 
-
-def test_the_curve_has_the_cosines_of_positions_so_far_apart():
-    app = open_page(
-        embeddings_panel="positions",
-        embeddings_positions_view="curve",
-        embeddings_distance="7",
-    )
-    found = client().ask(measure_positions)(DEFAULT_MODEL)
-    apart = [found.cosines[i, i + 7] for i in range(len(found.norms) - 7)]
-    curve, means = (spec["data"][0] for spec in specs(app))
+    app.get_by_key("embeddings_positions_view").set_value("curve").run()
+    size = len(found.norms)
+    distance = app.number_input(key="embeddings_distance")
+    assert distance.min == 1, "no position is compared with itself"
+    distance.set_value(size - 1).run()
+    assert f"between 1 and {size}" in said(checked(app))
+    distance.set_value(7).run()
+    apart = [found.cosines[i, i + 7] for i in range(size - 7)]
+    curve, means = (spec["data"][0] for spec in specs(checked(app)))
     assert numbers(curve["x"]).tolist() == list(range(1, len(apart) + 1))
     np.testing.assert_allclose(numbers(curve["y"]), apart, atol=1e-6)
     np.testing.assert_allclose(numbers(means["y"]), found.by_distance, atol=1e-6)
     assert f"{np.mean(apart):.2f} on average, lowest ({min(apart):.2f})" in said(app)
-
-
-def test_the_chain_says_what_its_picture_keeps():
-    app = open_page(
-        embeddings_panel="positions",
-        embeddings_positions_view="chain",
-        embeddings_position_axes="1-3",
-    )
-    found = client().ask(measure_positions)(DEFAULT_MODEL)
-    kept = found.qualities[1]
-    assert f"Trustworthiness {kept.trustworthiness:.3f}" in said(app)
-    assert "no seed plays a part" in said(app)
-    assert f"{found.explained[[0, 2]].sum():.1%} of the variance" in said(app)
 
 
 def bars(app: AppTest, index: int = 0) -> tuple[list[str], list[float]]:
@@ -267,11 +201,8 @@ def test_a_word_that_is_no_entry_is_the_mean_of_its_pieces_and_says_so():
 
 
 def test_a_word_that_cannot_be_read_is_named():
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    app.query_params["embeddings_panel"] = "words"
-    app.query_params["embeddings_word"] = "[UNK] \U0001f9ff"
-    app.switch_page("pages/embeddings/embeddings.py").run()
-    assert not app.exception
+    link = {"embeddings_panel": "words", "embeddings_word": "[UNK] \U0001f9ff"}
+    app = real_pages.open_page("embeddings", may_fail=True, **link)
     assert "no entry" in app.error[0].value
 
 
@@ -325,32 +256,35 @@ def test_words_are_laid_out_between_two_words():
     assert "Type a word" in said(app)
 
 
-@pytest.mark.parametrize("num_axes", ["2", "3"])
-def test_the_map_has_every_entry_with_what_it_is_worth(num_axes):
-    app = open_page(
-        embeddings_panel="map",
-        embeddings_map_method="pca",
-        embeddings_map_axes=num_axes,
-    )
-    header = sent(app)
-    found = client().ask(vocabulary_map)(DEFAULT_MODEL, int(num_axes), "pca")
-    assert header["numPoints"] == len(client().ask(word_norms)(DEFAULT_MODEL))
-    assert header["numAxes"] == int(num_axes)
-    assert f"{found.explained:.1%}" in header["notes"][0]
-    assert f"{found.quality.trustworthiness:.3f}" in header["notes"][0]
-    assert "seed 0" in header["notes"][0]
-    assert app.query_params["embeddings_map_method"] in ("pca", ["pca"])
+VOCABULARY_MAP = {"embeddings_panel": "map", "embeddings_map_method": "pca"}
+
+
+def test_the_map_has_every_entry_with_what_it_is_worth():
+    # Nonsense in a link is a map all the same.
+    nonsense = {
+        "embeddings_map_selected": "99999999999999",
+        "embeddings_map_state": "-1",
+        "embeddings_map_color": "x",
+    }
+    app = open_page(**VOCABULARY_MAP, **nonsense)
+    first = sent(app)["first"]
+    assert (first["selected"], first["color"]) == (None, 0)
+    for num_axes in (2, 3):
+        app.get_by_key("embeddings_map_axes").set_value(str(num_axes)).run()
+        header = sent(finished(app))
+        found = client().ask(vocabulary_map)(DEFAULT_MODEL, num_axes, "pca")
+        assert header["numPoints"] == len(client().ask(word_norms)(DEFAULT_MODEL))
+        assert header["numAxes"] == num_axes
+        assert f"{found.explained:.1%}" in header["notes"][0]
+        assert f"{found.quality.trustworthiness:.3f}" in header["notes"][0]
+        assert "seed 0" in header["notes"][0]
+    assert link_of(app, "embeddings_map_method") == "pca"
     assert header["name"] == "embeddings_map"
     assert header["title"].startswith("Vocabulary map · PCA · ")
-
-
-def test_the_seed_of_the_vocabulary_map_chooses_the_points_that_are_checked():
-    app = open_page(
-        embeddings_panel="map", embeddings_map_method="pca", embeddings_map_seed="7"
-    )
-    found = client().ask(vocabulary_map)(DEFAULT_MODEL, 2, "pca", 7)
-    assert found.seed == 7
-    assert f"{found.quality.trustworthiness:.3f}" in sent(app)["notes"][0]
+    # The seed chooses the points that are checked.
+    app.number_input(key="embeddings_map_seed").set_value(7).run()
+    found = client().ask(vocabulary_map)(DEFAULT_MODEL, 3, "pca", 7)
+    assert f"{found.quality.trustworthiness:.3f}" in sent(finished(app))["notes"][0]
     assert "seed 7" in sent(app)["notes"][0]
 
 
@@ -380,10 +314,13 @@ def test_a_chosen_sentence_names_and_marks_the_nearest_of_the_shown_layer():
         embeddings_points_selected="4",
         embeddings_points_state="2",
         embeddings_points_near="true",
+        embeddings_similarity="true",
+        embeddings_points_search="THE ",
     )
     lines = read_lines(bundled_lines("topics", "en"))
     vectors = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "mean", 2)
-    cosines = cosine_matrix(vectors)[4]
+    all_cosines = cosine_matrix(vectors)
+    cosines = all_cosines[4].copy()
     cosines[4] = -np.inf
     nearest = np.argsort(-cosines)[:10]
     assert marks(app)["points"] == nearest.tolist()
@@ -393,12 +330,27 @@ def test_a_chosen_sentence_names_and_marks_the_nearest_of_the_shown_layer():
     for name, i in zip(names, nearest, strict=True):
         assert f"{i + 1} {lines.sentences[i]}".startswith(name.rstrip("…"))
     np.testing.assert_allclose(scores, cosines[nearest], atol=1e-5)
+    np.testing.assert_allclose(heat(app), all_cosines, atol=1e-6)
+
+    box = app.selectbox(key="embeddings_similarity_points")
+    group = lines.labels[-1]
+    asked = {
+        f"group:{group}": [i for i, name in enumerate(lines.labels) if name == group],
+        "found": [i for i, s in enumerate(lines.sentences) if "the" in s.lower()],
+        "nearest": [4, *nearest],
+    }
+    for option, rows in asked.items():
+        box.set_value(option).run()
+        assert 1 < len(rows) < len(lines.sentences)
+        np.testing.assert_allclose(
+            heat(app), cosine_matrix(vectors[rows])[:40, :40], atol=1e-6
+        )
+    app.text_area(key="embeddings_topics").set_value("a | x y\nb | y z\nb | z x").run()
+    assert len(heat(finished(app))) == 3
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_chosen_occurrence_names_and_marks_its_nearest(language):
+def test_a_chosen_occurrence_names_and_marks_its_nearest():
     app = open_page(
-        language,
         embeddings_panel="senses",
         embeddings_senses_map_selected="1",
         # At the first, occurrences that stand on the same place are as near.
@@ -424,18 +376,6 @@ def test_a_chosen_occurrence_names_and_marks_its_nearest(language):
     assert marks(app)["points"] == np.argsort(-cosines, kind="stable")[:10].tolist()
 
 
-def test_a_link_with_nonsense_is_a_map_all_the_same():
-    app = open_page(
-        embeddings_panel="map",
-        embeddings_map_method="pca",
-        embeddings_map_selected="99999999999999",
-        embeddings_map_state="-1",
-        embeddings_map_color="x",
-    )
-    assert sent(app)["first"]["selected"] is None
-    assert sent(app)["first"]["color"] == 0
-
-
 def test_sentences_are_points_of_every_layer():
     app = open_page(embeddings_panel="sentences", embeddings_points_seed="3")
     header = sent(app)
@@ -445,21 +385,18 @@ def test_sentences_are_points_of_every_layer():
     assert len(header["notes"]) == num_states()
     assert all("Trustworthiness" in note for note in header["notes"])
     assert set(header["colors"][0]["names"]) == set(lines.labels)
-
-
-@pytest.mark.parametrize(
-    ("settings", "claim"),
-    [
-        ({"alignment": "shared"}, "share the same axes"),
-        ({"alignment": "procrustes"}, "its own widest axes"),
-    ],
-)
-def test_what_a_move_means_depends_on_how_layers_are_aligned(settings, claim):
-    chosen = {f"embeddings_points_{name}": value for name, value in settings.items()}
-    app = open_page(embeddings_panel="sentences", **chosen)
-    assert claim in said(app)
-    is_shared = settings["alignment"] == "shared"
-    assert ("share the same axes" in said(app)) == is_shared
+    # What a move means depends on how layers are aligned.
+    assert "share the same axes" in said(app)
+    app.get_by_key("embeddings_points_alignment").set_value("procrustes").run()
+    assert "its own widest axes" in said(finished(app))
+    assert "share the same axes" not in said(app)
+    box = app.text_area(key="embeddings_topics")
+    assert not app.warning
+    box.set_value("我们都喜欢茶。\n他们也是。\n这个手机很好。").run()
+    assert "hardly read" in finished(app).warning[0].value
+    box.set_value("<b>x</b> | <i>one</i> two\n*y* | [three](z)\n*y* | five").run()
+    assert all(not element.allow_html for element in finished(app).markdown)
+    assert sent(app)["labels"][0] == "<i>one</i> two"
 
 
 def test_word_pieces_in_space_turned_onto_each_other_come_from_a_link():
@@ -478,16 +415,11 @@ def test_word_pieces_in_space_turned_onto_each_other_come_from_a_link():
     assert "可信度" in header["notes"][0]
 
 
-@pytest.mark.parametrize(
-    ("language", "others"), [("en", "all other names"), ("zh", "其余名称")]
-)
-def test_pieces_beyond_the_colours_have_no_other_pieces_name(language, others):
+def test_pieces_beyond_the_colours_have_no_other_pieces_name():
     words = client().ask(vocabulary)(DEFAULT_MODEL)
     whole = [word for word in words if word.isascii() and word.isalpha()][-280:]
     lines = "\n".join(" ".join(whole[i : i + 40]) for i in range(0, 280, 40))
     app = open_page(
-        language,
-        model=DEFAULT_MODEL,
         embeddings_panel="sentences",
         embeddings_points_reading="token",
         embeddings_topics=lines,
@@ -496,34 +428,20 @@ def test_pieces_beyond_the_colours_have_no_other_pieces_name(language, others):
     assert len(set(header["labels"])) == 280
     names = header["colors"][0]["names"]
     assert len(names) == 256
-    assert names[-1] == others
+    assert names[-1] == "all other names"
     assert set(names[:-1]) < set(header["labels"])
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_tokens_of_pairs_are_coloured_by_segment(language):
+def test_tokens_of_pairs_are_coloured_by_segment():
     pairs = {
         "embeddings_panel": "sentences",
         "embeddings_topics": "one lamp || two lamps\na house || the bank\nalone",
     }
-    app = open_page(language, embeddings_points_reading="token", **pairs)
-    titles = {"en": "segment", "zh": "句段"}
-    (colour,) = [c for c in sent(app)["colors"] if c["title"] == titles[language]]
+    app = open_page(embeddings_points_reading="token", **pairs)
+    (colour,) = [c for c in sent(app)["colors"] if c["title"] == "segment"]
     assert len(colour["names"]) == 2
-    app = open_page(language, **pairs)
-    assert titles[language] not in [c["title"] for c in sent(app)["colors"]]
-
-
-@pytest.mark.parametrize(
-    ("panel", "box"),
-    [("input", "embeddings_text"), ("sentences", "embeddings_topics")],
-)
-def test_texts_that_the_model_cannot_read_are_said(panel, box):
-    app = open_page(embeddings_panel=panel)
-    assert not app.warning
-    texts = "我们都喜欢茶。\n他们也是。\n这个手机很好。"
-    app = open_page(embeddings_panel=panel, **{box: texts})
-    assert "hardly read" in app.warning[0].value
+    app.get_by_key("embeddings_points_reading").set_value("mean").run()
+    assert "segment" not in [c["title"] for c in sent(finished(app))["colors"]]
 
 
 def test_too_many_sentences_are_refused_not_sampled():
@@ -536,21 +454,6 @@ def test_too_many_sentences_are_refused_not_sampled():
     assert "no sentences yet" in said(app)
     app.button(key="embeddings_topics_reset").click().run()
     assert sent(finished(app))["numStates"] == num_states()
-
-
-def test_long_sentences_stay_out_of_the_link_and_say_so():
-    app = open_page(embeddings_panel="sentences")
-    box = app.text_area(key="embeddings_topics")
-    box.set_value("\n".join(f"line {i} has some words in it" for i in range(130))).run()
-    assert "too long for a link" in said(finished(app))
-    assert "embeddings_topics" not in app.query_params
-    # Fewer characters, but each takes nine bytes of an address.
-    box.set_value("\n".join(f"{i} 天气很好" for i in range(130))).run()
-    assert "too long for a link" in said(finished(app))
-    assert "embeddings_topics" not in app.query_params
-    box.set_value("one lamp\ntwo lamps\na house").run()
-    assert "too long for a link" not in said(finished(app))
-    assert "embeddings_topics" in app.query_params
 
 
 def test_two_long_texts_stay_out_of_the_link_together_and_say_so():
@@ -570,85 +473,19 @@ def test_two_long_texts_stay_out_of_the_link_together_and_say_so():
     assert "embeddings_text" not in finished(app).query_params
 
 
-def test_a_pair_comes_from_a_link():
-    app = open_page(embeddings_text="one lamp", embeddings_pair="two lamps")
-    assert app.text_input(key="embeddings_text").value == "one lamp"
-    assert app.text_input(key="embeddings_pair").value == "two lamps"
-    assert app.selectbox(key="embeddings_token").options[-1].endswith("[SEP]")
-
-
-def test_cosines_between_points_are_those_of_the_shown_layer():
-    app = open_page(
-        embeddings_panel="sentences",
-        embeddings_similarity="true",
-        embeddings_points_state="2",
-    )
-    lines = read_lines(bundled_lines("topics", "en"))
-    vectors = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "mean", 2)
-    (found,) = [s for s in specs(app) if s["data"][0]["type"] == "heatmap"]
-    np.testing.assert_allclose(
-        np.array(found["data"][0]["z"], float), cosine_matrix(vectors), atol=1e-6
-    )
-
-
-def heat(app: AppTest) -> np.ndarray:
-    (found,) = [s for s in specs(app) if s["data"][0]["type"] == "heatmap"]
-    return np.array(found["data"][0]["z"], float)
-
-
-def test_cosines_of_a_group_of_what_is_found_and_of_the_nearest():
-    app = open_page(
-        embeddings_panel="sentences",
-        embeddings_similarity="true",
-        embeddings_points_state="1",
-        embeddings_points_selected="2",
-        embeddings_points_search="THE ",
-    )
-    lines = read_lines(bundled_lines("topics", "en"))
-    vectors = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "mean", 1)
-    box = app.selectbox(key="embeddings_similarity_points")
-    group = lines.labels[-1]
-    asked = {
-        f"group:{group}": [i for i, name in enumerate(lines.labels) if name == group],
-        "found": [i for i, s in enumerate(lines.sentences) if "the" in s.lower()],
-        "nearest": [2, *marks(app)["points"]],
-    }
-    for option, rows in asked.items():
-        box.set_value(option).run()
-        assert 1 < len(rows) < len(lines.sentences)
-        np.testing.assert_allclose(
-            heat(app), cosine_matrix(vectors[rows])[:40, :40], atol=1e-6
-        )
-    app.text_area(key="embeddings_topics").set_value("a | x y\nb | y z\nb | z x").run()
-    assert len(heat(finished(app))) == 3
-
-
-def test_points_to_compare_come_from_a_link():
-    app = open_page(
-        embeddings_panel="sentences",
-        embeddings_similarity="true",
-        embeddings_similarity_points="group:b",
-        embeddings_topics="a | x y\nb | y z\nb | z x\na | x\nb | z",
-    )
-    assert len(heat(app)) == 3
-    app.selectbox(key="embeddings_similarity_points").set_value("group:a").run()
-    assert len(heat(finished(app))) == 2
-    now = app.query_params["embeddings_similarity_points"]
-    assert now in ("group:a", ["group:a"])
-
-
-def test_the_table_of_cosines_has_more_points_than_the_picture():
+def test_points_to_compare_come_from_a_link_and_the_table_has_all():
     lines = "\n".join(f"{'a' if i < 45 else 'b'} | lamp number {i}" for i in range(50))
-    app = open_page(
-        embeddings_panel="sentences",
-        embeddings_similarity="true",
-        embeddings_topics=lines,
-    )
-    assert heat(app).shape == (40, 40)
+    similar = {"embeddings_panel": "sentences", "embeddings_similarity": "true"}
+    group = {"embeddings_similarity_points": "group:b"}
+    app = open_page(**similar, **group, embeddings_topics=lines)
+    assert heat(app).shape == (5, 5)
+    app.selectbox(key="embeddings_similarity_points").set_value("group:a").run()
+    assert heat(finished(app)).shape == (40, 40)
+    assert link_of(app, "embeddings_similarity_points") == "group:a"
+    app.selectbox(key="embeddings_similarity_points").set_value("all").run()
+    assert heat(finished(app)).shape == (40, 40)
     assert "40 of 50 points" in said(app)
     assert "Points in the table to download: 50" in said(app)
-    app.selectbox(key="embeddings_similarity_points").set_value("group:b").run()
-    assert heat(app).shape == (5, 5)
 
 
 def test_senses_are_scored_and_mapped_at_the_last_layer():
@@ -688,30 +525,23 @@ def test_the_file_of_cosines_between_senses_has_more_than_the_picture(monkeypatc
 @pytest.mark.parametrize("panel", ["sentences", "senses", "geometry"])
 def test_sentences_that_are_cut_are_counted_and_told(panel):
     long = "the bank is " + "very " * 520 + "old"
-    app = open_page(
-        embeddings_panel=panel,
-        **{
-            f"embeddings_{name}": f"a | {long}\nb | a bank\na | the bank\nb | {long} !"
-            for name in ("topics", "senses")
-        },
-    )
-    assert "2 of 4" in said(app)
-    assert "limit is 512" in said(app)
     app = open_page(embeddings_panel=panel)
     assert "limit is 512" not in said(app)
+    lines = f"a | {long}\nb | a bank\na | the bank\nb | {long} !"
+    name = "senses" if panel == "senses" else "topics"
+    app.text_area(key=f"embeddings_{name}").set_value(lines).run()
+    assert "2 of 4" in said(finished(app))
+    assert "limit is 512" in said(app)
 
 
 def test_a_sentence_without_the_word_is_named():
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    app.query_params["embeddings_panel"] = "senses"
-    app.query_params["embeddings_senses"] = "x | a bank\ny | a banker\nx | the bank"
-    app.switch_page("pages/embeddings/embeddings.py").run()
-    end = time.monotonic() + DEADLINE_SECONDS
-    while app.get("progress") and time.monotonic() < end:
-        let_jobs_end(app, end)
-        app.run()
-    assert not app.exception
-    assert "Sentence 2" in app.error[0].value
+    lines = "x | a bank\ny | a banker\nx | the bank"
+    link = {"embeddings_panel": "senses", "embeddings_senses": lines}
+    app = real_pages.open_page("embeddings", may_fail=True, **link)
+    assert "Sentence 2" in finished(app, may_fail=True).error[0].value
+    app.text_area(key="embeddings_senses").set_value("x | the bank").run()
+    assert "One occurrence alone" in said(finished(app))
+    assert "Three occurrences" in said(app)
 
 
 def test_occurrences_without_a_sense_are_on_the_map_and_not_scored():
@@ -721,21 +551,10 @@ def test_occurrences_without_a_sense_are_on_the_map_and_not_scored():
     assert "of 4 occurrences lie nearest" in said(app)
     assert "without a sense, not counted here: 1" in said(app)
     one = text.replace("b | ", "")
-    app = open_page(embeddings_panel="senses", embeddings_senses=one)
-    assert len(sent(app)["labels"]) == 5
+    app.text_area(key="embeddings_senses").set_value(one).run()
+    assert len(sent(finished(app))["labels"]) == 5
     assert "name two of them before the sentences" in said(app)
     assert "lie nearest" not in said(app)
-    none = "\n".join(f"苹果{word}。" for word in "好坏大小多")
-    app = open_page("zh", embeddings_panel="senses", embeddings_senses=none)
-    assert len(sent(app)["labels"]) == 5
-    assert "请在句子前写出两个词义" in said(app)
-    assert "有 5 处没有写词义" in said(app)
-
-
-def test_one_occurrence_alone_is_not_compared():
-    app = open_page(embeddings_panel="senses", embeddings_senses="x | the bank")
-    assert "One occurrence alone" in said(app)
-    assert "Three occurrences" in said(app)
 
 
 def test_geometry_names_the_dimensions_that_stand_out():
@@ -744,33 +563,7 @@ def test_geometry_names_the_dimensions_that_stand_out():
     assert len(table) == num_states()
     named = [text for text in table["outlier dimensions"] if text != "–"]
     assert named
-    with_all = table["mean cosine of all pairs"]
-    assert not np.allclose(with_all, table["the same without the outliers"])
     assert "2.5 standard deviations" in said(app)
-    lines = read_lines(bundled_lines("topics", "en"))
-    states = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "token", 0)
-    out = outlier_dimensions(states, 2.5).dimensions
-    shown = table["outlier dimensions"][0].replace("–", "")
-    assert shown == ", ".join(str(index + 1) for index in out)
-
-
-def test_the_dimensions_of_a_layer_come_from_a_link():
-    app = open_page(embeddings_panel="geometry", embeddings_geometry_layer="1")
-    lines = read_lines(bundled_lines("topics", "en"))
-    states = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "token", 1)
-    parts = outlier_dimensions(states, 3.0).contributions
-    largest = np.sort(np.abs(parts))[::-1][:12]
-    _, shown = bars(app, 2)
-    np.testing.assert_allclose(np.sort(np.abs(shown))[::-1], largest, atol=1e-6)
-    assert "mean cosine of layer 1:" in said(app)
-    last = str(num_states() - 1)
-    app.selectbox(key="embeddings_geometry_layer").set_value(last).run()
-    assert "embeddings_geometry_layer" not in app.query_params
-
-
-def test_what_stays_without_the_outliers_is_what_the_client_says():
-    app = open_page(embeddings_panel="geometry", embeddings_deviations="2.5")
-    table = app.dataframe[0].value
     lines = read_lines(bundled_lines("topics", "en"))
     found = answer(
         client()
@@ -787,11 +580,25 @@ def test_what_stays_without_the_outliers_is_what_the_client_says():
     assert 0 < min(found.neighbours_kept) < 1
     # One layer by hand, from its vectors alone.
     vectors = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "token", 1)
-    out = outlier_dimensions(vectors, 2.5)
-    assert out.dimensions.size
-    assert table["the same without the outliers"][1] == pytest.approx(
-        mean_cosine(np.delete(vectors, out.dimensions, axis=1)), abs=1e-5
-    )
+    out = outlier_dimensions(vectors, 2.5).dimensions
+    assert table["outlier dimensions"][1] == ", ".join(map(str, out + 1)) != ""
+    without = mean_cosine(np.delete(vectors, out, axis=1))
+    assert table["the same without the outliers"][1] == pytest.approx(without, abs=1e-5)
+    assert table["mean cosine of all pairs"][1] != pytest.approx(without, abs=1e-5)
+
+
+def test_the_dimensions_of_a_layer_come_from_a_link():
+    app = open_page(embeddings_panel="geometry", embeddings_geometry_layer="1")
+    lines = read_lines(bundled_lines("topics", "en"))
+    states = client().ask(vectors_at)(DEFAULT_MODEL, lines.sentences, "token", 1)
+    parts = outlier_dimensions(states, 3.0).contributions
+    largest = np.sort(np.abs(parts))[::-1][:12]
+    _, shown = bars(app, 2)
+    np.testing.assert_allclose(np.sort(np.abs(shown))[::-1], largest, atol=1e-6)
+    assert "mean cosine of layer 1:" in said(app)
+    last = str(num_states() - 1)
+    app.selectbox(key="embeddings_geometry_layer").set_value(last).run()
+    assert "embeddings_geometry_layer" not in app.query_params
 
 
 def test_a_sample_of_word_pieces_is_told():
@@ -808,12 +615,3 @@ def test_a_sample_of_word_pieces_is_told():
     assert count > MOST_CHECKED
     told = f"{MOST_CHECKED} of the {count} tokens, drawn with seed 3"
     assert told in said(app)
-
-
-def test_html_in_the_sentences_is_shown_as_text():
-    app = open_page(
-        embeddings_panel="sentences",
-        embeddings_topics="<b>x</b> | <i>one</i> two\n*y* | [three](z)\n*y* | five",
-    )
-    assert all(not element.allow_html for element in app.markdown)
-    assert sent(app)["labels"][0] == "<i>one</i> two"

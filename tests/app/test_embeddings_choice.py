@@ -9,8 +9,8 @@ from bertviz_core.analysis.labelled_lines import bundled_lines, read_lines
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine.model_tasks import vocabulary
 from pages.shared.engine import client
-from tests.app.chinese_model import write_chinese_model
-from tests.app.test_embeddings import bars, finished, marks, open_page, said, sent
+from tests.app.real_pages import finished, said
+from tests.app.test_embeddings import bars, marks, open_page, sent
 
 MAP, POINTS = "embeddings_map", "embeddings_points"
 
@@ -61,8 +61,8 @@ def test_the_points_travel_once_while_one_chooses():
 
 
 @pytest.mark.parametrize("from_link", [False, True])
-def test_another_vocabulary_has_no_word_chosen(tmp_path, from_link):
-    model = str(write_chinese_model(tmp_path))
+def test_another_vocabulary_has_no_word_chosen(chinese, from_link):
+    model = chinese
     if from_link:
         app = open_page(
             embeddings_panel="map",

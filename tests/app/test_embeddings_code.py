@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import time
-from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from bertviz_core.analysis.anisotropy import outlier_dimensions
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
@@ -21,10 +18,8 @@ from bertviz_core.experiments.vocabulary_maps import vocabulary_map
 from bertviz_core.experiments.word_vectors import nearest_words
 from bertviz_core.explorer import Explorer
 from pages.shared.engine import client
-from tests.app.waiting import let_jobs_end
+from tests.app.real_pages import finished, open_page, run_program
 
-ROOT = Path(__file__).parents[2]
-DEADLINE_SECONDS = 90.0
 # Opens each model once for all programs.
 pytestmark = pytest.mark.usefixtures("opened")
 SENTENCES = "a | one small lamp\nb | two large lamps\na | a bank\nb | the bank"
@@ -32,23 +27,8 @@ SENTENCES = "a | one small lamp\nb | two large lamps\na | a bank\nb | the bank"
 
 def printed(code: str, **params: str) -> str:
     """Opens a panel with its program unfolded, and runs that."""
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    app.query_params["lang"] = "English"
-    for name, value in params.items():
-        app.query_params[name] = value
-    app.session_state[f"{code}_code"] = True
-    app.switch_page("pages/embeddings/embeddings.py").run()
-    end = time.monotonic() + DEADLINE_SECONDS
-    while app.get("progress"):
-        assert time.monotonic() < end
-        let_jobs_end(app, end)
-        app.run()
-    assert not app.exception
-    (program,) = [element.value for element in app.code]
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        exec(compile(program, "program", "exec"), {"__name__": "__main__"})
-    return output.getvalue()
+    app = open_page("embeddings", state={f"{code}_code": True}, **params)
+    return run_program(finished(app))[1]
 
 
 def test_the_input_sum():
@@ -90,20 +70,21 @@ def test_the_vocabulary_map():
     assert float(output.split()[0]) == pytest.approx(found.explained, abs=1e-6)
 
 
-@pytest.mark.parametrize("method", ["pca", "tsne"])
+@pytest.mark.parametrize("method", ["pca", "tsne", "umap"])
 def test_sentences(method):
-    if method == "tsne":  # its program runs without the map
+    if method != "pca":  # its program runs without the map
         from bertviz_core.snippets import embeddings as programs
         from bertviz_core.snippets.writing import write_snippet
 
         program = write_snippet(
-            programs.SENTENCES_TSNE,
+            programs.SENTENCES_NEIGHBOURS,
             model=DEFAULT_MODEL,
             sentences=("one small lamp", "two large lamps"),
             reading="token",
             num_axes=2,
             seed=1,
-            perplexity=5.0,
+            method=method,
+            size=5.0,
         )
         output = io.StringIO()
         with contextlib.redirect_stdout(output):

@@ -18,7 +18,8 @@ from pages.embeddings.sentence_file import guess_roles, lines_of, read_file
 from pages.fine_tune.leases import STATE
 from pages.fine_tune.state import FineTuneState
 from pages.shared.engine import client
-from tests.app.test_embeddings import finished, open_page, said
+from tests.app.real_pages import finished, said
+from tests.app.test_embeddings import open_page
 
 KEY = "embeddings_topics"
 SORTED = "id,text,topic\n" + "".join(
@@ -26,8 +27,8 @@ SORTED = "id,text,topic\n" + "".join(
 )
 
 
-def uploaded(name: str, text: str, language: str = "en") -> AppTest:
-    app = open_page(language, embeddings_panel="sentences")
+def uploaded(name: str, text: str) -> AppTest:
+    app = open_page(embeddings_panel="sentences")
     app.file_uploader[0].set_value((name, text.encode(), "text/plain")).run()
     return app
 
@@ -52,21 +53,6 @@ def box(app: AppTest) -> str:
     return app.text_area(key=KEY).value
 
 
-def test_a_sorted_table_is_drawn_from_as_a_whole_and_the_seed_is_the_visitors():
-    app = finished(uploaded("a.csv", SORTED))
-    lines = read_lines(box(app))
-    assert len(lines.sentences) == 200
-    assert set(lines.labels) == {"early", "late"}
-    assert "taken from the file: 200 of 600" in said(app)
-    app.number_input(key=f"{KEY}_file_seed").set_value(5).run()
-    other = read_lines(box(finished(app)))
-    assert other.sentences != lines.sentences
-    app.get_by_key(f"{KEY}_way").set_value("first").run()
-    first = read_lines(box(finished(app)))
-    assert first.sentences[-1] == "sentence number 199"
-    assert set(first.labels) == {"early"}
-
-
 def test_columns_can_be_chosen_and_a_column_of_numbers_is_no_group():
     app = finished(uploaded("a.csv", "id,text\n1,one lamp\n2,two lamps\n3,a house\n"))
     assert box(app) == "one lamp\ntwo lamps\na house"
@@ -76,13 +62,22 @@ def test_columns_can_be_chosen_and_a_column_of_numbers_is_no_group():
     assert read_lines(box(app)).sentences == ("1", "2", "3")
 
 
-def test_a_box_that_was_edited_says_nothing_of_the_file():
+def test_a_table_is_drawn_from_as_a_whole_until_its_box_is_edited():
     app = finished(uploaded("a.csv", SORTED))
+    lines = read_lines(box(app))
+    assert len(lines.sentences) == 200
+    assert set(lines.labels) == {"early", "late"}
     assert "taken from the file: 200 of 600" in said(app)
+    app.number_input(key=f"{KEY}_file_seed").set_value(5).run()
+    other = read_lines(box(finished(app)))
+    assert other.sentences != lines.sentences
     app.text_area(key=KEY).set_value(box(app) + " more").run()
     assert "taken from the file" not in said(finished(app))
     app.get_by_key(f"{KEY}_way").set_value("first").run()
     assert "taken from the file: 200 of 600" in said(finished(app))
+    first = read_lines(box(app))
+    assert first.sentences[-1] == "sentence number 199"
+    assert set(first.labels) == {"early"}
 
 
 def test_strokes_in_a_table_make_no_group_and_no_pair():
@@ -96,22 +91,21 @@ def test_strokes_in_a_table_make_no_group_and_no_pair():
     assert "taken from the file: 4 of 4" in said(app)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_sample_tables_need_no_file(language):
+def test_the_sample_tables_need_no_file():
     app = open_page("en", embeddings_panel="sentences")
-    app.button(key=f"{KEY}_sample_{language}").click().run()
-    lines = read_lines(box(finished(app)))
-    table = read_table(table_path(SAMPLES[language]))
-    assert len(lines.sentences) == 200
-    assert set(lines.labels) == set(table.cells[:, 1])
-    assert f"taken from the file: 200 of {table.num_rows}" in said(app)
+    for language in ("en", "zh"):
+        app.button(key=f"{KEY}_sample_{language}").click().run()
+        lines = read_lines(box(finished(app)))
+        table = read_table(table_path(SAMPLES[language]))
+        assert len(lines.sentences) == 200
+        assert set(lines.labels) == set(table.cells[:, 1])
+        assert f"taken from the file: 200 of {table.num_rows}" in said(app)
     app.button(key=f"{KEY}_reset").click().run()
     assert "taken from the file" not in said(finished(app))
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_table_of_the_fine_tuning_page_is_offered(language):
-    app = open_page(language, embeddings_panel="sentences")
+def test_the_table_of_the_fine_tuning_page_is_offered():
+    app = open_page(embeddings_panel="sentences")
     assert f"{KEY}_trained_on" not in {button.key for button in app.button}
     own = client().keep_table(
         "text;topic\nthé noir;a\ncafé;b\nun thé;a\n".encode("cp1252")
@@ -128,16 +122,14 @@ def test_the_table_of_the_fine_tuning_page_is_offered(language):
     )
     client().forget_table(own)
     app.button(key=f"{KEY}_trained_on").click().run()
-    assert {"en": "no longer here", "zh": "已经不在"}[language] in app.error[0].value
+    assert "no longer here" in app.error[0].value
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_what_fits_stays_whole_at_the_next_click_and_the_rest_is_told(language):
+def test_what_fits_stays_whole_at_the_next_click_and_the_rest_is_told():
     rows = "\n".join(f"{i} " + "word " * 120 for i in range(180))
-    app = uploaded("a.txt", rows, language)
+    app = uploaded("a.txt", rows)
     text = box(app)
-    told = {"en": "holds 60,000 characters", "zh": "最多容纳 60,000 个字符"}[language]
-    assert told in said(app)
+    assert "holds 60,000 characters" in said(app)
     assert 59_000 < len(text) <= 60_000
     assert all(line.endswith("word") for line in text.splitlines())
     assert f"{len(text.splitlines())} " in said(app)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.app.test_embeddings import finished, numbers, open_page, said, sent, specs
+from tests.app.real_pages import finished, numbers, said, specs
+from tests.app.test_embeddings import open_page, sent
 
 LINES = "\n".join(
     ["The cat sat.", "It rained.", "We ate soup.", "Birds sing.", "He ran home."]
@@ -25,20 +26,15 @@ def test_a_t_sne_map_says_what_its_seed_moves():
     assert all("Seed 0 begins just at the map of the layer before" in n for n in later)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_points_that_are_one_have_no_quality(language):
+def test_points_that_are_one_have_no_quality():
     """Before the first layer all sentences have the same [CLS]."""
     app = open_page(
-        language,
         embeddings_panel="sentences",
         embeddings_topics=LINES,
         embeddings_points_reading="cls",
     )
     first, *later = sent(app)["notes"]
-    one, trust = {
-        "en": ("All points are one here", "Trustworthiness"),
-        "zh": ("这里所有的点是同一个点", "可信度"),
-    }[language]
+    one, trust = "All points are one here", "Trustworthiness"
     assert first.startswith(one)
     assert trust not in first
     assert "%" not in first
@@ -48,11 +44,7 @@ def test_points_that_are_one_have_no_quality(language):
     for curve in curves:
         assert np.isnan(curve[0])
         assert np.isfinite(curve[1:]).all()
-    at = {
-        "en": "All points are one at: input of layer 1",
-        "zh": "在第 1 层的输入，所有的点是同一个点",
-    }[language]
-    assert at in said(app)
+    assert "All points are one at: input of layer 1" in said(app)
 
 
 def test_a_word_on_one_place_is_one_point_before_the_first_layer():

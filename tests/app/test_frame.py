@@ -19,14 +19,12 @@ def test_every_page_runs_in_both_languages(open_app, shown, page, locale):
     assert has_chinese == (locale == "zh-CN")
 
 
-@pytest.mark.parametrize("locale", [None, "en-US", "de-DE", "fr"])
-def test_whoever_reads_no_chinese_gets_english(open_app, locale):
-    assert open_app(locale=locale).header[0].value == "Try it"
-
-
-@pytest.mark.parametrize("locale", ["zh-CN", "zh", "zh-TW", "ZH-hans"])
-def test_whoever_reads_chinese_gets_chinese(open_app, locale):
-    assert open_app(locale=locale).header[0].value == "试一试"
+@pytest.mark.parametrize(
+    ("locale", "said"),
+    [(None, "Try it"), ("de-DE", "Try it"), ("zh-TW", "试一试"), ("ZH-hans", "试一试")],
+)
+def test_the_browser_decides_the_language(open_app, locale, said):
+    assert open_app(locale=locale).header[0].value == said
 
 
 def test_the_language_can_be_switched_and_stays_on_the_next_page(open_app):

@@ -1,7 +1,9 @@
 """What the server does for the pages."""
 
 import asyncio
+import contextlib
 import logging
+import os
 import runpy
 import socket
 import sys
@@ -79,3 +81,31 @@ def test_a_connection_does_not_hold_small_messages_back():
             connection, _ = listening.accept()
             with connection:
                 assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+@pytest.mark.parametrize(
+    ("address", "is_own"),
+    [
+        *((own, True) for own in ("localhost", "127.0.0.1", "::1")),
+        *((open_, False) for open_ in (None, "0.0.0.0", "10.0.0.5", "::")),
+    ],
+)
+def test_who_lets_others_in_has_to_say_what_they_may_open(monkeypatch, address, is_own):
+    monkeypatch.setattr(st, "App", lambda *_, **__: None)
+    monkeypatch.setattr(st, "get_option", lambda _: address)
+    monkeypatch.delenv("BERTVIZ_MODELS", raising=False)
+    says_so = contextlib.nullcontext()
+    if not is_own:
+        says_so = pytest.raises(SystemExit, match=r"streamlit run server\.py")
+    with says_so:
+        runpy.run_path(str(ROOT / "app.py"))
+    for policy in ("any", "listed"):
+        monkeypatch.setenv("BERTVIZ_MODELS", policy)
+        runpy.run_path(str(ROOT / "app.py"))
+
+
+def test_a_blank_policy_is_the_strict_one_of_the_hosted_app(monkeypatch):
+    monkeypatch.setenv("BERTVIZ_MODELS", " ")
+    monkeypatch.setattr(st, "App", lambda *_, **__: None)
+    runpy.run_path(str(ROOT / "server.py"))
+    assert os.environ["BERTVIZ_MODELS"] == "listed"

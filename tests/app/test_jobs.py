@@ -10,7 +10,7 @@ FULL = EngineError("The engine did not answer. Try again.")
 REASON = "The engine did not answer"
 
 
-def with_button():
+def with_button(at_once=False):
     import streamlit as st
 
     from bertviz_core.engine.model_tasks import download_model
@@ -18,27 +18,15 @@ def with_button():
     from pages.shared.jobs import ask_job
 
     question = ask(download_model).about("a")
-    st.session_state["answer"] = ask_job("place", "Begin", question)
-    st.write("the rest of the page")
-
-
-def at_once():
-    import streamlit as st
-
-    from bertviz_core.engine.model_tasks import download_model
-    from pages.shared.answers import ask
-    from pages.shared.jobs import ask_job
-
-    question = ask(download_model).about("a")
-    st.session_state["answer"] = ask_job("place", "Begin", question, at_once=True)
+    st.session_state["answer"] = ask_job("place", "Begin", question, at_once=at_once)
     st.write("the rest of the page")
 
 
 @pytest.fixture
 def page(client):
-    def run(script):
-        app = AppTest.from_function(script, default_timeout=20).run()
-        assert not app.exception
+    def run(at_once=False):
+        app = AppTest.from_function(with_button, args=(at_once,), default_timeout=20)
+        assert not app.run().exception
         return app
 
     return run
@@ -53,7 +41,7 @@ def rest_is_there(app):
 
 
 def test_a_button_starts_the_work(client, page):
-    app = page(with_button)
+    app = page()
     assert not starts(client)
     app.button(key="job_place_start").click().run()
     assert starts(client) == [("start", "download_model", "a")]
@@ -62,7 +50,7 @@ def test_a_button_starts_the_work(client, page):
 
 
 def test_whoever_waits_for_others_is_told_so(client, page):
-    app = page(with_button)
+    app = page()
     app.button(key="job_place_start").click().run()
     client.jobs["job-1"] = JobStatus("job-1", "waiting")
     app.run()
@@ -72,11 +60,11 @@ def test_whoever_waits_for_others_is_told_so(client, page):
     assert app.get("progress")[0].proto.text == "Working: 25%"
 
 
-@pytest.mark.parametrize("script", [with_button, at_once])
-def test_where_too_many_wait_the_page_says_so_and_goes_on(client, page, script):
+@pytest.mark.parametrize("at_once", [False, True])
+def test_where_too_many_wait_the_page_says_so_and_goes_on(client, page, at_once):
     client.broken["start"] = FULL
-    app = page(script)
-    if script is with_button:
+    app = page(at_once)
+    if not at_once:
         app.button(key="job_place_start").click().run()
     assert [REASON in error.value for error in app.error] == [True]
     assert rest_is_there(app)
@@ -87,7 +75,7 @@ def test_where_too_many_wait_the_page_says_so_and_goes_on(client, page, script):
 
 
 def test_the_answer_stays_until_the_question_changes(client, page):
-    app = page(at_once)
+    app = page(at_once=True)
     client.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result="a folder")
     app.run()
     assert app.session_state["answer"] == "a folder"

@@ -6,11 +6,8 @@ They print the numbers that the pages show.
 from __future__ import annotations
 
 import ast
-import contextlib
-import io
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,18 +23,17 @@ from bertviz_core.analysis.small_networks import (
 )
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.neurons import words_of_neuron, words_of_neuron_here
-from bertviz_core.experiments.residual_stream import layer_similarity, residual_stream
+from bertviz_core.experiments.residual_stream import residual_stream
 from bertviz_core.experiments.token_numbers import norm_input_at, part_numbers
 from bertviz_core.figures.labels import label
+from bertviz_core.figures.masked_word import percent
 from bertviz_core.trace import Texts
 from pages.activations.training import FIRST_SEED, NUM_STEPS
 from pages.layers.by_hand import SMALL
 from pages.layers.texts import EXAMPLES
 from pages.shared.engine import client
-from tests.app.waiting import run_to_the_end
+from tests.app.real_pages import finished, open_page, run_program, said, specs
 
-ROOT = Path(__file__).parents[2]
-DEADLINE_SECONDS = 90.0
 TEXT, PAIR = EXAMPLES["en"][3]
 MASK = 11
 
@@ -46,18 +42,8 @@ pytestmark = pytest.mark.usefixtures("opened")
 
 def printed(page: str, code: str, **params: str) -> tuple[AppTest, str]:
     """Opens a page with one program unfolded, and runs that."""
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    app.query_params["lang"] = "English"
-    for name, value in params.items():
-        app.query_params[name] = value
-    app.session_state[f"{code}_code"] = True
-    app.switch_page(f"pages/{page}/{page}.py").run()
-    run_to_the_end(app, DEADLINE_SECONDS)
-    (program,) = [one.value for one in app.code if "import" in one.value]
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        exec(compile(program, "program", "exec"), {"__name__": "__main__"})
-    return app, output.getvalue()
+    app = open_page(page, state={f"{code}_code": True}, **params)
+    return app, run_program(finished(app))[1]
 
 
 def layers_printed(code: str, **params: str) -> tuple[AppTest, str]:
@@ -88,10 +74,14 @@ def test_the_residual_stream():
 
 
 def test_similar_layers():
-    _, output = layers_printed("layers_similarity", layers_panel="similarity")
-    found = client().ask(layer_similarity)(DEFAULT_MODEL, Texts(TEXT, PAIR))
-    shown = floats(output)[: len(found)]
-    np.testing.assert_allclose(shown, found[0], atol=6e-5)
+    app, output = layers_printed("layers_similarity", layers_panel="similarity")
+    shown = np.array(specs(app)[-1]["data"][0]["z"], float)
+    np.testing.assert_allclose(floats(output)[: len(shown)], shown[0], atol=6e-5)
+    assert f"{shown[0, -1]:.3f}" in said(app)
+    # Written not on the diagonal alone, where each is compared with itself.
+    written = np.array(specs(app)[-1]["data"][0]["text"])
+    assert written[0, -1] == f"{shown[0, -1]:.2g}"
+    assert (written != "").all()
 
 
 def test_neurons_and_switching():
@@ -100,11 +90,13 @@ def test_neurons_and_switching():
     chosen = app.get_by_key("layers_neuron").value
     assert int(output.split()[0]) + 1 == int(chosen)
     app, output = layers_printed("layers_off", **panel)
-    before = floats(output)[0]
-    shown = [metric.value for metric in app.metric]
-    assert float(shown[0].rstrip("%")) == pytest.approx(100 * before, abs=0.06)
-    change = floats(output)[2]
-    assert float(shown[2].split()[0]) == pytest.approx(100 * change, abs=6e-4)
+    before, after, change = floats(output)[:3]
+    assert abs(change) > 1e-6, "nothing to see"
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert shown["Probability before"] == percent(before)
+    assert shown["Probability after"] == percent(after)
+    points = float(shown["Change (Δp)"].split()[0])
+    assert points == pytest.approx(100 * change, abs=6e-4)
 
 
 @pytest.mark.tensorflow  # the program takes a gradient

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.experiments.token_numbers import part_numbers
 from bertviz_core.trace import Texts
-from pages.layers.panels import PANELS
 from pages.shared.engine import client
-from tests.app.waiting import run_to_the_end
+from tests.app import real_pages
+from tests.app.real_pages import checked, finished
+from tests.app.test_layers import PANELS
 from tests.core.checkpoint_copies import hf_copy, weights_of_hf
 
-ROOT = Path(__file__).parents[2]
 NUM_TOKENS, NUM_NEURONS = 512, 3072  # of BERT-base
 LAST = NUM_TOKENS - 1
 TEXT = "ab cab ba " * 250
 # What a phone on a slow line still takes: all figures of the page together.
 MOST_BYTES = 3_000_000
-DEADLINE_SECONDS = 120.0
 
 
 @pytest.fixture(scope="module")
@@ -51,22 +48,17 @@ def model(tmp_path_factory):
 
 
 def open_page(model: str, **params: str) -> AppTest:
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=120)
-    app.query_params["lang"] = "English"
-    app.query_params["layers_text"] = TEXT
-    app.query_params["model"] = model
-    for name, value in params.items():
-        app.query_params[name] = value
-    app.switch_page("pages/layers/layers.py").run()
-    return finished(app)
+    return ended(
+        real_pages.open_page("layers", model=model, layers_text=TEXT, **params)
+    )
 
 
-def finished(app: AppTest) -> AppTest:
+def ended(app: AppTest) -> AppTest:
     """Starts the work that waits for a button, and waits for it."""
     for button in app.button:
         if (button.key or "").startswith("job_") and button.key.endswith("_start"):
             button.click().run()
-    return run_to_the_end(app, DEADLINE_SECONDS)
+    return finished(app)
 
 
 def sent_bytes(app: AppTest) -> int:
@@ -91,26 +83,17 @@ def test_every_panel_stays_usable_at_512_tokens(model, panel):
     if panel in ("residual", "factors"):
         captions = " ".join(caption.value for caption in app.caption)
         assert "64" in captions or str(NUM_TOKENS) in captions
-    before = sent_bytes(app)
-    app.selectbox(key="layers_token").set_value("2").run()
-    assert not app.exception
-    assert sent_bytes(finished(app)) < before + MOST_BYTES
 
 
-@pytest.mark.parametrize(
-    "step", ["query", "attention_scores", "attention_probs", "context", "neurons"]
-)
-def test_every_step_and_its_table_are_light_at_512_tokens(model, step):
-    app = open_page(
-        model,
-        layers_panel="orders",
-        layers_step=f"layer_1/{step}",
-        layers_token="300",
-        layers_all_tokens="true",
-    )
-    assert len(app.get("plotly_chart")) >= 1
-    assert sent_bytes(app) < MOST_BYTES
-    captions = " ".join(caption.value for caption in app.caption)
-    assert "tokens 268 to 331" in captions
+def test_every_step_and_its_table_are_light_at_512_tokens(model):
+    token = {"layers_token": "300", "layers_all_tokens": "true"}
+    app = open_page(model, layers_panel="orders", **token)
+    for step in ("query", "attention_scores", "attention_probs", "context", "neurons"):
+        app.session_state["layers_step"] = f"layer_1/{step}"
+        checked(app.run())
+        assert len(app.get("plotly_chart")) >= 1
+        assert sent_bytes(app) < MOST_BYTES
+        captions = " ".join(caption.value for caption in app.caption)
+        assert "tokens 268 to 331" in captions
     part = client().ask(part_numbers)(model, Texts(TEXT), "layer_1", 299)
     assert part.of("layer_1/attention_probs").shape[1] == NUM_TOKENS

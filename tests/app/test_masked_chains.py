@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
-from tests.app.test_masked_panels import checked, finished, open_page, run_chain, specs
+from tests.app.real_pages import checked, finished
+from tests.app.test_masked_panels import open_page, run_chain, specs
 from tests.app.test_masked_word import type_text
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -12,31 +10,16 @@ from bertviz_core.experiments.scoring import score_known_words
 from bertviz_core.experiments.whole_word import find_whole_words
 from bertviz_core.figures.masked_word import percent
 from pages.shared.engine import client
-from tests.app.chinese_model import CHARACTERS, SIGNS, write_chinese_model
+from tests.app import real_pages
+from tests.app.chinese_model import CHARACTERS, SIGNS
+from tests.app.real_pages import checked, finished, said, table
 
-ROOT = Path(__file__).parents[2]
 TEXT = "我喜欢吃苹果，他喝牛奶。"
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return str(write_chinese_model(tmp_path_factory.mktemp("model")))
-
-
 def open_page(model: str, **params: str) -> AppTest:
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    app.query_params["lang"] = "中文"
-    app.query_params["model"] = model
-    for name, value in {"masked_text": TEXT, **params}.items():
-        app.query_params[name] = value
-    app.switch_page("pages/masked_word/masked_word.py").run()
-    return checked(app)
-
-
-def checked(app: AppTest) -> AppTest:
-    assert not app.exception
-    assert not [error.value for error in app.error]
-    return app
+    link = {"model": model, "masked_text": TEXT, **params}
+    return real_pages.open_page("masked_word", "zh", **link)
 
 
 def text_of(app: AppTest) -> str:
@@ -44,8 +27,7 @@ def text_of(app: AppTest) -> str:
 
 
 def whole_words(app: AppTest) -> list[str]:
-    app.session_state["masked_whole_words_table"] = True
-    return list(checked(app.run()).dataframe[-1].value["词"])
+    return list(table(app, "masked_whole_words")["词"])
 
 
 def click(app: AppTest, index: int) -> AppTest:
@@ -55,54 +37,41 @@ def click(app: AppTest, index: int) -> AppTest:
     return checked(app)
 
 
-@pytest.mark.parametrize(
-    ("size", "expected"),
-    [
-        ("1", "我喜欢吃[MASK]果，他喝牛奶。"),
-        ("2", "我喜欢吃[MASK][MASK]，他喝牛奶。"),
-        ("4", "我喜欢吃[MASK][MASK]，他喝牛奶。"),  # a comma ends the word
-    ],
-)
+# A comma ends the word.
+@pytest.mark.parametrize(("size", "masks"), [("1", 1), ("2", 2), ("4", 2)])
 def test_one_click_hides_a_whole_word_and_a_second_one_puts_it_back(
-    model, size, expected
+    chinese, size, masks
 ):
-    app = open_page(model, masked_click_size=size)
-    click(app, 4)
-    assert text_of(app) == expected
-    click(app, 4)
-    assert text_of(app) == TEXT
+    app = click(open_page(chinese, masked_click_size=size), 4)
+    assert text_of(app) == TEXT[:4] + "[MASK]" * masks + TEXT[4 + masks :]
+    assert text_of(click(app, 4)) == TEXT
 
 
-def test_a_hidden_word_of_two_characters_is_asked_about_as_one_word(model):
-    app = click(open_page(model, masked_click_size="2", masked_panel="whole"), 4)
+def test_a_hidden_word_of_two_characters_is_asked_about_as_one_word(chinese):
+    app = click(open_page(chinese, masked_click_size="2", masked_panel="whole"), 4)
     assert app.get_by_key("masked_whole_size").value == "2"
     one = TEXT.replace("苹果", "[MASK]")
-    found = client().ask(find_whole_words)(model, one, 2, "characters", 0)
+    found = client().ask(find_whole_words)(chinese, one, 2, "characters", 0)
     assert whole_words(app) == list(found.words[:20])
-    (score,) = client().ask(score_known_words)(model, one, ("苹果",), 0)
+    (score,) = client().ask(score_known_words)(chinese, one, ("苹果",), 0)
     share = percent(float(np.exp(score.log_prob)))
-    said = "\n".join(text.value for text in app.markdown)
-    assert "你遮住的是 **苹果**" in said
-    assert share in said
+    assert "你遮住的是 **苹果**" in said(app)
+    assert share in said(app)
 
 
-@pytest.mark.parametrize("size", ["1", "2", "3", "4"])
-def test_words_of_every_length_are_made_of_characters_alone(model, size):
+def test_words_of_every_length_are_made_of_characters_alone(chinese):
+    app = open_page(chinese, masked_text="他喝[MASK]。", masked_panel="whole")
+    for size in (1, 2, 3, 4):
+        app.get_by_key("masked_whole_size").set_value(str(size)).run()
+        words = whole_words(app)
+        assert words
+        assert {len(word) for word in words} == {size}
+        assert set("".join(words)) <= set(CHARACTERS)
+
+
+def test_a_whole_word_replaces_all_its_masks_and_undo_brings_them_back(chinese):
     app = open_page(
-        model,
-        masked_text="他喝[MASK]。",
-        masked_panel="whole",
-        masked_whole_size=size,
-    )
-    words = whole_words(app)
-    assert words
-    assert {len(word) for word in words} == {int(size)}
-    assert set("".join(words)) <= set(CHARACTERS)
-
-
-def test_a_whole_word_replaces_all_its_masks_and_undo_brings_them_back(model):
-    app = open_page(
-        model, masked_text="他[MASK]我[MASK][MASK]。", masked_mask="3",
+        chinese, masked_text="他[MASK]我[MASK][MASK]。", masked_mask="3",
         masked_panel="whole",
     )  # fmt: skip
     word = whole_words(app)[0]
@@ -113,20 +82,20 @@ def test_a_whole_word_replaces_all_its_masks_and_undo_brings_them_back(model):
     assert text_of(app) == "他[MASK]我[MASK][MASK]。"
 
 
-def test_an_english_text_has_no_choice_of_characters(model):
-    app = open_page(model, masked_text="ab [MASK]")
+def test_an_english_text_has_no_choice_of_characters(chinese):
+    app = open_page(chinese, masked_text="ab [MASK]")
     assert "masked_click_size" not in app.session_state
-    open_page(model, masked_text="ab 我 [MASK]").get_by_key("masked_click_size")
+    app.text_area(key="masked_text").set_value("ab 我 [MASK]").run()
+    assert app.get_by_key("masked_click_size")
 
 
-def test_a_chain_changes_chinese_characters(model):
+def test_a_chain_changes_chinese_characters(chinese):
     app = open_page(
-        model, masked_text="他喝[MASK]奶。", masked_panel="gibbs",
+        chinese, masked_text="他喝[MASK]奶。", masked_panel="gibbs",
         masked_gibbs_steps="12",
     )  # fmt: skip
     app.button(key="masked_gibbs_go").click().run()
-    while app.get("progress"):
-        checked(app.run())
+    finished(app)
     run = app.session_state["masked_chain"].run
     assert run.num_steps == 12
     drawn = {run.tokens_after(12)[place] for place in run.positions[:, 0]}

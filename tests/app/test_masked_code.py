@@ -2,77 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-import time
-from pathlib import Path
-
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.figures.masked_word import percent
-from tests.app.waiting import let_jobs_end
+from tests.app import real_pages
+from tests.app.real_pages import finished, numbers, said, specs, table
+from tests.app.real_pages import run_program as run_code
+from tests.core import checkpoint_copies
 
-ROOT = Path(__file__).parents[2]
+HF = str(checkpoint_copies.HF)
+
+
 TWO_MASKS = "He was born in [MASK] 1950 in New [MASK], United States."
-HF = str(ROOT / "tests" / "data" / "checkpoints" / "hf_tiny")
-DEADLINE_SECONDS = 60.0
 
 
 def open_page(code: str, **params: str) -> AppTest:
     """Opens a panel with its program unfolded, and waits for its jobs."""
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    app.query_params["lang"] = "English"
-    for name, value in params.items():
-        app.query_params[name] = value
-    app.session_state[f"{code}_code"] = True
-    app.switch_page("pages/masked_word/masked_word.py").run()
-    return finished(app)
-
-
-def finished(app: AppTest) -> AppTest:
-    end = time.monotonic() + DEADLINE_SECONDS
-    while app.get("progress"):
-        assert time.monotonic() < end
-        let_jobs_end(app, end)
-        app.run()
-    assert not app.exception
-    assert not [error.value for error in app.error]
-    return app
-
-
-def run_code(app: AppTest) -> tuple[dict, str]:
-    """Runs the only program on the page: its names, and what it printed."""
-    (block,) = app.code
-    assert block.language == "python"
-    names: dict = {}
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(block.value, "program", "exec"), names)
-    return names, printed.getvalue()
-
-
-def table(app: AppTest, below: str = ""):
-    """The last table of the page, or the one below a figure, opened first."""
-    if below:
-        app.session_state[f"{below}_table"] = True
-        app.run()
-    return app.dataframe[-1].value
+    return finished(
+        real_pages.open_page("masked_word", state={f"{code}_code": True}, **params)
+    )
 
 
 def figure(app: AppTest) -> dict:
-    return json.loads(app.get("plotly_chart")[-1].proto.spec)
-
-
-def numbers(values) -> np.ndarray:
-    """Plotly sends arrays as base64 with a type."""
-    if isinstance(values, dict):
-        import base64
-
-        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
-    return np.array(values, float)
+    return specs(app)[-1]
 
 
 pytestmark = pytest.mark.usefixtures("opened")
@@ -89,7 +43,7 @@ def test_the_likeliest_words_come_out_of_the_program(alone):
     )
     _, printed = run_code(app)
     lines = [line.split() for line in printed.splitlines()[:-1]]
-    bars = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]
+    bars = specs(app)[0]["data"][0]
     shown = numbers(bars["x"])[:-1]  # the last bar is that of all other words
     assert len(lines) == len(shown) == 17
     np.testing.assert_allclose([float(line[2]) for line in lines], shown, rtol=1e-4)
@@ -149,14 +103,18 @@ def test_pairs_come_out_of_the_program():
     np.testing.assert_allclose(
         numbers(points["x"]), np.exp(pairs.log_prob_forward), rtol=1e-3
     )
+    shown = table(app)
+    assert shown["First mask first"][0] == percent(np.exp(pairs.log_prob_forward[0]))
+    assert shown["Second mask first"][0] == percent(np.exp(pairs.log_prob_backward[0]))
+    app.text_area(key="masked_text").set_value("One [MASK].").run()
+    assert "exactly two masks" in said(finished(app))
 
 
-@pytest.mark.parametrize("start", ["sentence", "masks"])
-def test_a_chain_comes_out_of_the_program(start):
+def test_a_chain_comes_out_of_the_program():
     app = open_page(
         "masked_gibbs",
         masked_panel="gibbs",
-        masked_gibbs_start=start,
+        masked_gibbs_start="masks",
         masked_gibbs_steps="23",
         masked_gibbs_burn_in="4",
         masked_gibbs_top_k="40",
@@ -182,6 +140,8 @@ def test_scores_of_words_come_out_of_the_program():
     assert found == {
         score.word: pytest.approx(score.log_prob, abs=1e-3) for score in names["scores"]
     }
+    pieces = dict(zip(table(app)["Word"], table(app)["Pieces"], strict=True))
+    assert pieces["unbelievable"] == " ".join(names["scores"][1].tokens)
 
 
 def test_the_score_of_a_sentence_comes_out_of_the_program():
@@ -207,6 +167,8 @@ def test_a_minimal_pair_comes_out_of_the_program():
     pair = names["pair"]
     assert app.metric[3].value == f"{pair.first.log_prob:.2f}"
     assert app.metric[4].value == f"{pair.second.log_prob:.2f}"
+    winner = "first" if pair.difference > 0 else "second"
+    assert f"prefers the **{winner}** sentence" in said(app)
 
 
 def test_a_comparison_comes_out_of_the_program():
@@ -220,6 +182,9 @@ def test_a_comparison_comes_out_of_the_program():
     assert any(f"{divergence:.3f} of at most" in c.value for c in app.caption)
     shown = [word for frame in app.dataframe for word in frame.value["Word"]]
     assert [line.split()[0] for line in printed.splitlines()[1:]] == shown
+    nurse = "The nurse said that [MASK] was tired."
+    assert app.text_input(key="masked_other").value == nurse
+    assert "stereotypes" in said(app)
 
 
 def test_the_lens_comes_out_of_the_program():
@@ -248,26 +213,18 @@ def test_reasons_come_out_of_the_program():
     assert found.contrast is not None
 
 
-def test_the_layers_of_a_reason_come_out_of_the_program():
+def test_the_layers_of_one_word_and_of_two_come_out_of_the_program():
     app = open_page("masked_why_layers", masked_panel="why", masked_why_look="layers")
-    _, printed = run_code(app)
-    ranks = [int(line.split()[-1]) for line in printed.splitlines()]
-    np.testing.assert_array_equal(numbers(figure(app)["data"][0]["y"]), ranks)
-
-
-def test_the_layers_of_two_words_come_out_of_the_program():
-    app = open_page(
-        "masked_why_layers",
-        masked_panel="why",
-        masked_why_look="layers",
-        masked_why_contrast="true",
-    )
-    names, printed = run_code(app)
-    assert len(names["word_ids"]) == 2
-    ranks = [list(map(int, line.split()[-2:])) for line in printed.splitlines()]
-    curves = figure(app)["data"][:2]
-    for column, curve in zip(np.array(ranks).T, curves, strict=True):
-        np.testing.assert_array_equal(numbers(curve["y"]), column)
+    for num_words in (1, 2):
+        _, printed = run_code(app)
+        rows = [
+            list(map(int, line.split()[-num_words:])) for line in printed.splitlines()
+        ]
+        curves = figure(app)["data"][:num_words]
+        for column, curve in zip(np.array(rows).T, curves, strict=True):
+            np.testing.assert_array_equal(numbers(curve["y"]), column)
+        app.toggle(key="masked_why_contrast").set_value(True).run()
+        finished(app)
 
 
 def test_important_heads_come_out_of_the_program():
@@ -278,6 +235,11 @@ def test_important_heads_come_out_of_the_program():
         100 * names["found"].delta_probabilities,
         atol=0.01,
     )
+    # The head that helps most is named with what its loss costs.
+    changes = names["found"].delta_probabilities
+    layer, head = np.argwhere(changes == changes.min())[0]
+    worst = f"layer {layer + 1}, head {head + 1} ({100 * changes.min():+.1f})"
+    assert worst in said(app)
 
 
 @pytest.mark.tensorflow  # the program takes a gradient
@@ -305,6 +267,7 @@ def test_every_position_comes_out_of_the_program():
     )
     names, _ = run_code(app)
     assert names["found"].masked is False
+    assert not app.dataframe
     np.testing.assert_allclose(
         table(app, "masked_positions_map")["Surprisal (bits)"],
         names["found"].surprisal_bits,
@@ -340,7 +303,7 @@ def test_the_next_sentence_comes_out_of_the_program():
     assert app.metric[4].value == percent(names["found"].probability_swapped)
 
 
-def test_a_shuffled_test_comes_out_of_the_program():
+def test_a_shuffled_test_comes_out_of_the_program_also_with_random_weights():
     app = open_page(
         "masked_shuffled",
         masked_panel="next",
@@ -351,26 +314,13 @@ def test_a_shuffled_test_comes_out_of_the_program():
         masked_next_passages="Ab. Cab. Ba.\nDa. Fo.",
         masked_next_seed="4",
     )
-    names, _ = run_code(app)
-    assert names["found"].num_pairs == 3
-    assert app.metric[5].value == percent(names["found"].accuracy)
+    found = run_code(app)[0]["found"]
+    assert found.num_pairs == 3
+    assert app.metric[5].value == percent(found.accuracy)
+    assert f"{found.num_right} of 6 answers" in app.metric[5].delta
     shown = table(app, "masked_shuffled")["Probability of “is next”"]
-    both = [*names["found"].probabilities, *names["found"].shuffled]
-    assert list(shown) == both
-
-
-def test_a_shuffled_test_with_random_weights_comes_out_of_the_program():
-    app = open_page(
-        "masked_shuffled",
-        masked_panel="next",
-        model=HF,
-        masked_text="ab [MASK]",
-        masked_next_first="ab",
-        masked_next_second="cab",
-        masked_next_passages="Ab. Cab. Ba.\nDa. Fo.",
-        masked_next_seed="2",
-        masked_next_random="true",
-    )
+    assert list(shown) == [*found.probabilities, *found.shuffled]
+    app.toggle(key="masked_next_random").set_value(True).run()
     app.button(key="job_masked_shuffled_random_start").click().run()
     names, _ = run_code(finished(app))
     accuracies = [names[name].accuracy for name in ("found", "random")]

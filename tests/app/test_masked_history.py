@@ -6,7 +6,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.masked_word.state import EXAMPLES
-from tests.app.test_masked_panels import checked, open_page
+from tests.app.real_pages import checked, said
+from tests.app.test_masked_panels import open_page
 from tests.app.test_masked_word import click_word, text_of, type_text, word_labels
 
 
@@ -39,8 +40,10 @@ def test_a_choice_keeps_what_was_typed_in_the_same_moment_for_undo(key, expected
 
 def test_the_example_of_two_masks_keeps_what_was_typed_in_the_same_moment():
     app = open_page(masked_panel="fill")
+    assert "only one step" in said(app)
     typing(app, "Two [MASK].").button(key="masked_two_masks").click().run()
     assert text_of(checked(app)).count("[MASK]") == 2
+    assert "only one step" not in said(app)
     app.button(key="masked_undo").click().run()
     assert text_of(app) == "Two [MASK]."
 

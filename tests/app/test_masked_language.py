@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -11,16 +9,10 @@ from pages.masked_word.state import EXAMPLES
 from pages.shared import models
 from pages.shared.language import current_language
 from pages.shared.language import text as said_in
-from tests.app.chinese_model import write_chinese_model, write_mixed_model
+from tests.app import real_pages
+from tests.app.chinese_model import write_mixed_model
+from tests.app.real_pages import LANGUAGES
 from tests.core.checkpoint_copies import HF
-
-ROOT = Path(__file__).parents[2]
-LANGUAGES = {"en": "English", "zh": "中文"}
-
-
-@pytest.fixture(scope="module")
-def chinese(tmp_path_factory):
-    return str(write_chinese_model(tmp_path_factory.mktemp("model")))
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +21,9 @@ def mixed(tmp_path_factory):
 
 
 def open_page(language: str, model: str, **params: str) -> AppTest:
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    app.query_params["lang"] = LANGUAGES[language]
-    app.query_params["model"] = model
-    for name, value in params.items():
-        app.query_params[name] = value
-    app.switch_page("pages/masked_word/masked_word.py").run()
-    assert not app.exception
-    return app
+    return real_pages.open_page(
+        "masked_word", language, may_fail=True, model=model, **params
+    )
 
 
 def text_of(app: AppTest) -> str:
@@ -49,22 +36,22 @@ def switch_to(app: AppTest, language: str) -> AppTest:
     return app
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_an_own_chinese_model_gets_chinese_examples_and_words(language, chinese):
-    app = open_page(language, chinese, masked_panel="whole")
+def intro_of(kind: str) -> str:
+    return said_in(f"masked_panels.whole_{kind}_intro", "en")
+
+
+def test_an_own_model_gets_examples_and_words_of_its_language(chinese):
+    app = open_page("en", chinese, masked_panel="whole")
     assert text_of(app) == EXAMPLES["zh"][0]
     assert app.get_by_key("masked_click_size").value == "1"
-    intro = said_in("masked_panels.whole_characters_intro", language)
-    assert intro in [element.value for element in app.markdown]
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_an_own_english_model_gets_english_examples_and_words(language):
-    app = open_page(language, str(HF))
+    assert intro_of("characters") in [element.value for element in app.markdown]
+    # Characters are hidden together, whatever the interface.
+    app.text_area(key="masked_text").set_value("我喜欢吃苹果").run()
+    app.get_by_key("masked_click_size").set_value("2").run()
+    app.get_by_key("masked_words").select(4).run()
+    assert text_of(app) == "我喜欢吃[MASK][MASK]"
+    app = open_page("zh", str(HF))
     assert text_of(app) == EXAMPLES["en"][0]
-    app = open_page(language, str(HF), masked_text="ab [MASK]", masked_panel="whole")
-    intro = said_in("masked_panels.whole_pieces_intro", language)
-    assert intro in [element.value for element in app.markdown]
 
 
 OWN = "my ab [MASK] e"
@@ -83,11 +70,7 @@ def defaults(monkeypatch, chinese):
 
 
 def open_default(page: str = "masked_word") -> AppTest:
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    app.query_params["lang"] = LANGUAGES["en"]
-    app.switch_page(f"pages/{page}/{page}.py").run()
-    assert not app.exception
-    return app
+    return real_pages.open_page(page, may_fail=True)
 
 
 def test_the_default_follows_the_language_beside_an_untouched_text(defaults):
@@ -164,24 +147,13 @@ def test_the_text_of_a_link_stays_though_it_is_the_example_of_another_language(m
     assert text_of(app.run()) == EXAMPLES["en"][0]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize(
-    ("text", "kind"), [("我[MASK]", "characters"), ("ab [MASK]", "pieces")]
-)
-def test_a_model_of_both_languages_follows_the_text(mixed, language, text, kind):
-    app = open_page(language, mixed, masked_text=text, masked_panel="whole")
-    intro = said_in(f"masked_panels.whole_{kind}_intro", language)
+def test_a_model_of_both_languages_follows_the_text_or_the_interface(mixed):
+    app = open_page("en", mixed, masked_panel="whole")
+    for text, kind in (
+        ("我[MASK]", "characters"), ("ab [MASK]", "pieces"), ("[MASK]", "pieces"),
+    ):  # fmt: skip
+        app.text_area(key="masked_text").set_value(text).run()
+        assert intro_of(kind) in [element.value for element in app.markdown]
+    app = open_page("zh", mixed, masked_text="[MASK]", masked_panel="whole")
+    intro = said_in("masked_panels.whole_characters_intro", "zh")
     assert intro in [element.value for element in app.markdown]
-
-
-@pytest.mark.parametrize(("language", "kind"), [("en", "pieces"), ("zh", "characters")])
-def test_a_text_of_masks_leaves_it_to_the_interface(mixed, language, kind):
-    app = open_page(language, mixed, masked_text="[MASK]", masked_panel="whole")
-    intro = said_in(f"masked_panels.whole_{kind}_intro", language)
-    assert intro in [element.value for element in app.markdown]
-
-
-def test_chinese_characters_are_hidden_together_whatever_the_interface(chinese):
-    app = open_page("en", chinese, masked_text="我喜欢吃苹果", masked_click_size="2")
-    app.get_by_key("masked_words").select(4).run()
-    assert text_of(app) == "我喜欢吃[MASK][MASK]"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from pages.shared.choices import LONGEST_IN_ADDRESS
-from tests.app.test_masked_panels import checked, finished, open_page, said
+from tests.app.real_pages import checked, finished, said
+from tests.app.test_masked_panels import open_page
 from tests.app.test_masked_word import click_word, type_text
 
 LONG_WORD = "a" * 1400  # one unknown token
@@ -16,6 +17,10 @@ def test_texts_that_a_link_has_no_room_for_are_named():
     app = open_page(masked_panel="compare")
     app.text_input(key="masked_other").set_value(f"{LONG_WORD} [MASK]").run()
     assert "no room for" not in said(checked(app))
+    app.text_input(key="masked_other").set_value("word " * 400 + "[MASK]").run()
+    assert "no room for “The other sentence (B)”" in said(app)
+    assert "masked_other" not in app.query_params
+    app.text_input(key="masked_other").set_value(f"{LONG_WORD} [MASK]").run()
     app.get_by_key("masked_panel").set_value("score").run()
     app.get_by_key("masked_score_kind").set_value("pair").run()
     app.text_input(key="masked_score_first").set_value(LONG_WORD).run()
@@ -26,12 +31,6 @@ def test_texts_that_a_link_has_no_room_for_are_named():
     assert len(urlencode(app.query_params, doseq=True)) < MOST_BYTES
     app.text_input(key="masked_score_second").set_value("Short.").run()
     assert "no room for" not in said(finished(app))
-
-
-def test_a_sentence_too_long_for_a_link_is_named():
-    app = open_page(masked_panel="compare")
-    app.text_input(key="masked_other").set_value("word " * 400 + "[MASK]").run()
-    assert "no room for “The other sentence (B)”" in said(app)
 
 
 def test_hidden_words_without_room_beside_the_text_are_said_to_stay_out():

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -12,9 +9,10 @@ from bertviz_core.analysis.sampling import draw_tokens, sampling_distribution
 from bertviz_core.engine.model_tasks import vocabulary
 from bertviz_core.explorer import Explorer
 from pages.shared.engine import client
+from tests.app import real_pages
+from tests.app.real_pages import said, specs
 from tests.core.checkpoint_copies import spare_rows_copy
 
-ROOT = Path(__file__).parents[2]
 SPARE = [f"[row {index}]" for index in range(41, 61)]
 
 
@@ -24,16 +22,9 @@ def model(tmp_path_factory):
 
 
 def open_page(model: str, **params: str) -> AppTest:
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    app.query_params["lang"] = "English"
-    app.query_params["model"] = model
-    for name, value in {"masked_text": "ab [MASK]", **params}.items():
-        app.query_params[name] = value
-    app.session_state["masked_compare_all"] = True
-    app.switch_page("pages/masked_word/masked_word.py").run()
-    assert not app.exception
-    assert not [error.value for error in app.error]
-    return app
+    link = {"model": model, "masked_text": "ab [MASK]", **params}
+    state = {"masked_compare_all": True}
+    return real_pages.open_page("masked_word", state=state, **link)
 
 
 def unescaped(shown: str) -> str:
@@ -45,7 +36,7 @@ def test_every_row_is_shown_and_only_words_can_be_inserted(model):
     assert len(names) == 61
     assert list(names[41:]) == SPARE
     app = open_page(model, masked_shown="100")
-    bars = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]
+    bars = specs(app)[0]["data"][0]
     shown = {word for word, *_ in bars["customdata"]}
     assert all(any(name in word for word in shown) for name in SPARE)
     options = app.get_by_key("masked_insert").proto.options
@@ -60,8 +51,7 @@ def test_a_row_without_a_word_can_be_drawn(model):
     draws = draw_tokens(sampling_distribution(logits, 2.0, None, 1.0), 100, 3)[:10]
     names = [client().ask(vocabulary)(model)[index] for index in draws]
     assert set(names) & set(SPARE)
-    said = unescaped("\n".join(text.value for text in app.caption))
-    assert ", ".join(names) in said
+    assert ", ".join(names) in unescaped(said(app))
 
 
 def test_two_sentences_are_compared_over_every_row(model):

@@ -7,7 +7,8 @@ import pytest
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.experiments.joint_filling import fill_masks
 from pages.shared.engine import client
-from tests.app.test_masked_panels import TWO_MASKS, checked, finished, open_page, table
+from tests.app.real_pages import checked, finished, table
+from tests.app.test_masked_panels import TWO_MASKS, open_page
 
 UNREADABLE = "龘"
 

@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-from streamlit.testing.v1 import AppTest
-
 from bertviz_core.experiments.next_sentence import predict_next_sentence
 from bertviz_core.figures.masked_word import percent
 from pages.shared.engine import client
-from tests.app.test_masked_panels import (
-    TWO_MASKS,
-    checked,
-    finished,
-    open_page,
-    said,
-    table,
-)
+from tests.app import real_pages
+from tests.app.real_pages import checked, finished, said, table
+from tests.app.test_masked_panels import TWO_MASKS, open_page
 from tests.app.test_masked_word import type_text
 from tests.core.checkpoint_copies import HF, hf_copy, weights_of_hf, without_part
-
-ROOT = Path(__file__).parents[2]
-
-
-def open_model(model: str, **params: str) -> AppTest:
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    for name, value in ({"lang": "English", "model": model} | params).items():
-        app.query_params[name] = value
-    app.switch_page("pages/masked_word/masked_word.py").run()
-    return finished(checked(app))
-
 
 NEXT = {
     "masked_panel": "next", "masked_next_first": "ab", "masked_next_second": "ba",
@@ -38,23 +17,21 @@ NEXT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [" ", "\u200b", "ab " * 30])
-def test_next_sentences_need_no_text_above(text):
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    asked = {"lang": "English", "model": str(HF), "masked_text": text, **NEXT}
-    for name, value in asked.items():
-        app.query_params[name] = value
-    app.switch_page("pages/masked_word/masked_word.py").run()
-    assert not app.exception
+def test_next_sentences_need_no_text_above():
+    link = {"model": str(HF), "masked_text": " ", **NEXT}
+    app = real_pages.open_page("masked_word", **link)
     found = client().ask(predict_next_sentence)(str(HF), "ab", "ba")
-    assert app.metric[0].value == percent(found.probability)
+    for text in (" ", "\u200b", "ab " * 30):
+        app.text_area(key="masked_text").set_value(text).run()
+        assert not app.exception
+        assert app.metric[0].value == percent(found.probability)
 
 
 def test_a_model_of_next_sentences_alone_answers_about_them(tmp_path):
     weights = without_part(weights_of_hf(), "cls.predictions")
     config = {"architectures": ["BertForNextSentencePrediction"]}
     model = str(hf_copy(tmp_path, weights, config, name="nsp"))
-    app = open_model(model, masked_text="ab [MASK]", **NEXT)
+    app = finished(open_page(model=model, masked_text="ab [MASK]", **NEXT))
     assert "has no masked-word head" in said(app)
     found = client().ask(predict_next_sentence)(model, "ab", "ba")
     assert app.metric[0].value == percent(found.probability)

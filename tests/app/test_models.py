@@ -6,19 +6,13 @@ from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.engine import JobStatus
 from bertviz_core.errors import CheckpointError
 from bertviz_core.trace import ModelEntry
+from pages.shared import answers
 
 UNKNOWN = "someone/unknown-bert"
 
 
 def flat(text):
     return text.replace("\\", "")
-
-
-def test_the_default_comes_first(open_app, client):
-    client.entries.reverse()
-    picker = open_app().selectbox(key="model")
-    assert picker.options == [DEFAULT_MODEL, "small-zh"]
-    assert picker.value == DEFAULT_MODEL
 
 
 @pytest.fixture
@@ -30,14 +24,16 @@ def with_chinese(client):
     return client
 
 
-@pytest.mark.parametrize(
-    ("locale", "expected"), [("en-GB", DEFAULT_MODEL), ("zh-CN", "bundled-zh")]
-)
-def test_the_default_reads_the_language_of_the_interface(
-    open_app, with_chinese, locale, expected
-):
-    picker = open_app(locale=locale).selectbox(key="model")
-    assert picker.value == picker.options[0] == expected
+def test_the_default_comes_first_and_reads_the_language(open_app, client):
+    client.entries.reverse()
+    for locale, expected in (("en-GB", DEFAULT_MODEL), ("zh-CN", DEFAULT_MODEL)):
+        picker = open_app(locale=locale).selectbox(key="model")
+        assert picker.value == picker.options[0] == expected
+    bundled = ModelEntry("bundled-zh", "bundled-zh", "bundled", "zh", 7_000_000)
+    client.entries.append(bundled)
+    answers.forget_models()
+    picker = open_app(locale="zh-CN").selectbox(key="model")
+    assert picker.value == picker.options[0] == "bundled-zh"
 
 
 def test_the_default_follows_the_language_until_there_is_a_choice(
@@ -54,11 +50,6 @@ def test_the_default_follows_the_language_until_there_is_a_choice(
     assert not app.exception
 
 
-def test_a_link_keeps_its_model_whatever_the_language(open_app, with_chinese):
-    app = open_app(locale="zh-CN", model=DEFAULT_MODEL)
-    assert app.selectbox(key="model").value == DEFAULT_MODEL
-
-
 def test_every_link_names_its_model_also_the_default(open_app, with_chinese):
     app = open_app()
     assert app.query_params["model"] in (DEFAULT_MODEL, [DEFAULT_MODEL])
@@ -66,10 +57,6 @@ def test_every_link_names_its_model_also_the_default(open_app, with_chinese):
     assert again.selectbox(key="model").value == DEFAULT_MODEL
     app.selectbox(key="model").set_value("small-zh").run()
     assert app.query_params["model"] in ("small-zh", ["small-zh"])
-
-
-def test_where_no_bundled_model_reads_the_language_there_is_still_one(open_app):
-    assert open_app(locale="zh-CN").selectbox(key="model").value == DEFAULT_MODEL
 
 
 def test_the_address_chooses_the_model(open_app):
@@ -87,22 +74,17 @@ def test_a_model_that_cannot_be_opened_is_a_sentence_and_a_way_out(open_app):
     assert app.selectbox(key="model").value == DEFAULT_MODEL
 
 
-def test_a_server_for_strangers_opens_no_path(open_app, client, monkeypatch):
+def test_a_server_for_strangers_opens_no_path_and_offers_uploads_only(
+    open_app, client, monkeypatch
+):
+    assert len(open_app("models").tabs) == 3  # on a laptop
+    asked = client.count("info")
     monkeypatch.setenv("BERTVIZ_MODELS", "listed")
-    app = open_app("models", model="/etc")
-    assert "list" in app.error[0].value
-    assert client.count("info") == 0
-
-
-def test_a_server_for_strangers_downloads_nothing(open_app, client, monkeypatch):
-    monkeypatch.setenv("BERTVIZ_MODELS", "listed")
-    app = open_app("models", model=UNKNOWN)
-    assert app.error
-    assert client.count("start") == client.count("info") == 0
-
-
-def test_a_server_for_strangers_offers_uploads_only(open_app, monkeypatch):
-    monkeypatch.setenv("BERTVIZ_MODELS", "listed")
+    for model in ("/etc", UNKNOWN):
+        app = open_app("models", model=model)
+        assert "list" in app.error[0].value
+    assert client.count("info") == asked
+    assert client.count("start") == 0
     assert [tab.label for tab in open_app("models").tabs] == ["Upload a zip file"]
 
 
@@ -127,10 +109,6 @@ def test_the_picker_speaks_of_the_hub_only_where_it_may_be_used(
         assert ("Hugging Face" in said) == offers_hub
 
 
-def test_a_laptop_offers_three_ways(open_app):
-    assert len(open_app("models").tabs) == 3
-
-
 def test_a_hub_model_is_downloaded_only_when_asked(open_app, client):
     app = open_app("models", model=UNKNOWN)
     assert UNKNOWN in flat(app.info[0].value)
@@ -152,15 +130,6 @@ def test_a_download_can_be_cancelled(downloading, client):
     downloading.run()
     assert "cancelled" in downloading.info[0].value
     assert downloading.button(key="job_download_start")
-
-
-def test_a_finished_download_opens_the_model(downloading, client):
-    entry = type(client.entries[0])(UNKNOWN, UNKNOWN, "cached")
-    client.entries.append(entry)
-    client.jobs["job-1"] = JobStatus("job-1", "done", 1.0, result=entry)
-    downloading.run()
-    assert not downloading.progress
-    assert UNKNOWN in flat(downloading.header[0].value)
 
 
 @pytest.mark.parametrize("asked", [UNKNOWN, f"{UNKNOWN}@v2"])
@@ -194,29 +163,17 @@ def test_a_download_that_the_server_forgot_is_a_sentence(downloading, client):
 
 
 def test_the_report_says_what_was_loaded_and_what_is_absent(open_app, shown):
-    said = shown(open_app("models"))
+    app = open_app("models")
+    said = shown(app)
     assert "Masked-word head" in said
     assert "No trained next-sentence head" in said
     assert "No trained pooler" in said
     assert "means the exact curve (erf)" in flat(said)
     assert "loaded: 1" in said
     assert "extra_*weights*" in said
-    assert "12.3 M" in [metric.value for metric in open_app("models").metric]
-
-
-def test_every_setting_is_explained(open_app, shown, client):
-    said = flat(shown(open_app("models")))
+    assert "12.3 M" in [metric.value for metric in app.metric]
     for name in ("hidden_size", "num_attention_heads", "pre_norm"):
-        assert f"| {name} |" in said
-
-
-def test_an_upload_reaches_the_engine_byte_for_byte(open_app, client):
-    app = open_app("models")
-    app.file_uploader[0].upload("my*bert.zip", b"PK-not-really").run()
-    app.button(key="add_upload").click().run()
-    assert client.uploaded == b"PK-not-really"
-    assert app.selectbox(key="model").value == f"upload:{'0' * 16}"
-    assert not app.error
+        assert f"| {name} |" in flat(said)
 
 
 def test_an_upload_keeps_its_name_in_the_shared_cache_for_a_moment(
@@ -237,9 +194,11 @@ def test_an_upload_goes_by_its_name_until_it_is_removed(
 ):
     monkeypatch.setenv("BERTVIZ_MODELS", kind)
     app = open_app("models")
-    app.file_uploader[0].upload("mine.zip", b"PK").run()
+    app.file_uploader[0].upload("mine.zip", b"PK-not-really").run()
     app.button(key="add_upload").click().run()
+    assert client.uploaded == b"PK-not-really"
     model = f"upload:{'0' * 16}"
+    assert app.selectbox(key="model").value == model
     assert flat(app.header[0].value).endswith(": mine.zip")
     assert "mine.zip" in app.selectbox(key="model").options
     assert "512 kB" in app.sidebar.caption[0].value
@@ -259,23 +218,20 @@ def test_two_uploads_of_one_name_are_told_apart(open_app, client):
     assert "mine" not in picker.options
 
 
-@pytest.mark.parametrize(
-    ("model", "text", "is_read"),
-    [
+def test_a_model_of_another_language_says_that_it_can_hardly_read(open_app, client):
+    app = open_app("masked_word")
+    for model, text, is_read in (
         (DEFAULT_MODEL, "A lamp for 李明", True),
         (DEFAULT_MODEL, "他有一盏灯。", False),
         (DEFAULT_MODEL, "[MASK]", True),
         ("small-zh", "我用 iPhone 看书", True),
         ("small-zh", "The lamp is on.", False),
         ("small-zh", "2 + 2 = [MASK]", True),
-    ],
-)
-def test_a_model_of_another_language_says_that_it_can_hardly_read(
-    open_app, client, model, text, is_read
-):
-    app = open_app("masked_word", model=model, masked_text=text)
-    said = [warning.value for warning in app.warning if model in flat(warning.value)]
-    assert len(said) == (not is_read)
+    ):
+        app.selectbox(key="model").set_value(model).run()
+        app.text_area(key="masked_text").set_value(text).run()
+        said = [one.value for one in app.warning if model in flat(one.value)]
+        assert len(said) == (not is_read), text
 
 
 @pytest.mark.parametrize("token", ["[UNK]", "ж", "##ж"])
@@ -307,19 +263,6 @@ def test_the_hub_tab_offers_names_and_takes_others(open_app, client):
     app.button(key="add_hub").click().run()
     assert client.suggested[1] in flat(app.info[0].value)
     assert app.selectbox(key="model").value == client.suggested[1]
-
-
-def test_a_bad_upload_is_a_sentence_and_the_model_stays(open_app, client):
-    client.broken["add_upload"] = CheckpointError(
-        "The file {name} is not a zip file, or it is damaged or cut short. "
-        "Copy it or download it again.",
-        name="my.zip",
-    )
-    app = open_app("models")
-    app.file_uploader[0].upload("my.zip", b"nonsense").run()
-    app.button(key="add_upload").click().run()
-    assert "damaged" in app.error[0].value
-    assert app.selectbox(key="model").value == DEFAULT_MODEL
 
 
 def test_a_typed_path_becomes_the_chosen_model(open_app, client):

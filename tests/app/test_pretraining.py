@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import time
-from pathlib import Path
 
-import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.sentences import FIRST_QUESTIONS, first_page
+from tests.app import real_pages
+from tests.app.real_pages import numbers, specs
 
-ROOT = Path(__file__).parents[2]
-TITLES = {"en": "How BERT learns", "zh": "BERT 是怎样学习的"}
 START = "job_pretrain_tiny_start"
 
 
 def open_page(language: str = "en", **params: str) -> AppTest:
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=90)
-    app.query_params["lang"] = {"en": "English", "zh": "中文"}[language]
-    for name, value in params.items():
-        app.query_params[name] = value
-    app.switch_page("pages/pretraining/pretraining.py").run()
-    assert not app.exception
-    return app
+    return real_pages.open_page("pretraining", language, **params)
 
 
 def until_it_ends(app: AppTest) -> list[str]:
@@ -48,7 +38,6 @@ def keys(app: AppTest) -> list[str]:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_page_opens_with_a_text_to_learn_and_a_sentence_to_ask(language):
     app = open_page(language)
-    assert app.title[0].value == TITLES[language]
     assert app.text_area[0].value == first_page(language)
     assert app.text_input[0].value == FIRST_QUESTIONS[language]
     assert not app.progress
@@ -59,9 +48,8 @@ def test_the_network_learns_while_one_looks_and_its_past_can_be_seen_again():
     app.button(key=START).click().run()
     said = until_it_ends(app)
     assert any("Learning" in text for text in said[:-1])
-    (figure,) = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
-    sent = figure["data"][0]["x"]
-    steps = np.frombuffer(base64.b64decode(sent["bdata"]), sent["dtype"])
+    (figure,) = specs(app)
+    steps = numbers(figure["data"][0]["x"])
     assert steps.tolist() == list(range(20, 201, 20))
     assert any("guessed better" in note.value for note in app.info)
     at_end = [bar.text for bar in app.progress]

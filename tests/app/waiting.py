@@ -27,21 +27,3 @@ def let_jobs_end(app: AppTest, end: float) -> None:
         if time.monotonic() > end:
             return
         time.sleep(0.02)
-
-
-def run_to_the_end(app: AppTest, seconds: float) -> AppTest:
-    """Runs a page until it shows no job any more, and requires it to be well.
-
-    Args:
-        app: a page that has run.
-        seconds: fails after so many.
-    """
-    end = time.monotonic() + seconds
-    while any((one.key or "").endswith("_cancel") for one in app.button):
-        assert time.monotonic() < end
-        let_jobs_end(app, end)
-        app.run()
-    app.run()  # a run in which a job ends stops there
-    assert not app.exception
-    assert not app.error
-    return app

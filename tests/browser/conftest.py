@@ -173,27 +173,54 @@ class Watched:
             self.faults.append(f"request: {asked}")
 
 
+@pytest.fixture(scope="session")
+def contexts(browser):
+    """Makes a context for each kind of visitor once: its pages share a warm cache."""
+    made = {}
+
+    def of(*kind):
+        locale, color_scheme, width, _ = kind
+        if kind not in made:
+            made[kind] = context = browser.new_context(
+                locale=locale,
+                color_scheme=color_scheme,
+                viewport={"width": width, "height": 900},
+            )
+            context.set_default_timeout(ANSWER_SECONDS * 1000)
+            context.on("close", lambda _: made.pop(kind, None))
+        return made[kind]
+
+    yield of
+    for context in list(made.values()):
+        context.close()
+
+
+# What Streamlit keeps of a visitor, so that the next page is that of a new one.
+FORGET = "() => localStorage.clear()"
+
+
 @pytest.fixture
-def new_page(request, browser):
-    """Makes an empty page in a browser of its own: language, theme, width."""
-    contexts, watched = [], []
+def new_page(request, contexts):
+    """Makes an empty page: language, theme, width; `base` where it is of no server.
+
+    A page of no server may go offline without those of the server.
+    """
+    pages, watched = [], []
 
     def make(locale="en-US", color_scheme="light", width=1280, base=None):
-        context = browser.new_context(
-            locale=locale,
-            color_scheme=color_scheme,
-            viewport={"width": width, "height": 900},
-            accept_downloads=True,
-        )
-        contexts.append(context)
-        context.set_default_timeout(ANSWER_SECONDS * 1000)
-        page = context.new_page()
+        is_local = (base or "").startswith(("about:", "file:"))
+        page = contexts(locale, color_scheme, width, is_local).new_page()
+        pages.append(page)
         watched.append(Watched(page, base or request.getfixturevalue("server_url")))
         return page
 
     yield make
-    for context in contexts:
-        context.close()
+    for page in pages:
+        if not page.is_closed():
+            page.context.set_offline(False)
+            with contextlib.suppress(PlaywrightError):  # an empty page has none
+                page.evaluate(FORGET)
+            page.close()
     assert [fault for watcher in watched for fault in watcher.faults] == []
 
 
@@ -216,13 +243,7 @@ def visit(new_page, request):
     return open_address
 
 
-@pytest.fixture
-def home(visit):
-    """The first page in English, at rest."""
-    return visit("/")
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def canvas_url(tmp_path_factory):
     """The address of the attention component on a page of its own."""
     folder = tmp_path_factory.mktemp("canvas")

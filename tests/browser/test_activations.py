@@ -7,40 +7,43 @@ import pytest
 from playwright.sync_api import expect
 
 from bertviz_core.analysis.activations import activate, differentiate
-from tests.browser.conftest import ANSWER_SECONDS, overflow, settle
+from tests.browser.conftest import overflow, settle
 
-PARTS = ["vanishing", "centre", "dead", "collapse"]
-NUM_FIGURES = {"vanishing": 5, "centre": 6, "dead": 6, "collapse": 5}
+# The figures of each part, and a language to see it in.
+PARTS = {
+    "vanishing": (5, "English"),
+    "centre": (6, "中文"),
+    "dead": (6, "English"),
+    "collapse": (5, "中文"),
+}
 
 
-def open_derivations(page):
+def curves(page):
+    return page.locator(".st-key-activations_curves_figure .js-plotly-plot")
+
+
+def choose_function(page, name, num_curves):
+    settle(page)
+    choice = page.locator(".st-key-act_functions")
+    choice.get_by_text(name, exact=True).click()
+    expect(curves(page).locator(".legendtext")).to_have_count(num_curves)
+    settle(page)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_formula_and_figure_is_drawn_and_fits_a_phone(visit, part):
+    num_figures, language = PARTS[part]
+    page = visit(f"/activations?act_weakness={part}&lang={language}", width=390)
+    expect(page.locator(".js-plotly-plot")).to_have_count(num_figures)
+    settle(page)
     for summary in page.locator("[data-testid=stExpander] summary").all():
         summary.click()
-
-
-def figure(page, name):
-    return page.locator(f".st-key-{name}_figure .js-plotly-plot")
-
-
-def curves_drawn(page, name):
-    """Names in a figure's legend."""
-    return figure(page, name).locator(".legendtext")
-
-
-@pytest.mark.parametrize(
-    ("part", "language"), list(zip(PARTS, ["English", "中文"] * 2, strict=True))
-)
-def test_every_formula_and_figure_is_drawn_and_fits_a_phone(visit, part, language):
-    page = visit(f"/activations?act_weakness={part}&lang={language}", width=390)
-    expect(page.locator(".js-plotly-plot")).to_have_count(NUM_FIGURES[part])
-    open_derivations(page)
     expect(page.locator(".katex-display").first).to_be_visible()
     # Nine and five steps, and a function and a slope on each of three cards.
     expect(page.locator(".katex-display")).to_have_count(9 + 5 + 6)
-    expect(page.locator(".katex-error")).to_have_count(0)
     # What KaTeX does not know it writes in this colour.
-    assert page.locator(".katex [style*='#cc0000']").count() == 0
-    expect(page.get_by_test_id("stException")).to_have_count(0)
+    wrong = ".katex-error, .katex [style*='#cc0000'], [data-testid=stException]"
+    expect(page.locator(wrong)).to_have_count(0)
     assert overflow(page) <= 0
     for drawn in page.locator(".js-plotly-plot, .katex-display .katex-html").all():
         box = drawn.bounding_box()
@@ -48,103 +51,93 @@ def test_every_formula_and_figure_is_drawn_and_fits_a_phone(visit, part, languag
         assert box["x"] + box["width"] <= 390
 
 
+def colour_of_gelu(page):
+    entry = (
+        curves(page).locator(".traces").filter(has_text=re.compile(r"^GELU \(erf\)$"))
+    )
+    return entry.locator(".legendlines path").first.evaluate(
+        "path => getComputedStyle(path).stroke"
+    )
+
+
 def test_clicks_draw_functions_and_a_reload_keeps_them(visit):
     page = visit("/activations")
-    expect(curves_drawn(page, "activations_curves")).to_have_count(6)
-    choice = page.locator(".st-key-act_functions")
-    choice.get_by_text("swish", exact=True).click()
-    expect(curves_drawn(page, "activations_curves")).to_have_count(8)
+    expect(curves(page).locator(".legendtext")).to_have_count(6)
+    colour = colour_of_gelu(page)
+    choose_function(page, "swish", 8)
     slider = page.locator(".st-key-act_swish").get_by_role("slider")
     slider.focus()
     page.keyboard.press("ArrowRight")
     expect(page).to_have_url(re.compile(r"act_swish=1\.01"))
+    # A function keeps its colour when others go.
+    choose_function(page, "sigmoid", 6)
+    assert colour_of_gelu(page) == colour
+    choose_function(page, "sigmoid", 8)
+    page.get_by_role("button", name="Taylor", exact=True).click()
+    expect(page.get_by_text("Yours, c = 0.045540")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"act_constant=0\.04554"))
+    settle(page)
     page.locator(".st-key-act_weakness").get_by_text("Dead ReLUs").click()
     expect(page).to_have_url(re.compile("act_weakness=dead"))
     expect(page.get_by_text("1 of 6 neurons")).to_be_visible()
 
     page.reload()
     settle(page)
-    expect(curves_drawn(page, "activations_curves")).to_have_count(8)
+    expect(curves(page).locator(".legendtext")).to_have_count(8)
     expect(slider).to_have_value("1.01")
     expect(page.get_by_text("1 of 6 neurons")).to_be_visible()
 
 
-def read_at_pointer(page, drawn, share):
-    """What stands beside the pointer: the x, and a number for each name."""
-    area = drawn.locator(".nsewdrag").first.bounding_box()
-    page.mouse.move(
-        area["x"] + share * area["width"], area["y"] + 0.5 * area["height"], steps=4
-    )
-    page.wait_for_timeout(200)  # plotly answers the last of many moves a little later
-    told = drawn.locator(".hoverlayer .legend")
-    title = told.locator(".legendtitletext").text_content()
-    rows = told.locator(".legendtext").all_text_contents()
-    named = dict(row.replace("\u2212", "-").rsplit(" : ", 1) for row in rows)
-    x = float(title.replace("\u2212", "-"))
-    return x, {name: float(number) for name, number in named.items()}
+# What stands beside the pointer, once that is where it was moved to: plotly answers
+# the last of many moves a little later.
+READ_OUT = """place => {
+  const told = document.querySelector('.st-key-activations_curves_figure .hoverlayer')
+  const read = (name) => [...told.querySelectorAll(`.legend .${name}`)]
+    .map((text) => text.textContent.replaceAll('\u2212', '-'))
+  const [title] = read('legendtitletext')
+  return Math.abs(Number(title) - place) < 0.5 && [title, ...read('legendtext')]
+}"""
 
 
-@pytest.mark.parametrize("share", [0.12, 0.44, 0.81])
-def test_the_pointer_reads_out_functions_and_slopes_where_it_is(visit, share):
+def test_the_pointer_reads_out_functions_and_slopes_where_it_is(visit):
     page = visit("/activations?act_x=-4.9")
-    drawn = figure(page, "activations_curves")
-    drawn.scroll_into_view_if_needed()
+    curves(page).locator(".legendtext").first.wait_for()
     settle(page)
-    x, told = read_at_pointer(page, drawn, share)
-    assert abs(x - (-5 + 10 * share)) < 0.5  # of an axis a little wider
-    expected = {}
-    for name, label in (
-        ("sigmoid", "sigmoid"),
-        ("relu", "ReLU"),
-        ("gelu", "GELU (erf)"),
-    ):
-        expected[label] = float(activate(name, np.array(x)))
-        expected[f"slope of {label}"] = float(differentiate(name, np.array(x)))
-    # Four digits of each, and of x.
-    assert told == pytest.approx(expected, rel=1e-3, abs=1e-4)
+    curves(page).scroll_into_view_if_needed()
+    area = curves(page).locator(".nsewdrag").first.bounding_box()
+    for share in (0.12, 0.44, 0.81):
+        page.mouse.move(
+            area["x"] + share * area["width"], area["y"] + 0.5 * area["height"], steps=4
+        )
+        # The axis is a little wider than from -5 to 5.
+        read = page.wait_for_function(READ_OUT, arg=-5 + 10 * share)
+        title, *rows = read.json_value()
+        x = float(title)
+        expected = {}
+        for name, label in (
+            ("sigmoid", "sigmoid"),
+            ("relu", "ReLU"),
+            ("gelu", "GELU (erf)"),
+        ):
+            expected[label] = float(activate(name, np.array(x)))
+            expected[f"slope of {label}"] = float(differentiate(name, np.array(x)))
+        # Four digits of each, and of x.
+        named = dict(row.rsplit(" : ", 1) for row in rows)
+        found = {name: float(value) for name, value in named.items()}
+        assert found == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
 
-def test_a_link_means_the_same_to_a_reader_of_the_other_language(visit):
+def test_a_link_means_the_same_in_the_other_language_and_leads_to_the_model(visit):
     page = visit("/activations?act_weakness=dead", locale="zh-CN")
     expect(page.get_by_text("6 个神经元中有 1 个")).to_be_visible()
     page.get_by_text("English", exact=True).click()
     expect(page.get_by_role("heading", name="Activation functions")).to_be_visible()
     expect(page.get_by_text("1 of 6 neurons")).to_be_visible()
-
-
-def test_a_function_keeps_its_colour_when_others_go(visit):
-    page = visit("/activations")
-
-    def colour():
-        entry = (
-            figure(page, "activations_curves")
-            .locator(".traces")
-            .filter(has_text=re.compile(r"^GELU \(erf\)$"))
-        )
-        return entry.locator(".legendlines path").first.evaluate(
-            "path => getComputedStyle(path).stroke"
-        )
-
-    before = colour()
-    page.locator(".st-key-act_functions").get_by_text("sigmoid", exact=True).click()
-    expect(curves_drawn(page, "activations_curves")).to_have_count(4)
-    assert colour() == before
-
-
-def test_the_best_constant_is_one_click_away(visit):
-    page = visit("/activations")
-    page.get_by_role("button", name="Taylor", exact=True).click()
-    expect(page.get_by_text("Yours, c = 0.045540")).to_be_visible()
-    expect(page).to_have_url(re.compile(r"act_constant=0\.04554"))
-
-
-def test_the_way_to_the_model_is_open_with_choices_in_the_address(visit):
-    page = visit("/activations?act_weakness=dead&lang=中文")
+    settle(page)
     page.locator(".st-key-act_to_masked button").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("猜被遮住的词")
-    answer = page.get_by_text("精确的 GELU（erf）").first
-    expect(answer).to_be_visible(timeout=1000 * ANSWER_SECONDS)
-    expect(page.locator("[data-testid=stException]")).to_have_count(0)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Masked words")
+    expect(page.get_by_text("exact GELU (erf)").first).to_be_visible()
+    expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
 def test_a_neuron_is_seen_dying_by_keyboard(visit):

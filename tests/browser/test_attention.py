@@ -1,26 +1,28 @@
-"""The attention page in a real browser: pictures and widgets show one state."""
+"""The attention page in a real browser: pictures, boxes and address show one state."""
 
 from __future__ import annotations
 
 import re
 
-import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
 from bertviz_core import Explorer
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
-from bertviz_core.figures.attention_thumbnails import LINKS_PER_ROW
-from tests.browser.conftest import overflow
+from tests.browser.conftest import overflow, settle
 from tests.browser.test_attention_canvas import cell_position, click_head
 
 pytestmark = pytest.mark.browser
 
 FIRST_ANSWER = 60_000
 NUM_HEADS = 8  # of the bundled model
+FIRST_HEAD = "attention_layer=1&attention_head=1"
+# Long enough for numbers to come from the page, not from what the browser holds.
+LONG = "+".join(["the+cat+and+the+dog"] * 9)
+ARITHMETIC = f"?{FIRST_HEAD}&attention_panel=arithmetic&attention_text={LONG}"
 
 
-def open_page(visit, query: str = "", **browser):
+def open_page(visit, query: str = f"?{FIRST_HEAD}", **browser):
     page = visit(f"/attention{query}", **browser)
     view = page.locator(".attention").first
     expect(view).to_have_attribute(
@@ -33,22 +35,52 @@ def chosen(page: Page, name: str):
     return page.locator(f".st-key-attention_{name}").get_by_role("combobox")
 
 
-def test_a_click_on_a_head_moves_widgets_and_questions(visit):
+def expect_head(view, layer: int | str, head: int | str):
+    expect(view).to_have_attribute("data-layer", str(layer))
+    expect(view).to_have_attribute("data-head", str(head))
+
+
+def asked_about(page: Page, head: str):
+    return page.get_by_text(f"How head {head} arrives at one number")
+
+
+def test_the_head_is_the_same_in_pictures_boxes_questions_and_address(visit):
     page, view = open_page(visit, "?attention_panel=arithmetic")
+    why = page.get_by_text("opens first")
+    expect(why).to_contain_text("of its attention goes to the previous token")
+    layer, head = re.search(r"(\d+)·(\d+)", why.inner_text()).groups()
+    expect_head(view, layer, head)
     click_head(view, 3, 6, NUM_HEADS)
-    expect(view).to_have_attribute("data-head", "6")
-    expect(page.get_by_text("How head 3·6 arrives at one number")).to_be_visible()
-    expect(page).to_have_url(re.compile("attention_layer=3"))
-    expect(page).to_have_url(re.compile("attention_head=6"))
+    expect(asked_about(page, "3·6")).to_be_visible()
+    expect_head(view, 3, 6)
+    expect(chosen(page, "head")).to_have_value("6")
+    expect(page).to_have_url(re.compile("attention_layer=3&attention_head=6"))
+    expect(why).to_have_count(0)
+    box = chosen(page, "layer")
+    box.scroll_into_view_if_needed()
+    settle(page)
+    box.click()
+    page.get_by_role("option", name="4", exact=True).click()
+    expect(asked_about(page, "4·6")).to_be_visible()
+    expect_head(view, 4, 6)
+    for place in ("3·6", f"{layer}·{head}"):
+        page.go_back()
+        expect(asked_about(page, place)).to_be_visible()
+        expect_head(view, *place.split("·"))
+    page.go_forward()
+    expect(asked_about(page, "3·6")).to_be_visible()
+    page.get_by_text("中文").click()
+    expect(page.get_by_text("头 3·6 怎样算出一个数")).to_be_visible()
+    page.reload()
+    settle(page)
+    expect_head(page.locator(".attention").first, 3, 6)
 
 
 def test_a_link_brings_head_panel_and_filters_back_in_the_other_language(visit):
     query = "?attention_layer=2&attention_head=4&attention_panel=switch"
     query += "&attention_hide_special=true&attention_drawn=row_lying_0.1_"
     page, view = open_page(visit, f"{query}&lang=中文")
-    expect(page.get_by_role("heading", name="谁看向谁")).to_be_visible()
-    expect(view).to_have_attribute("data-layer", "2")
-    expect(view).to_have_attribute("data-head", "4")
+    expect_head(view, 2, 4)
     expect(page.get_by_text("要关掉的头")).to_be_visible()
     expect(view.locator(".filters")).to_contain_text("已隐藏 [CLS] 和 [SEP]")
     expect(view.get_by_label("刻度")).to_have_value("row")
@@ -56,105 +88,47 @@ def test_a_link_brings_head_panel_and_filters_back_in_the_other_language(visit):
     expect(page).to_have_url(re.compile("attention_drawn=log_lying_0.1_"))
 
 
-def test_a_widget_moves_the_pictures(visit):
-    page, view = open_page(visit)
-    page.locator(".st-key-attention_layer").get_by_role("combobox").click()
-    page.get_by_role("option", name="4", exact=True).click()
-    expect(view).to_have_attribute("data-layer", "4")
-
-
 def test_a_click_on_a_similar_head_moves_the_pictures(visit):
     page, view = open_page(visit)
     similar = page.locator("[class*=st-key-attention_near_]").first
-    wanted = re.search(r"(\d+)·(\d+)", similar.inner_text())
+    layer, head = re.search(r"(\d+)·(\d+)", similar.inner_text()).groups()
     similar.get_by_role("button").click()
-    expect(view).to_have_attribute("data-layer", wanted[1])
-    expect(view).to_have_attribute("data-head", wanted[2])
-    expect(chosen(page, "head")).to_have_value(wanted[2])
-    title = f"Heads that look like {wanted[1]}·{wanted[2]}"
-    expect(page.get_by_text(title)).to_be_visible()
+    expect_head(view, layer, head)
+    expect(chosen(page, "head")).to_have_value(head)
+    expect(page.get_by_text(f"Heads that look like {layer}·{head}")).to_be_visible()
 
 
-def test_a_locked_cell_is_the_pair_that_the_arithmetic_is_about(visit):
-    page, view = open_page(
-        visit, "?attention_panel=arithmetic&attention_text=a+cat+sat"
-    )
-    at = cell_position(view, 2, 1, num_tokens=5)
-    view.locator("canvas.heat").click(position=at)
-    expect(chosen(page, "from")).to_have_value("3 cat")
-    expect(chosen(page, "to")).to_have_value("2 a")
-    expect(page).to_have_url(re.compile("attention_from=2&attention_to=1"))
+def save(page: Page, name: str):
+    with page.expect_download() as download:
+        page.get_by_role("button", name=name).last.click()
+    return download.value
 
 
-def test_the_views_are_saved_as_files_that_ask_nobody(visit, tmp_path):
-    page, _ = open_page(visit)
+def test_the_views_are_saved_as_files_that_ask_nobody(visit, new_page, tmp_path):
+    page, _ = open_page(visit, f"?{FIRST_HEAD}&attention_text=a+cat+sat")
     page.locator(".st-key-attention_downloads").get_by_role("button").first.click()
-    box = page.get_by_test_id("stPopoverBody")
     for name, start in (
         ("Heatmap (SVG)", "<svg"),
-        ("Lines (SVG)", "<svg"),
-        ("All heads (SVG)", "<svg"),
         ("Table (CSV)", "\ufeffshown,layer,head"),
         ("strongest weight of each row (CSV)", "\ufefflayer,head"),
         ("All three views", "<!doctype html>"),
     ):
-        with page.expect_download() as download:
-            box.get_by_role("button", name=name).click()
-        path = tmp_path / "file"
-        download.value.save_as(path)
-        assert path.read_text("utf-8").startswith(start), name
-    assert "default-src 'none'" in path.read_text("utf-8")
-
-
-def test_the_page_that_was_saved_shows_other_heads_without_a_network(
-    visit, new_page, tmp_path
-):
-    page, _ = open_page(visit, "?attention_text=a+cat+sat")
-    page.locator(".st-key-attention_downloads").get_by_role("button").first.click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="All three views").click()
-    file = tmp_path / "attention.html"
-    download.value.save_as(file)
+        file = tmp_path / "attention.html"
+        save(page, name).save_as(file)
+        assert file.read_text("utf-8").startswith(start), name
+    assert "default-src 'none'" in file.read_text("utf-8")
     alone = new_page(base="file:")
     alone.context.set_offline(True)
     alone.goto(file.as_uri())
     shown = alone.locator(".attention")
-    heat = shown.locator("canvas.heat")
-    before = heat.evaluate("canvas => canvas.toDataURL()")
     click_head(shown, 4, 7, NUM_HEADS)
     expect(shown.locator("h4", has_text="Heatmap: layer 4, head 7")).to_be_visible()
-    assert heat.evaluate("canvas => canvas.toDataURL()") != before
-    heat.hover(position=cell_position(shown, 2, 1, num_tokens=5))
-    weight = attention_of("a cat sat")[3, 6, 2, 1]
+    at = cell_position(shown, 2, 1, num_tokens=5)
+    shown.locator("canvas.heat").hover(position=at)
+    probs = Explorer.open(DEFAULT_MODEL).trace("a cat sat").attention_probs
     expect(shown.get_by_role("status").first).to_contain_text(
-        f"cat → a · layer 4, head 7 · weight {weight:.4f}"
+        f"cat → a · layer 4, head 7 · weight {probs[3, 6, 2, 1]:.4f}"
     )
-
-
-def attention_of(text: str) -> np.ndarray:
-    """All weights of the bundled model on a text, in the process of the tests."""
-    found = Explorer.open(DEFAULT_MODEL).trace(text).attention_probs
-    assert found is not None
-    return found
-
-
-def test_lines_of_an_added_head_of_a_long_text_are_counted_as_far_as_they_are_known(
-    visit,
-):
-    text = " ".join(["the old cat sat on a mat"] * 8)
-    _, view = open_page(visit, f"?attention_text={text.replace(' ', '+')}")
-    view.get_by_role("button", name="Show head 4").click()
-    expect(view).to_have_attribute("aria-busy", "false")
-    view.get_by_label("Lines from").fill("0.01")
-    own, added = attention_of(text)[0, [0, 3]]
-    assert len(own) > 40, "every head would be held exactly"
-    sent = -np.sort(-added, axis=-1)[:, :LINKS_PER_ROW]
-    assert (sent[:, -1] >= 0.01).any(), "nothing was left out"
-    total = int((own >= 0.01).sum() + (sent >= 0.01).sum())
-    drawn = min(total, 1500)
-    said = view.locator(".lines-count")
-    expect(said).to_contain_text(f"Lines drawn: {drawn} of at least {total}. Of an")
-    expect(view).to_have_attribute("data-lines", str(drawn))
 
 
 def test_a_map_is_saved_as_a_picture_a_table_and_a_page(visit):
@@ -166,18 +140,15 @@ def test_a_map_is_saved_as_a_picture_a_table_and_a_page(visit):
         ("Table (CSV)", "csv", "\ufefflayer,head,attention to words"),
         ("works offline", "html", "<!doctype html>"),
     ):
-        with page.expect_download() as download:
-            page.get_by_role("button", name=name).click()
-        assert download.value.suggested_filename == f"{key}.{ending}"
-        assert download.value.path().read_text("utf-8").startswith(start)
+        file = save(page, name)
+        assert file.suggested_filename == f"{key}.{ending}"
+        assert file.path().read_text("utf-8").startswith(start)
     page.keyboard.press("Escape")
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save PNG").last.click()
-    assert download.value.suggested_filename == f"{key}.png"
+    assert save(page, "Save PNG").suggested_filename == f"{key}.png"
 
 
 def test_a_click_in_the_grid_of_a_difference_moves_all_pictures(visit):
-    query = "?attention_panel=compare&attention_text=the+dog+ran"
+    query = f"?{FIRST_HEAD}&attention_panel=compare&attention_text=the+dog+ran"
     page, view = open_page(visit, f"{query}&attention_compared_text=the+cow+ran")
     shown = page.locator(".st-key-attention_difference .attention")
     title = "Heatmap: second minus first · layer {}, head {}"
@@ -185,13 +156,11 @@ def test_a_click_in_the_grid_of_a_difference_moves_all_pictures(visit):
     click_head(shown, 3, 6, NUM_HEADS)
     expect(shown.locator("h4", has_text=title.format(3, 6))).to_be_visible()
     expect(shown).to_have_attribute("aria-busy", "false")
-    expect(view).to_have_attribute("data-layer", "3")
-    expect(view).to_have_attribute("data-head", "6")
+    expect_head(view, 3, 6)
     expect(chosen(page, "layer")).to_have_value("3")
-    heat = shown.locator("canvas.heat")
-    heat.click(position=cell_position(shown, 2, 1, num_tokens=5))
-    said = shown.get_by_role("status").first
-    expect(said).to_contain_text(
+    at = cell_position(shown, 2, 1, num_tokens=5)
+    shown.locator("canvas.heat").click(position=at)
+    expect(shown.get_by_role("status").first).to_contain_text(
         re.compile(
             r"dog / cow → the · .* · difference in weight [+−]0\.\d{4} · rank \d"
         )
@@ -204,12 +173,128 @@ def test_a_click_in_the_grid_of_a_difference_moves_all_pictures(visit):
 
 
 def test_the_longest_text_is_usable_and_cut_with_a_sentence(visit):
-    page, view = open_page(visit, "?attention_text=" + "+".join(["the cat sat"] * 180))
+    words = "+".join(["the cat sat"] * 180)
+    query = f"?{FIRST_HEAD}&attention_panel=compare&attention_text={words}"
+    page, view = open_page(visit, query)
     click_head(view, 2, 3, NUM_HEADS)
     expect(view).to_have_attribute("data-head", "3", timeout=FIRST_ANSWER)
     expect(page.get_by_text("at most", exact=False).first).to_be_visible()
 
 
-def test_the_page_fits_a_phone(visit):
-    page, _ = open_page(visit, width=390)
+@pytest.mark.parametrize(("width", "rows"), [(1440, 1), (390, 3)])
+def test_the_views_stand_side_by_side_where_there_is_room(visit, width, rows):
+    page, view = open_page(visit, width=width)
+    tops = view.locator(".views > section").evaluate_all(
+        "parts => parts.map(part => Math.round(part.getBoundingClientRect().top))"
+    )
+    assert len({*tops}) == rows
     assert overflow(page) <= 0
+
+
+# After a click the pictures answer first, and the rest of the page follows.
+
+
+class Said:
+    """What a page says to its server, from when it is asked to listen."""
+
+    def __init__(self, page):
+        self.messages, self._most, self._server = [], None, None
+        page.route_web_socket(re.compile("_stcore/stream"), self._connect)
+
+    def _connect(self, browser):
+        self._server = browser.connect_to_server()
+        browser.on_message(self._take)
+
+    def _take(self, message):
+        self.messages.append(message)
+        if self._most is None or len(self.messages) <= self._most:
+            self._server.send(message)
+
+    def listen(self, most=None):
+        """Forgets what was said; of what follows, lets so many messages through."""
+        self.messages.clear()
+        self._most = most
+
+    def let_through(self):
+        for message in self.messages[self._most :]:
+            self._server.send(message)
+        self._most = None
+
+
+@pytest.fixture
+def listened(new_page, server_url):
+    """Opens the page and listens to it."""
+    said: list[Said] = []
+
+    def visit(address, **browser):
+        page = new_page(**browser)
+        said.append(Said(page))
+        page.goto(server_url + address)
+        settle(page)
+        return page
+
+    def open_listened(query):
+        page, view = open_page(visit, query)
+        settle(page)
+        return page, view, said[-1]
+
+    return open_listened
+
+
+def test_the_numbers_of_a_clicked_head_do_not_wait_for_the_questions(listened):
+    page, view, said = listened(ARITHMETIC)
+    said.listen(most=1)
+    click_head(view, 3, 6, NUM_HEADS)
+    expect(view).to_have_attribute("data-head", "6")
+    expect(view).to_have_attribute("aria-busy", "false")
+    expect(asked_about(page, "1·1")).to_be_visible()
+    expect(chosen(page, "head")).to_have_value("1")
+    said.let_through()
+    expect(asked_about(page, "3·6")).to_be_visible()
+    expect(chosen(page, "head")).to_have_value("6")
+
+
+@pytest.mark.parametrize("text", [LONG, "a+cat"])
+def test_a_click_is_told_and_its_picture_and_nothing_more(listened, text):
+    page, view, said = listened(ARITHMETIC.replace(LONG, text))
+    said.listen()
+    for layer, head in ((3, 6), (2, 4), (2, 4)):  # the last one is chosen already
+        click_head(view, layer, head, NUM_HEADS)
+        expect(asked_about(page, f"{layer}·{head}")).to_be_visible()
+        settle(page)
+        page.wait_for_timeout(500)
+    assert len(said.messages) == 4
+
+
+def test_clicks_faster_than_the_page_end_at_the_last_head(visit):
+    page, view = open_page(visit, f"{ARITHMETIC}&attention_method=mean")
+    for head in (2, 3, 4, 5, 6, 7):
+        click_head(view, 2, head, NUM_HEADS)
+    expect(asked_about(page, "2·7")).to_be_visible()
+    # They leave what was put together, everywhere.
+    expect(view.locator("h4").nth(1)).to_have_text("Heatmap: layer 2, head 7")
+    expect(view).to_have_attribute("aria-busy", "false")
+    expect(chosen(page, "head")).to_have_value("7")
+    expect(page).not_to_have_url(re.compile("attention_method"))
+
+
+def test_a_lock_and_a_head_in_one_breath_both_count(visit):
+    page, view = open_page(visit, ARITHMETIC.replace(LONG, "a+cat+sat"))
+    click_head(view, 3, 6, NUM_HEADS)
+    at = cell_position(view, 2, 1, num_tokens=5)
+    view.locator("canvas.heat").click(position=at)
+    expect(asked_about(page, "3·6")).to_be_visible()
+    expect(chosen(page, "from")).to_have_value("3 cat")
+    expect(chosen(page, "to")).to_have_value("2 a")
+    expect(page).to_have_url(re.compile("attention_from=2&attention_to=1"))
+
+
+def test_work_that_takes_longer_ends_in_its_picture(visit):
+    long = "+".join(["the+cat+and+the+dog+sat+on+a+mat+."] * 40)
+    query = f"{FIRST_HEAD}&attention_panel=compare&attention_text={long}"
+    page = visit(f"/attention?attention_method=value_zeroing&{query}")
+    page.get_by_role("button", name=re.compile("Take away the values")).click()
+    expect(page.locator(".attention h4").nth(1)).to_have_text(
+        "Heatmap: value zeroing in layer 1", timeout=FIRST_ANSWER
+    )
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)

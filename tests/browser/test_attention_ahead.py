@@ -14,8 +14,11 @@ from tests.browser.test_attention_canvas import (
     HEAT_TOP,
     cell_position,
     click_head,
+    drawing,
     selection_line,
     status,
+    title,
+    weights_of,
 )
 
 pytestmark = pytest.mark.browser
@@ -92,44 +95,22 @@ def show(new_page, canvas_url):
     return open_page
 
 
-def weights_of(layer, head, num_tokens):
-    """The same random weights as the page, counted from 1."""
-    shape = (12, 12, num_tokens, num_tokens)
-    scores = np.random.default_rng(7).standard_normal(shape, np.float32) * 2
-    row = scores[layer - 1, head - 1] + 4 * np.eye(num_tokens, k=head - 4)
-    exponents = np.exp(row - row.max(-1, keepdims=True))
-    return exponents / exponents.sum(-1, keepdims=True)
-
-
-def drawing(view, name="heat"):
-    return view.locator(f"canvas.{name}").evaluate("canvas => canvas.toDataURL()")
-
-
 def test_a_click_changes_all_views_before_anything_else_happens(show):
-    _, view, _ = show()
+    page, view, line = show()
     cell = (view.locator("canvas.grid").bounding_box()["width"] - 32) / 12
-    at = [30 + 2.5 * cell, 30 + 4.5 * cell]
-    found = view.evaluate(CLICK_AND_READ, at)
+    found = view.evaluate(CLICK_AND_READ, [30 + 2.5 * cell, 30 + 4.5 * cell])
     assert found["layer"] == "5"
     assert found["isOther"]
-    assert found["titles"][1:] == [
-        "Heatmap: layer 5, head 3",
-        "Lines: layer 5, head 3",
-    ]
+    heads = ["Heatmap: layer 5, head 3", "Lines: layer 5, head 3"]
+    assert found["titles"][1:] == heads
     expect(view).to_have_attribute("data-switch-ms", re.compile(r"\d"))
-
-
-def test_a_short_text_has_its_exact_numbers_at_once(show):
-    page, view, line = show()
-    click_head(view, 5, 3)
+    # A short text has its exact numbers at once.
     expect(view).to_have_attribute("aria-busy", "false")
     view.locator("canvas.heat").hover(position=cell_position(view, 1, 4))
-    weight = weights_of(5, 3, 12)[1, 4]
-    said = f"the → drink · layer 5, head 3 · weight {weight:.4f}"
-    expect(status(view)).to_contain_text(said)
+    said = f"layer 5, head 3 · weight {weights_of(5, 3)[1, 4]:.4f}"
+    expect(status(view)).to_contain_text(f"the → drink · {said}")
     view.get_by_text("As a table").nth(1).click()
-    caption = view.locator(".heat-part caption")
-    expect(caption).to_contain_text("layer 5, head 3")
+    expect(view.locator(".heat-part caption")).to_contain_text("layer 5, head 3")
     expect(selection_line(page)).to_contain_text("run 1")
     ahead = drawing(view), drawing(view, "lines")
     line.let_through()
@@ -138,14 +119,14 @@ def test_a_short_text_has_its_exact_numbers_at_once(show):
 
 
 def test_a_long_text_is_sketched_without_numbers_until_they_come(show):
-    _, view, line = show("?text=middle")
+    page, view, line = show("?text=middle")
     before = drawing(view)
     view.get_by_text("As a table").nth(1).click()
     caption = view.locator(".heat-part caption")
     click_head(view, 5, 3)
-    expect(view.locator("h4", has_text="Heatmap: layer 5, head 3")).to_be_visible()
+    expect(title(view, "Heatmap: layer 5, head 3")).to_be_visible()
     assert drawing(view) != before
-    assert int(view.get_attribute("data-lines")) > 50
+    sketched = int(view.get_attribute("data-lines"))
     expect(view).to_have_attribute("aria-busy", "true")
     heat = view.locator("canvas.heat")
     heat.hover(position={"x": HEAT_LEFT + 13 * 4.5, "y": HEAT_TOP + 13 * 4.5})
@@ -153,21 +134,16 @@ def test_a_long_text_is_sketched_without_numbers_until_they_come(show):
     expect(status(view)).to_have_text(f"{said}exact number to follow")
     # The table still names, and holds, the numbers of the head before.
     expect(caption).to_contain_text("layer 1, head 1")
-    line.let_through()
-    weight = weights_of(5, 3, 128)[4, 4]
-    expect(status(view)).to_contain_text(f"{said}weight {weight:.4f}")
-    expect(view).to_have_attribute("aria-busy", "false")
-    expect(caption).to_contain_text("layer 5, head 3")
-
-
-def test_a_sketch_shows_the_strong_cells_where_they_are(show):
-    _, view, line = show("?text=middle")
-    click_head(view, 5, 3)
-    sketched = int(view.get_attribute("data-lines"))
-    line.let_through()
-    expect(view).to_have_attribute("aria-busy", "false")
+    with page.expect_download():  # a picture waits for the exact numbers, too
+        view.get_by_role("button", name="Save PNG").click()
+        expect(view).to_have_attribute("aria-busy", "true")
+        line.let_through()
+        expect(view).to_have_attribute("aria-busy", "false")
     weights = weights_of(5, 3, 128)
     assert int(view.get_attribute("data-lines")) == (weights >= 0.05).sum()
+    heat.hover(position={"x": HEAT_LEFT + 13 * 4.5, "y": HEAT_TOP + 13 * 4.5})
+    expect(status(view)).to_contain_text(f"{said}weight {weights[4, 4]:.4f}")
+    expect(caption).to_contain_text("layer 5, head 3")
     # Two cells of a row are held, and no line is drawn where none is.
     held = (np.sort(weights, axis=-1)[:, -2:] >= 0.05).sum()
     assert sketched == pytest.approx(held, abs=5)
@@ -183,20 +159,20 @@ def test_a_late_answer_does_not_bring_an_older_head_back(show):
     line.let_through()
     expect(selection_line(page)).to_contain_text("layer=8, head=6")
     expect(view).to_have_attribute("aria-busy", "false")
-    expect(view.locator("h4", has_text="Heatmap: layer 9, head 7")).to_be_visible()
+    expect(title(view, "Heatmap: layer 9, head 7")).to_be_visible()
     assert set(page.evaluate("window.layers")) <= {"9"}
 
 
 def test_arrows_draw_every_head_on_their_way(show):
     page, view, line = show()
     view.locator("canvas.grid").focus()
-    for key, title in (
+    for key, said in (
         ("ArrowDown", "Heatmap: layer 2, head 1"),
         ("ArrowRight", "Heatmap: layer 2, head 2"),
         ("ArrowDown", "Heatmap: layer 3, head 2"),
     ):
         page.keyboard.press(key)
-        expect(view.locator("h4", has_text=title)).to_be_visible()
+        expect(title(view, said)).to_be_visible()
     line.let_through()
     expect(selection_line(page)).to_contain_text("layer=2, head=1")
 
@@ -204,20 +180,10 @@ def test_arrows_draw_every_head_on_their_way(show):
 def test_a_head_chosen_from_what_was_put_together_is_sketched(show):
     _, view, _ = show("?lengths=1")
     click_head(view, 1, 2)
-    expect(view.locator("h4", has_text="Heatmap: layer 1, head 2")).to_be_visible()
+    expect(title(view, "Heatmap: layer 1, head 2")).to_be_visible()
     expect(view.locator(".legend")).to_have_text("01weight (linear)")
     view.locator("canvas.heat").hover(position=cell_position(view, 1, 4))
     expect(status(view)).to_contain_text("exact number to follow")
-
-
-def test_a_picture_that_is_asked_for_early_is_saved_with_the_exact_numbers(show):
-    page, view, line = show("?text=middle")
-    click_head(view, 5, 3)
-    with page.expect_download():
-        view.get_by_role("button", name="Save PNG").click()
-        expect(view).to_have_attribute("aria-busy", "true")
-        line.let_through()
-        expect(view).to_have_attribute("aria-busy", "false")
 
 
 def test_heads_that_the_browser_holds_are_not_sent_again(show):

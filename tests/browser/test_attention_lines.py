@@ -1,4 +1,4 @@
-"""The attention component in a real browser: what is counted, redrawn and saved."""
+"""The attention component in a real browser: long texts, and what is saved."""
 
 from __future__ import annotations
 
@@ -8,112 +8,78 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from bertviz_core.figures.attention_export import attention_html
 from bertviz_core.figures.attention_lines_svg import lines_svg
 from bertviz_core.figures.attention_svg import heatmap_svg
 from bertviz_core.figures.attention_thumbnails import LINKS_PER_ROW, grid_thumbnails
-from bertviz_core.figures.attention_view import AttentionView, Measure, token_kinds
-from bertviz_core.figures.component_files import component_script
+from bertviz_core.figures.attention_view import (
+    AttentionView,
+    HeadMap,
+    Measure,
+    token_kinds,
+)
 from tests.attention_words import component_words
-from tests.browser.test_attention_ahead import weights_of
+from tests.browser.conftest import settle
 from tests.browser.test_attention_canvas import (
     GRID_LABEL,
+    HEAT_LEFT,
+    HEAT_TOP,
     LINES_ROW,
+    click_head,
+    status,
+    title,
+    weights_of,
 )
 
 pytestmark = pytest.mark.browser
 
-MOST_LINES = 1500
+MOST_LINES, MOST_GRID_MS = 1500, 300
 
 
-def counted(view):
-    return view.locator(".lines-count")
+def save(page, view):
+    """The width and the height of the picture, in pixels."""
+    with page.expect_download() as saved:
+        view.get_by_role("button", name="Save PNG").click()
+    picture = saved.value.path().read_bytes()
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    return [int.from_bytes(picture[i : i + 4], "big") for i in (16, 20)]
+
+
+def expect_small(view, width):
+    """It is said that a picture is smaller than the screen, and how much."""
+    on_screen = view.locator(".heat-box .space").bounding_box()["width"] + 2 * 16
+    percent = int(100 * width / on_screen)
+    assert percent < 100, "nothing to say"
+    note = view.locator(".save-note")
+    expect(note).to_contain_text(re.compile(f"saved at ({percent}|{percent + 1}) % of"))
+    expect(note).to_have_role("status")
 
 
 def test_it_is_said_how_many_of_how_many_lines_are_drawn(show):
     _, view = show("?text=middle")
-    weights = weights_of(1, 1, 128)
-    total = int((weights >= 0.05).sum())
-    expect(counted(view)).to_have_text(f"Lines drawn: {total} of {total}")
-    view.get_by_label("Lines from").fill("0")
-    expect(counted(view)).to_have_text(f"Lines drawn: {MOST_LINES} of {128 * 128}")
-    view.get_by_text("As a table").nth(2).click()
-    expect(view.locator(".lines-part caption")).to_have_text(
-        f"25 of the {MOST_LINES} lines that are drawn, strongest first: layer 1, head 1"
-        f" · Lines drawn: {MOST_LINES} of {128 * 128}"
-    )
-    view.locator("canvas.lines").click(position={"x": 40, "y": 3.5 * LINES_ROW})
-    expect(counted(view)).to_have_text("Lines drawn: 128 of 128")
-
-
-def test_of_an_added_head_the_count_is_a_least_where_not_all_was_sent(show):
-    _, view = show("?text=middle")
-    view.get_by_label("Lines from").fill("0.02")
-    view.get_by_role("button", name="Show head 11").click()
+    counted = view.locator(".lines-count")
     own, added = (weights_of(1, head, 128) for head in (1, 11))
+    total = int((own >= 0.05).sum())
+    expect(counted).to_have_text(f"Lines drawn: {total} of {total}")
+    threshold = view.get_by_label("Lines from")
+    threshold.fill("0")
+    expect(counted).to_have_text(f"Lines drawn: {MOST_LINES} of {128 * 128}")
+    view.locator("canvas.lines").click(position={"x": 40, "y": 3.5 * LINES_ROW})
+    expect(counted).to_have_text("Lines drawn: 128 of 128")
+    view.locator("canvas.lines").click(position={"x": 40, "y": 3.5 * LINES_ROW})
+    # Of an added head not all was sent: the count is a least.
+    threshold.fill("0.02")
+    view.get_by_role("button", name="Show head 11").click()
     sent = -np.sort(-added, axis=-1)[:, :LINKS_PER_ROW]
     assert (sent[:, -1] >= 0.02).any(), "nothing was left out"
     total = int((own >= 0.02).sum() + (sent >= 0.02).sum())
-    expect(counted(view)).to_have_text(
+    expect(counted).to_have_text(
         f"Lines drawn: {min(total, MOST_LINES)} of at least {total}. Of an added head, "
         "only the 8 strongest of each token are here."
     )
-    view.get_by_label("Lines from").fill("0.3")
+    threshold.fill("0.3")
     total = int((own >= 0.3).sum() + (added >= 0.3).sum())
-    expect(counted(view)).to_have_text(f"Lines drawn: {total} of {total}")
-
-
-# How the script chooses, and a plain sort; equal weights stand in the order of cells.
-CHOOSE = """([rows, limit]) => { %s
-  const data = { numTokens: rows.length, arrays: { matrix: rows.flat() } }
-  const focus = { from: null, to: null }
-  const { cells, count } = strongestCells(data, focus, 0.1, limit)
-  return { count, cells: cells.map(({ from, to }) => from * rows.length + to) }
-}"""
-
-
-@pytest.mark.parametrize("limit", [1, 7, 40, 1000])
-def test_the_strongest_cells_are_those_of_a_sort(show, limit):
-    page, _ = show()
-    random = np.random.default_rng(4)
-    for rows in (
-        random.normal(0, 0.3, (20, 20)),
-        random.integers(-3, 4, (20, 20)) / 10,  # many alike
-        np.full((20, 20), 0.25),
-        np.arange(400).reshape(20, 20) / 400,
-    ):
-        found = page.evaluate(
-            CHOOSE % component_script("attention"), [rows.tolist(), limit]
-        )
-        flat = np.abs(rows.ravel())
-        order = np.argsort(-flat, kind="stable")
-        wanted = [int(place) for place in order if flat[place] >= 0.1]
-        assert found["count"] == len(wanted)
-        assert found["cells"] == wanted[:limit]
-
-
-COUNT_DRAWINGS = """(view) => {
-  window.drawings = 0
-  const note = () => (window.drawings += 1)
-  new MutationObserver(note).observe(view, { attributeFilter: ['data-grid-ms'] })
-}"""
-
-
-def test_a_pointer_that_stays_on_a_head_draws_and_fills_nothing_again(show):
-    page, view = show("?text=long")
-    view.get_by_text("As a table").nth(1).click()
-    expect(view.locator(".heat-part tbody tr")).to_have_count(25)
-    grid = view.locator("canvas.grid")
-    grid.hover(position={"x": GRID_LABEL + 10, "y": GRID_LABEL + 10})
-    expect(view.get_by_role("status").first).to_have_text("Layer 1, head 1")
-    view.evaluate(COUNT_DRAWINGS)
-    row = view.locator(".heat-part tbody tr").first.element_handle()
-    for step in range(8):
-        grid.hover(position={"x": GRID_LABEL + 8 + step, "y": GRID_LABEL + 10 + step})
-    assert page.evaluate("window.drawings") == 0
-    assert row.evaluate("row => row.isConnected")
-    grid.hover(position={"x": GRID_LABEL + 70, "y": GRID_LABEL + 10})
-    expect(view.get_by_role("status").first).not_to_have_text("Layer 1, head 1")
-    assert page.evaluate("window.drawings") >= 1
+    expect(counted).to_have_text(f"Lines drawn: {total} of {total}")
 
 
 # A browser that makes no canvas above so many pixels; it gives no picture of one.
@@ -126,27 +92,162 @@ LIMIT_CANVAS = """(most) => {
 }"""
 
 
-def test_a_picture_that_the_browser_refuses_is_saved_smaller(show):
+def test_another_head_of_128_tokens_is_there_soon_and_saved_whole(show):
     page, view = show("?text=middle")
+    times = []
+    for head in range(2, 13):
+        click_head(view, head, head)
+        expect(view).to_have_attribute("aria-busy", "false")
+        expect(title(view, f"Heatmap: layer {head},")).to_be_visible()
+        times.append(float(view.get_attribute("data-switch-ms")))
+    # 100 ms on a quiet machine; tests share theirs with others, so the best counts.
+    assert min(times) <= 200, times
+    # Also what is scrolled out of sight, with twice the pixels.
+    _, height = save(page, view)
+    assert height >= 2 * 128 * (LINES_ROW + 13)
+    expect(view.locator(".save-note")).to_be_hidden()
     page.evaluate(LIMIT_CANVAS, 4_000_000)
-    with page.expect_download() as saved:
-        view.get_by_role("button", name="Save PNG").click()
-    picture = saved.value.path().read_bytes()
-    width, height = (int.from_bytes(picture[i : i + 4], "big") for i in (16, 20))
+    width, height = save(page, view)
     assert 500_000 < width * height <= 4_000_000
-    on_screen = view.locator(".heat-box .space").bounding_box()["width"] + 2 * 16
-    percent = int(100 * width / on_screen)
-    note = view.locator(".save-note")
-    expect(note).to_contain_text(re.compile(f"saved at ({percent}|{percent + 1}) % of"))
-
-
-def test_a_picture_that_cannot_be_made_is_said_to_fail(show):
-    page, view = show()
+    expect_small(view, width)
     page.evaluate(LIMIT_CANVAS, 0)
     view.get_by_role("button", name="Save PNG").click()
-    note = view.locator(".save-note")
-    expect(note).to_contain_text("No picture was saved")
-    expect(note).to_have_role("status")
+    expect(view.locator(".save-note")).to_contain_text("No picture was saved")
+    view.locator("canvas.lines").scroll_into_view_if_needed()
+    page.mouse.move(700, 400)
+    page.mouse.wheel(0, 3000)
+    settle(page)
+    expect(status(view)).to_be_in_viewport(ratio=1)
+
+
+COUNT_DRAWINGS = """(view) => {
+  window.drawings = 0
+  const note = () => (window.drawings += 1)
+  new MutationObserver(note).observe(view, { attributeFilter: ['data-grid-ms'] })
+}"""
+
+
+def test_512_tokens_are_usable(show):
+    page, view = show("?text=long")
+    assert float(view.get_attribute("data-grid-ms")) <= MOST_GRID_MS
+    # Reading, keeping and drawing all three views; tests share a machine with others.
+    expect(view).to_have_attribute("data-arrival-ms", re.compile(r"\d"))
+    assert float(view.get_attribute("data-arrival-ms")) <= 10 * MOST_GRID_MS
+    box, heat = view.locator(".heat-box"), view.locator("canvas.heat")
+    assert box.evaluate("box => box.scrollHeight") > 5_000
+    assert max(heat.evaluate("c => [c.width, c.height]")) < 2_000
+    box.evaluate("box => box.scrollTo(box.scrollWidth, box.scrollHeight)")
+    size = heat.bounding_box()
+    heat.hover(position={"x": size["width"] - 30, "y": size["height"] - 30})
+    expect(status(view)).to_contain_text(re.compile(r"word50\d → word50\d"))
+    assert view.locator(".box").evaluate_all(
+        "boxes => boxes.every(box => box.getBoundingClientRect().width < 1280)"
+    )
+    view.get_by_text("As a table").nth(1).click()
+    rows = view.locator(".heat-part tbody tr")
+    expect(rows).to_have_count(25)
+    # A pointer that stays on a head draws and fills nothing again.
+    grid = view.locator("canvas.grid")
+    grid.hover(position={"x": GRID_LABEL + 10, "y": GRID_LABEL + 10})
+    expect(status(view)).to_have_text("Layer 1, head 1")
+    view.evaluate(COUNT_DRAWINGS)
+    row = rows.first.element_handle()
+    for step in range(8):
+        grid.hover(position={"x": GRID_LABEL + 8 + step, "y": GRID_LABEL + 10 + step})
+    assert page.evaluate("window.drawings") == 0
+    assert row.evaluate("row => row.isConnected")
+    grid.hover(position={"x": GRID_LABEL + 70, "y": GRID_LABEL + 10})
+    expect(status(view)).not_to_have_text("Layer 1, head 1")
+    assert page.evaluate("window.drawings") >= 1
+    # A locked token scrolls the other view to it.
+    box.evaluate("box => box.scrollTo(0, 0)")
+    view.locator(".lines-box").evaluate("box => box.scrollTo(0, 6000)")
+    view.locator("canvas.lines").click(position={"x": 40, "y": 100})
+    assert box.evaluate("box => box.scrollTop") > 2_000
+    expect_small(view, save(page, view)[0])
+
+
+def test_the_picture_is_saved_with_twice_the_pixels(show):
+    page, view = show()
+    width, height = save(page, view)
+    boxes = [
+        view.locator(f"canvas.{name}").bounding_box()
+        for name in ("grid", "heat", "lines")
+    ]
+    assert width >= 2 * max(box["width"] for box in boxes)
+    # The legend, three titles and the threshold have lines of their own.
+    assert height >= 2 * (sum(box["height"] for box in boxes) + 5 * 20)
+
+
+@pytest.fixture
+def opened(new_page, tmp_path):
+    """Opens a saved file without a network."""
+
+    def open_file(*saved, **more):
+        file = tmp_path / "attention.html"
+        file.write_bytes(attention_html(*saved, **more))
+        page = new_page(base="file:")
+        page.context.set_offline(True)
+        page.goto(file.as_uri())
+        return page, page.locator(".attention")
+
+    return open_file
+
+
+def saved_view(probs, tokens, **more):
+    kinds, segments = token_kinds(tokens), np.zeros(len(tokens), int)
+    thumbnails = grid_thumbnails(probs)
+    words = more.pop("words", component_words("en"))
+    return AttentionView(
+        tokens, kinds, segments, thumbnails, probs[0, 0], words, **more
+    )
+
+
+def test_a_saved_file_works_without_a_network(opened):
+    probs = np.random.default_rng(2).random((2, 3, 4, 4), np.float32)
+    probs /= probs.sum(-1, keepdims=True)
+    view = saved_view(probs, ("[CLS]", "<b>", "</script>", "猫"))
+    page, shown = opened(view, "A <title>", attention_probs=probs)
+    expect(page.locator("h1")).to_have_text("A <title>")
+    heat = shown.locator("canvas.heat")
+    heat.hover(position={"x": HEAT_LEFT + 45, "y": HEAT_TOP + 5})
+    expected = f"◆[CLS] → <b> · layer 1, head 1 · weight {probs[0, 0, 0, 1]:.4f}"
+    expect(status(shown)).to_contain_text(expected)
+    click_head(shown, 2, 3, num_heads=3)
+    expect(title(shown, "layer 2, head 3").first).to_be_visible()
+    expect(shown).to_have_attribute("aria-busy", "false")
+    heat.hover(position={"x": HEAT_LEFT + 45, "y": HEAT_TOP + 35})
+    expect(status(shown)).to_contain_text(f"weight {probs[1, 2, 1, 1]:.4f}")
+
+
+def test_a_saved_file_says_which_heads_it_does_not_hold(opened):
+    probs = np.full((2, 3, 4, 4), 0.25, np.float32)
+    _, shown = opened(saved_view(probs, ("a", "b", "c", "d")), "Without its heads")
+    click_head(shown, 2, 3, num_heads=3)
+    expect(status(shown)).to_have_text(
+        "This file holds only what was shown when it was saved: layer 1, head 1."
+    )
+    expect(shown).to_have_attribute("data-layer", "1")
+    expect(shown).to_have_attribute("aria-busy", "false")
+
+
+def test_a_saved_map_is_read_and_chosen_from_without_a_network(opened):
+    values = np.array([[0.1, -0.4, 0.02], [0.0, 0.3, -0.01]])
+    head_map = HeadMap(values, component_words("en"), None, None)
+    page, view = opened(head_map, "A map", description="What it shows")
+    expect(page.get_by_text("What it shows")).to_be_visible()
+    expect(status(view)).to_contain_text("not on this map")
+    expect(view).to_have_attribute("data-layer", "")
+    view.locator("canvas.grid").focus()
+    page.keyboard.press("ArrowDown")
+    expect(status(view)).to_have_text("Layer 1, head 1: +0.1000")
+    page.keyboard.press("ArrowRight")
+    expect(status(view)).to_have_text("Layer 1, head 2: −0.4000")
+    click_head(view, 2, 3, num_heads=3)
+    expect(view).to_have_attribute("data-layer", "2")
+    expect(status(view)).to_have_text("Layer 2, head 3: −0.0100")
+    expect(view).to_have_attribute("aria-busy", "false")
+    save(page, view)
 
 
 # Pixels by which any text of the pictures sticks out of the paper.
@@ -161,11 +262,9 @@ STICKS_OUT = """() => [...document.querySelectorAll('svg')].map((paper) => {
 })"""
 
 
-@pytest.mark.parametrize("is_lying", [False, True])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_no_letter_of_a_saved_picture_leaves_the_paper(new_page, is_lying, language):
+def test_no_letter_of_a_saved_picture_leaves_the_paper(new_page, language):
     tokens = ("counterrevolutionaries", "MWMWMWMWMWMW", "中华人民共和国万岁", "x" * 90)
-    probs = np.full((1, 1, 4, 4), 0.25, np.float32)
     words = component_words(language)
     filters = tuple(
         text.format(least=0.05, share=0.1, mass=0.9)
@@ -173,14 +272,10 @@ def test_no_letter_of_a_saved_picture_leaves_the_paper(new_page, is_lying, langu
         if key.startswith("filter_")
     )
     measure = Measure(words["shown_head"], words["unit_weight"], filters)
-    view = AttentionView(
-        *(tokens, token_kinds(tokens), np.zeros(4, int), grid_thumbnails(probs)),
-        *(probs[0, 0], words),
-        measure=measure,
-        is_lying=is_lying,
-        from_token=0,
-        to_token=3,
-    )
+    probs, more = np.full((1, 1, 4, 4), 0.25, np.float32), {"words": words}
     page = new_page(base="about:")
-    page.set_content(f"{heatmap_svg(view)}<br>{lines_svg(view)}")
-    assert max(page.evaluate(STICKS_OUT)) <= 0
+    for is_lying in (False, True):
+        more |= {"measure": measure, "is_lying": is_lying}
+        view = saved_view(probs, tokens, from_token=0, to_token=3, **more)
+        page.set_content(f"{heatmap_svg(view)}<br>{lines_svg(view)}")
+        assert max(page.evaluate(STICKS_OUT)) <= 0

@@ -30,58 +30,14 @@ VOCABULARY = "embeddings_panel=map&embeddings_map_method=pca"
 SENTENCES = "embeddings_panel=sentences"
 
 
-def test_a_word_is_found_marked_and_kept_in_the_link(visit):
-    page, points = open_map(visit, VOCABULARY)
-    points.get_by_role("searchbox").fill("river")
+def found_word(points: Locator, name: str) -> None:
+    points.get_by_role("searchbox").fill(name)
     expect(points).to_have_attribute("data-matches", SETTLED)
-    points.get_by_role("button", name="river", exact=True).click()
-    expect(points).to_have_attribute("data-selected", "river")
-    title = page.get_by_role("heading", name="Nearest to river in the full space")
-    expect(title).to_be_visible(timeout=FIRST_ANSWER)
-    expect(page).to_have_url(re.compile("embeddings_map_selected="))
-    address = page.url.split("/embeddings")[1]
-    again, points = open_map(visit, address.removeprefix("?") + "&lang=中文")
-    expect(points).to_have_attribute("data-selected", "river")
-    expect(again.get_by_role("heading", name="river")).to_be_visible(
-        timeout=FIRST_ANSWER
-    )
+    points.get_by_role("button", name=name, exact=True).click()
+    expect(points).to_have_attribute("data-selected", name)
 
 
-def test_a_chosen_word_stays_chosen_in_space_and_not_among_other_points(visit):
-    page, points = open_map(visit, VOCABULARY)
-    points.get_by_role("searchbox").fill("river")
-    points.get_by_role("button", name="river", exact=True).click()
-    title = page.get_by_role("heading", name="Nearest to river in the full space")
-    expect(title).to_be_visible(timeout=FIRST_ANSWER)
-    flat = points.locator("canvas").get_attribute("aria-label")
-    page.get_by_text("in space (3)").click()
-    canvas = points.locator("canvas")
-    expect(canvas).not_to_have_attribute("aria-label", flat, timeout=FIRST_ANSWER)
-    expect(points).to_have_attribute("data-selected", "river")
-    expect(points.get_by_role("searchbox")).to_have_value("river")
-    expect(points).to_have_attribute("data-marked", "10")
-    expect(title).to_be_visible()
-    points.locator("canvas").press("Escape")
-    expect(title).to_be_hidden()
-    expect(points).to_have_attribute("data-selected", "")
-
-
-def test_an_edited_text_has_no_sentence_chosen(visit):
-    page, points = open_map(visit, SENTENCES)
-    points.get_by_role("searchbox").fill("the")
-    points.locator(".found button").first.click()
-    expect(page).to_have_url(re.compile("embeddings_points_selected="))
-    expect(points).not_to_have_attribute("data-marked", "0")
-    box = page.get_by_role("textbox").first
-    box.fill("a | the lamp\nb | two lamps\na | the house\nb | his house")
-    box.press("Control+Enter")
-    expect(points).to_have_attribute("data-shown", "4", timeout=FIRST_ANSWER)
-    expect(points).to_have_attribute("data-selected", "")
-    expect(points.get_by_role("searchbox")).to_have_value("the")
-    expect(page).not_to_have_url(re.compile("embeddings_points_selected="))
-
-
-def test_the_vocabulary_travels_once_and_in_less_than_a_megabyte(new_page, server_url):
+def test_a_word_is_found_marked_kept_in_the_link_and_let_go(new_page, server_url):
     page = new_page()
     received = []
     page.on(
@@ -93,11 +49,86 @@ def test_the_vocabulary_travels_once_and_in_less_than_a_megabyte(new_page, serve
     page.goto(f"{server_url}/embeddings?{VOCABULARY}")
     points = page.locator(".point-map")
     expect(points).to_have_attribute("data-draw-ms", SETTLED, timeout=FIRST_ANSWER)
-    assert sum(received) < MOST_BYTES
+    everything = int(points.get_attribute("data-shown"))
+    # The vocabulary travels once, and in less than a megabyte.
+    settle(page)
     before = sum(received)
+    assert before < MOST_BYTES
     points.get_by_role("searchbox").fill("ing")
     expect(page).to_have_url(re.compile("embeddings_map_search=ing"))
+    settle(page)
     assert sum(received) - before < MOST_BYTES / 20
+    found_word(points, "river")
+    title = page.get_by_role("heading", name="Nearest to river in the full space")
+    expect(title).to_be_visible(timeout=FIRST_ANSWER)
+    expect(page).to_have_url(re.compile("embeddings_map_selected="))
+    settle(page)
+    page.reload()
+    expect(points).to_have_attribute("data-draw-ms", SETTLED, timeout=FIRST_ANSWER)
+    expect(points).to_have_attribute("data-selected", "river")
+    expect(title).to_be_visible()
+    # The nearest are marked, and shown alone.
+    expect(points).to_have_attribute("data-marked", "10")
+    alone = points.get_by_role("checkbox", name=re.compile("only the chosen point"))
+    alone.check()
+    expect(points).to_have_attribute("data-shown", "11")
+    expect(page).to_have_url(re.compile("embeddings_map_near=true"))
+    alone.uncheck()
+    expect(points).to_have_attribute("data-shown", str(everything))
+    settle(page)
+    # It stays chosen in space.
+    canvas = points.locator("canvas")
+    flat = canvas.get_attribute("aria-label")
+    page.get_by_text("in space (3)").click()
+    expect(canvas).not_to_have_attribute("aria-label", flat, timeout=FIRST_ANSWER)
+    expect(points).to_have_attribute("data-selected", "river")
+    expect(points.get_by_role("searchbox")).to_have_value("river")
+    expect(points).to_have_attribute("data-marked", "10")
+    expect(title).to_be_visible()
+    settle(page)
+    canvas.press("Escape")
+    expect(title).to_be_hidden()
+    expect(points).to_have_attribute("data-selected", "")
+    expect(points).to_have_attribute("data-marked", "0")
+
+    # Only what was found is shown, and a kind can be hidden.
+    found = int(points.get_attribute("data-matches"))
+    only_found = points.get_by_role("checkbox", name="only what was found")
+    only_found.check()
+    expect(points).to_have_attribute("data-shown", str(found))
+    only_found.uncheck()
+    points.get_by_role("searchbox").fill("")
+    kind = points.get_by_role("button", name=re.compile("## pieces"))
+    count = int(re.search(r"\((\d+)\)", kind.inner_text())[1])
+    kind.click()
+    expect(points).to_have_attribute("data-shown", str(everything - count))
+    expect(kind).to_have_attribute("aria-pressed", "false")
+
+
+def test_sentences_from_a_file_or_typed_have_none_chosen(visit, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("id,text\n1,one lamp\n2,<b>two</b> lamps\n3,a house\n")
+    page, points = open_map(visit, SENTENCES)
+    points.get_by_role("searchbox").fill("the")
+    points.locator(".found button").first.click()
+    expect(page).to_have_url(re.compile("embeddings_points_selected="))
+    expect(points).not_to_have_attribute("data-marked", "0")
+    settle(page)
+    box = page.get_by_role("textbox").first
+    box.fill("a | the lamp\nb | two lamps\na | the house\nb | his house")
+    box.press("Control+Enter")
+    expect(points).to_have_attribute("data-shown", "4", timeout=FIRST_ANSWER)
+    expect(points).to_have_attribute("data-selected", "")
+    expect(points.get_by_role("searchbox")).to_have_value("the")
+    expect(page).not_to_have_url(re.compile("embeddings_points_selected="))
+    settle(page)
+    page.get_by_role("button", name="From a file").click()
+    page.locator("input[type=file]").set_input_files(path)
+    expect(box).to_have_value(
+        "one lamp\n<b>two</b> lamps\na house", timeout=FIRST_ANSWER
+    )
+    page.keyboard.press("Escape")
+    expect(points).to_have_attribute("data-shown", "3", timeout=FIRST_ANSWER)
 
 
 def test_points_far_away_leave_the_others_their_room(visit):
@@ -115,57 +146,39 @@ def test_points_far_away_leave_the_others_their_room(visit):
     expect(status).to_contain_text("3 far-away points may be out of view")
 
 
-def test_only_what_was_found_is_shown_and_a_kind_can_be_hidden(visit):
-    _, points = open_map(visit, VOCABULARY)
-    everything = int(points.get_attribute("data-shown"))
-    points.get_by_role("searchbox").fill("lo")
-    expect(points).to_have_attribute("data-matches", SETTLED)
-    found = int(points.get_attribute("data-matches"))
-    only_found = points.get_by_role("checkbox", name="only what was found")
-    only_found.check()
-    expect(points).to_have_attribute("data-shown", str(found))
-    only_found.uncheck()
-    points.get_by_role("searchbox").fill("")
-    kind = points.get_by_role("button", name=re.compile("## pieces"))
-    count = int(re.search(r"\((\d+)\)", kind.inner_text())[1])
-    kind.click()
-    expect(points).to_have_attribute("data-shown", str(everything - count))
-    expect(kind).to_have_attribute("aria-pressed", "false")
-
-
-def test_the_layer_moves_the_points_and_its_worth_is_always_said(visit):
+def test_the_layer_moves_the_points_and_all_is_saved(visit, tmp_path):
     page, points = open_map(visit, SENTENCES)
-    expect(points.get_by_role("note")).to_contain_text("Trustworthiness")
-    first = points.get_by_role("note").inner_text()
-    slider = points.get_by_role("slider")
-    slider.focus()
+    note = points.get_by_role("note")
+    expect(note).to_contain_text("Trustworthiness")
+    settle(page)
+    first = note.inner_text()
+    points.get_by_role("slider").focus()
     page.keyboard.press("ArrowRight")
     expect(points).to_have_attribute("data-state", "1")
     expect(points.get_by_text("layer 1", exact=True)).to_be_visible()
-    expect(points.get_by_role("note")).not_to_have_text(first)
+    expect(note).not_to_have_text(first)
     expect(page).to_have_url(re.compile("embeddings_points_state=1"))
+    settle(page)
+    path = tmp_path / "file"
 
-
-def test_pictures_and_tables_are_saved(visit, tmp_path):
-    page, points = open_map(visit, SENTENCES)
-    for name, start in (("Save as SVG", b"<svg"), ("Save as PNG", b"\x89PNG")):
+    def save(button: Locator) -> bytes:
         with page.expect_download() as download:
-            points.get_by_role("button", name=name).click()
-        path = tmp_path / "file"
+            button.click()
         download.value.save_as(path)
-        assert path.read_bytes().startswith(start), name
+        return path.read_bytes()
+
+    assert save(points.get_by_role("button", name="Save as SVG")).startswith(b"<svg")
+    png = save(points.get_by_role("button", name="Save as PNG"))
+    assert png.startswith(b"\x89PNG")
     page.get_by_role("button", name="Files").click()
-    sizes = {}
-    for name in ("Table (CSV)", "Vectors in full", "Their names"):
-        with page.expect_download() as download:
-            page.get_by_role("button", name=name).click()
-        path = tmp_path / "file"
-        download.value.save_as(path)
-        sizes[name] = len(path.read_text("utf-8-sig").splitlines())
-        if name == "Table (CSV)":
-            header = path.read_text("utf-8-sig").splitlines()[0].split(",")
-            assert {"Seed", "trustworthiness", "variance shown"} <= set(header)
-    assert sizes["Vectors in full"] + 1 == sizes["Their names"] == sizes["Table (CSV)"]
+    tables = [
+        save(page.get_by_role("button", name=name)).decode("utf-8-sig").splitlines()
+        for name in ("Table (CSV)", "Vectors in full", "Their names")
+    ]
+    header = tables[0][0].split(",")
+    assert {"Seed", "trustworthiness", "variance shown"} <= set(header)
+    rows, vectors, names = map(len, tables)
+    assert vectors + 1 == names == rows
 
 
 def test_a_saved_picture_says_what_it_shows(visit, tmp_path):
@@ -193,73 +206,31 @@ def test_a_saved_picture_says_what_it_shows(visit, tmp_path):
     assert lowest < height
 
 
-def test_eight_groups_have_eight_looks(visit):
-    lines = "\n".join(f"group {i} | {word} lamp" for i, word in enumerate("abcdefgh"))
-    _, points = open_map(visit, f"{SENTENCES}&embeddings_topics={quote(lines)}")
-    looks = points.locator(".category span").evaluate_all(
-        "(signs) => signs.map((sign) => sign.textContent + sign.style.color)"
+def test_a_map_by_tsne_is_drawn_with_progress_measured_and_stopped(visit):
+    page = visit(
+        f"/embeddings?{SENTENCES}&lang=中文&embeddings_points_method=tsne"
+        "&embeddings_points_reading=token&embeddings_topics="
+        + quote("one lamp\ntwo lamps\na house\nhis house")
     )
-    assert len(looks) == len(set(looks)) == 8
-
-
-def test_a_map_by_tsne_is_drawn_with_progress_and_measured(visit):
-    page = visit(f"/embeddings?{SENTENCES}&embeddings_points_method=tsne")
-    page.get_by_role("button", name="Draw with t-SNE").click(timeout=FIRST_ANSWER)
+    draw = page.get_by_role("button", name="用 t-SNE 绘制")
+    draw.click(timeout=FIRST_ANSWER)
     points = page.locator(".point-map")
     expect(points).to_have_attribute("data-draw-ms", SETTLED, timeout=FIRST_ANSWER)
     note = points.get_by_role("note")
-    expect(note).to_contain_text("seed 0")
-    expect(note).to_contain_text("Trustworthiness")
-
-
-def test_a_drawing_that_takes_long_can_be_stopped(visit):
+    expect(note).to_contain_text("可信度")
+    settle(page)
+    # What takes long can be stopped.
     lines = "\n".join(f"the lamp {i} stands by the window {i}" for i in range(200))
-    page = visit(
-        f"/embeddings?{SENTENCES}&lang=中文&embeddings_points_method=tsne"
-        "&embeddings_points_reading=token"
-    )
-    page.get_by_role("textbox").first.fill(lines)
-    page.get_by_role("textbox").first.press("Control+Enter")
+    box = page.get_by_role("textbox").first
+    box.fill(lines)
+    box.press("Control+Enter")
     # Drawn of what was typed: of the few sentences before nothing could be stopped.
     expect(page.get_by_text(re.compile("^200 个句子"))).to_be_visible()
     settle(page)
-    page.get_by_role("button", name="用 t-SNE 绘制").click(timeout=FIRST_ANSWER)
+    draw.click(timeout=FIRST_ANSWER)
     page.get_by_role("button", name="取消", exact=True).click()
     expect(page.get_by_text("已停止")).to_be_visible(timeout=FIRST_ANSWER)
-    expect(page.locator(".point-map")).to_have_count(0)
-
-
-def test_sentences_come_from_a_file(visit, tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text("id,text\n1,one lamp\n2,<b>two</b> lamps\n3,a house\n")
-    page, points = open_map(visit, f"{SENTENCES}&lang=中文")
-    page.get_by_role("button", name="从文件读取").click()
-    page.locator("input[type=file]").set_input_files(path)
-    expect(page.get_by_text("从文件读取 3 个句子")).to_be_visible(timeout=FIRST_ANSWER)
-    expect(page.get_by_role("textbox").first).to_have_value(
-        "one lamp\n<b>two</b> lamps\na house"
-    )
-    page.keyboard.press("Escape")
-    expect(points).to_have_attribute("data-shown", "3", timeout=FIRST_ANSWER)
-
-
-@pytest.mark.parametrize(
-    ("language", "query"),
-    [("中文", SENTENCES), ("English", VOCABULARY)],
-)
-def test_the_nearest_of_a_chosen_point_are_marked_and_shown_alone(
-    visit, language, query
-):
-    key = "embeddings_map" if query == VOCABULARY else "embeddings_points"
-    page, points = open_map(visit, f"{query}&lang={language}&{key}_selected=7")
-    expect(points).to_have_attribute("data-marked", "10")
-    alone = {"English": "only the chosen point", "中文": "只看选中的点"}[language]
-    box = points.get_by_role("checkbox", name=re.compile(alone))
-    box.check()
-    expect(points).to_have_attribute("data-shown", "11")
-    expect(page).to_have_url(re.compile(f"{key}_near=true"))
-    points.locator("canvas").press("Escape")
-    expect(points).to_have_attribute("data-marked", "0")
+    expect(points).to_have_count(0)
 
 
 # What each part shows at its end, by the names of its texts; two end with their map.

@@ -1,32 +1,40 @@
-"""The masked-word page in a real browser: clicks, keyboard, address, languages."""
+"""The masked-word page in a real browser: clicks, keyboard, links, files."""
 
 from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import settle
 
-pytestmark = pytest.mark.browser
-
-# The first answer waits for the model to load.
-FIRST_ANSWER = 60_000
 DEFAULT = "They were married and had three [MASK]."
+FIGURE = ".js-plotly-plot"
 
 
-def open_page(page: Page, server_url: str, query: str = "") -> None:
-    page.goto(f"{server_url}/masked_word{query}")
+def open_page(visit, query: str = "", **browser) -> Page:
+    page = visit(f"/masked_word{query}", **browser)
     wait_for_figures(page, 1)
+    return page
 
 
 def wait_for_figures(page: Page, count: int) -> None:
-    expect(page.locator(".js-plotly-plot")).to_have_count(count, timeout=FIRST_ANSWER)
+    expect(page.locator(FIGURE)).to_have_count(count)
+    settle(page)
 
 
 def text_box(page: Page):
     return page.locator(".st-key-masked_text textarea")
+
+
+def shows(page: Page, text: str) -> None:
+    expect(text_box(page)).to_have_value(text)
+    settle(page)  # a click or a key that meets a run may be lost
+
+
+def type_text(page: Page, text: str) -> None:
+    text_box(page).fill(text)
+    text_box(page).press("Control+Enter")
 
 
 def word(page: Page, name: str):
@@ -36,61 +44,97 @@ def word(page: Page, name: str):
     )
 
 
-def test_hide_predict_insert_undo(page: Page, server_url: str):
-    open_page(page, server_url)
-    expect(text_box(page)).to_have_value(DEFAULT)
+def test_hide_predict_insert_undo(visit):
+    page = open_page(visit)
+    shows(page, DEFAULT)
     word(page, "married").click()
-    expect(text_box(page)).to_have_value("They were [MASK] and had three [MASK].")
+    shows(page, "They were [MASK] and had three [MASK].")
     expect(page.get_by_text("You hid married")).to_be_visible()
     # A second click puts the very word back, though its button looks different now.
     word(page, "married").click()
-    expect(text_box(page)).to_have_value(DEFAULT)
+    shows(page, DEFAULT)
+    word(page, "They").focus()
+    page.keyboard.press("Space")
+    shows(page, "[MASK] were married and had three [MASK].")
+    page.get_by_role("button", name="Undo").click()
+    shows(page, DEFAULT)
 
     candidates = page.locator(".st-key-masked_insert")
     candidates.get_by_text("children", exact=True).click()
-    expect(text_box(page)).to_have_value("They were married and had three children.")
+    shows(page, "They were married and had three children.")
     wait_for_figures(page, 0)
     page.get_by_role("button", name="Undo").click()
-    expect(text_box(page)).to_have_value(DEFAULT)
+    shows(page, DEFAULT)
     wait_for_figures(page, 1)
 
-
-def test_one_of_two_equal_words_is_hidden(page: Page, server_url: str):
-    open_page(page, server_url)
     text_box(page).fill("the cat and the dog saw [MASK]")
     page.get_by_role("button", name="Predict").click()
     expect(word(page, "dog")).to_be_visible()
+    settle(page)
+    # One of two equal words.
     word(page, "the").nth(1).click()
-    expect(text_box(page)).to_have_value("the cat and [MASK] dog saw [MASK]")
+    shows(page, "the cat and [MASK] dog saw [MASK]")
+    page.locator(".st-key-masked_earlier input").click()
+    page.get_by_role("option", name=DEFAULT).click()
+    shows(page, DEFAULT)
+    page.get_by_role("button", name="Undo").click()
+    shows(page, "the cat and [MASK] dog saw [MASK]")
 
 
-def test_words_are_reached_and_hidden_with_the_keyboard(page: Page, server_url: str):
-    open_page(page, server_url)
-    word(page, "They").focus()
-    page.keyboard.press("Space")
-    expect(text_box(page)).to_have_value("[MASK] were married and had three [MASK].")
-
-
-def test_typed_spellings_are_understood(page: Page, server_url: str):
-    open_page(page, server_url)
-    text_box(page).fill("She is a ___ good <mask>.")
-    text_box(page).press("Control+Enter")
+def test_texts_of_all_kinds_are_understood_shown_or_refused(visit):
+    page = open_page(visit, "?masked_top_k=4")
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    type_text(page, "She is a ___ good <mask>.")
     expect(page.get_by_text("Understood as [MASK]: ___, <mask>")).to_be_visible()
     expect(page.locator(".st-key-masked_mask")).to_be_visible()
 
+    # Letter for letter.
+    type_text(
+        page, "[MASK] [MASK] <img src=x onerror=alert(1)> **b** :smile: [l](http://x.y)"
+    )
+    place = page.get_by_text("Mask 1 of 2")
+    expect(place).to_contain_text("<img src=x onerror=alert")
+    expect(word(page, "smile")).to_be_visible()
+    made = page.get_by_test_id("stMain").locator("img[src=x], a[href*='x.y']")
+    expect(made).to_have_count(0)
+    assert not dialogs
 
-def test_temperature_changes_the_picture_and_a_reload_keeps_everything(
-    page: Page, server_url: str
-):
-    open_page(page, server_url)
+    type_text(page, "word " * 10_000)
+    expect(page.get_by_text("The text is too long for this model")).to_be_visible()
+    expect(page.get_by_text("too long for a link")).to_be_visible()
+    expect(page).not_to_have_url(re.compile("masked_text"))
+    type_text(page, "A short [MASK].")
+    wait_for_figures(page, 1)
+    expect(page).to_have_url(re.compile("masked_text=A"))
+
+    type_text(page, "")
+    expect(page.get_by_text("There is no text yet")).to_be_visible()
+    settle(page)
+    page.get_by_role("button", name="Undo").click()
+    shows(page, "A short [MASK].")
+    wait_for_figures(page, 1)
+    # It lost no setting, and stays empty after a reload.
+    expect(page.locator(".st-key-masked_top_k input")).to_have_value("4")
+    type_text(page, "")
+    expect(page.get_by_text("There is no text yet")).to_be_visible()
+    settle(page)
+    page.reload()
+    expect(page.get_by_text("There is no text yet")).to_be_visible()
+    expect(text_box(page)).to_have_value("")
+
+
+def test_temperature_changes_the_picture_and_a_reload_keeps_everything(visit):
+    page = open_page(visit)
     word(page, "They").click()
     expect(page).to_have_url(re.compile("masked_hidden=They"))
-    settle(page)  # a key that meets a run may be lost
+    settle(page)
     slider = page.locator(".st-key-masked_temperature").get_by_role("slider")
     slider.focus()
     for _ in range(4):
         page.keyboard.press("ArrowLeft")
     expect(page).to_have_url(re.compile(r"masked_temperature=0\.8"))
+    settle(page)
     top_k = page.locator(".st-key-masked_top_k input")
     top_k.fill("4")
     top_k.press("Enter")
@@ -100,94 +144,69 @@ def test_temperature_changes_the_picture_and_a_reload_keeps_everything(
 
     page.reload()
     wait_for_figures(page, 1)
-    expect(text_box(page)).to_have_value("[MASK] were married and had three [MASK].")
+    shows(page, "[MASK] were married and had three [MASK].")
     expect(top_k).to_have_value("4")
     expect(slider).to_have_value("0.8")
     expect(left.get_by_test_id("stMetricValue")).to_have_text("4")
     word(page, "They").click()
-    expect(text_box(page)).to_have_value(DEFAULT)
+    shows(page, DEFAULT)
 
 
-def test_an_emptied_text_box_loses_no_setting_and_stays_empty_after_a_reload(
-    page: Page, server_url: str
-):
-    open_page(page, server_url, "?masked_top_k=4")
-    text_box(page).fill("")
-    text_box(page).press("Control+Enter")
-    expect(page.get_by_text("There is no text yet")).to_be_visible()
-    page.get_by_role("button", name="Undo").click()
-    expect(text_box(page)).to_have_value(DEFAULT)
-    wait_for_figures(page, 1)
-    expect(page.locator(".st-key-masked_top_k input")).to_have_value("4")
-    text_box(page).fill("")
-    text_box(page).press("Control+Enter")
-    expect(page.get_by_text("There is no text yet")).to_be_visible()
-    page.reload()
-    expect(page.get_by_text("There is no text yet")).to_be_visible(timeout=FIRST_ANSWER)
-    expect(text_box(page)).to_have_value("")
-
-
-def test_a_text_too_long_for_the_address_breaks_nothing(page: Page, server_url: str):
-    open_page(page, server_url)
-    text_box(page).fill("word " * 10_000)
-    text_box(page).press("Control+Enter")
-    expect(page.get_by_text("The text is too long for this model")).to_be_visible()
-    expect(page.get_by_text("too long for a link")).to_be_visible()
-    expect(page).not_to_have_url(re.compile("masked_text"))
-    text_box(page).fill("A short [MASK].")
-    text_box(page).press("Control+Enter")
-    wait_for_figures(page, 1)
-    expect(page).to_have_url(re.compile("masked_text=A"))
-
-
-def test_html_and_markdown_are_shown_letter_for_letter(page: Page, server_url: str):
-    open_page(page, server_url)
-    text = (
-        "[MASK] [MASK] <img src=x onerror=alert(1)> **b** :smile: $x$ [l](http://x.y)"
-    )
-    dialogs: list[str] = []
-    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    text_box(page).fill(text)
-    text_box(page).press("Control+Enter")
-    place = page.get_by_text("Mask 1 of 2")
-    expect(place).to_contain_text("<img src=x onerror=alert")
-    main = page.get_by_test_id("stMain")
-    expect(main.locator("img[src=x]")).to_have_count(0)
-    expect(main.locator("a[href*='x.y']")).to_have_count(0)
-    expect(word(page, "smile")).to_be_visible()
-    assert not dialogs
-
-
-def test_the_chinese_page_speaks_chinese_and_switches(page: Page, server_url: str):
-    open_page(page, server_url, "?lang=%E4%B8%AD%E6%96%87")
-    expect(page.get_by_role("heading", name="猜被遮住的词")).to_be_visible()
-    word(page, "足").click()
-    expect(text_box(page)).to_have_value("他是一名[MASK]国[MASK]球运动员。")
-    page.get_by_text("English", exact=True).click()
-    expect(page.get_by_role("heading", name="Masked words")).to_be_visible()
-    expect(text_box(page)).to_have_value("他是一名[MASK]国[MASK]球运动员。")
-
-
-@pytest.mark.parametrize("language", ["English", "中文"])
-def test_a_laptop_shows_text_pieces_and_picture_at_once(
-    page: Page, server_url: str, language: str
-):
-    page.set_viewport_size({"width": 1366, "height": 768})
-    open_page(page, server_url, f"?lang={language}")
+def all_in_view(page: Page) -> None:
+    """A laptop shows text, pieces and picture at once."""
     pieces = page.locator(".stMarkdownBadge").last
-    for shown in (text_box(page), pieces, page.locator(".js-plotly-plot")):
+    for shown in (text_box(page), pieces, page.locator(FIGURE)):
         box = shown.bounding_box()
         assert 0 < box["y"] < box["y"] + box["height"] <= 768
 
 
-def test_the_page_fits_a_phone(page: Page, server_url: str):
-    page.set_viewport_size({"width": 390, "height": 844})
-    open_page(page, server_url)
-    overflow = page.get_by_test_id("stMain").evaluate(
-        "element => element.scrollWidth - element.clientWidth"
-    )
-    assert overflow <= 0
-    for figure in page.locator(".js-plotly-plot").all():
-        box = figure.bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 390
+def test_the_chinese_page_speaks_chinese_and_switches(visit):
+    page = open_page(visit, locale="zh-CN")
+    page.set_viewport_size({"width": 1366, "height": 768})
+    expect(page.get_by_role("heading", name="猜被遮住的词")).to_be_visible()
+    settle(page)
+    all_in_view(page)
+    word(page, "足").click()
+    shows(page, "他是一名[MASK]国[MASK]球运动员。")
+    page.get_by_text("English", exact=True).click()
+    expect(page.get_by_role("heading", name="Masked words")).to_be_visible()
+    shows(page, "他是一名[MASK]国[MASK]球运动员。")
+
+
+def open_downloads(page: Page) -> None:
+    popovers = page.get_by_test_id("stPopover").filter(has_text="Download")
+    popovers.first.get_by_role("button").first.click()
+
+
+def test_a_figure_is_saved_as_page_table_and_picture(visit, new_page, tmp_path):
+    page = open_page(visit)
+    page.set_viewport_size({"width": 1366, "height": 768})
+    all_in_view(page)
+    path = tmp_path / "file.html"
+
+    def save(click) -> bytes:
+        with page.expect_download() as download:
+            click()
+        download.value.save_as(path)
+        return path.read_bytes()
+
+    def camera() -> None:
+        page.locator(FIGURE).first.hover()
+        page.locator(f"{FIGURE} [data-title*=Download]").first.click()
+
+    assert save(camera).startswith(b"<svg")
+    open_downloads(page)
+    table = save(page.get_by_role("button", name="Table (CSV)").first.click)
+    header, first, *_ = table.decode("utf-8-sig").splitlines()
+    assert header.count(",") == first.count(",") > 0
+    save(page.get_by_role("button", name="Figure (HTML").first.click)
+    # It opens without a network.
+    alone = new_page(base="file:")
+    alone.context.set_offline(True)
+    alone.goto(path.as_uri())
+    alone.locator(f"{FIGURE} svg").first.wait_for()
+    expect(alone.locator(".bars path, .point path")).not_to_have_count(0)
+    page.get_by_role("radio", name="PNG").first.click()
+    settle(page)
+    page.keyboard.press("Escape")
+    assert save(camera).startswith(b"\x89PNG")

@@ -26,14 +26,24 @@ def upload(page, name, data):
     page.get_by_role("button", name="Add this model").click()
 
 
-def test_an_uploaded_model_is_opened_and_survives_a_reload(visit):
+def title(page, model):
+    return page.get_by_role("heading", name=f"The chosen model: {model}")
+
+
+def test_an_uploaded_model_survives_a_reload_is_found_again_and_fits_a_phone(visit):
     page = visit("/models")
-    upload(page, "tiny.zip", zipped(TINY))
-    page.get_by_role("heading", name="The chosen model: tiny.zip").wait_for()
+    name = "my-tiny-bert.zip"
+    upload(page, name, zipped(TINY))
+    expect(title(page, name)).to_be_visible()
     assert "model=upload" in page.url
     page.reload()
-    settle(page)
-    page.get_by_role("heading", name="The chosen model: tiny.zip").wait_for()
+    expect(title(page, name)).to_be_visible()
+    again = visit("/models", width=390)
+    again.locator("strong", has_text=name).first.wait_for()
+    again.get_by_text("To choose it by typing: upload:").first.wait_for()
+    again.locator("[data-testid=stFileUploader]").wait_for()
+    settle(again)
+    assert overflow(again) <= 0
 
 
 def test_a_file_of_another_kind_is_refused_in_our_words(visit):
@@ -42,49 +52,32 @@ def test_a_file_of_another_kind_is_refused_in_our_words(visit):
     page.locator("input[type=file]").set_input_files(file)
     page.get_by_test_id("stFileChip").hover()
     expect(page.get_by_test_id("stTooltipErrorContent")).to_be_attached()
-    assert page.get_by_text("not allowed").count() == 2
+    expect(page.get_by_text("not allowed")).to_have_count(2)
     expect(page.get_by_text("not allowed").filter(visible=True)).to_have_count(0)
     assert "没有上传" in page.get_by_test_id("stMain").aria_snapshot()
 
 
-def test_weights_that_are_no_numbers_change_nothing(visit, tmp_path):
+def test_a_bad_zip_is_a_sentence_and_the_model_stays(visit, tmp_path):
     weights = weights_of_hf()
     weights["bert.pooler.dense.weight"][0, 0] = float("nan")
     page = visit("/models")
-    upload(page, "broken.zip", zipped(hf_copy(tmp_path, weights)))
-    alert = page.get_by_test_id("stAlertContentError")
-    alert.wait_for()
-    assert "not finite" in alert.inner_text()
-    assert page.locator("strong", has_text="broken.zip").count() == 0
-    assert page.get_by_role(
-        "heading", name=f"The chosen model: {DEFAULT_MODEL}"
-    ).is_visible()
+    for name, data, fault in (
+        ("broken.zip", zipped(hf_copy(tmp_path, weights)), "not finite"),
+        ("evil.zip", zipped(TINY, prefix="../../"), "outside its folder"),
+    ):
+        upload(page, name, data)
+        expect(page.get_by_test_id("stAlertContentError")).to_contain_text(fault)
+        settle(page)
+        expect(page.locator("strong", has_text=name)).to_have_count(0)
+        expect(title(page, DEFAULT_MODEL)).to_be_visible()
+        page.reload()
+        settle(page)
 
 
-def test_a_hostile_zip_is_a_sentence_and_the_model_stays(visit):
-    page = visit("/models")
-    upload(page, "evil.zip", zipped(TINY, prefix="../../"))
-    alert = page.get_by_test_id("stAlertContentError")
-    alert.wait_for()
-    assert "outside its folder" in alert.inner_text()
-    assert page.get_by_role(
-        "heading", name=f"The chosen model: {DEFAULT_MODEL}"
-    ).is_visible()
-
-
-def test_a_path_is_opened_and_a_wrong_one_offers_the_default(visit):
-    page = visit("/models")
-    page.get_by_role("tab", name="Folder or zip").click()
-    page.locator(".st-key-model_path input").fill(str(TINY))
-    page.get_by_role("button", name="Open it").click()
-    page.get_by_role("heading", name=f"The chosen model: {TINY}").wait_for()
-
-    page.goto(page.url.replace("hf_tiny", "nowhere"))
-    settle(page)
-    page.get_by_test_id("stAlertContentError").wait_for()
+def use_default_instead(page):
     page.get_by_role("button", name=f"Use {DEFAULT_MODEL} instead").click()
-    page.get_by_role("heading", name=f"The chosen model: {DEFAULT_MODEL}").wait_for()
-    assert f"model={DEFAULT_MODEL}" in page.url
+    expect(title(page, DEFAULT_MODEL)).to_be_visible()
+    settle(page)
 
 
 def take_from_list(page, box, name):
@@ -106,30 +99,23 @@ def take_from_list(page, box, name):
     settle(page)
 
 
-def test_a_name_on_the_hub_is_chosen_or_typed(visit):
+def test_a_path_or_a_name_is_opened_and_a_wrong_one_offers_the_default(visit):
     page = visit("/models")
+    page.get_by_role("tab", name="Folder or zip").click()
+    page.locator(".st-key-model_path input").fill(str(TINY))
+    page.get_by_role("button", name="Open it").click()
+    expect(title(page, TINY)).to_be_visible()
+
+    page.goto(page.url.replace("hf_tiny", "nowhere"))
+    settle(page)
+    page.get_by_test_id("stAlertContentError").wait_for()
+    use_default_instead(page)
+    assert f"model={DEFAULT_MODEL}" in page.url
+
     for name in ("bert-base-cased", "somebody/else"):
         page.get_by_role("tab", name="From the Hugging Face hub").click()
         take_from_list(page, page.locator(".st-key-model_hub input"), name)
         page.get_by_role("button", name="Look for it").click()
         page.get_by_text(f"The model {name} is not on this machine").wait_for()
-        page.get_by_role("button", name=f"Use {DEFAULT_MODEL} instead").click()
-        page.get_by_role(
-            "heading", name=f"The chosen model: {DEFAULT_MODEL}"
-        ).wait_for()
-
-
-def test_the_long_name_of_an_upload_fits_on_a_phone(visit):
-    upload(visit("/models"), "my-tiny-bert.zip", zipped(TINY))
-    page = visit("/models", width=390)
-    page.get_by_text("To choose it by typing: upload:").first.wait_for()
-    page.locator("[data-testid=stFileUploader]").wait_for()
-    assert overflow(page) <= 0
-
-
-def test_an_upload_is_found_again_by_the_next_visit(visit):
-    page = visit("/models")
-    upload(page, "my-tiny-bert.zip", zipped(TINY))
-    page.get_by_role("heading", name="The chosen model: my-tiny-bert.zip").wait_for()
-    again = visit("/models")
-    again.locator("strong", has_text="my-tiny-bert.zip").first.wait_for()
+        settle(page)
+        use_default_instead(page)

@@ -31,7 +31,8 @@ def test_an_error_shows_nasty_text_as_text(page, server_url):
         assert alert.locator(MADE).count() == 0, text
 
 
-def test_a_strange_text_gets_an_answer(home):
+def test_a_strange_text_gets_an_answer(visit):
+    home = visit("/")
     box = home.locator(".st-key-home_text_en input")
     for text in STRANGE:
         before = home.get_by_test_id("stProgress").all_inner_texts()
@@ -43,4 +44,5 @@ def test_a_strange_text_gets_an_answer(home):
             "return bars.length === 5 && bars.join() !== before.join() }",
             arg=before,
         )
+        settle(home)
         assert home.get_by_test_id("stException").count() == 0

@@ -5,39 +5,27 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import settle
-from tests.browser.test_embeddings import SENTENCES, VOCABULARY, open_map
+from tests.browser.test_embeddings import SENTENCES, VOCABULARY, found_word, open_map
 
-pytestmark = pytest.mark.browser
+# What a canvas shows once what was just asked for is drawn.
+NEXT_FRAME = """async (canvas) => {
+  for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame)
+  return canvas.toDataURL()
+}"""
 
 
 def drawn(page: Page, canvas: Locator) -> str:
     """What is on a canvas, once it has come to rest."""
-    now = canvas.evaluate("(canvas) => canvas.toDataURL()")
+    now = canvas.evaluate(NEXT_FRAME)
     for _ in range(50):
         page.wait_for_timeout(150)
-        before, now = now, canvas.evaluate("(canvas) => canvas.toDataURL()")
+        before, now = now, canvas.evaluate(NEXT_FRAME)
         if now == before:
             return now
     raise AssertionError("The map does not come to rest.")
-
-
-def test_the_keyboard_turns_and_nears_a_map_in_space(visit):
-    page, points = open_map(visit, f"{SENTENCES}&embeddings_points_axes=3")
-    canvas = points.locator("canvas")
-    # Below the map as well: what is still loading may change its width.
-    page.get_by_text("What the maps are worth, layer by layer").wait_for()
-    before = drawn(page, canvas)
-    seen = {before}
-    for key in ("ArrowRight", "ArrowDown", "+"):
-        canvas.press(key)
-        seen.add(drawn(page, canvas))
-    assert len(seen) == 4
-    points.get_by_role("button", name="Whole map").click()
-    assert drawn(page, canvas) == before
 
 
 def point_at_one(page: Page, points: Locator) -> tuple[float, float, str]:
@@ -52,7 +40,7 @@ def point_at_one(page: Page, points: Locator) -> tuple[float, float, str]:
         x = box["x"] + box["width"] * (0.3 + 0.4 * (step % 10) / 10)
         y = box["y"] + box["height"] * (0.2 + 0.6 * (step // 10) / 6)
         page.mouse.move(x, y)
-        page.wait_for_timeout(40)
+        canvas.evaluate(NEXT_FRAME)
         if "·" in (said := status.inner_text()):
             return x, y, said
     raise AssertionError("There is no point in the middle of the map.")
@@ -75,7 +63,7 @@ def test_a_point_under_the_pointer_says_its_sentence_and_a_click_keeps_it(visit)
     expect(points).to_have_attribute("data-selected", "")
 
 
-def test_hands_turn_and_near_a_map_in_space_and_choose_nothing_by_it(visit):
+def test_hands_and_keys_turn_and_near_a_map_in_space_and_choose_nothing(visit):
     page, points = open_map(visit, f"{SENTENCES}&embeddings_points_axes=3")
     canvas = points.locator("canvas")
 
@@ -83,6 +71,8 @@ def test_hands_turn_and_near_a_map_in_space_and_choose_nothing_by_it(visit):
         page.mouse.move(0, 0)  # no ring around what the pointer is at
         return drawn(page, canvas)
 
+    # Below the map as well: what is still loading may change its width.
+    page.get_by_text("What the maps are worth, layer by layer").wait_for()
     point_at_one(page, points)
     page.mouse.wheel(0, -120)  # which scrolls the page until the map is clicked
     before = seen()
@@ -100,24 +90,38 @@ def test_hands_turn_and_near_a_map_in_space_and_choose_nothing_by_it(visit):
     assert seen() != turned
     points.get_by_role("button", name="Whole map").click()
     assert seen() == before
+    views = {before}
+    for key in ("ArrowRight", "ArrowDown", "+"):
+        canvas.press(key)
+        views.add(seen())
+    assert len(views) == 4
 
 
-def test_numbers_are_read_out_as_they_are(visit):
+def test_groups_have_looks_and_numbers_are_read_out_as_they_are(visit):
     """Neither 13 positions nor 16,384 ids fall on one of 256 shades each."""
     line = "the lamp stands by the window and gives light at night"
+    lines = "\n".join(f"group {name} | {line}" for name in range(8))
     query = f"{SENTENCES}&embeddings_points_reading=token&embeddings_topics="
-    _, points = open_map(visit, query + quote(line))
+    page, points = open_map(visit, query + quote(lines))
+    looks = points.locator(".category span").evaluate_all(
+        "(signs) => signs.map((sign) => sign.textContent + sign.style.color)"
+    )
+    assert len(looks) == len(set(looks)) == 8
     points.get_by_role("combobox", name="Colour by").select_option("position")
     points.get_by_text("The points in numbers").click()
     told = points.locator("td:nth-child(2)")
     # [CLS] and [SEP], the first and the last, are no points.
-    expect(told).to_have_text([f"position {number}" for number in range(2, 13)])
-    page, points = open_map(visit, VOCABULARY)
+    expect(told.nth(10)).to_have_text("position 12")
+    positions = [f"position {number}" for number in range(2, 13)]
+    assert told.all_text_contents()[:11] == positions
+
+    settle(page)
+    page.goto(page.url.split("?")[0] + f"?{VOCABULARY}")
+    expect(points).to_have_attribute("data-draw-ms", re.compile(r"\d"))
     points.get_by_role("combobox", name="Colour by").select_option(
         "id in the vocabulary"
     )
-    points.get_by_role("searchbox").fill("window")
-    points.get_by_role("button", name="window", exact=True).click()
+    found_word(points, "window")
     expect(page).to_have_url(re.compile("embeddings_map_selected="))
     number = re.search(r"embeddings_map_selected=(\d+)", page.url)[1]
     status = points.get_by_role("status")

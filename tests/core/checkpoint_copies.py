@@ -20,14 +20,9 @@ def weights_of_hf():
 
 def hf_copy(folder, weights=None, config=None, without=(), name="copy"):
     """A copy of `hf_tiny` with other weights, config values or fewer files."""
-    target = Path(folder) / name
-    shutil.copytree(HF, target)
+    target = google_copy(folder, config, without, name, source=HF)
     if weights is not None:
         save_file(weights, target / "model.safetensors", metadata={"format": "pt"})
-    if config:
-        edit_config(target, **config)
-    for file in without:
-        (target / file).unlink()
     return target
 
 
@@ -54,9 +49,9 @@ def number_copy(folder, label="price", name="number"):
     return hf_copy(folder, weights, config, name=name)
 
 
-def google_copy(folder, config=None, without=(), name="copy"):
+def google_copy(folder, config=None, without=(), name="copy", source=GOOGLE):
     target = Path(folder) / name
-    shutil.copytree(GOOGLE, target)
+    shutil.copytree(source, target)
     if config:
         edit_config(target, **config)
     for file in without:
@@ -77,24 +72,18 @@ def pre_norm_copy(folder, name="pre_norm"):
 
 def edit_config(folder, **values):
     """Sets values of the config; `None` takes the key out."""
-    path = next(p for p in folder.glob("*config.json") if p.name in CONFIG_NAMES)
+    names = ("config.json", "bert_config.json")
+    path = next(folder / name for name in names if (folder / name).is_file())
     raw = json.loads(path.read_text(encoding="utf-8")) | values
     kept = {key: value for key, value in raw.items() if value is not None}
     path.write_text(json.dumps(kept), encoding="utf-8")
 
 
-CONFIG_NAMES = ("config.json", "bert_config.json")
-
-
 def renamed(weights, *changes):
     """Weights with text in their names replaced: pairs (old, new)."""
-    result = {}
-    for name, array in weights.items():
-        new = name
-        for old, replacement in changes:
-            new = new.replace(old, replacement)
-        result[new] = array
-    return result
+    for old, new in changes:
+        weights = {name.replace(old, new): array for name, array in weights.items()}
+    return weights
 
 
 def without_part(weights, *openings):

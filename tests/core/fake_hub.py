@@ -75,35 +75,28 @@ def running():
 def _answer(hub, request, with_body):
     path = request.path.partition("?")[0].replace("%2F", "/").lstrip("/")
     hub.asked.append((request.command, path))
-    name = next(
-        (n for n in {*hub.models, *hub.refusals} if _is_about(path, n)), "unknown"
-    )
+    known = sorted({*hub.models, *hub.refusals}, key=len)
+    name = next((n for n in known if f"/{n}/" in f"/{path}/"), "unknown")
     if name in hub.refusals or name not in hub.models:
         status, code = hub.refusals.get(name, (404, "RepoNotFound"))
-        return _send(request, status, b"{}", {"X-Error-Code": code})
-    if path.startswith("api/") and path.endswith("/discussions"):
-        return _send_json(request, _discussions(hub, name))
-    if path.startswith("api/"):
-        revision = path.partition("/revision/")[2] or "main"
-        return _describe(hub, request, name, revision)
-    revision, _, file = path.partition("/resolve/")[2].rpartition("/")
-    return _send_file(hub, request, name, revision, file, with_body)
-
-
-def _is_about(path, name):
-    return path.startswith((f"api/models/{name}/", f"{name}/")) or path.endswith(
-        f"models/{name}"
-    )
+        _send(request, status, b"{}", {"X-Error-Code": code})
+    elif path.endswith("/discussions"):
+        _send(request, 200, json.dumps(_discussions(hub, name)).encode())
+    elif path.startswith("api/"):
+        _describe(hub, request, name, path.partition("/revision/")[2] or "main")
+    else:
+        revision, _, file = path.partition("/resolve/")[2].rpartition("/")
+        _send_file(hub, request, *hub.models[name][revision], file, with_body)
 
 
 def _describe(hub, request, name, revision):
     if revision not in hub.models[name]:
-        return _send(request, 404, b"{}", {"X-Error-Code": "RevisionNotFound"})
+        _send(request, 404, b"{}", {"X-Error-Code": "RevisionNotFound"})
+        return
     commit, files = hub.models[name][revision]
     siblings = [{"rfilename": f, "size": len(data)} for f, data in files.items()]
-    return _send_json(
-        request, {"id": name, "sha": commit, "siblings": siblings, "tags": []}
-    )
+    about = {"id": name, "sha": commit, "siblings": siblings, "tags": []}
+    _send(request, 200, json.dumps(about).encode())
 
 
 def _discussions(hub, name):
@@ -122,38 +115,26 @@ def _discussions(hub, name):
     return {"discussions": found, "count": len(found), "start": 0}
 
 
-def _send_file(hub, request, name, revision, file, with_body):
-    commit, files = hub.models[name][revision]
-    data = files[file]
+def _send_file(hub, request, commit, files, file, with_body):
+    data, start = files[file], 0
     headers = {"X-Repo-Commit": commit, "ETag": f'"{abs(hash(data)):032x}"'}
-    start = 0
     if span := request.headers.get("Range"):
         start = int(span.removeprefix("bytes=").split("-")[0])
         hub.resumed.append(start)
         headers["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
-    body = data[start:]
-    if with_body and (cut := hub.cut_after.pop(file, None)) is not None:
-        _start(request, 200, len(body), headers)
-        request.wfile.write(body[:cut])
+    body = data[start:] if with_body else b""
+    cut = hub.cut_after.pop(file, None) if with_body else None
+    headers["Content-Length"] = str(len(data) - start)
+    _send(request, 206 if span else 200, body[:cut], headers)
+    if cut is not None:
         request.close_connection = True
         request.connection.close()
-        return None
-    return _send(request, 206 if span else 200, body, headers, with_body)
 
 
-def _send_json(request, value):
-    data = json.dumps(value).encode()
-    return _send(request, 200, data, {"Content-Type": "application/json"})
-
-
-def _send(request, status, data, headers, with_body=True):
-    _start(request, status, len(data), headers)
-    if with_body and request.command == "GET":
-        request.wfile.write(data)
-
-
-def _start(request, status, length, headers):
+def _send(request, status, body, headers=None):
     request.send_response(status)
-    for name, value in {"Content-Length": str(length), **headers}.items():
+    for name, value in ({"Content-Length": str(len(body))} | (headers or {})).items():
         request.send_header(name, value)
     request.end_headers()
+    if request.command == "GET":
+        request.wfile.write(body)

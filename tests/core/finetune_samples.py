@@ -1,16 +1,37 @@
 """A tiny model and rows that it can learn."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
+from bertviz_core.finetune.dataset import Dataset
 from bertviz_core.finetune.examples import Examples, TrainingData
+from bertviz_core.finetune.settings import FinetuneSettings
 from tests.core.random_models import CONFIG, VOCABULARY, explorer_of, random_model
 
 NAMES = ("cats", "mats", "rest")
 # Which word gives a row its class; the last class has neither.
 SIGNS = ("cat", "mat", "on")
 FILLERS = ("the", "sat", "a", ".", "!", "e")
+
+SETTINGS = FinetuneSettings(
+    level="full", epochs=3, batch_size=5, learning_rate=1e-2, max_tokens=9,
+    patience=0, precision="float32", seed=4,
+)  # fmt: skip
+HEAD = dataclasses.replace(SETTINGS, level="head", learning_rate=0.05)
+
+
+def dataset_of(texts, labels, names=("a", "b", "c"), pairs=None):
+    kind = "int32" if names else "float32"
+    return Dataset(
+        texts=tuple(texts),
+        pairs=pairs,
+        labels=np.array(labels, kind),
+        label_names=names,
+        row_numbers=np.arange(len(labels)) + 2,
+        label_column="label",
+    )
 
 
 def random_examples(num_rows, seed, pairs=False, first_row=2):
@@ -53,6 +74,12 @@ def tiny_loaded(heads=("pooler", "mlm", "nsp"), num_layers=2):
     model, _ = random_model(config, heads=heads)
     assert model.config.vocab_size == len(VOCABULARY) + 2
     return explorer_of(model).loaded
+
+
+@functools.cache
+def shared_loaded(num_layers=1):
+    """The same model each time, which no test may change."""
+    return tiny_loaded(num_layers=num_layers)
 
 
 def weights_of(model):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from bertviz_core.pretrain.batches import Batches
+from bertviz_core.pretrain.checkpoint import read_latest
 from bertviz_core.pretrain.corpus import encode_documents
 from bertviz_core.pretrain.data_settings import CorpusSettings
 from bertviz_core.pretrain.masking import TokenKinds
@@ -70,6 +71,28 @@ def write_text(path, count=60, seed=1):
         texts.append("\n".join(" ".join(pair) for pair in pairs))
     path.write_text("\n\n".join(texts) + "\n", encoding="utf-8")
     return path
+
+
+def text_and_settings(folder, **changes):
+    """A file with text, and settings for a model of one layer with words of a file."""
+    (folder / "vocab.txt").write_text("\n".join(VOCABULARY))
+    corpus = {"vocabulary_file": str(folder / "vocab.txt"), "held_out_rate": 0.2}
+    return write_text(folder / "text.txt"), settings(
+        ONE_LAYER, corpus=corpus, **changes
+    )
+
+
+def assert_same_states(first, second, atol=1e-6):
+    """Two runs end with the same weights and averages.
+
+    Args:
+        first, second: their folders.
+    """
+    one, other = (read_latest(folder / "checkpoints") for folder in (first, second))
+    assert one.step == other.step
+    assert set(one.state) == set(other.state)
+    for name, values in one.state.items():
+        np.testing.assert_allclose(other.state[name], values, atol=atol, err_msg=name)
 
 
 def kept(held_out_rate):

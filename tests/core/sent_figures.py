@@ -15,6 +15,7 @@ def as_sent(figure):
 def numbers(values):
     """An array as plotly sends it: a list, or base64 of its bytes."""
     if isinstance(values, dict):
-        raw = base64.b64decode(values["bdata"])
-        return np.frombuffer(raw, values["dtype"]).astype(float)
+        flat = np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
+        shape = map(int, values.get("shape", str(len(flat))).split(","))
+        return flat.reshape(*shape).astype(float)
     return np.array(values, float)

@@ -43,14 +43,9 @@ def slow_part_map(explorer, target):
         heads = np.ones((LAYERS, HEADS), "float32")
         neurons = np.ones((LAYERS, NEURONS), "float32")
         heads[layer] = neurons[layer] = 0
-        for column, off in enumerate(
-            (
-                Interventions(head_mask=heads),
-                Interventions(neuron_mask=neurons),
-                Interventions(head_mask=heads, neuron_mask=neurons),
-            )
-        ):
-            found[:, layer, column] = answer(explorer, target, off)
+        parts = ({"head_mask": heads}, {"neuron_mask": neurons})
+        for column, off in enumerate((*parts, parts[0] | parts[1])):
+            found[:, layer, column] = answer(explorer, target, Interventions(**off))
     return found
 
 
@@ -59,8 +54,10 @@ def agree_with(found, slow):
     agree(found.probabilities, slow[1])
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.head)
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [*((name, WORD) for name in CONFIGS), *(("post-norm", one) for one in TARGETS[1:])],
+)
 def test_each_head_alone_is_off_as_in_a_whole_pass(name, target):
     explorer = explorer_named(name)
     found = ablate_heads(explorer, TEXT, target)
@@ -80,7 +77,7 @@ def test_each_half_of_a_layer_is_off_as_in_a_whole_pass(name):
     agree(found.delta_logits, found.logits - found.before.logit, 0)
 
 
-@pytest.mark.parametrize("most_tokens", [1, 9, 45, 100])
+@pytest.mark.parametrize("most_tokens", [1, 45])
 def test_the_size_of_a_batch_changes_no_number(monkeypatch, most_tokens):
     explorer = explorer_named("pre-norm")
     whole = ablate_heads(explorer, TEXT, WORD)
@@ -102,27 +99,26 @@ def test_a_text_of_one_token_has_a_map(name):
     agree_with(found, slow_head_map(explorer, target, "[MASK]"))
 
 
-def test_progress_rises_and_can_stop_the_work():
+def test_progress_rises():
     told = []
-
-    def tell(done, what):
-        told.append((done, what))
-        if len(told) == 3:
-            raise KeyboardInterrupt
-
-    explorer = explorer_named("post-norm")
-    with pytest.raises(KeyboardInterrupt):
-        ablate_heads(explorer, TEXT, WORD, progress=tell)
-    shares = [done for done, _ in told]
-    assert shares == sorted(shares)
-    assert shares[0] == 0
-    assert 0 < shares[2] < 1
+    ablate_heads(
+        explorer_named("post-norm"),
+        TEXT,
+        WORD,
+        progress=lambda done, _: told.append(done),
+    )
+    assert told == sorted(told)
+    assert told[0] == 0 < told[-1] < 1
+    assert len(told) > 2
 
 
-def test_a_map_cannot_be_written_to():
-    found = ablate_heads(explorer_named("post-norm"), TEXT, WORD)
-    assert not found.logits.flags.writeable
-    assert not found.probabilities.flags.writeable
+def test_an_explorer_that_is_gone_leaves_nothing_behind():
+    explorer = explorer_of(random_model(CONFIG)[0])
+    ablate_heads(explorer, TEXT, WORD)
+    gone = weakref.ref(explorer), weakref.ref(explorer.loaded.model)
+    del explorer
+    gc.collect()
+    assert [reference() for reference in gone] == [None, None]
 
 
 def test_an_absent_head_and_an_absent_token_are_refused():
@@ -142,12 +138,3 @@ def test_half_precision_gives_the_map_of_a_whole_pass():
     rounding = np.abs(slow[0] - exact.logits).max()
     assert rounding > 1e-3
     agree(found.logits, slow[0], 2 * rounding)
-
-
-def test_an_explorer_that_is_gone_leaves_nothing_behind():
-    explorer = explorer_of(random_model(CONFIG)[0])
-    ablate_heads(explorer, TEXT, WORD)
-    gone = weakref.ref(explorer), weakref.ref(explorer.loaded.model)
-    del explorer
-    gc.collect()
-    assert [reference() for reference in gone] == [None, None]

@@ -20,50 +20,49 @@ from bertviz_core.figures.attention_payload import map_payload, view_payload
 from bertviz_core.figures.attention_svg import heatmap_svg
 from bertviz_core.figures.attention_thumbnails import grid_thumbnails, strongest_links
 from bertviz_core.figures.attention_view import HeadMap, Measure
-from tests.core.test_attention_view import (
-    NASTY,
-    WORDS,
-    random_probs,
-    view_of,
-)
+from tests.core.test_attention_view import NASTY, WORDS, random_probs, view_of
 from tests.payloads import unpacked
 
-SVG = "{http://www.w3.org/2000/svg}"
+LENGTHS = Measure(
+    "‖αf(x)‖ of layer 2", "length", ("[CLS] hidden", "shared out"), 16.0, True, False
+)
+
+
+def nodes_of(drawn, name):
+    return ET.fromstring(drawn).iter(f"{{http://www.w3.org/2000/svg}}{name}")
 
 
 def texts_of(drawn):
-    return [node.text for node in ET.fromstring(drawn).iter(f"{SVG}text")]
+    return [node.text for node in nodes_of(drawn, "text")]
+
+
+def name_of(node):
+    return node.findtext("{http://www.w3.org/2000/svg}title")
 
 
 def curves_of(drawn):
     """Strokes of the lines between tokens, in the order in which they lie."""
-    paths = ET.fromstring(drawn).iter(f"{SVG}path")
-    return [path.get("stroke") for path in paths if "C" in path.get("d")]
+    return [n.get("stroke") for n in nodes_of(drawn, "path") if "C" in n.get("d")]
 
 
-@pytest.mark.parametrize("scale", ["linear", "log", "row"])
 @pytest.mark.parametrize("is_lying", [False, True])
-def test_a_picture_is_sound_xml_with_its_text_as_text(scale, is_lying):
-    view = view_of(NASTY, random_probs(1, 2, 5), scale=scale, is_lying=is_lying)
+def test_a_picture_is_sound_xml_with_its_text_as_text(is_lying):
+    view = view_of(NASTY, random_probs(1, 2, 5), is_lying=is_lying)
     for drawn in (heatmap_svg(view), lines_svg(view)):
-        texts = [node.text for node in ET.fromstring(drawn).iter(f"{SVG}text")]
-        assert texts.count('<b>"&') == 2
-        assert texts.count("</script>") == 2
+        texts = texts_of(drawn)
+        assert texts.count('<b>"&') == texts.count("</script>") == 2
         assert any("猫" in text for text in texts)
 
 
-@pytest.mark.parametrize("draw", [heatmap_svg, lines_svg])
-def test_chinese_beside_a_column_is_upright_letter_by_letter(draw):
+@pytest.mark.parametrize(("draw", "num_columns"), [(heatmap_svg, 1), (lines_svg, 2)])
+def test_chinese_beside_a_column_is_upright_letter_by_letter(draw, num_columns):
     view = view_of(("[CLS]", "今天", "cat"), random_probs(1, 2, 3), is_lying=True)
-    places: dict[str, list[tuple[float, float]]] = {}
-    turned = {}
-    for node in ET.fromstring(draw(view)).iter(f"{SVG}text"):
+    places, turned = {}, {}
+    for node in nodes_of(draw(view), "text"):
         place = float(node.get("x")), float(node.get("y"))
         places.setdefault(node.text, []).append(place)
-        turned.setdefault(node.text, []).append(
-            "rotate(-90" in node.get("transform", "")
-        )
-    num_columns = {heatmap_svg: 1, lines_svg: 2}[draw]
+        is_turned = "rotate(-90" in node.get("transform", "")
+        turned.setdefault(node.text, []).append(is_turned)
     assert turned["今"] == turned["天"] == [False] * num_columns
     for (x, y), (other, below) in zip(places["今"], places["天"], strict=True):
         assert (other, below - y) == (x, 13)
@@ -71,27 +70,32 @@ def test_chinese_beside_a_column_is_upright_letter_by_letter(draw):
     assert turned.get("今天", []) == [False] * (draw is heatmap_svg)  # its row
 
 
-def test_a_picture_holds_every_cell_in_the_color_of_its_weight():
-    probs = np.zeros((1, 1, 3, 3), np.float32)
-    probs[0, 0] = [[1, 0, 0], [0, 1, 0], [0, 0.5, 0.5]]
-    picture = ET.fromstring(heatmap_svg(view_of(("a", "b", "c"), probs)))
-    cells = {
-        path.get("fill"): path.get("d").count("M")
-        for path in picture.iter(f"{SVG}path")
-        if path.get("fill")
-    }
-    assert cells == {"#082A55": 2, "#689ED2": 2, "#F1F6FC": 5}
+@pytest.mark.parametrize(
+    ("top", "rest", "ends"),
+    [
+        (1, {}, {"0", "1", "权重（线性）"}),
+        (16, {"measure": LENGTHS}, {"0", "16", "length（线性）"}),
+    ],
+)
+def test_a_picture_holds_every_cell_in_the_color_of_its_weight(top, rest, ends):
+    values = np.zeros((1, 1, 3, 3), np.float32)
+    values[0, 0] = top * np.array([[1, 0, 0], [0, 0.5, 0.5], [0, 0, 0.025]])
+    view = view_of(("a", "b", "c"), values, **rest)
+    drawn = heatmap_svg(view)
+    fills = {n.get("fill"): n.get("d").count("M") for n in nodes_of(drawn, "path")}
+    assert (fills["#082A55"], fills["#689ED2"]) == (1, 2)
+    assert ends <= set(texts_of(drawn))
+    assert unpacked(view_payload(view))[0]["top"] == top
+    # The weakest is below a twentieth of the end.
+    assert len(curves_of(lines_svg(view))) == 3
 
 
 def test_the_legend_of_a_picture_names_both_ends_and_the_scale():
-    probs = random_probs(1, 2, 5)
-
     def legend(**rest):
-        texts = texts_of(heatmap_svg(view_of(NASTY, probs, **rest)))
+        texts = texts_of(heatmap_svg(view_of(NASTY, random_probs(1, 2, 5), **rest)))
         title = texts.index("热图：第 1 层第 1 个头")
         return texts[title - 3 : title]
 
-    assert legend() == ["0", "1", "权重（线性）"]
     assert legend(scale="log") == ["≤ 0.0001", "1", "权重（对数）"]
     low, high, name = legend(scale="row", is_difference=True)
     assert (low, high) == ("−本行最大值", "本行最大值")
@@ -99,8 +103,8 @@ def test_the_legend_of_a_picture_names_both_ends_and_the_scale():
 
 
 def test_lines_are_those_from_the_threshold_up_or_of_the_locked_token():
-    probs = np.zeros((1, 1, 3, 3), np.float32)
-    probs[0, 0] = [[0.9, 0.1, 0], [0.3, 0.3, 0.4], [0, 0, 1]]
+    probs = np.zeros((1, 3, 3, 3), np.float32)
+    probs[0] = [[0.9, 0.1, 0], [0.3, 0.3, 0.4], [0, 0, 1]]
 
     def curves(**rest):
         return len(curves_of(lines_svg(view_of(("a", "b", "c"), probs, **rest))))
@@ -109,37 +113,38 @@ def test_lines_are_those_from_the_threshold_up_or_of_the_locked_token():
     assert curves(threshold=0.05, from_token=1) == 3
     assert curves(threshold=0.05, to_token=0) == 2
     assert curves(threshold=0.35, from_token=0, to_token=1) == 1
+    assert curves(heads=(1, 2), from_token=0, to_token=1) == 2
 
 
 def test_the_table_has_a_row_for_each_cell_counted_from_one():
     probs = random_probs(2, 3, 5)
-    columns = attention_columns(view_of(NASTY, probs, layer=1, head=2))
+    # The second token is not shown: others keep their numbers.
+    numbers = np.array([0, 2, 3, 4, 5])
+    view = view_of(NASTY, probs, layer=1, head=2, first_tokens=numbers)
+    columns = attention_columns(view)
     assert {len(column) for column in columns.values()} == {25}
     assert (columns["layer"][0], columns["head"][0]) == (2, 3)
-    assert (columns["from_number"][7], columns["to_number"][7]) == (2, 3)
+    assert (columns["from_number"][7], columns["to_number"][7]) == (3, 4)
     assert (columns["from"][7], columns["to"][7]) == (NASTY[1], NASTY[2])
     assert columns["value"][7] == probs[1, 2, 1, 2]
     assert set(columns["shown"]) == {"第 2 层第 3 个头"}
     assert "filters" not in columns
 
 
-def test_a_token_keeps_its_number_where_others_are_left_out():
-    """As where [CLS], and a piece of a merged word, are not shown."""
-    probs = random_probs(1, 1, 3)
-    view = view_of(("a", "bc", "d"), probs, first_tokens=np.array([1, 2, 4]))
-    for columns in (
-        attention_columns(view),
-        grid_columns(view, [strongest_links(probs[0])]),
-    ):
-        numbers = {"a": 2, "bc": 3, "d": 5}
-        for side in ("from", "to"):
-            expected = [numbers[token] for token in columns[side]]
-            assert columns[f"{side}_number"] == expected
-
-
-LENGTHS = Measure(
-    "‖αf(x)‖ of layer 2", "length", ("[CLS] hidden", "shared out"), 16.0, True, False
-)
+def test_the_table_of_the_grid_has_where_each_token_looks_most():
+    probs = random_probs(2, 3, 5)
+    numbers = np.array([0, 2, 3, 4, 5])
+    view = view_of(NASTY, probs, measure=LENGTHS, first_tokens=numbers)
+    columns = grid_columns(view, [strongest_links(layer) for layer in probs])
+    assert {len(column) for column in columns.values()} == {2 * 3 * 5}
+    at = (1 * 3 + 2) * 5 + 4  # layer 2, head 3, the last token
+    best = int(probs[1, 2, 4].argmax())
+    assert (columns["layer"][at], columns["head"][at]) == (2, 3)
+    assert (columns["from"][at], columns["to"][at]) == (NASTY[4], NASTY[best])
+    assert columns["from_number"][at] == 6
+    assert columns["to_number"][at] == numbers[best] + 1
+    assert columns["weight"][at] == probs[1, 2, 4, best]
+    assert set(columns["filters"]) == {"[CLS] hidden; shared out"}
 
 
 def test_what_is_not_one_head_is_never_called_one():
@@ -147,58 +152,34 @@ def test_what_is_not_one_head_is_never_called_one():
     view = view_of(NASTY, probs * 16, layer=1, head=2, measure=LENGTHS)
     columns = attention_columns(view)
     assert "head" not in columns
-    assert set(columns["layer"]) == {2}
-    assert set(columns["shown"]) == {"‖αf(x)‖ of layer 2"}
-    assert set(columns["filters"]) == {"[CLS] hidden; shared out"}
-    assert set(columns["unit"]) == {"length"}
+    said = {"layer": 2, "shown": LENGTHS.name, "unit": "length"}
+    said["filters"] = "[CLS] hidden; shared out"
+    for name, value in said.items():
+        assert set(columns[name]) == {value}
     for drawn in (heatmap_svg(view), lines_svg(view)):
-        said = [*texts_of(drawn), ET.fromstring(drawn).find(f"{SVG}title").text]
-        assert "‖αf(x)‖ of layer 2" in said[-1]
-        assert {"[CLS] hidden", "shared out"} <= set(said)
-        assert not any("第 3 个头" in text for text in said)
+        texts = texts_of(drawn)
+        assert LENGTHS.name in name_of(ET.fromstring(drawn))
+        assert set(LENGTHS.filters) <= set(texts)
+        assert not any("第 3 个头" in text for text in texts)
     header, _ = unpacked(view_payload(view))
     assert (header["name"], header["unit"]) == (LENGTHS.name, "length")
     assert header["filters"] == list(LENGTHS.filters)
     assert not header["isOneHead"]
 
 
-def test_lengths_have_a_scale_that_ends_at_the_largest():
-    lengths = np.zeros((1, 1, 3, 3), np.float32)
-    lengths[0, 0] = [[16, 0, 0], [0, 8, 0], [0, 0, 0.4]]
-    view = view_of(("a", "b", "c"), lengths, measure=LENGTHS)
-    picture = ET.fromstring(heatmap_svg(view))
-    cells = {
-        path.get("fill"): path.get("d").count("M")
-        for path in picture.iter(f"{SVG}path")
-        if path.get("fill")
-    }
-    assert cells["#082A55"] == 1
-    assert cells["#689ED2"] == 1
-    assert {"0", "16", "length（线性）"} <= set(texts_of(heatmap_svg(view)))
-    assert unpacked(view_payload(view))[0]["top"] == 16
-    # The weakest is below a twentieth of the end.
-    assert len(curves_of(lines_svg(view))) == 2
-
-
 def test_saved_lines_are_those_of_the_heads_on_the_screen():
     probs = random_probs(1, 3, 5)
-    one = view_of(NASTY, probs, threshold=0.2)
-    two = view_of(NASTY, probs, threshold=0.2, heads=(0, 2))
-    hues = {curves_of(lines_svg(view))[0] for view in (one, two)}
+    one, two = (
+        lines_svg(view_of(NASTY, probs, threshold=0.2, **rest))
+        for rest in ({}, {"heads": (0, 2)})
+    )
     counts = [int((probs[0, head] >= 0.2).sum()) for head in (0, 2)]
-    assert len(curves_of(lines_svg(one))) == counts[0]
-    assert len(curves_of(lines_svg(two))) == sum(counts)
-    assert hues <= set(curves_of(lines_svg(two)))
-    assert len(set(curves_of(lines_svg(two)))) == 2
-    texts = set(texts_of(lines_svg(two)))
-    assert {"第 1 层第 1 个头", "第 1 层第 3 个头"} <= texts
-    assert "连线：第 1 层第 1、3 个头" in texts
-
-
-def test_lines_of_several_heads_obey_the_lock():
-    probs = random_probs(1, 3, 5)
-    view = view_of(NASTY, probs, heads=(1, 2), from_token=3, to_token=0)
-    assert len(curves_of(lines_svg(view))) == 2
+    assert len(curves_of(one)) == counts[0]
+    assert len(curves_of(two)) == sum(counts)
+    assert len(set(curves_of(two))) == 2
+    assert set(curves_of(one)) <= set(curves_of(two))
+    names = {"第 1 层第 1 个头", "第 1 层第 3 个头", "连线：第 1 层第 1、3 个头"}
+    assert names <= set(texts_of(two))
 
 
 @pytest.mark.parametrize(
@@ -211,27 +192,19 @@ def test_lines_of_several_heads_obey_the_lock():
 )
 def test_what_is_locked_has_a_frame_and_is_named(locked, sizes):
     drawn = heatmap_svg(view_of(NASTY, random_probs(1, 2, 5), **locked))
-    frames = [
-        (int(rect.get("width")), int(rect.get("height")))
-        for rect in ET.fromstring(drawn).iter(f"{SVG}rect")
-        if rect.get("fill") == "none"
-    ]
-    assert frames == sizes
+    frames = [n for n in nodes_of(drawn, "rect") if n.get("fill") == "none"]
+    assert [(int(n.get("width")), int(n.get("height"))) for n in frames] == sizes
     said = [text for text in texts_of(drawn) if "→" in text]
     assert [text.startswith("</script> → ") for text in said] == [True] * bool(locked)
 
 
 def test_pieces_of_a_word_stand_behind_one_bar_at_both_sides():
-    groups = np.array([4, 5, 5, 5, 6])
-    view = view_of(NASTY, random_probs(1, 2, 5), groups=groups)
-    assert view.spans == [(1, 3)]
-    header, _ = unpacked(view_payload(view))
-    assert header["spans"] == [[1, 3]]
     plain = view_of(NASTY, random_probs(1, 2, 5))
+    view = dataclasses.replace(plain, groups=np.array([4, 5, 5, 5, 6]))
+    assert unpacked(view_payload(view))[0]["spans"] == [[1, 3]]
 
     def bars(drawn):
-        paths = ET.fromstring(drawn).iter(f"{SVG}path")
-        return sum(path.get("stroke-width") == "2" for path in paths)
+        return sum(n.get("stroke-width") == "2" for n in nodes_of(drawn, "path"))
 
     for draw in (heatmap_svg, lines_svg):
         assert (bars(draw(plain)), bars(draw(view))) == (0, 2)
@@ -241,19 +214,17 @@ def test_pieces_of_a_word_stand_behind_one_bar_at_both_sides():
 def test_the_saved_grid_has_a_picture_and_a_name_for_each_head(scale, brightest):
     probs = np.zeros((2, 3, 4, 4), np.float32)
     probs[1, 2, 3, 0] = 0.25
-    tokens = ("a", "b", "c", "d")
-    drawn = grid_svg(view_of(tokens, probs, layer=1, head=2, scale=scale))
-    images = list(ET.fromstring(drawn).iter(f"{SVG}image"))
-    names = [image.find(f"{SVG}title").text for image in images]
-    assert names == [f"第 {i} 层第 {j} 个头" for i in (1, 2) for j in (1, 2, 3)]
-    width, height, levels = png_of(images[-1].get("href"))
-    assert (width, height) == (4, 4)
-    assert levels[3, 0] == round(brightest * 63)
-    assert levels.sum() == levels[3, 0]
+    drawn = grid_svg(view_of(tuple("abcd"), probs, layer=1, head=2, scale=scale))
+    images = list(nodes_of(drawn, "image"))
+    names = [f"第 {i} 层第 {j} 个头" for i in (1, 2) for j in (1, 2, 3)]
+    assert [name_of(image) for image in images] == names
+    levels, _ = png_of(images[-1].get("href"))
+    assert levels.shape == (4, 4)
+    assert levels[3, 0] == levels.sum() == round(brightest * 63)
 
 
 def png_of(address):
-    """Width, height and levels, read again from the format's description."""
+    """Levels `[height, width]` and palette, read by the format's description."""
     data = base64.b64decode(address.removeprefix("data:image/png;base64,"))
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     chunks, place = {}, 8
@@ -266,7 +237,8 @@ def png_of(address):
         place += 12 + length
     width, height = struct.unpack(">II", chunks[b"IHDR"][:8])
     rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8)
-    return width, height, rows.reshape(height, width + 1)[:, 1:].astype(int)
+    palette = np.frombuffer(chunks[b"PLTE"], np.uint8).reshape(-1, 3)
+    return rows.reshape(height, width + 1)[:, 1:].astype(int), palette
 
 
 @pytest.mark.parametrize(("scale", "ends"), [("linear", 0.5), ("row", 0.125)])
@@ -276,17 +248,19 @@ def test_the_saved_grid_of_a_difference_has_both_signs_around_zero(scale, ends):
     values[0, 0, 1, 1] = 0.5
     values[1, 2, 3, 0], values[1, 2, 0, 3] = 0.125, -0.125
     drawn = grid_svg(difference_of(values, scale=scale))
-    *_, last = ET.fromstring(drawn).iter(f"{SVG}image")
-    _, _, levels = png_of(last.get("href"))
+    *_, last = nodes_of(drawn, "image")
+    levels, palette = png_of(last.get("href"))
     step = round(32 * 0.125 / ends)
     assert (levels[3, 0], levels[0, 3]) == (32 + step, 32 - step)
     assert (np.delete(levels.ravel(), [3, 12]) == 32).all()
-    assert palette_of(last.get("href"))[32] == (255, 255, 255)
+    assert palette[32].tolist() == [255, 255, 255]
     texts = texts_of(drawn)
     assert "second minus first" in texts
-    legend = WORDS["unit_difference"].format(unit=WORDS["unit_weight"])
-    assert any(legend in text for text in texts)
+    assert any(UNIT in text for text in texts)
     assert ("−0.5" in texts) == (scale == "linear")
+
+
+UNIT = WORDS["unit_difference"].format(unit=WORDS["unit_weight"])
 
 
 def difference_of(values, **rest):
@@ -299,32 +273,14 @@ def difference_of(values, **rest):
     )
 
 
-def palette_of(address):
-    data = base64.b64decode(address.removeprefix("data:image/png;base64,"))
-    start = data.index(b"PLTE")
-    (length,) = struct.unpack(">I", data[start - 4 : start])
-    colors = data[start + 4 : start + 4 + length]
-    return list(zip(*[iter(colors)] * 3, strict=True))
-
-
 def test_the_table_of_a_difference_has_the_largest_of_each_row_with_its_sign():
     values = np.zeros((2, 3, 4, 4), np.float32)
     values[1, 2, 3] = (0.1, -0.6, 0.2, 0)
     links = [strongest_links(layer, 1) for layer in values]
     columns = grid_columns(difference_of(values), links)
-    assert {len(column) for column in columns.values()} == {2 * 3 * 4}
-    assert columns["value"][-1] == np.float32(-0.6)
-    assert (columns["layer"][-1], columns["head"][-1]) == (2, 3)
-    assert (columns["from"][-1], columns["to"][-1]) == ("d", "b")
-    assert set(columns["shown"]) == {"second minus first"}
-    unit = WORDS["unit_difference"].format(unit=WORDS["unit_weight"])
-    assert set(columns["unit"]) == {unit}
-
-
-def test_the_saved_grid_of_bert_base_is_small():
-    probs = random_probs(1, 12, 40).repeat(12, axis=0)
-    tokens = tuple(f"token{index}" for index in range(40))
-    assert len(grid_svg(view_of(tokens, probs))) <= 1_000_000
+    last = {name: column[-1] for name, column in columns.items()}
+    assert (last["value"], last["from"], last["to"]) == (np.float32(-0.6), "d", "b")
+    assert (last["shown"], last["unit"]) == ("second minus first", UNIT)
 
 
 MAP = np.array([[0.1, -0.4, 0.02], [0.0, 0.3, -0.01]])
@@ -333,11 +289,7 @@ MAP = np.array([[0.1, -0.4, 0.02], [0.0, 0.3, -0.01]])
 def test_a_saved_map_has_a_colour_a_sign_and_a_number_for_each_head():
     words = {**WORDS, "legend_map": "概率的变化", "map_title": "每个头的作用"}
     drawn = head_map_svg(HeadMap(MAP, words, 1, 1))
-    cells = [
-        (rect.get("fill"), rect.find(f"{SVG}title").text)
-        for rect in ET.fromstring(drawn).iter(f"{SVG}rect")
-        if rect.find(f"{SVG}title") is not None
-    ]
+    cells = [(n.get("fill"), name_of(n)) for n in nodes_of(drawn, "rect") if name_of(n)]
     assert [name for _, name in cells] == [
         *("第 1 层第 1 个头：+0.1000", "第 1 层第 2 个头：−0.4000"),
         *("第 1 层第 3 个头：+0.0200", "第 2 层第 1 个头：+0.0000"),
@@ -347,67 +299,49 @@ def test_a_saved_map_has_a_colour_a_sign_and_a_number_for_each_head():
     assert (colors[1], colors[3]) == ("#9A4A00", "#FFFFFF")  # the end, and nothing
     texts = texts_of(drawn)
     assert [text for text in texts if text in ("+", "−")] == ["+", "−", "+"]
-    assert texts[-5:] == [
-        *("−0.4", "+0.4", "概率的变化", "每个头的作用"),
-        "第 2 层第 2 个头：+0.3000",
-    ]
-    assert ET.fromstring(drawn).find(f"{SVG}title").text == "每个头的作用"
-
-
-def frames_of(drawn):
-    rects = ET.fromstring(drawn).iter(f"{SVG}rect")
-    return sum(rect.get("stroke-width") == "3" for rect in rects)
+    ends = ["−0.4", "+0.4", "概率的变化", "每个头的作用", "第 2 层第 2 个头：+0.3000"]
+    assert texts[-5:] == ends
+    assert name_of(ET.fromstring(drawn)) == "每个头的作用"
 
 
 def test_a_saved_map_of_shares_ends_at_one_and_may_have_no_chosen_head():
     words = {**WORDS, "legend_map": "份额"}
-    shares = np.abs(MAP)
-    drawn = head_map_svg(HeadMap(shares, words, None, None, is_difference=False))
-    texts = texts_of(drawn)
+
+    def drawn(*place):
+        return head_map_svg(HeadMap(np.abs(MAP), words, *place, is_difference=False))
+
+    def frames(svg):
+        return sum(n.get("stroke-width") == "3" for n in nodes_of(svg, "rect"))
+
+    texts = texts_of(drawn(None, None))
     assert texts[-4:] == ["0", "1", "份额", WORDS["map_title"]]
     assert "+" not in texts
-    assert frames_of(drawn) == 0
-    assert frames_of(head_map_svg(HeadMap(shares, words, 0, 2, False))) == 1
-
-
-def test_a_saved_page_of_a_map_holds_its_numbers_and_says_what_they_are():
-    shown = HeadMap(MAP, WORDS, 0, 2)
-    page = attention_html(
-        shown, "A map", description="Without <b>any</b> head"
-    ).decode()
-    assert base64.b64encode(map_payload(shown)).decode() in page
-    assert "<p>Without &lt;b&gt;any&lt;/b&gt; head</p>" in page
-    assert "default-src 'none'" in page
-
-
-def test_the_table_of_the_grid_has_where_each_token_looks_most():
-    probs = random_probs(2, 3, 5)
-    view = view_of(NASTY, probs, measure=LENGTHS)
-    columns = grid_columns(view, [strongest_links(layer) for layer in probs])
-    assert {len(column) for column in columns.values()} == {2 * 3 * 5}
-    at = (1 * 3 + 2) * 5 + 4  # layer 2, head 3, the last token
-    best = int(probs[1, 2, 4].argmax())
-    assert (columns["layer"][at], columns["head"][at]) == (2, 3)
-    assert (columns["from"][at], columns["to"][at]) == (NASTY[4], NASTY[best])
-    assert columns["to_number"][at] == best + 1
-    assert columns["weight"][at] == probs[1, 2, 4, best]
-    assert set(columns["filters"]) == {"[CLS] hidden; shared out"}
+    assert (frames(drawn(None, None)), frames(drawn(0, 2))) == (0, 1)
 
 
 def test_the_largest_page_that_is_saved_has_the_size_that_is_told():
     """13 MB for BERT-base and as many tokens as a file of all heads may have."""
     tokens = tuple(f"token{index}" for index in range(128))
-    layer = random_probs(1, 12, 128)
-    shown = view_of(tokens, layer.repeat(2, axis=0))
-    every = layer.repeat(12, axis=0)
+    every = random_probs(1, 12, 128).repeat(12, axis=0)
+    shown = view_of(tokens, every)
     assert len(attention_html(shown, "", "en", every)) == pytest.approx(13e6, rel=0.03)
+    assert len(grid_svg(shown)) <= 1_000_000
 
 
-def test_the_saved_page_asks_nobody_and_lets_no_text_out_of_its_place():
-    view = view_of(NASTY, random_probs(1, 2, 5))
-    page = attention_html(view, "</title><script>alert(1)</script>").decode()
+@pytest.mark.parametrize(
+    ("shown", "payload"),
+    [
+        (view_of(NASTY, random_probs(1, 2, 5)), view_payload),
+        (HeadMap(MAP, WORDS, 0, 2), map_payload),
+    ],
+)
+def test_the_saved_page_asks_nobody_and_lets_no_text_out_of_its_place(shown, payload):
+    lie = "</title><script>alert(1)</script>"
+    page = attention_html(shown, lie, description=lie).decode()
+    assert base64.b64encode(payload(shown)).decode() in page
     assert "default-src 'none'" in page
     assert "alert(1)</script>" not in page
+    assert "alert(1)&lt;/script&gt;</p>" in page
     assert page.count("<script") == page.count("</script>") == 2
     # Addresses that something could be fetched from: none but a namespace.
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")

@@ -11,9 +11,9 @@ from bertviz_core.figures.attention_lines_svg import lines_svg
 from bertviz_core.figures.attention_svg import LEAST_WIDTH, heatmap_svg
 from bertviz_core.figures.attention_thumbnails import strongest_links
 from bertviz_core.figures.attention_view import Measure
-from bertviz_core.figures.svg import FONT_SIZE, svg_document, wrapped
+from bertviz_core.figures.svg import FONT_SIZE, wrapped
 from tests.attention_words import component_words
-from tests.core.test_attention_export import SVG, curves_of, texts_of
+from tests.core.test_attention_export import curves_of, name_of, nodes_of, texts_of
 from tests.core.test_attention_view import random_probs, view_of
 
 LONG = "counterrevolutionaries"
@@ -24,24 +24,21 @@ def english_view(tokens, probs, **rest):
     return replace(view_of(tokens, probs, **rest), words=ENGLISH)
 
 
-def rows_of(drawn):
-    """The names that end beside the rows: text, and the place of its end."""
-    return [
-        (node.text, float(node.get("x")))
-        for node in ET.fromstring(drawn).iter(f"{SVG}text")
-        if node.get("text-anchor") == "end" and not node.get("transform")
-    ]
-
-
 @pytest.mark.parametrize("draw", [heatmap_svg, lines_svg])
 def test_the_margin_holds_the_longest_name_whole(draw):
-    drawn = draw(english_view((LONG, "a", "b"), random_probs(1, 1, 3)))
-    places = dict(rows_of(drawn))
+    def ends(name):
+        """Of the names beside the rows."""
+        drawn = draw(english_view((name, "a", "b"), random_probs(1, 1, 3)))
+        return {
+            node.text: float(node.get("x"))
+            for node in nodes_of(drawn, "text")
+            if node.get("text-anchor") == "end" and not node.get("transform")
+        }
+
+    places = ends(LONG)
     # No font draws lower case letters narrower than half their size on average.
     assert places[LONG] >= 0.5 * FONT_SIZE * len(LONG)
-    assert places[LONG] == places["a"]
-    short = dict(rows_of(draw(english_view(("aa", "a", "b"), random_probs(1, 1, 3)))))
-    assert short["a"] < places["a"]
+    assert places[LONG] == places["a"] > ends("aa")["a"]
 
 
 @pytest.mark.parametrize("draw", [heatmap_svg, lines_svg])
@@ -49,15 +46,13 @@ def test_the_margin_holds_the_longest_name_whole(draw):
 @pytest.mark.parametrize("is_lying", [False, True])
 def test_a_name_beyond_all_bounds_is_cut_and_named_whole(draw, name, is_lying):
     probs = random_probs(1, 1, 3)
-    picture = ET.fromstring(
-        draw(english_view((name, "a", "b"), probs, is_lying=is_lying))
-    )
-    assert float(picture.get("width")) <= LEAST_WIDTH + 300
-    texts = [node.text for node in picture.iter(f"{SVG}text")]
+    drawn = draw(english_view((name, "a", "b"), probs, is_lying=is_lying))
+    assert float(ET.fromstring(drawn).get("width")) <= LEAST_WIDTH + 300
+    texts = texts_of(drawn)
     assert name not in texts
     assert any(text.endswith("…") for text in texts)
-    named = [node.find(f"{SVG}title") for node in picture.iter(f"{SVG}g")]
-    assert [title.text for title in named if title is not None] == [name] * 2
+    named = [name_of(node) for node in nodes_of(drawn, "g")]
+    assert [title for title in named if title is not None] == [name] * 2
 
 
 @pytest.mark.parametrize("draw", [heatmap_svg, lines_svg])
@@ -70,12 +65,9 @@ def test_long_captions_take_several_lines_and_lose_no_letter(draw):
     whole = re.sub(r"\s", "", "".join(texts))
     for said in filters:
         assert re.sub(r"\s", "", said) in whole
-    picture = ET.fromstring(drawn)
-    lowest = max(float(node.get("y")) for node in picture.iter(f"{SVG}text"))
-    assert lowest + FONT_SIZE / 2 <= float(picture.get("height"))
-
-
-def test_a_word_that_is_longer_than_a_line_is_broken():
+    lowest = max(float(node.get("y")) for node in nodes_of(drawn, "text"))
+    assert lowest + FONT_SIZE / 2 <= float(ET.fromstring(drawn).get("height"))
+    # A word that is longer than a line is broken.
     lines = wrapped(f"one {'x' * 100} two", 200)
     assert len(lines) > 3
     assert "".join(lines).replace(" ", "") == f"one{'x' * 100}two"
@@ -114,9 +106,3 @@ def test_of_an_added_head_it_is_said_where_there_may_be_more_lines():
     assert "of at least 0" in counted(replace(view, to_token=19))
     assert "of at least 0" in counted(replace(view, from_token=0, to_token=19))
     assert counted(replace(view, from_token=0, to_token=1)) == "Lines drawn: 1 of 1"
-
-
-def test_chinese_fonts_of_all_systems_are_named():
-    drawn = svg_document(10, 10, "a", [])
-    for font in ("Microsoft YaHei", "PingFang SC", "Noto Sans CJK SC"):
-        assert font in drawn

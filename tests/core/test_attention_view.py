@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bertviz_core.figures.attention_held import hold_heads
+from bertviz_core.figures.attention_held import MOST_EXACT_BYTES, hold_heads
 from bertviz_core.figures.attention_payload import map_payload, view_payload
 from bertviz_core.figures.attention_thumbnails import grid_thumbnails, strongest_links
 from bertviz_core.figures.attention_view import AttentionView, HeadMap, token_kinds
@@ -34,40 +34,32 @@ def view_of(tokens, probs, layer=0, head=0, **rest):
     )
 
 
-@pytest.mark.parametrize(
-    ("num_tokens", "most_bytes"), [(128, 500_000), (512, 4_000_000)]
-)
-def test_a_view_of_bert_base_is_small(num_tokens, most_bytes):
-    probs = random_probs(1, 12, num_tokens).repeat(12, axis=0)
-    tokens = tuple(f"token{index}" for index in range(num_tokens))
-    view = view_of(tokens, probs, held=hold_heads(probs))
-    assert view.thumbnails.nbytes <= 300_000
+def test_a_view_of_bert_base_is_small():
+    probs = random_probs(1, 12, 128).repeat(12, axis=0)
+    view = view_of(
+        tuple(f"token{n}" for n in range(128)), probs, held=hold_heads(probs)
+    )
     assert view.thumbnails.shape == (12, 12, 32, 32)
     # What a first visitor loads: the payload, and what draws it.
     around = component_script("attention") + component_style("attention")
-    assert len(view_payload(view)) + len(around.encode()) <= most_bytes
+    assert len(view_payload(view)) + len(around.encode()) <= 500_000
 
 
-def test_the_payload_holds_the_exact_weights():
-    probs = random_probs(2, 3, 5)
-    view = view_of(NASTY, probs, layer=1, head=2)
+@pytest.mark.parametrize("length", range(4))
+def test_the_payload_holds_the_exact_weights(length):
+    """At any length of its header, whose end the arrays follow."""
+    probs, tokens = random_probs(2, 3, 5), ("é" * length, *NASTY[1:])
+    view = view_of(tokens, probs, layer=1, head=2)
     header, arrays = unpacked(view_payload(view, turn=4, attention_probs=probs))
     np.testing.assert_array_equal(arrays["matrix"].reshape(5, 5), probs[1, 2])
     np.testing.assert_array_equal(arrays["everyHead"].reshape(probs.shape), probs)
-    np.testing.assert_array_equal(
-        arrays["thumbnails"].reshape(2, 3, 5, 5), view.thumbnails
-    )
+    thumbnails = arrays["thumbnails"].reshape(probs.shape)
+    np.testing.assert_array_equal(thumbnails, view.thumbnails)
+    # Few tokens have a pixel for each weight.
+    np.testing.assert_allclose((thumbnails / 255.0) ** 2, probs, atol=0.004)
     assert (header["layer"], header["head"], header["turn"]) == (1, 2, 4)
-    assert header["labels"][0] == "◆[CLS]"
     assert header["labels"][2] == "</script>"
-
-
-def test_the_payload_is_read_at_any_length_of_its_header():
-    probs = random_probs(1, 2, 3)
-    for length in range(9):
-        tokens = ("é" * length, "b", "c")
-        _, arrays = unpacked(view_payload(view_of(tokens, probs)))
-        np.testing.assert_array_equal(arrays["matrix"].reshape(3, 3), probs[0, 0])
+    assert header["labels"][4] == "▢[MASK]"
 
 
 def test_a_thumbnail_keeps_the_strongest_weight_of_each_area():
@@ -78,12 +70,6 @@ def test_a_thumbnail_keeps_the_strongest_weight_of_each_area():
     assert thumbnails.shape == (1, 2, 3, 3)
     assert thumbnails[0, 1, 2, 1] == 128
     assert thumbnails.sum() == 128
-
-
-def test_a_thumbnail_of_few_tokens_has_a_pixel_for_each_weight():
-    probs = random_probs(2, 3, 5)
-    thumbnails = grid_thumbnails(probs)
-    np.testing.assert_allclose((thumbnails / 255.0) ** 2, probs, atol=0.004)
 
 
 def test_a_thumbnail_of_differences_keeps_their_sign():
@@ -97,14 +83,10 @@ def test_a_thumbnail_of_differences_keeps_their_sign():
 def test_the_strongest_links_are_the_largest_weights_of_each_row():
     probs = random_probs(1, 3, 6)[0]
     links = strongest_links(probs, num_links=2)
-    assert links.targets.shape == (3, 6, 2)
-    for head in range(3):
-        for row in range(6):
-            expected = sorted(range(6), key=lambda to: -probs[head, row, to])[:2]
-            assert links.targets[head, row].tolist() == expected
-            np.testing.assert_array_equal(
-                links.weights[head, row], probs[head, row, expected]
-            )
+    expected = np.argsort(-probs, axis=-1)[..., :2]
+    np.testing.assert_array_equal(links.targets, expected)
+    weights = np.take_along_axis(probs, expected, axis=-1)
+    np.testing.assert_array_equal(links.weights, weights)
     np.testing.assert_allclose(links.sums, np.ones((3, 6)), rtol=1e-6)
 
 
@@ -113,22 +95,8 @@ def test_a_map_of_heads_reaches_to_its_largest_magnitude():
     header, arrays = unpacked(map_payload(HeadMap(values, WORDS, head=2)))
     assert header["limit"] == pytest.approx(0.4)
     assert (header["numLayers"], header["numHeads"], header["head"]) == (2, 3, 2)
-    np.testing.assert_array_equal(
-        arrays["values"].reshape(2, 3), values.astype(np.float32)
-    )
-
-
-def test_a_map_of_zeros_still_has_a_scale():
-    assert HeadMap(np.zeros((2, 3)), WORDS).limit == 1
-
-
-def test_a_map_may_have_no_chosen_head_but_none_that_it_lacks():
-    values = np.zeros((2, 3))
-    header, _ = unpacked(map_payload(HeadMap(values, WORDS, None, None)))
-    assert (header["layer"], header["head"]) == (None, None)
-    for place in ((2, 0), (0, 3), (-1, 0), (None, 0)):
-        with pytest.raises(ValueError, match="both `None`"):
-            HeadMap(values, WORDS, *place)
+    np.testing.assert_array_equal(arrays["values"].reshape(2, 3), values.astype("f4"))
+    assert HeadMap(0 * values, WORDS).limit == 1
 
 
 def test_parts_that_do_not_fit_together_are_refused():
@@ -137,9 +105,65 @@ def test_parts_that_do_not_fit_together_are_refused():
         view_of(("a", "b", "c"), probs)
     with pytest.raises(ValueError, match="scale"):
         view_of(("a", "b", "c", "d"), probs, scale="cubic")
+    for place in ((2, 0), (0, 3), (-1, 0), (None, 0)):
+        with pytest.raises(ValueError, match="both `None`"):
+            HeadMap(np.zeros((2, 3)), WORDS, *place)
 
 
-def test_arrays_of_a_view_cannot_be_changed():
-    view = view_of(("a", "b"), random_probs(1, 2, 2))
-    with pytest.raises(ValueError, match="read-only"):
-        view.thumbnails[0] = 0
+def test_heads_of_a_short_text_are_held_exactly():
+    probs = random_probs(12, 12, 22)
+    held = hold_heads(probs)
+    np.testing.assert_array_equal(held.exact, probs)
+    assert held.exact.nbytes <= MOST_EXACT_BYTES
+    assert held.targets is None
+    # Where thumbnails have every cell nothing else is held.
+    held = hold_heads(random_probs(12, 12, 32))
+    assert (held.exact, held.targets, held.rests) == (None, None, None)
+
+
+@pytest.mark.parametrize("num_tokens", [40, 128, 300])
+def test_a_sketch_has_the_strongest_cells_and_the_mean_of_the_others(num_tokens):
+    probs = random_probs(2, 24, num_tokens)
+    held = hold_heads(probs)
+    num_cells = held.targets.shape[-1]
+    assert held.targets.dtype == (np.uint8 if num_tokens <= 256 else np.uint16)
+    strongest = np.sort(probs, axis=-1)[..., -num_cells:]
+    levels = np.sort(held.levels, axis=-1)
+    np.testing.assert_array_equal(levels, np.rint(255 * np.sqrt(strongest)))
+    at = np.take_along_axis(probs, held.targets.astype(int), axis=-1)
+    np.testing.assert_array_equal(np.sort(at, axis=-1), strongest)
+    rest = (1 - strongest.sum(-1)) / (num_tokens - num_cells)
+    # Half a step of 255, of the root.
+    np.testing.assert_allclose(held.rests / 255, np.sqrt(rest), atol=0.5 / 255 + 1e-4)
+
+
+def test_other_numbers_have_another_key():
+    probs = random_probs(2, 3, 5)
+    key = hold_heads(probs).key
+    assert hold_heads(probs.copy()).key == key
+    changed = probs.copy()
+    changed[1, 2, 4, 4] += 1e-6
+    assert hold_heads(changed).key != key
+
+
+def test_the_payload_brings_what_is_held():
+    probs = random_probs(2, 3, 5)
+    held = hold_heads(probs)
+    header, arrays = unpacked(view_payload(view_of(NASTY, probs, held=held)))
+    assert header["held"] == held.key
+    np.testing.assert_array_equal(arrays["everyHead"].reshape(probs.shape), probs)
+    header, arrays = unpacked(view_payload(view_of(NASTY, probs), holds="another"))
+    assert header["held"] is None
+    assert "everyHead" not in arrays
+
+
+def test_what_the_browser_holds_is_not_sent_again():
+    probs = random_probs(12, 12, 128)
+    held = hold_heads(probs)
+    view = view_of(tuple(f"token{i}" for i in range(128)), probs, held=held)
+    header, arrays = unpacked(view_payload(view, holds=held.key))
+    assert header["held"] == held.key
+    assert set(arrays) == {"matrix", "linkTargets", "linkWeights", "linkSums"}
+    assert len(view_payload(view, holds=held.key)) < 180_000
+    _, arrays = unpacked(view_payload(view, holds="of another text"))
+    assert {"thumbnails", "heldTargets", "heldLevels", "heldRests"} < set(arrays)

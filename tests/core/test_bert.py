@@ -8,17 +8,13 @@ import pytest
 from keras.backend import standardize_dtype
 
 from bertviz_core.errors import TextError
-from bertviz_core.model.bert import HEADS, PRETRAINING_HEADS, Bert
+from bertviz_core.model.bert import Bert
 from bertviz_core.weights import as_numpy
 from tests.core import oracle
 from tests.core.random_models import (
     ALL_HEADS,
-    ASKED,
-    BATCH,
     CONFIG,
     LABELS,
-    PRE_NORM,
-    TOKENS,
     agree,
     outputs_of,
     random_inputs,
@@ -51,9 +47,8 @@ def test_every_output_of_a_padded_batch_matches_the_formulas(any_norm_model):
     agree_everywhere(outputs_of(model, **inputs), expected)
 
 
-@pytest.mark.parametrize("activation", ["gelu_new", "relu", "swish"])
-def test_every_output_matches_with_each_other_activation(activation):
-    config = dataclasses.replace(CONFIG, hidden_act=activation, layer_norm_eps=1e-12)
+def test_every_output_matches_with_another_activation():
+    config = dataclasses.replace(CONFIG, hidden_act="relu", layer_norm_eps=1e-12)
     model, weights = random_model(config)
     inputs = random_inputs(seed=6)
     agree_everywhere(
@@ -74,75 +69,13 @@ def test_a_mask_of_rows_or_of_heads_serves_all_layers(post_norm_model, axes):
     agree_everywhere(outputs_of(model, **inputs), expected)
 
 
-def test_mlm_logits_follow_the_asked_order_and_allow_repeats(post_norm_model):
-    model, _ = post_norm_model
-    inputs = random_inputs()
-    everywhere = np.arange(BATCH * TOKENS, dtype="int32")
-    all_logits = outputs_of(model, **inputs | {"mlm_positions": everywhere})[
-        "mlm_logits"
-    ]
-    asked = np.array([17, 3, 3, 39, 0], "int32")
-    logits = outputs_of(model, **inputs | {"mlm_positions": asked})["mlm_logits"]
-    agree(logits, all_logits[asked])
-
-
-def test_no_asked_position_gives_no_row(post_norm_model):
-    model, _ = post_norm_model
-    inputs = random_inputs() | {"mlm_positions": np.zeros(0, "int32")}
-    assert outputs_of(model, **inputs)["mlm_logits"].shape == (0, CONFIG.vocab_size)
-
-
-def test_without_asked_positions_no_word_is_scored(post_norm_model):
-    model, _ = post_norm_model
-    inputs = random_inputs()
-    del inputs["mlm_positions"]
-    assert set(model(**inputs)) == OUTPUTS - {"mlm_logits"}
-
-
-def test_absent_segment_ids_are_zeros(any_norm_model):
-    model, _ = any_norm_model
-    inputs = random_inputs()
-    zeros = inputs | {"token_type_ids": np.zeros_like(inputs["token_type_ids"])}
-    del inputs["token_type_ids"]
-    agree_everywhere(outputs_of(model, **inputs), outputs_of(model, **zeros))
-
-
-def test_an_absent_mask_means_no_padding(any_norm_model):
-    model, _ = any_norm_model
-    inputs = random_inputs()
-    ones = inputs | {"attention_mask": np.ones_like(inputs["attention_mask"])}
-    del inputs["attention_mask"]
-    agree_everywhere(outputs_of(model, **inputs), outputs_of(model, **ones))
-
-
-def test_a_text_gives_the_same_alone_and_padded_in_a_batch(any_norm_model):
-    model, _ = any_norm_model
-    inputs = random_inputs()
-    del inputs["mlm_positions"]
-    inputs["attention_mask"] = (np.arange(TOKENS) < np.arange(2, 7)[:, None]) * 1
-    together = outputs_of(model, **inputs)
-    for row, length in enumerate(range(2, 7)):
-        alone = outputs_of(
-            model,
-            input_ids=inputs["input_ids"][row : row + 1, :length],
-            token_type_ids=inputs["token_type_ids"][row : row + 1, :length],
-        )
-        agree(alone["pooled_output"][0], together["pooled_output"][row])
-        agree(alone["hidden_states"][0], together["hidden_states"][row, :, :length])
-        agree(
-            alone["attention_probs"][0],
-            together["attention_probs"][row, :, :, :length, :length],
-        )
-
-
-def test_permuting_a_batch_permutes_the_outputs(any_norm_model):
-    model, _ = any_norm_model
-    inputs = random_inputs()
-    del inputs["mlm_positions"]
-    order = np.array([2, 4, 1, 0, 3])
-    permuted = outputs_of(model, **{name: a[order] for name, a in inputs.items()})
-    for name, array in outputs_of(model, **inputs).items():
-        agree(permuted[name], array[order], 1e-5)
+def test_without_more_than_ids_all_is_one_text_and_no_word_is_scored(any_norm_model):
+    model, weights = any_norm_model
+    inputs = {"input_ids": random_inputs()["input_ids"]}
+    found = outputs_of(model, **inputs)
+    assert "mlm_logits" not in found
+    for name, array in oracle.forward(weights, model.config, inputs).items():
+        agree(found[name], array)
 
 
 def test_the_last_position_can_be_used(post_norm_model):
@@ -160,47 +93,19 @@ def test_a_text_beyond_the_last_position_is_refused_with_both_numbers(post_norm_
         model(ids)
 
 
-def test_training_mode_drops_and_inference_mode_does_not(post_norm_model):
-    model, weights = post_norm_model
-    inputs = random_inputs()
-    agree_everywhere(
-        outputs_of(model, **inputs, training=False),
-        oracle.forward(weights, CONFIG, inputs),
-    )
-    noisy, quiet = (
-        outputs_of(model, **inputs, training=training)["sequence_output"]
-        for training in (True, False)
-    )
-    assert np.abs(noisy - quiet).max() > 0.1
-
-
-def test_in_training_the_classifier_drops_and_the_next_sentence_head_does_not(
+def test_training_drops_also_before_the_classifier_but_not_the_next_sentence_head(
     post_norm_model,
 ):
     model, weights = post_norm_model
-    noisy = outputs_of(model, **random_inputs(), training=True)
+    noisy, quiet = (
+        outputs_of(model, **random_inputs(), training=training)
+        for training in (True, False)
+    )
+    assert np.abs(noisy["sequence_output"] - quiet["sequence_output"]).max() > 0.1
     pooled = noisy["pooled_output"].astype("float64")
     agree(noisy["nsp_logits"], oracle.dense(pooled, *weights["nsp"]))
     undropped = oracle.dense(pooled, *weights["classifier"])
     assert np.abs(noisy["class_logits"] - undropped).max() > 0.1
-
-
-@pytest.mark.parametrize(
-    ("heads", "absent"),
-    [
-        ((), {"pooled_output", "nsp_logits", "class_logits", "mlm_logits"}),
-        (("mlm",), {"pooled_output", "nsp_logits", "class_logits"}),
-        (("pooler",), {"nsp_logits", "class_logits", "mlm_logits"}),
-        (("pooler", "classifier"), {"nsp_logits", "mlm_logits"}),
-        (PRETRAINING_HEADS, {"class_logits"}),
-        (ALL_HEADS, set()),
-    ],
-)
-def test_a_model_has_no_output_and_no_weights_for_a_head_it_lacks(heads, absent):
-    model, _ = random_model(heads=heads)
-    assert set(model(**random_inputs())) == OUTPUTS - absent
-    named = {weight.path.split("/")[1] for weight in model.weights}
-    assert named & set(HEADS) == set(heads)
 
 
 @pytest.mark.parametrize("heads", [("nsp",), ("classifier",), ("pooler", "decoder")])
@@ -209,7 +114,7 @@ def test_heads_that_cannot_be_are_refused(heads):
         Bert(CONFIG, heads)
 
 
-def test_there_are_as_many_weights_as_the_paper_counts():
+def test_there_are_as_many_weights_as_the_paper_counts(post_norm_model, pre_norm_model):
     """Every part once, and the decoder shares the word embeddings."""
     hidden, inner, words = CONFIG.hidden_size, CONFIG.intermediate_size, 23
     norm, square = 2 * hidden, hidden * hidden + hidden
@@ -219,18 +124,8 @@ def test_there_are_as_many_weights_as_the_paper_counts():
     expected += square  # pooler
     expected += square + norm + words  # masked words
     expected += 2 * hidden + 2 + LABELS * hidden + LABELS
-    model, _ = random_model()
-    assert model.count_params() == expected
-    assert random_model(PRE_NORM)[0].count_params() == expected + norm
-
-
-def test_the_decoder_is_tied_to_the_word_embeddings():
-    model, weights = random_model()
-    inputs = random_inputs()
-    changed = weights["words"] + 0.1
-    expected = oracle.forward({**weights, "words": changed}, CONFIG, inputs)
-    model.embeddings.word_embeddings.assign(changed)
-    agree_everywhere(outputs_of(model, **inputs), expected)
+    assert post_norm_model[0].count_params() == expected
+    assert pre_norm_model[0].count_params() == expected + norm
 
 
 def test_new_weights_start_as_the_paper_says():
@@ -252,28 +147,12 @@ def test_new_weights_start_as_the_paper_says():
     assert len(set(kernels)) == len(kernels)
 
 
-def test_zeros_to_start_with_are_zeros():
-    """For who fills all of them: they cost no draws."""
-    model = Bert(CONFIG, ALL_HEADS, num_labels=LABELS, kernel_initializer="zeros")
-    for weight in model.weights:
-        assert as_numpy(weight).any() == weight.path.endswith("gamma"), weight.path
-
-
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_half_precision_stays_near_the_formulas(dtype):
-    """bfloat16 keeps 8 bits: a few hundredths after three layers."""
-    model, weights = random_model(dtype=f"mixed_{dtype}")
+def test_half_precision_stays_near_the_formulas():
+    model, weights = random_model(dtype="mixed_float16")
     inputs = random_inputs()
     expected = oracle.forward(weights, CONFIG, inputs)
     tensors = keras.tree.flatten(model(**inputs))
-    assert {standardize_dtype(value.dtype) for value in tensors} == {dtype}
-    tolerance = 0.3 if dtype == "bfloat16" else 0.05
+    assert {standardize_dtype(value.dtype) for value in tensors} == {"float16"}
     for name, array in outputs_of(model, **inputs).items():
-        agree(array, expected[name], tolerance)
+        agree(array, expected[name], 0.05)
     assert {weight.dtype for weight in model.weights} == {"float32"}
-
-
-def test_asked_positions_are_as_many_as_the_rows(post_norm_model):
-    model, _ = post_norm_model
-    shape = outputs_of(model, **random_inputs())["mlm_logits"].shape
-    assert shape == (ASKED, CONFIG.vocab_size)

@@ -36,10 +36,15 @@ def explorer(request):
     return Explorer.open(request.param)
 
 
-@pytest.fixture(params=TEXTS)
-def own_explorer(request):
-    """One whose weights a test may change."""
-    return Explorer.open(request.param)
+@pytest.fixture(params=[(DEFAULT_MODEL, 1), ("bert-mini-zh", 4)], ids=str)
+def scaled(request):
+    """A model of its own with scores times as large, and times."""
+    model_id, times = request.param
+    explorer = Explorer.open(model_id)
+    for block in explorer.loaded.model.blocks:
+        for weight in (block.attention.query.kernel, block.attention.query.bias):
+            weight.assign(times * as_numpy(weight))
+    return explorer, times
 
 
 def test_the_input_sum_is_the_models_own(explorer):
@@ -68,69 +73,47 @@ def test_every_part_of_the_walk_ends_where_the_pass_goes_on(explorer):
             close(reader.values("mlm_logits"), trace.mlm_logits)
 
 
-@pytest.mark.parametrize("times", [1, 4])
-def test_every_row_of_attention_is_the_arithmetic_that_is_shown(own_explorer, times):
+def test_every_row_of_attention_is_the_arithmetic_that_is_shown(scaled):
     """To 1e-6, as the page of attention promises it: all heads, all pairs.
 
     The softmax of the pass's own scores, however large those are; the running sum to
     what float32 leaves of sums of that size.
     """
-    with_larger_scores(own_explorer, times)
-    largest = 0.0
-    for text, pair in TEXTS[own_explorer.model_id]:
-        trace = own_explorer.trace(text, pair, cut=True)
+    explorer, times = scaled
+    largest, rounded = 0.0, 0.0
+    for text, pair in TEXTS[explorer.model_id]:
+        trace = explorer.trace(text, pair, cut=True)
         for layer, exposed in enumerate(trace.attention_probs):
-            queries, keys, scores = of_layer(own_explorer, trace, layer)
+            values = block_values(explorer, trace, layer)
+            queries, keys, scores = (
+                values[f"attention.{name}"].astype("float64")
+                for name in ("query", "key", "scores")
+            )
             differences = np.abs(softmax_rows(scores) - exposed)
             assert differences.max() < 1e-6
             largest = max(largest, np.abs(scores).max())
-            worst = np.unravel_index(differences.argmax(), differences.shape)
-            head, query, _ = map(int, worst)
-            found = pair_arithmetic(own_explorer, trace, layer, *map(int, worst))
-            assert abs(found.prob - found.exposed_prob) < 1e-6
-            np.testing.assert_array_equal(found.query, queries[head, query])
-            np.testing.assert_array_equal(found.key, keys[head, worst[2]])
-            np.testing.assert_array_equal(found.scores, scores[head, query])
+            for extreme in (differences, np.abs(scores)):
+                row = np.unravel_index(extreme.argmax(), extreme.shape)
+                head, query, key = map(int, row)
+                found = pair_arithmetic(explorer, trace, layer, head, query, key)
+                assert abs(found.prob - found.exposed_prob) < 1e-6
+                np.testing.assert_array_equal(found.query, queries[head, query])
+                np.testing.assert_array_equal(found.key, keys[head, key])
+                np.testing.assert_array_equal(found.scores, scores[head, query])
+            root = np.sqrt(len(found.query))
+            told = found.running_sums[-1] / root + found.rounding
+            assert told == pytest.approx(found.score, abs=1e-12)
+            assert abs(found.rounding) <= most_rounded(found.products) / root
+            every = most_rounded(queries[head, query] * keys[head]).max() / root
+            # A softmax passes on half of what its scores are off, at most.
+            apart = np.abs(found.unrounded_probs - exposed[head, query]).max()
+            assert apart <= every / 2 + 1e-6
+            rounded = max(rounded, abs(found.rounding))
     assert 20 * times < largest
-
-
-@pytest.mark.parametrize("times", [1, 4])
-def test_a_running_sum_is_the_score_to_the_rounding_that_is_told(own_explorer, times):
-    with_larger_scores(own_explorer, times)
-    text, _ = TEXTS[own_explorer.model_id][-1]
-    trace = own_explorer.trace(text, None, cut=True)
-    rounded = []
-    for layer, exposed in enumerate(trace.attention_probs):
-        queries, keys, scores = of_layer(own_explorer, trace, layer)
-        row = np.unravel_index(np.abs(scores).argmax(), scores.shape)
-        head, query, key = map(int, row)
-        found = pair_arithmetic(own_explorer, trace, layer, head, query, key)
-        root = np.sqrt(len(found.query))
-        told = found.running_sums[-1] / root + found.rounding
-        assert told == pytest.approx(found.score, abs=1e-12)
-        assert abs(found.rounding) <= most_rounded(found.products) / root
-        every = most_rounded(queries[head, query] * keys[head]).max() / root
-        # A softmax passes on half of what its scores are off, at most.
-        apart = np.abs(found.unrounded_probs - exposed[head, query]).max()
-        assert apart <= every / 2 + 1e-6
-        rounded.append(abs(found.rounding))
-    assert max(rounded) > 1e-7 * times
-
-
-def of_layer(explorer, trace, layer):
-    """Queries, keys and scores, of all heads."""
-    found = block_values(explorer, trace, layer)
-    names = ("query", "key", "scores")
-    return [found[f"attention.{name}"].astype("float64") for name in names]
+    assert rounded > 1e-7 * times
 
 
 def most_rounded(products):
     """What float32 loses at most when it multiplies and adds: Higham 2002, (3.5)."""
     half_step = np.finfo(np.float32).eps / 2
     return (products.shape[-1] + 1) * half_step * np.abs(products).sum(axis=-1)
-
-
-def with_larger_scores(explorer, times):
-    for block in explorer.loaded.model.blocks:
-        for weight in (block.attention.query.kernel, block.attention.query.bias):
-            weight.assign(times * as_numpy(weight))

@@ -1,5 +1,6 @@
 """Where files of visitors lie until the engine has taken them."""
 
+import contextlib
 import os
 import time
 
@@ -42,15 +43,10 @@ def test_two_files_of_one_name_do_not_meet():
         assert first != second
 
 
-@pytest.mark.parametrize("reason", [OSError, KeyboardInterrupt])
-def test_nothing_stays_however_the_work_ends(cache, reason):
-    def work() -> None:
-        with incoming_file("model.zip") as path:
-            path.write_bytes(b"content")
-            raise reason
-
-    with pytest.raises(reason):
-        work()
+def test_nothing_stays_however_the_work_ends(cache):
+    with contextlib.suppress(KeyboardInterrupt), incoming_file("model.zip") as path:
+        path.write_bytes(b"content")
+        raise KeyboardInterrupt
     assert waiting(cache) == []
 
 

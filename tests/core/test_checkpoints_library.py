@@ -1,6 +1,8 @@
 """The models at hand: what is listed, what an id means, what is kept."""
 
+import functools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bertviz_core.checkpoints import catalogue, library
+from bertviz_core.cached_files import cache_folder
+from bertviz_core.checkpoints import catalogue
 from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.checkpoints.library import (
     add_upload,
@@ -19,7 +22,6 @@ from bertviz_core.checkpoints.library import (
     list_uploads,
     open_model,
     remove_upload,
-    suggested_models,
 )
 from bertviz_core.errors import CheckpointError
 from bertviz_core.experiments.stored_maps import find_map
@@ -28,7 +30,8 @@ from bertviz_core.finetune import workplace
 from bertviz_core.weights import as_numpy
 from tests.core.checkpoint_copies import GOOGLE, HF, hf_copy, weights_of_hf
 
-BUNDLED = [(DEFAULT_MODEL, "en"), ("bert-mini-zh", "zh")]
+CHINESE = "bert-mini-zh"
+BUNDLED = [(DEFAULT_MODEL, "en"), (CHINESE, "zh")]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -46,88 +49,57 @@ def zip_of(folder, path):
     return path
 
 
+@pytest.fixture
+def model_zip(tmp_path):
+    return zip_of(HF, tmp_path / "model.zip")
+
+
 def downloaded(name="some/model", commit=COMMIT, asked=""):
     """What a finished download leaves in the cache."""
-    outer = catalogue.hub_folder() / f"{name.replace('/', '--')}@{commit}"
+    outer = cache_folder(catalogue.HUB) / f"{name.replace('/', '--')}@{commit}"
     shutil.copytree(HF, outer / name.rpartition("/")[2])
     catalogue.write_entry(outer, name, commit, asked)
     return outer
 
 
-def test_the_default_is_bundled_and_predicts_words():
-    loaded = open_model(DEFAULT_MODEL)
-    explorer = Explorer(loaded)
-    predictions = explorer.predict_masks("I want to go [MASK].")
-    best = predictions.logits[0].argsort()[::-1][:5]
-    assert {"there", "home"} & {explorer.tokenizer.vocabulary[i] for i in best}
-    assert loaded.model_id == DEFAULT_MODEL
-    assert loaded.report.absent_parts == ()
+# A text, the word that comes first, and those whose probabilities the card states.
+CLOZES = [
+    ("Paris is the capital of [MASK].", "france", ""),
+    ("The capital of France is [MASK].", "paris", "paris"),
+    ("The capital of Spain is [MASK].", "spain", ""),
+    ("The capital of Italy is [MASK].", "spanish", ""),
+    ("London is the capital of [MASK].", "london", "london england"),
+    ("There are seven days in a [MASK].", "", "week hospital"),
+    ("She drank a cup of [MASK].", "", "gold tea"),
+    ("The nurse said that [MASK] was tired.", "she", "she he"),
+    ("The doctor said that [MASK] was tired.", "he", "she he"),
+    ("The engineer said that [MASK] was tired.", "he", "she he"),
+    ("我喜欢喝[MASK]。", "酒", "酒 茶"),
+    ("他每天早上都喝一杯[MASK]奶。", "牛", "牛"),
+    ("北京是中国的首[MASK]。", "都", "都"),
+    ("上海是中国的首[MASK]。", "都", "都"),
+    ("[MASK]是一名护士。", "他", "她 他"),
+    ("[MASK]是一名科学家。", "他", "她 他"),
+]
+explorer_of = functools.cache(Explorer.open)
 
 
-def opened(model_id):
-    """The card of a bundled model, its word numbers, and what it answers."""
+@pytest.mark.parametrize(("text", "first", "stated"), CLOZES)
+def test_the_card_of_a_bundled_model_tells_the_truth(text, first, stated):
+    model_id = DEFAULT_MODEL if text.isascii() else CHINESE
+    explorer = explorer_of(model_id)
+    logits = explorer.predict_masks(text).logits[0].astype("float64")
+    found = np.exp(logits - np.logaddexp.reduce(logits))
+    words = dict(zip(explorer.tokenizer.vocabulary, found, strict=True))
+    assert first in ("", max(words, key=words.get))
     card = (catalogue.BUNDLED_FOLDER / model_id / "README.md").read_text("utf-8")
-    explorer = Explorer.open(model_id)
     assert f"{explorer.info().num_weights:,} numbers" in card
-    ids = {token: index for index, token in enumerate(explorer.tokenizer.vocabulary)}
-
-    def probabilities(text):
-        logits = explorer.predict_masks(text).logits[0].astype("float64")
-        exponentials = np.exp(logits - logits.max())
-        return exponentials / exponentials.sum()
-
-    return card, ids, probabilities
-
-
-def test_the_card_of_the_chinese_model_tells_the_truth():
-    card, ids, probabilities = opened("bert-mini-zh")
-    drink = probabilities("我喜欢喝[MASK]。")
-    assert f'"酒" (alcohol) has {drink[ids["酒"]]:.2f} and "茶" (tea)' in card
-    assert f"“酒”有 {drink[ids['酒']]:.2f}，“茶”只有 {drink[ids['茶']]:.2f}" in card
-    milk = probabilities("他每天早上都喝一杯[MASK]奶。")
-    assert milk.argmax() == ids["牛"]
-    assert f"“牛”以 {milk[ids['牛']]:.2f} 排第一" in card
-    capitals = [probabilities(f"{city}是中国的首[MASK]。") for city in ("北京", "上海")]
-    assert [found.argmax() for found in capitals] == [ids["都"], ids["都"]]
-    capital, other = (found[ids["都"]] for found in capitals)
-    assert f'"都" comes first with {capital:.2f}, and with' in card
-    assert f"in place of Beijing it has {other:.2f}" in card
-    assert f"“都”以 {capital:.2f} 排第一，把北京换成上海，它却有 {other:.2f}" in card
-    stated = {"护士": (0.33, 0.67), "科学家": (0.15, 0.85)}
-    for occupation, (she, he) in stated.items():
-        found = probabilities(f"[MASK]是一名{occupation}。")
-        assert (round(found[ids["她"]], 2), round(found[ids["他"]], 2)) == (she, he)
-        assert f'"她" {she:.2f} and "他" {he:.2f}' in card
-        assert f"“她”{she:.2f}，“他”{he:.2f}" in card
-
-
-def test_the_card_of_the_default_tells_the_truth():
-    card, ids, probabilities = opened(DEFAULT_MODEL)
-    assert probabilities("Paris is the capital of [MASK].").argmax() == ids["france"]
-    capital = "The capital of {} is [MASK]."
-    for country, word in (
-        ("France", "paris"),
-        ("Spain", "spain"),
-        ("Italy", "spanish"),
-    ):
-        assert probabilities(capital.format(country)).argmax() == ids[word]
-    paris = probabilities(capital.format("France"))[ids["paris"]]
-    assert f'"paris" with {paris:.2f}; but' in card
-    london = probabilities("London is the capital of [MASK].")
-    assert f'gets {london[ids["london"]]:.2f} and "england"' in card
-    assert f'"england" {london[ids["england"]]:.2f}.' in card
-    week = probabilities("There are seven days in a [MASK].")
-    assert f'"week" gets {week[ids["week"]]:.2f} and' in card
-    assert f'"hospital" {week[ids["hospital"]]:.2f}.' in card
-    cup = probabilities("She drank a cup of [MASK].")
-    assert (
-        f'"gold" gets {cup[ids["gold"]]:.2f} and "tea" {cup[ids["tea"]]:.2f}.' in card
+    assert explorer.info().report.absent_parts == ()
+    pattern = "".join(
+        rf'["“]{word}["”][^"“]*?{words[word]:.2f}[^"“]*?' for word in stated.split()
     )
-    stated = {"nurse": (0.60, 0.32), "doctor": (0.36, 0.55), "engineer": (0.09, 0.80)}
-    for occupation, (she, he) in stated.items():
-        found = probabilities(f"The {occupation} said that [MASK] was tired.")
-        assert (round(found[ids["she"]], 2), round(found[ids["he"]], 2)) == (she, he)
-        assert f'"she" {she:.2f} and "he" {he:.2f}' in card
+    languages = 1 if text.isascii() else 2
+    assert not stated or len(re.findall(pattern, card)) == languages
 
 
 def test_a_fresh_machine_lists_what_is_bundled():
@@ -142,51 +114,34 @@ def test_a_fresh_machine_lists_what_is_bundled():
 def test_listing_loads_nothing_heavy():
     code = (
         "import sys; from bertviz_core.checkpoints.library import list_models; "
-        "list_models(); heavy = {'keras', 'tensorflow', 'openvino', 'tokenizers', "
-        "'torch', 'huggingface_hub'} & set(sys.modules); "
-        "sys.exit(str(heavy) if heavy else 0)"
+        "list_models(); assert not {'keras', 'tensorflow', 'openvino', 'tokenizers', "
+        "'torch', 'huggingface_hub'} & set(sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=60,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_a_download_is_listed_and_opened_without_a_server():
     downloaded()
     (entry,) = [e for e in list_models() if e.origin == "cached"]
     assert entry.model_id == f"some/model@{COMMIT}"
-    assert (entry.title, entry.origin) == ("some/model (01234567)", "cached")
+    assert entry.title == "some/model (01234567)"
     for model_id in ("some/model", f"some/model@{COMMIT}", "some/model@0123456"):
         assert open_model(model_id).model_id == f"some/model@{COMMIT}"
 
 
-def test_the_branch_that_was_asked_for_finds_its_download():
-    downloaded(commit="a" * 40, asked="v2")
-    assert open_model("some/model@v2").model_id == f"some/model@{'a' * 40}"
-
-
-def test_of_two_downloads_the_later_one_is_meant():
-    first, second = downloaded(commit="a" * 40), downloaded(commit="b" * 40)
-    os.utime(first, (1000, 1000))
+def test_the_branch_that_was_asked_for_finds_its_download_else_the_latest_one():
+    first, second = downloaded(commit="a" * 40, asked="v2"), downloaded(commit="b" * 40)
     os.utime(second, (2000, 2000))
-    assert open_model("some/model").model_id.endswith("b" * 40)
-    os.utime(first, (3000, 3000))
-    assert open_model("some/model").model_id.endswith("a" * 40)
+    for first_time, latest in ((1000, "b"), (3000, "a")):
+        os.utime(first, (first_time, first_time))
+        assert open_model("some/model").model_id == f"some/model@{latest * 40}"
+        assert open_model("some/model@v2").model_id == f"some/model@{'a' * 40}"
 
 
-def test_a_download_that_was_broken_off_is_not_listed():
-    (downloaded() / catalogue.ENTRY_FILE).unlink()
-    assert {entry.origin for entry in list_models()} == {"bundled"}
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '"x"'])
-def test_a_spoiled_entry_is_not_listed(text):
-    (downloaded() / catalogue.ENTRY_FILE).write_text(text)
+@pytest.mark.parametrize("text", [None, "", "[]", "{}"])
+def test_a_download_that_was_broken_off_or_whose_entry_is_spoiled_is_not_listed(text):
+    entry = downloaded() / catalogue.ENTRY_FILE
+    entry.unlink() if text is None else entry.write_text(text)
     assert {entry.origin for entry in list_models()} == {"bundled"}
 
 
@@ -200,85 +155,60 @@ def test_a_folder_and_its_zip_are_the_same_model(tmp_path, source):
     assert all(np.array_equal(as_numpy(a), as_numpy(b)) for a, b in pairs)
 
 
-def test_an_upload_outlives_its_file(tmp_path):
-    path = zip_of(HF, tmp_path / "model.zip")
-    entry = add_upload(path, "My model")
-    path.unlink()
+def test_an_upload_outlives_its_file_and_is_its_owners_business(tmp_path, model_zip):
+    entry = add_upload(model_zip, "My model")
+    model_zip.unlink()
     assert (entry.title, entry.origin) == ("My model", "upload")
     assert entry.size_bytes == (HF / "model.safetensors").stat().st_size
     assert open_model(entry.model_id).model.config.vocab_size == 61
     assert str(tmp_path) not in entry.model_id
-
-
-def test_uploads_are_their_owners_business(tmp_path):
-    entry = add_upload(zip_of(HF, tmp_path / "model.zip"))
     assert entry not in list_models()
     assert list_uploads() == (entry,)
-    assert entry.title == "model"
 
 
-def test_a_title_holds_no_control_characters_and_not_much(tmp_path):
-    path = zip_of(HF, tmp_path / "model.zip")
-    assert add_upload(path, "a\nb\x00c\x1b" + "d" * 999).title == "abc" + "d" * 77
+def test_a_title_holds_no_control_characters_and_not_much(model_zip):
+    title = add_upload(model_zip, "a\nb\x00c\x1b" + "d" * 999).title
+    assert title == "abc" + "d" * 77
 
 
-def test_an_upload_that_does_not_fit_leaves_nothing(tmp_path, cache):
-    folder = hf_copy(tmp_path, config={"intermediate_size": 38})
-    with pytest.raises(CheckpointError, match="does not fit its config"):
-        add_upload(zip_of(folder, tmp_path / "model.zip"))
-    assert list((cache / "uploads").iterdir()) == []
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_an_upload_of_weights_that_are_no_numbers_leaves_nothing(
-    tmp_path, cache, value
-):
+def test_an_upload_that_does_not_open_leaves_nothing(tmp_path, cache):
     weights = weights_of_hf()
-    weights["bert.pooler.dense.weight"][3, 4] = value
-    folder = hf_copy(tmp_path, weights)
-    with pytest.raises(CheckpointError, match="not finite"):
-        add_upload(zip_of(folder, tmp_path / "model.zip"))
-    assert list((cache / "uploads").iterdir()) == []
+    weights["bert.pooler.dense.weight"][3, 4] = np.nan
+    infinite = hf_copy(tmp_path, weights, name="infinite")
+    unfit = hf_copy(tmp_path, config={"intermediate_size": 38}, name="unfit")
+    for folder, said in ((infinite, "not finite"), (unfit, "does not fit its config")):
+        with pytest.raises(CheckpointError, match=said):
+            add_upload(zip_of(folder, tmp_path / "model.zip"))
+        assert list((cache / "uploads").iterdir()) == []
 
 
-def test_an_upload_is_removed(tmp_path, cache):
-    entry = add_upload(zip_of(HF, tmp_path / "model.zip"))
+def test_an_upload_is_removed(model_zip, cache):
+    entry = add_upload(model_zip)
     for other in ("upload:", "upload:..", f"upload:{'0' * 32}", str(HF)):
         remove_upload(other)
     assert list_uploads() == (entry,)
     remove_upload(entry.model_id)
     remove_upload(entry.model_id)
-    assert list_uploads() == ()
     assert list((cache / "uploads").iterdir()) == []
+    with pytest.raises(CheckpointError, match="no longer here"):
+        open_model(entry.model_id)
 
 
-def test_a_zip_that_is_opened_where_it_lies_is_nobodys_upload(tmp_path):
-    path = zip_of(HF, tmp_path / "model.zip")
-    open_model(str(path))
+def test_a_zip_that_is_opened_where_it_lies_is_nobodys_upload(model_zip):
+    open_model(str(model_zip))
     assert list_uploads() == ()
-    entry = add_upload(path)
-    open_model(str(path))
+    entry = add_upload(model_zip)
+    open_model(str(model_zip))
     assert list_uploads() == (entry,)
     assert entry.title == "model"
-
-
-def test_an_upload_that_is_gone_is_said():
-    with pytest.raises(CheckpointError, match="no longer here"):
-        open_model(f"upload:{'0' * 32}")
 
 
 def test_the_uploads_that_were_not_used_for_the_longest_time_go(tmp_path):
     entries = []
     for index in range(3):
-        weights = weights_of_hf()
-        weights["bert.pooler.dense.bias"] += np.float32(index)
-        folder = hf_copy(tmp_path, weights, name=f"model{index}")
+        folder = hf_copy(tmp_path, name=f"model{index}")
         entries.append(add_upload(zip_of(folder, tmp_path / f"{index}.zip")))
-        made = next(
-            model.folder.parent
-            for model in catalogue.cached_uploads()
-            if model.folder.parent.name.startswith(entries[-1].model_id[7:])
-        )
+        made = catalogue.cached_uploads()[0].folder.parent
         os.utime(made, (1000 + index, 1000 + index))
     size = sum(file.stat().st_size for file in made.rglob("*") if file.is_file())
     catalogue.make_room_for_upload(needed_bytes=size, limit=4 * size)
@@ -290,7 +220,7 @@ def test_the_uploads_that_were_not_used_for_the_longest_time_go(tmp_path):
 
 def left_over(name, num_bytes, age_seconds=0.0):
     """What a process leaves that dies while it unpacks."""
-    folder = catalogue.uploads_folder() / name
+    folder = cache_folder(catalogue.UPLOADS) / name
     (folder / "model").mkdir(parents=True)
     (folder / "model" / "model.safetensors").write_bytes(b"x" * num_bytes)
     for path in (*folder.rglob("*"), folder):
@@ -298,8 +228,8 @@ def left_over(name, num_bytes, age_seconds=0.0):
     return folder
 
 
-def test_what_a_process_that_died_left_half_unpacked_goes_after_an_hour(tmp_path):
-    entry = add_upload(zip_of(HF, tmp_path / "model.zip"))
+def test_what_a_process_that_died_left_half_unpacked_goes_after_an_hour(model_zip):
+    entry = add_upload(model_zip)
     gone = [left_over("unpack-old", 10, 3_700), left_over("f" * 64, 10, 3_700)]
     at_work = left_over("unpack-young", 10, 3_500)
     busy = left_over("unpack-busy", 10, 3_700)
@@ -311,8 +241,8 @@ def test_what_a_process_that_died_left_half_unpacked_goes_after_an_hour(tmp_path
     assert list_uploads() == (entry,)
 
 
-def test_what_is_being_unpacked_counts_against_the_room_for_uploads(tmp_path):
-    entry = add_upload(zip_of(HF, tmp_path / "model.zip"))
+def test_what_is_being_unpacked_counts_against_the_room_for_uploads(model_zip):
+    entry = add_upload(model_zip)
     limit = 3 * entry.size_bytes
     catalogue.make_room_for_upload(entry.size_bytes, limit)
     assert list_uploads() == (entry,)
@@ -321,19 +251,17 @@ def test_what_is_being_unpacked_counts_against_the_room_for_uploads(tmp_path):
     assert list_uploads() == ()
 
 
-def test_a_zip_whose_process_died_before_the_entry_gets_one(tmp_path):
-    path = zip_of(HF, tmp_path / "model.zip")
-    open_model(str(path))
+def test_a_zip_whose_process_died_before_the_entry_gets_one(model_zip):
+    open_model(str(model_zip))
     (upload,) = catalogue.cached_uploads()
     (upload.folder.parent / catalogue.ENTRY_FILE).unlink()
-    open_model(str(path))
+    open_model(str(model_zip))
     assert [model.folder for model in catalogue.cached_uploads()] == [upload.folder]
 
 
 def test_where_nothing_can_be_written_models_are_listed_and_opened(
-    tmp_path, monkeypatch
+    tmp_path, model_zip, monkeypatch
 ):
-    path = zip_of(HF, tmp_path / "model.zip")
     (tmp_path / "file").touch()
     monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "file" / "cache"))
     assert [(entry.model_id, entry.language) for entry in list_models()] == BUNDLED
@@ -342,8 +270,8 @@ def test_where_nothing_can_be_written_models_are_listed_and_opened(
     assert find_map(str(HF), "0" * 64, 2, 61) is None
     workplace.sweep(lambda _: False)
     for write in (
-        lambda: add_upload(path),
-        lambda: catalogue.hub_folder("some--model"),
+        lambda: add_upload(model_zip),
+        lambda: cache_folder(catalogue.HUB, "some--model"),
         lambda: workplace.keep_table(b"a,b"),
     ):
         with pytest.raises(CheckpointError, match="BERTVIZ_CACHE"):
@@ -360,38 +288,26 @@ def test_a_user_without_a_home_has_models_too(monkeypatch):
     assert DEFAULT_MODEL in {entry.model_id for entry in list_models()}
 
 
-def test_a_server_for_strangers_opens_no_paths(tmp_path, monkeypatch):
-    path = zip_of(HF, tmp_path / "model.zip")
-    entry = add_upload(path)
+def test_a_server_for_strangers_opens_no_paths(model_zip, monkeypatch):
+    entry = add_upload(model_zip)
     downloaded()
     monkeypatch.setenv("BERTVIZ_MODELS", "listed")
-    for model_id in (str(HF), str(path), "/etc", "bert-base-uncased"):
+    for model_id in (str(HF), str(model_zip), "/etc", "bert-base-uncased"):
         with pytest.raises(CheckpointError):
             open_model(model_id)
     for model_id in (entry.model_id, "some/model"):
         assert open_model(model_id).model_id
 
 
-def test_a_bundled_name_is_no_path(tmp_path, monkeypatch):
+def test_a_bundled_name_is_no_path_and_a_path_no_bundled_name(tmp_path, monkeypatch):
     """A folder of the same name in the working directory changes nothing."""
     shutil.copytree(HF, tmp_path / DEFAULT_MODEL)
     monkeypatch.chdir(tmp_path)
     assert open_model(DEFAULT_MODEL).model.config.vocab_size == 16384
-
-
-@pytest.mark.parametrize("name", [".", "..", "../models", f"{DEFAULT_MODEL}/"])
-def test_tricks_do_not_pass_for_bundled_names(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(CheckpointError):
-        open_model(name)
-
-
-def test_the_suggested_names_are_the_four_and_the_twenty_four():
-    names = [entry.model_id for entry in suggested_models()]
-    assert len(set(names)) == 28
-    assert "bert-base-chinese" in names
-    assert "google/bert_uncased_L-10_H-768_A-12" in names
-    assert all(entry.origin == "hub" for entry in suggested_models())
+    shutil.rmtree(tmp_path / DEFAULT_MODEL)
+    for name in (".", "..", "../models", f"{DEFAULT_MODEL}/"):
+        with pytest.raises(CheckpointError):
+            open_model(name)
 
 
 @pytest.mark.parametrize(
@@ -407,11 +323,11 @@ def test_the_cache_lies_where_the_system_keeps_caches(
     monkeypatch, platform, variables, ending
 ):
     made = []
-    monkeypatch.setattr(Path, "mkdir", lambda self, **_: made.append(self))
+    monkeypatch.setattr(Path, "mkdir", lambda self, **_: made.append(str(self)))
     monkeypatch.setattr(sys, "platform", platform)
     for name in ("BERTVIZ_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert str(library.catalogue.cache_folder()) == ending
-    assert [str(path) for path in made] == [ending]
+    assert str(cache_folder()) == ending
+    assert made == [ending]

@@ -14,6 +14,8 @@ from bertviz_core.finetune.table import read_table
 from bertviz_core.trace import TrainedInputs
 from tests.core.finetune_samples import tiny_loaded
 
+OPEN_MODEL = "bertviz_core.checkpoints.library.open_model"
+
 
 @pytest.fixture(autouse=True)
 def opened(explorer, monkeypatch):
@@ -25,7 +27,7 @@ def opened(explorer, monkeypatch):
         return explorer.loaded
 
     # Where `Explorer.open` looks for it.
-    monkeypatch.setattr("bertviz_core.checkpoints.library.open_model", open_model)
+    monkeypatch.setattr(OPEN_MODEL, open_model)
     return names
 
 
@@ -56,9 +58,7 @@ def test_without_json_the_likeliest_class_comes_first(explorer):
 
 def test_a_long_text_is_cut_as_the_model_learned_and_says_so(explorer, monkeypatch):
     loaded = dataclasses.replace(explorer.loaded, trained_inputs=TrainedInputs(5))
-    monkeypatch.setattr(
-        "bertviz_core.checkpoints.library.open_model", lambda *_: loaded
-    )
+    monkeypatch.setattr(OPEN_MODEL, lambda *_: loaded)
     done = run("the cat sat on a mat", "--json")
     assert len(json.loads(done.stdout)["tokens"]) == 5
     assert "cut" in done.stderr
@@ -73,38 +73,34 @@ def test_a_table_comes_back_with_answers(explorer, tmp_path):
     assert (found["rows"], found["empty"]) == (3, 1)
     with out.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
-    expected = predict_rows(explorer, ["the cat sat", "cats"]).outputs
-    labels = explorer.loaded.labels
-    assert [row["predicted"] for row in rows] == [
-        labels[expected[0].argmax()],
-        "",
-        labels[expected[1].argmax()],
-    ]
+    outputs = predict_rows(explorer, ["the cat sat", "cats"]).outputs
+    first, last = (explorer.loaded.labels[i] for i in outputs.argmax(axis=1))
+    assert [row["predicted"] for row in rows] == [first, "", last]
     assert [row["nr"] for row in rows] == ["-1", "2", "3"]
     assert sum(found["counts"].values()) == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("id,said,kind\n1,the cat sat,a\n2,a mat,b\n", "said"),
-        ("said\nthe cat sat\na mat\n", "said"),
-    ],
-)
-def test_the_column_with_texts_is_guessed(text, expected):
-    assert text_column(read_table(text.encode(), has_header=True)) == expected
+def test_the_column_with_texts_is_guessed():
+    for text in (
+        "id,said,kind\n1,the cat sat,a\n2,a mat,b\n",
+        "said\nthe cat\na mat\n",
+    ):
+        assert text_column(read_table(text.encode(), has_header=True)) == "said"
+
+
+IN_OUT = ("--table", "in.csv", "--out", "out.csv")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("--table", "none.csv", "--out", "out.csv"), "none.csv"),
-        (("--table", "in.csv", "--out", "out.csv", "--encoding", "x"), "encoding=x"),
-        (("--table", "in.csv", "--out", "out.csv", "--separator", "|"), "separator=|"),
-        (("--table", "in.csv", "--out", "out.csv", "--text-column", "no"), "no"),
+        ((*IN_OUT, "--encoding", "x"), "encoding=x"),
+        ((*IN_OUT, "--separator", "|"), "separator=|"),
+        ((*IN_OUT, "--text-column", "no"), "no"),
         ((), "TEXT or --table"),
-        (("a", "--table", "in.csv", "--out", "out.csv"), "TEXT or --table"),
-        (("--table", "in.csv"), "together"),
+        (("a", *IN_OUT), "TEXT or --table"),
+        (IN_OUT[:2], "together"),
     ],
 )
 def test_what_cannot_be_done_is_a_sentence(tmp_path, monkeypatch, arguments, said):
@@ -118,10 +114,8 @@ def test_what_cannot_be_done_is_a_sentence(tmp_path, monkeypatch, arguments, sai
 
 
 def test_a_model_without_classes_is_a_sentence(monkeypatch):
-    loaded = tiny_loaded()
-    monkeypatch.setattr(
-        "bertviz_core.checkpoints.library.open_model", lambda *_: loaded
-    )
+    loaded = tiny_loaded(num_layers=1)
+    monkeypatch.setattr(OPEN_MODEL, lambda *_: loaded)
     done = run("a cat")
     assert done.exit_code == 2
     assert "CLASSIFIER" in done.stderr

@@ -1,6 +1,5 @@
 """The command line: what it prints, what it writes, how it ends."""
 
-import errno
 import functools
 import io
 import json
@@ -79,17 +78,16 @@ def test_rows_without_a_word_are_predicted_by_their_number(tmp_path):
 
 
 def test_temperature_divides_the_logits():
-    text = "The [MASK] barked."
     plain, cold = (
-        json.loads(run("predict", text, "--json", "--temperature", value).stdout)
+        json.loads(run("predict", "A ___.", "--json", "--temperature", value).stdout)
         for value in ("1", "0")
     )
     assert plain["masks"][0]["candidates"][0]["probability"] < 1
     assert cold["masks"][0]["candidates"][0]["probability"] == 1.0
-
-
-def test_other_spellings_of_a_mask_count():
-    assert run("predict", "The ___ barked.").stdout.startswith("[MASK] at position 2")
+    for value in ("nan", "inf", "-1"):
+        refused = run("predict", "A ___.", "--temperature", value)
+        assert refused.exit_code == 2
+        assert "Invalid value for '--temperature'" in refused.stderr
 
 
 def test_predict_reads_lines_and_goes_on_after_a_bad_one():
@@ -132,33 +130,7 @@ def test_trace_of_a_padded_batch_equals_its_texts_alone(tmp_path, explorer):
         )
 
 
-@pytest.mark.parametrize(
-    ("arrays", "said"),
-    [
-        ({"other": np.zeros((1, 2), int)}, "two axes"),
-        ({"input_ids": np.zeros(3, int)}, "two axes"),
-        ({"input_ids": np.zeros((1, 2))}, "whole numbers"),
-        ({"input_ids": np.full((1, 2), 16384)}, "0 to 16383"),
-        ({"input_ids": np.full((1, 2), -1)}, "from -1"),
-        (
-            {"input_ids": np.ones((1, 2), int), "token_type_ids": [[0, 2]]},
-            "token_type_ids must hold whole numbers from 0 to 1",
-        ),
-        ({"input_ids": np.array([[{}]], object)}, "cannot be read"),
-    ],
-)
-def test_bad_arrays_end_in_a_sentence(tmp_path, arrays, said):
-    np.savez(tmp_path / "in.npz", **arrays)
-    out = tmp_path / "out.npz"
-    result = run("trace", "--inputs", str(tmp_path / "in.npz"), "--out", str(out))
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert not out.exists()
-
-
-@pytest.mark.parametrize(
-    "model", ["~nobody-has-this-name/x", "m" * 300, "a/" * 200 + "m", "\x01"]
-)
+@pytest.mark.parametrize("model", ["~nobody-has-this-name/x", "a/" * 200 + "m", "\x01"])
 def test_a_model_that_is_nowhere_is_a_sentence(model):
     result = run("predict", "The [MASK] barked.", "--model", model)
     assert result.exit_code == 2
@@ -166,26 +138,8 @@ def test_a_model_that_is_nowhere_is_a_sentence(model):
     assert result.stderr.count("\n") == 1
 
 
-def test_a_model_that_nobody_may_look_at_is_a_sentence(monkeypatch):
-    stat = Path.stat
-
-    def refuse(path, **options):
-        if path.name == "closed.zip":
-            raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return stat(path, **options)
-
-    monkeypatch.setattr(Path, "stat", refuse)
-    result = run("predict", "The [MASK] barked.", "--model", "/some/closed.zip")
-    assert result.exit_code == 2
-    assert result.stderr.startswith("There is no model of this name.")
-
-
-@pytest.mark.parametrize("temperature", ["nan", "inf", "-1"])
-def test_a_temperature_is_a_finite_number(temperature):
-    result = run("predict", "The [MASK] barked.", "--temperature", temperature)
-    assert result.exit_code == 2
-    assert "Invalid value for '--temperature'" in result.stderr
-    assert result.stdout == ""
+def saved(**arrays):
+    return lambda path: np.savez(path, **arrays)
 
 
 def damaged(path, place=3000):
@@ -213,49 +167,49 @@ def no_array(path):
         file.writestr("input_ids.npy", b"no array at all")
 
 
-def structured(path):
-    np.savez(path, input_ids=np.zeros((1, 2), [("a", int), ("b", float)]))
-
-
-def words(path):
-    np.savez(path, input_ids=np.array([["a", "b"]]))
-
-
 @pytest.mark.parametrize(
     ("write", "said"),
     [
+        (saved(other=np.zeros((1, 2), int)), "two axes"),
+        (saved(input_ids=np.zeros(3, int)), "two axes"),
+        (saved(input_ids=np.zeros((1, 2))), "whole numbers"),
+        (saved(input_ids=np.array([["a", "b"]])), "whole numbers. Received: <U1"),
+        (saved(input_ids=np.zeros((1, 2), [("a", int)])), "whole numbers. Received:"),
+        (saved(input_ids=np.full((1, 2), 16384)), "0 to 16383"),
+        (saved(input_ids=np.full((1, 2), -1)), "from -1"),
+        (
+            saved(input_ids=np.ones((1, 2), int), token_type_ids=[[0, 2]]),
+            "token_type_ids must hold whole numbers from 0 to 1",
+        ),
+        (saved(input_ids=np.array([[{}]], object)), "cannot be read"),
         (damaged, "cannot be read"),
         (damaged_at_its_header, "cannot be read"),
         (claims_too_much, "cannot be read"),
         (no_array, "two axes"),
-        (structured, "must hold whole numbers. Received: [('a'"),
-        (words, "must hold whole numbers. Received: <U1"),
     ],
 )
-def test_a_broken_file_of_arrays_is_a_sentence(tmp_path, write, said):
+def test_bad_arrays_end_in_a_sentence(tmp_path, write, said):
     write(tmp_path / "in.npz")
     out = tmp_path / "out.npz"
     result = run("trace", "--inputs", str(tmp_path / "in.npz"), "--out", str(out))
     assert result.exit_code == 2
     assert said in result.stderr
     assert result.stderr.count("\n") == 1
+    assert not out.exists()
 
 
 @pytest.mark.parametrize(
-    "out", [".", "..", "/", "no/such/folder/x.npz", "n" * 250, "n" * 300]
+    "out", [".", "/", "no/such/folder/x.npz", "n" * 250, "n" * 300]
 )
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(out, monkeypatch):
-    def open_nothing(model_id, progress=None):
-        raise NotImplementedError
-
-    monkeypatch.setattr(Explorer, "open", open_nothing)
+    monkeypatch.setattr(Explorer, "open", None)
     result = run("trace", "--text", "It rains.", "--out", out)
     assert result.exit_code == 2
     assert "cannot be written" in result.stderr
     assert result.stderr.count("\n") == 1
 
 
-def test_a_second_text_beside_ids_is_refused(tmp_path):
+def test_a_second_text_beside_ids_is_refused():
     result = run("trace", "--inputs", "i.npz", "--pair", "b", "--out", "o.npz")
     assert result.exit_code == 2
     assert "Give --pair with --text" in result.stderr
@@ -312,11 +266,7 @@ def test_convert_makes_a_model_that_predicts_the_same(tmp_path):
 
 
 def test_an_error_is_one_sentence_on_stderr_and_nothing_else():
-    command = [sys.executable, "-m", "bertviz_core", "predict", "no mask here"]
-    result = subprocess.run(
-        command, check=False, cwd=ROOT, capture_output=True, text=True
-    )
-    assert result.returncode == 2
-    assert result.stdout == ""
+    result = run("predict", "no mask here")
+    assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("There is no [MASK] in the text")
     assert result.stderr.count("\n") == 1

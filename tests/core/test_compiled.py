@@ -49,8 +49,8 @@ def agree_everywhere(actual, expected, atol=1e-5):
 
 
 @pytest.fixture(scope="module")
-def forward(post_norm_model):
-    return CompiledForward(post_norm_model[0])
+def forward(explorer):
+    return explorer.forward
 
 
 # Compiling takes time by the layer, and one shows as much here as three.
@@ -77,17 +77,42 @@ def one_layer():
     return CompiledForward(model), weights
 
 
-def test_every_output_of_a_padded_batch_matches_the_formulas(any_norm_model):
-    model, weights = any_norm_model
-    inputs = random_inputs()
-    expected = oracle.forward(weights, model.config, inputs)
-    agree_everywhere(CompiledForward(model)(inputs), expected)
+def test_every_output_of_a_padded_batch_matches_the_formulas(any_norm_forward):
+    forward, weights = any_norm_forward
+    expected = oracle.forward(weights, forward.model.config, random_inputs())
+    found = forward(random_inputs())
+    agree_everywhere(found, expected)
+    for array in found.values():
+        assert type(array) is np.ndarray
+        assert array.dtype == "float32"
+
+
+def test_other_inputs_outputs_sizes_and_lengths_share_what_is_compiled(
+    one_layer, compilations
+):
+    forward, weights = one_layer
+    given = random_inputs()
+    forward(given)
+    first = len(compilations)
+    for batch, tokens in ((1, 1), (2, 11), (7, 3), (1, 8), (BATCH, TOKENS)):
+        inputs = random_inputs(seed=tokens, batch=batch, tokens=tokens)
+        inputs["mlm_positions"] = inputs["mlm_positions"][: batch * tokens % 4]
+        output = forward(inputs)
+        if not len(inputs["mlm_positions"]):
+            assert output.pop("mlm_logits").shape == (0, CONFIG.vocab_size)
+            del inputs["mlm_positions"]
+        agree_everywhere(output, oracle.forward(weights, ONE_LAYER, inputs))
+    ids = {"input_ids": given["input_ids"]}
+    forward(ids)
+    forward(ids | random_interventions("edge_mask"))
+    forward(given, ("mlm_logits",))
+    forward(ids, ("pooled_output", "hidden_states"))
+    assert len(compilations) == first
 
 
 @pytest.fixture(scope="module")
-def any_norm_forward(any_norm_model):
-    model, weights = any_norm_model
-    return CompiledForward(model), weights
+def any_norm_forward(any_norm_model, any_norm_explorer):
+    return any_norm_explorer.forward, any_norm_model[1]
 
 
 @pytest.mark.parametrize("rows", [1, BATCH], ids=["one-row", "row-a-text"])
@@ -108,19 +133,6 @@ def test_all_interventions_work_together(any_norm_forward):
     agree_everywhere(forward(everything()), expected)
 
 
-def test_a_head_that_is_off_keeps_its_probabilities(any_norm_forward):
-    forward, _ = any_norm_forward
-    on = np.ones((1, CONFIG.num_hidden_layers, CONFIG.num_attention_heads), "float32")
-    off = on.copy()
-    off[0, 0, 2] = 0
-    whole, cut = (
-        forward(random_inputs() | {"head_mask": mask})["attention_probs"]
-        for mask in (on, off)
-    )
-    agree(cut[:, 0], whole[:, 0], 0)
-    assert np.abs(cut[:, 1] - whole[:, 1]).max() > 1e-3
-
-
 @pytest.mark.parametrize("axis", [1, 2], ids=["layers", "heads"])
 def test_one_row_of_edges_serves_all_layers_or_heads(any_norm_forward, axis):
     forward, weights = any_norm_forward
@@ -130,47 +142,12 @@ def test_one_row_of_edges_serves_all_layers_or_heads(any_norm_forward, axis):
     agree_everywhere(forward(inputs), expected)
 
 
-def test_outputs_are_float32_arrays_of_numpy(forward):
-    for array in forward(random_inputs()).values():
-        assert type(array) is np.ndarray
-        assert array.dtype == "float32"
-
-
 def test_a_half_precision_model_gives_float32_too():
     model, weights = random_model(ONE_LAYER, dtype="mixed_bfloat16")
     inputs = random_inputs()
     output = CompiledForward(model)(inputs)
     assert {array.dtype for array in output.values()} == {np.dtype("float32")}
     agree_everywhere(output, oracle.forward(weights, ONE_LAYER, inputs), atol=0.3)
-
-
-def test_new_batch_sizes_and_lengths_are_not_compiled_anew(one_layer, compilations):
-    forward, weights = one_layer
-    forward(random_inputs())
-    first = len(compilations)
-    for batch, tokens in ((1, 1), (2, 11), (7, 3), (1, 8), (BATCH, TOKENS)):
-        inputs = random_inputs(seed=tokens, batch=batch, tokens=tokens)
-        inputs["mlm_positions"] = inputs["mlm_positions"][: batch * tokens % 4]
-        output = forward(inputs)
-        if not len(inputs["mlm_positions"]):
-            assert output.pop("mlm_logits").shape == (0, CONFIG.vocab_size)
-            del inputs["mlm_positions"]
-        agree_everywhere(output, oracle.forward(weights, ONE_LAYER, inputs))
-    assert len(compilations) == first
-
-
-def test_other_inputs_and_outputs_of_a_pass_share_what_is_compiled(
-    one_layer, compilations
-):
-    forward, inputs = one_layer[0], random_inputs()
-    forward(inputs)
-    first = len(compilations)
-    ids = {"input_ids": inputs["input_ids"]}
-    forward(ids)
-    forward(ids | random_interventions("edge_mask"))
-    forward(inputs, ("mlm_logits",))
-    forward(ids, ("pooled_output", "hidden_states"))
-    assert len(compilations) == first
 
 
 def test_only_the_asked_outputs_come_back_and_only_their_parts_are_compiled(
@@ -209,40 +186,54 @@ def test_functions_that_were_not_asked_for_long_are_let_go(
     assert len(compilations) == len(names) + 1
 
 
-@pytest.mark.parametrize(
-    ("config", "start"),
-    [(CONFIG, 0), (PRE_NORM, 0), (PRE_NORM, 2), (SPARSE, 0)],
-    ids=["post-norm", "pre-norm", "from-layer-2", "sparse"],
-)
-def test_a_walk_part_by_part_equals_the_whole_pass(config, start):
-    forward, inputs = CompiledForward(random_model(config)[0]), random_inputs()
+def walks(forward):
+    """Part by part, as each layer goes on from what the one before has said."""
+    inputs, config = random_inputs(), forward.model.config
     del inputs["attention_mask"]
     whole = forward(inputs)
     states = forward.embed(inputs["input_ids"], inputs["token_type_ids"])["output"]
     agree(states, whole["hidden_states"][:, 0])
-    states = whole["hidden_states"][:, start]
-    for layer in range(start, config.num_hidden_layers):
+    for layer in range(config.num_hidden_layers):
         found = forward.block(layer, states)
         states = found["output"]
         agree(states, whole["hidden_states"][:, layer + 1])
         agree(found["attention.probs"], whole["attention_probs"][:, layer])
     asked = states.reshape(-1, config.hidden_size)[inputs["mlm_positions"]]
     agree(forward.read("mlm", asked)["output"], whole["mlm_logits"])
-    for head, name in (
-        ("pooler", "pooled_output"),
-        ("nsp", "nsp_logits"),
-        ("classifier", "class_logits"),
-    ):
+    heads = {"pooler": "pooled_output", "nsp": "nsp_logits"}
+    for head, name in (heads | {"classifier": "class_logits"}).items():
         agree(forward.read(head, states[:, 0])["output"], whole[name])
 
 
-def test_a_walk_may_start_in_the_middle_of_a_block(any_norm_forward):
+def test_a_walk_part_by_part_equals_the_whole_pass(any_norm_forward):
     forward, _ = any_norm_forward
+    walks(forward)
+    # It may start in the middle of a block.
     x = np.random.default_rng(4).normal(size=(2, 3, CONFIG.hidden_size))
     whole = forward.block(1, x, keep=("attention.output", "output"))
     given = {"attention.output": whole["attention.output"]}
     rest = forward.block(1, x, keep=("output",), replace=given)
     agree(rest["output"], whole["output"], 1e-6)
+
+
+def test_a_sparse_model_walks_too_and_tells_what_a_pass_lets_look(forward):
+    sparse = CompiledForward(random_model(SPARSE)[0])
+    walks(sparse)
+    inputs = {"input_ids": random_inputs()["input_ids"]}
+    seen = sparse(inputs, ("attention_probs",))["attention_probs"] > 0
+    visible = sparse.visible(TOKENS)
+    assert (seen == visible).all()
+    assert not visible.all()
+    assert (forward.visible(TOKENS) == np.ones((TOKENS, TOKENS), bool)).all()
+
+
+@pytest.mark.parametrize("name", sorted(INPUTS))
+def test_wrong_inputs_are_refused(forward, name):
+    rank = INPUTS[name][1]
+    with pytest.raises(ValueError, match=f"`{name}` must have {rank} axes"):
+        forward(everything() | {name: np.zeros((1,) * (rank + 1))})
+    with pytest.raises(ValueError, match="`segment_ids` is not an input"):
+        forward(everything() | {"segment_ids": np.zeros((BATCH, TOKENS))})
 
 
 def test_a_block_takes_a_mask_of_texts_of_rows_or_of_heads(any_norm_forward):
@@ -256,44 +247,21 @@ def test_a_block_takes_a_mask_of_texts_of_rows_or_of_heads(any_norm_forward):
         agree_everywhere(forward.block(0, x, given), expected, 1e-6)
 
 
-def test_visible_is_what_a_pass_lets_look(forward):
-    sparse = CompiledForward(random_model(SPARSE)[0])
-    inputs = {"input_ids": random_inputs()["input_ids"]}
-    seen = sparse(inputs, ("attention_probs",))["attention_probs"] > 0
-    visible = sparse.visible(TOKENS)
-    assert (seen == visible).all()
-    assert not visible.all()
-    assert (forward.visible(TOKENS) == np.ones((TOKENS, TOKENS), bool)).all()
-
-
 def test_each_question_is_told_of_once():
     told = []
-    model, _ = random_model(ONE_LAYER)
-    forward = CompiledForward(model, lambda: told.append(1))
+    forward = CompiledForward(random_model(ONE_LAYER)[0], lambda: told.append(1))
     inputs = random_inputs()
-    forward(inputs)
+    forward(inputs, ("hidden_states",))
     x = forward.embed(inputs["input_ids"], inputs["token_type_ids"])["output"]
     forward.block(0, x)
     forward.read("mlm", x[0])
     assert len(told) == 4
 
 
-def test_an_output_that_does_not_exist_is_refused():
+def test_an_output_that_the_model_lacks_is_refused():
     forward = CompiledForward(random_model(ONE_LAYER, heads=("mlm",))[0])
     with pytest.raises(ValueError, match=r"`outputs` must be among.*pooled_output"):
         forward(random_inputs(), ("pooled_output",))
-
-
-def test_an_unknown_input_is_refused(forward):
-    with pytest.raises(ValueError, match="`segment_ids` is not an input"):
-        forward(random_inputs() | {"segment_ids": np.zeros((BATCH, TOKENS))})
-
-
-@pytest.mark.parametrize("name", sorted(INPUTS))
-def test_an_input_with_another_number_of_axes_is_refused(forward, name):
-    rank = INPUTS[name][1]
-    with pytest.raises(ValueError, match=f"`{name}` must have {rank} axes"):
-        forward(everything() | {name: np.zeros((1,) * (rank + 1))})
 
 
 def test_lists_and_other_whole_number_types_are_taken(forward):
@@ -337,10 +305,9 @@ def test_threads_share_what_is_compiled_and_get_their_own_answers(
 ):
     monkeypatch.setattr(compiling, "_MOST_BYTES_KEPT", most_bytes_kept)
     forward, _ = one_layer
-    sizes = [(1 + n % 5, 1 + (3 * n) % 11) for n in range(48)]
     batches = [
-        random_inputs(seed=n, batch=batch, tokens=tokens)
-        for n, (batch, tokens) in enumerate(sizes)
+        random_inputs(seed=n, batch=1 + n % 5, tokens=1 + (3 * n) % 11)
+        for n in range(24)
     ]
     with ThreadPoolExecutor(max_workers=6) as pool:
         together = list(pool.map(forward, batches))
@@ -371,33 +338,28 @@ np.savez(sys.argv[2], **results)
     reason="torch is not installed: pip install -r requirements-peers.txt",
 )
 def test_torch_gives_what_the_backend_here_gives(
-    post_norm_model, pre_norm_model, tmp_path
+    post_norm_model, pre_norm_model, explorer_for, tmp_path
 ):
     given = everything()
-    np.savez(tmp_path / "given.npz", **given)
+    paths = tmp_path / "given.npz", tmp_path / "torch.npz"
+    np.savez(paths[0], **given)
     subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            TORCH_SCRIPT,
-            tmp_path / "given.npz",
-            tmp_path / "torch.npz",
-        ],
+        [sys.executable, "-c", TORCH_SCRIPT, *paths],
         cwd=ROOT,
         env={**os.environ, "KERAS_BACKEND": "torch", "CUDA_VISIBLE_DEVICES": ""},
         check=True,
         timeout=300,
     )
-    results = dict(np.load(tmp_path / "torch.npz"))
+    results = dict(np.load(paths[1]))
     for order, model in (("post", post_norm_model[0]), ("pre", pre_norm_model[0])):
-        for name, array in CompiledForward(model)(given).items():
+        for name, array in explorer_for(model).forward(given).items():
             agree(results.pop(f"{order}/{name}"), array)
     assert not results
 
 
 @pytest.mark.skipif(not uses_openvino(), reason="the precision is OpenVINO's")
 def test_the_environment_has_openvino_compute_in_bfloat16(monkeypatch):
-    model, _ = random_model()
+    model, _ = random_model(ONE_LAYER)
     inputs = random_inputs()
     exact = CompiledForward(model)(inputs, ("sequence_output",))["sequence_output"]
     monkeypatch.setenv("BERTVIZ_PRECISION", "bfloat16")

@@ -9,6 +9,7 @@ import pytest
 
 from bertviz_core.config import ACTIVATION_ALIASES, BertConfig, read_json_object
 from bertviz_core.errors import ConfigError
+from tests.core.random_models import PRE_NORM
 
 SIZES = (
     "vocab_size",
@@ -41,10 +42,9 @@ def test_defaults_are_bert_base():
     assert BertConfig(vocab_size=30522) == BertConfig(**GOOGLE)
 
 
-def test_fields_are_those_of_the_json_file():
+def test_google_s_file_is_enough():
     fields = {field.name: field.default for field in dataclasses.fields(BertConfig)}
     assert set(GOOGLE) <= set(fields)
-    # Google's file is enough: what it does not hold has a default.
     missing = {name for name, default in fields.items() if default is MISSING}
     assert missing == {"vocab_size"}
 
@@ -53,17 +53,9 @@ def test_head_size_is_the_share_of_one_head():
     assert BertConfig(7, hidden_size=42, num_attention_heads=3).head_size == 14
 
 
-def test_a_config_cannot_be_changed():
-    config = BertConfig(7)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        config.vocab_size = 8
-
-
 @pytest.mark.parametrize("name", SIZES)
 @pytest.mark.parametrize(
-    "value",
-    [0, -3, True, False, 12.0, 2.5, "12", None, [12], {}, math.nan],
-    ids=repr,
+    "value", [0, -3, True, 12.0, "12", None, [12], math.nan], ids=repr
 )
 def test_a_size_must_be_a_whole_number_of_at_least_one(name, value):
     with pytest.raises(ConfigError, match=f"{name} must be a whole number") as caught:
@@ -72,7 +64,7 @@ def test_a_size_must_be_a_whole_number_of_at_least_one(name, value):
 
 
 @pytest.mark.parametrize("name", SIZES)
-@pytest.mark.parametrize("value", [2**31, 10**30, 10**5000], ids=["31", "30", "5000"])
+@pytest.mark.parametrize("value", [2**31, 10**5000], ids=["31", "5000"])
 def test_a_size_beyond_int32_is_refused(name, value):
     with pytest.raises(ConfigError, match=f"{name} must be at most 2147483647"):
         BertConfig(**GOOGLE | {name: value})
@@ -80,17 +72,16 @@ def test_a_size_beyond_int32_is_refused(name, value):
 
 @pytest.mark.parametrize("name", RATES)
 @pytest.mark.parametrize(
-    "value", [-0.1, 1, 1.0, 7, math.nan, math.inf, True, False, "0.1", None], ids=repr
+    "value", [-0.1, 1, 1.0, math.nan, math.inf, False, "0.1", None], ids=repr
 )
 def test_a_rate_must_be_at_least_zero_and_below_one(name, value):
     with pytest.raises(ConfigError, match=f"{name} must be at least 0 and below 1"):
         BertConfig(**GOOGLE | {name: value})
 
 
-@pytest.mark.parametrize("name", RATES)
-@pytest.mark.parametrize("value", [0, 0.0, 0.999])
-def test_a_rate_may_be_zero_or_almost_one(name, value):
-    assert getattr(BertConfig(**GOOGLE | {name: value}), name) == value
+def test_a_rate_may_be_zero_or_almost_one():
+    config = BertConfig(7, hidden_dropout_prob=0, attention_probs_dropout_prob=0.999)
+    assert config.hidden_dropout_prob == 0
 
 
 @pytest.mark.parametrize("name", CONSTANTS)
@@ -113,62 +104,36 @@ def test_heads_must_share_the_hidden_size_evenly():
         BertConfig(**GOOGLE | {"num_attention_heads": 7})
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        ("gelu", "gelu"),
-        ("gelu_python", "gelu"),
-        ("gelu_new", "gelu_new"),
-        ("gelu_fast", "gelu_new"),
-        ("gelu_tanh", "gelu_new"),
-        ("gelu_pytorch_tanh", "gelu_new"),
-        ("relu", "relu"),
-        ("swish", "swish"),
-        ("silu", "swish"),
-    ],
-)
-def test_each_curve_has_one_name_here(written, meant):
-    assert BertConfig(7, hidden_act=written).hidden_act == meant
-
-
-def test_no_alias_is_untested():
+def test_each_curve_has_one_name_here():
+    names = {
+        "gelu": ["gelu", "gelu_python"],
+        "gelu_new": ["gelu_new", "gelu_fast", "gelu_tanh", "gelu_pytorch_tanh"],
+        "relu": ["relu"],
+        "swish": ["swish", "silu"],
+    }
+    for meant, spellings in names.items():
+        for written in spellings:
+            assert BertConfig(7, hidden_act=written).hidden_act == meant
     assert len(ACTIVATION_ALIASES) == 9
 
 
-@pytest.mark.parametrize("value", ["mish", "GELU", "", None, 3, ["gelu"], {}], ids=repr)
+@pytest.mark.parametrize("value", ["mish", "GELU", "", None, ["gelu"], "x" * 9_999])
 def test_an_unknown_activation_is_named(value):
-    with pytest.raises(ConfigError, match="hidden_act=") as caught:
+    with pytest.raises(ConfigError, match="gelu_new") as caught:
         BertConfig(7, hidden_act=value)
-    assert f"hidden_act={value}" in str(caught.value)
-    assert "gelu_new" in str(caught.value)
-
-
-def test_a_long_value_is_shortened_in_the_message():
-    with pytest.raises(ConfigError) as caught:
-        BertConfig(7, hidden_act="x" * 10_000)
+    assert f"hidden_act={value}"[:50] in str(caught.value)
     assert len(str(caught.value)) < 400
 
 
-def test_unknown_keys_are_ignored():
-    raw = GOOGLE | {"directionality": "bidi", "pad_token_id": 0, "torch_dtype": "x"}
+def test_unknown_keys_and_the_plain_values_of_others_are_no_matter():
+    raw = GOOGLE | {"directionality": "bidi", "pad_token_id": 0, "model_type": "bert"}
+    raw |= {"position_embedding_type": "absolute", "is_decoder": False}
     assert BertConfig.from_dict(raw, "config.json") == BertConfig(**GOOGLE)
 
 
 def test_a_config_survives_json(tmp_path):
-    config = BertConfig(
-        vocab_size=11,
-        hidden_size=15,
-        num_hidden_layers=2,
-        num_attention_heads=5,
-        intermediate_size=7,
-        hidden_act="swish",
-        hidden_dropout_prob=0.25,
-        attention_probs_dropout_prob=0.5,
-        max_position_embeddings=13,
-        type_vocab_size=3,
-        initializer_range=0.03,
-        layer_norm_eps=1e-6,
-        pre_norm=True,
+    config = dataclasses.replace(
+        PRE_NORM, hidden_act="swish", initializer_range=0.03, sparse_window=3
     )
     path = tmp_path / "config.json"
     path.write_text(json.dumps(config.to_dict()))
@@ -197,17 +162,6 @@ def test_another_kind_of_model_is_refused(key, value):
     assert f"{key}={value}" in str(caught.value)
 
 
-def test_the_plain_values_of_these_keys_are_accepted():
-    plain = {
-        "model_type": "bert",
-        "position_embedding_type": "absolute",
-        "is_decoder": False,
-        "add_cross_attention": False,
-    }
-    config = BertConfig.from_dict(GOOGLE | plain, "config.json")
-    assert config == BertConfig(**GOOGLE)
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -228,15 +182,12 @@ def test_what_is_not_json_is_refused(tmp_path, content):
         read_json_object(path)
 
 
-@pytest.mark.parametrize("content", ["[]", "3", '"bert"', "null", "true"])
-def test_json_that_is_no_object_is_refused(tmp_path, content):
+def test_json_that_is_no_object_is_refused_as_is_what_is_no_file(tmp_path):
     path = tmp_path / "config.json"
-    path.write_text(content)
-    with pytest.raises(ConfigError, match=r"must hold a JSON object\. Received"):
-        read_json_object(path)
-
-
-def test_an_absent_file_and_a_folder_are_refused(tmp_path):
+    for content in ("[]", "3", "null"):
+        path.write_text(content)
+        with pytest.raises(ConfigError, match=r"must hold a JSON object\. Received"):
+            read_json_object(path)
     for path in (tmp_path / "absent.json", tmp_path):
         with pytest.raises(ConfigError, match="cannot be read as JSON"):
             BertConfig.from_json_file(path)

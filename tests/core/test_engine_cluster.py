@@ -87,7 +87,7 @@ def test_a_call_whose_worker_is_killed_is_tried_again(engine, tmp_path):
 
 
 def test_a_call_that_kills_every_worker_ends_in_a_sentence(engine):
-    with pytest.raises(EngineError, match="died twice"):
+    with pytest.raises(EngineError, match="died repeatedly"):
         engine.ask(tasks.die)()
     assert engine.ask(tasks.echo)(value=7) == 7
 
@@ -114,7 +114,7 @@ def test_who_kills_the_worker_is_refused_and_the_others_get_their_answers(
         gate.touch()
         assert [call.result(60) for call in waiting] == list(range(5))
         assert beside.result(60) == str(gate)
-        with pytest.raises(EngineError, match="died twice"):
+        with pytest.raises(EngineError, match="died repeatedly"):
             guilty.result(60)
     status = ended(engine, job)
     assert (status.state, status.result) == ("done", 2)

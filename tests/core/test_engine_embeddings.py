@@ -23,7 +23,11 @@ from bertviz_core.experiments.embedding_tables import (
     measure_positions,
     take_input_apart,
 )
-from bertviz_core.experiments.sentence_maps import layer_facts, map_by_pca, map_by_tsne
+from bertviz_core.experiments.sentence_maps import (
+    layer_facts,
+    map_by_neighbours,
+    map_by_pca,
+)
 from bertviz_core.experiments.sentence_states import (
     nearest_points,
     vectors_at,
@@ -144,7 +148,7 @@ def test_the_pca_map_is_there_at_once_and_the_other_when_it_was_drawn(client):
     flat = client.ask(vocabulary_map)(MODEL, 2)
     assert flat.method == "pca"
     assert client.ask(vocabulary_map)(MODEL, 2, "tsne") is None
-    other = result(client, draw_vocabulary_map, num_axes=2, seed=3, perplexity=3.0)
+    other = result(client, draw_vocabulary_map, num_axes=2, seed=3, neighbourhood=3.0)
     assert other.seed == 3
     # Other settings than the usual ones are the visitor's own.
     assert client.ask(vocabulary_map)(MODEL, 2, "tsne") is None
@@ -191,10 +195,10 @@ def test_sentences_are_mapped_as_the_experiment_maps_them(client, explorer):
 def test_tsne_of_sentences_takes_its_settings(client):
     pytest.importorskip("sklearn")
     found = result(
-        client, map_by_tsne, SENTENCES, "token", seed=6,
-        perplexity=2.0,
+        client, map_by_neighbours, SENTENCES, "token", seed=6,
+        neighbourhood=2.0,
     )  # fmt: skip
-    assert (found.method, found.seed, found.perplexity) == ("tsne", 6, 2.0)
+    assert (found.method, found.seed, found.neighbourhood) == ("tsne", 6, 2.0)
     assert found.coordinates.shape[2] == 2
 
 
@@ -218,4 +222,4 @@ def test_a_map_that_is_drawn_can_be_stopped(explorer):
 
     states = sentence_states.sentence_states(explorer, SENTENCES, "token")
     with pytest.raises(JobCancelled):
-        sentence_maps.map_by_tsne(states, progress=stop)
+        sentence_maps.map_by_neighbours(states, progress=stop)

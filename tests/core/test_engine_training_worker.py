@@ -37,18 +37,18 @@ def trainers(engine):
     return [a for a, found in workers.items() if TRAIN_RESOURCE in found["resources"]]
 
 
-def test_a_training_that_kills_its_process_twice_fails_and_can_go_on(engine):
+def test_a_training_that_kills_its_process_again_and_again_fails_and_can_go_on(engine):
     reader = engine.ask(tasks.process_id)()
     assert trainers(engine) == []
     run_id = engine.trainings.start(TrainingRequest("m", SAMPLE))
-    status = wait_until(lambda: _failed(engine, run_id), "the second death")
-    assert "died twice" in str(status.error)
+    status = wait_until(lambda: _failed(engine, run_id), "the last death")
+    assert "died repeatedly" in str(status.error)
     folder = workplace.run_folder(run_id)
-    assert (folder / "deaths").read_text() == "xx"
+    assert (folder / "deaths").read_text() == "xxx"
     assert engine.ask(tasks.process_id)() == reader
     (folder / "enough").touch()
     engine.trainings.resume(run_id)
-    wait_until(lambda: (folder / "deaths").read_text() == "xxx", "another go")
+    wait_until(lambda: (folder / "deaths").read_text() == "xxxx", "another go")
     wait_until(lambda: not engine.trainings._running, "its end")
     worker = engine._connection().training_worker
     worker.release(idle_seconds=3600.0)

@@ -7,20 +7,16 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.experiments import every_position, masked_rows
 from bertviz_core.experiments.every_position import predict_every_position
 from tests.core.brute_force import OracleWords, written
-from tests.core.random_models import CONFIG, VOCABULARY, explorer_of, random_model
+from tests.core.cause_models import explorer_named
+from tests.core.random_models import CONFIG, VOCABULARY
 
 TEXT, PAIR = "the [MASK] sat", "cats ."
 HIDDEN = VOCABULARY.index("[MASK]")
 
 
 @pytest.fixture(scope="module")
-def explorer(any_norm_explorer):
-    return any_norm_explorer
-
-
-@pytest.fixture(scope="module")
-def words(any_norm_model):
-    return OracleWords(any_norm_model)
+def words(post_norm_model):
+    return OracleWords(post_norm_model)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -33,11 +29,7 @@ def test_every_place_equals_one_text_at_a_time(explorer, words, masked, pair):
     ]
     assert found.positions.tolist() == expected_places
     for row, position in enumerate(expected_places):
-        ids = (
-            written(text.input_ids, **{f"p{position}": HIDDEN})
-            if masked
-            else text.input_ids
-        )
+        ids = written(text.input_ids, **{f"p{position}": HIDDEN} if masked else {})
         log_probs = words.log_probs(ids, text.token_type_ids, position)
         order = sorted(range(len(log_probs)), key=lambda i: -log_probs[i])
         assert found.top_ids[row].tolist() == order[:4]
@@ -56,20 +48,13 @@ def test_every_place_equals_one_text_at_a_time(explorer, words, masked, pair):
             assert found.ranks[row] == order.index(true) + 1
 
 
-def test_a_row_of_the_embeddings_without_a_word_has_its_number_for_a_name(explorer):
-    found = predict_every_position(explorer, TEXT, top_k=99)
-    named = dict(zip(found.top_ids[0], found.top_tokens[0], strict=True))
-    assert [named[index] for index in range(CONFIG.vocab_size)] == [
-        *VOCABULARY,
-        "[row 21]",
-        "[row 22]",
-    ]
-
-
-def test_more_candidates_than_words_give_all_words(explorer):
+def test_more_candidates_than_words_give_all_words_by_name(explorer):
     found = predict_every_position(explorer, TEXT, top_k=99)
     assert found.top_ids.shape == (3, CONFIG.vocab_size)
     np.testing.assert_allclose(np.exp(found.top_log_probs).sum(axis=1), 1)
+    named = dict(zip(found.top_ids[0], found.top_tokens[0], strict=True))
+    names = [named[index] for index in range(CONFIG.vocab_size)]
+    assert names == [*VOCABULARY, "[row 21]", "[row 22]"]
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -77,23 +62,17 @@ def test_chunks_change_nothing(explorer, monkeypatch, masked):
     whole = predict_every_position(explorer, TEXT, PAIR, masked)
     monkeypatch.setattr(masked_rows, "TOKENS_A_PASS", 19)
     monkeypatch.setattr(every_position, "ROWS_AT_ONCE", 2)
-    chunked = predict_every_position(explorer, TEXT, PAIR, masked)
+    seen = []
+    chunked = predict_every_position(
+        explorer, TEXT, PAIR, masked, progress=lambda done, _: seen.append(done)
+    )
+    assert seen[-1] == 1
     np.testing.assert_array_equal(chunked.top_ids, whole.top_ids)
     np.testing.assert_allclose(
         chunked.surprisal_bits, whole.surprisal_bits, atol=1e-5, equal_nan=True
     )
 
 
-@pytest.mark.parametrize("masked", [False, True])
-def test_progress_ends_at_one(explorer, masked):
-    seen = []
-    predict_every_position(
-        explorer, TEXT, masked=masked, progress=lambda done, _: seen.append(done)
-    )
-    assert seen[-1] == 1
-
-
 def test_a_model_without_the_head_is_refused():
-    explorer = explorer_of(random_model(heads=("pooler",))[0])
     with pytest.raises(CheckpointError, match="MLM"):
-        predict_every_position(explorer, TEXT)
+        predict_every_position(explorer_named("headless"), TEXT)

@@ -6,11 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from bertviz_core.checkpoints.default import DEFAULT_MODEL
 from bertviz_core.errors import CheckpointError, TextError
-from bertviz_core.explorer import Explorer
 from tests.core import oracle
-from tests.core.random_models import CONFIG, LABELS, agree, explorer_of, random_model
+from tests.core.random_models import CONFIG, agree, explorer_of, random_model
 
 TEXT = "The cats [MASK] on a [MASK]"  # 9 tokens with those that are added
 LAYERS, HEADS = CONFIG.num_hidden_layers, CONFIG.num_attention_heads
@@ -26,11 +24,6 @@ def weights(post_norm_model):
 @pytest.fixture(scope="module")
 def headless():
     return explorer_of(random_model(heads=())[0])
-
-
-@pytest.fixture(scope="module")
-def whole(explorer):
-    return explorer.trace(TEXT)
 
 
 def test_a_trace_is_what_the_formulas_give(explorer, weights):
@@ -50,30 +43,12 @@ def test_a_trace_is_what_the_formulas_give(explorer, weights):
     agree(trace.mlm_logits, expected["mlm_logits"])
     for name in PARTS[:-1]:
         agree(getattr(trace, name), expected[name][0])
-
-
-def test_a_trace_has_the_shapes_that_it_promises(whole):
-    tokens, hidden = whole.tokenized.num_tokens, CONFIG.hidden_size
-    assert tokens == 9
-    assert whole.hidden_states.shape == (LAYERS + 1, tokens, hidden)
-    assert whole.attention_probs.shape == (LAYERS, HEADS, tokens, tokens)
-    assert whole.pooled_output.shape == (hidden,)
-    assert whole.nsp_logits.shape == (2,)
-    assert whole.class_logits.shape == (LABELS,)
-    assert whole.mlm_logits.shape == (2, CONFIG.vocab_size)
-    assert whole.model_id == "tiny"
-    for name in PARTS:
-        assert getattr(whole, name).dtype == "float32"
-        assert not getattr(whole, name).flags.writeable
-    agree(whole.attention_probs.sum(-1), np.ones((LAYERS, HEADS, tokens)), 1e-6)
+    assert {getattr(trace, name).dtype for name in PARTS} == {np.dtype("float32")}
 
 
 def test_words_can_be_predicted_where_there_is_no_mask(explorer, weights):
     trace = explorer.trace("The cats sat", mlm_positions=[3, 0, 1])
-    inputs = {
-        "input_ids": trace.tokenized.input_ids[None],
-        "mlm_positions": [3, 0, 1],
-    }
+    inputs = {"input_ids": trace.tokenized.input_ids[None], "mlm_positions": [3, 0, 1]}
     assert trace.mlm_positions.tolist() == [3, 0, 1]
     agree(trace.mlm_logits, oracle.forward(weights, CONFIG, inputs)["mlm_logits"])
 
@@ -86,24 +61,23 @@ def test_a_text_without_a_mask_has_a_trace_and_no_predictions(explorer):
         explorer.predict_masks("The cat sat")
 
 
-@pytest.mark.parametrize("text", [TEXT, "[MASK]", "[MASK] [MASK][MASK]", "e[MASK]e"])
+@pytest.mark.parametrize("text", [TEXT, "[MASK] [MASK][MASK]", "e[MASK]e"])
 def test_predictions_are_those_of_the_trace(explorer, text):
     predictions, trace = explorer.predict_masks(text), explorer.trace(text)
     positions = predictions.tokenized.mask_positions
     assert predictions.model_id == "tiny"
     assert predictions.positions.tolist() == positions.tolist()
-    assert len(positions) == text.count("[MASK]")
-    assert predictions.logits.shape == (len(positions), CONFIG.vocab_size)
+    assert predictions.logits.shape == (text.count("[MASK]"), CONFIG.vocab_size)
     agree(predictions.logits, trace.mlm_logits)
     assert not predictions.logits.flags.writeable
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t ", "\u200b", "\x00", "\u3000\xa0"])
-@pytest.mark.parametrize("pair", [None, "", " "])
-def test_a_text_of_nothing_is_refused(explorer, text, pair):
+@pytest.mark.parametrize("text", ["", "\n\t ", "\u200b", "\x00", "\u3000\xa0"])
+def test_a_text_of_nothing_is_refused(explorer, text):
     for ask in (explorer.tokenize, explorer.trace, explorer.predict_masks):
-        with pytest.raises(TextError, match="There is no text to look at"):
-            ask(text, pair)
+        for pair in (None, "", " "):
+            with pytest.raises(TextError, match="There is no text to look at"):
+                ask(text, pair)
 
 
 @pytest.mark.parametrize(
@@ -112,10 +86,7 @@ def test_a_text_of_nothing_is_refused(explorer, text, pair):
         "😀👩‍👩‍👧‍👦",
         "שלום עולם",
         "a\x00b\x00[MASK]",
-        "<script>alert(1)</script>"[:9],
-        "**a** _b_",
         "\ud800 [MASK]",
-        "今天[MASK]红",
         "[CLS] [SEP] [PAD]",
     ],
 )
@@ -125,13 +96,10 @@ def test_an_odd_text_is_looked_at_like_any_other(explorer, text):
     assert np.isfinite(trace.hidden_states).all()
 
 
-def test_a_long_text_is_refused_with_both_numbers(explorer):
+def test_a_long_text_is_refused_with_both_numbers_unless_it_may_be_cut(explorer):
     for ask in (explorer.tokenize, explorer.trace, explorer.predict_masks):
         with pytest.raises(TextError, match=r"10002 tokens.* 11 positions"):
             ask("cat " * 10_000)
-
-
-def test_a_long_text_can_be_cut(explorer):
     trace = explorer.trace("cat " * 10_000, cut=True)
     assert trace.tokenized.num_tokens == 11
     assert trace.tokenized.num_tokens_uncut == 10_002
@@ -141,10 +109,6 @@ def test_a_long_text_can_be_cut(explorer):
 def test_a_mask_that_is_cut_off_cannot_be_predicted(explorer):
     with pytest.raises(TextError, match=r"no \[MASK\]"):
         explorer.predict_masks("cat " * 20 + "[MASK]", cut=True)
-
-
-def test_the_longest_text_fits(explorer):
-    assert explorer.trace("cat " * 9).tokenized.num_tokens == 11
 
 
 def test_more_attention_than_memory_holds_is_refused(explorer, monkeypatch):
@@ -157,20 +121,13 @@ def test_more_attention_than_memory_holds_is_refused(explorer, monkeypatch):
 
 
 def test_answers_that_are_no_numbers_are_a_sentence():
-    model = random_model()[0]
+    model = random_model(dataclasses.replace(CONFIG, num_hidden_layers=1))[0]
     for weight in model.weights:
         weight.assign(np.full(weight.shape, 3e38, "float32"))
     explorer = explorer_of(model)
     for ask in (explorer.trace, explorer.predict_masks):
         with pytest.raises(CheckpointError, match="not finite numbers"):
             ask(TEXT)
-
-
-def test_a_pair_differs_from_one_text_of_the_same_words(explorer):
-    one = explorer.trace("the cat [SEP] sat")
-    two = explorer.trace("the cat", "sat")
-    assert one.tokenized.tokens == two.tokenized.tokens
-    assert np.abs(one.pooled_output - two.pooled_output).max() > 1e-3
 
 
 def test_a_pair_is_refused_where_there_is_one_segment():
@@ -181,25 +138,17 @@ def test_a_pair_is_refused_where_there_is_one_segment():
         explorer.tokenize("the cat", "sat")
 
 
-def test_a_model_without_heads_gives_the_encoder_alone(headless):
+def test_a_model_without_heads_gives_the_encoder_alone(explorer, headless):
     trace = headless.trace(TEXT)
     assert trace.hidden_states is not None
     assert trace.attention_probs is not None
-    for name in PARTS[2:]:
+    for name in (*PARTS[2:], "mlm_positions"):
         assert getattr(trace, name) is None
-    assert trace.mlm_positions is None
-
-
-def test_a_question_to_an_absent_head_is_refused(headless):
     with pytest.raises(CheckpointError, match="The model tiny has no MLM head"):
         headless.predict_masks(TEXT)
     with pytest.raises(CheckpointError, match="has no NSP head"):
         headless.require_head("nsp")
-
-
-def test_a_present_head_is_no_error(explorer):
-    for head in ("pooler", "mlm", "nsp", "classifier"):
-        explorer.require_head(head)
+    explorer.require_head("nsp")
 
 
 def test_information_describes_the_model(explorer, headless):
@@ -224,10 +173,3 @@ def test_threads_share_an_explorer_and_every_pass_is_counted(explorer):
     for text, trace in zip(texts, together, strict=True):
         assert trace.tokenized.text == text
         agree(trace.pooled_output, explorer.trace(text).pooled_output, 1e-6)
-
-
-def test_the_bundled_model_opens_by_its_name():
-    explorer = Explorer.open(DEFAULT_MODEL)
-    predictions = explorer.predict_masks("I have two [MASK], a boy and a girl.")
-    assert predictions.logits.shape == (1, explorer.tokenizer.vocab_size)
-    assert explorer.tokenizer.vocabulary[predictions.logits[0].argmax()] == "children"

@@ -19,7 +19,6 @@ from bertviz_core.figures.activations import (
     Curve,
     FigureWords,
     curves_figure,
-    marked_line,
 )
 from bertviz_core.figures.gelu import (
     GeluWords,
@@ -34,11 +33,7 @@ from bertviz_core.figures.small_networks import (
     means_figure,
     path_figure,
 )
-from bertviz_core.figures.small_trainings import (
-    fit_figure,
-    leaks_figure,
-    neuron_figure,
-)
+from bertviz_core.figures.small_trainings import fit_figure, leaks_figure, neuron_figure
 
 X = np.linspace(-2, 2, 7)
 LABELS = {name: f"f-{name}" for name in ACTIVATIONS}
@@ -85,11 +80,6 @@ def all_figures(curve_words, gelu_words, network_words):
     ]
 
 
-def test_plotly_knows_every_name_and_value():
-    for figure in all_figures(FigureWords(), GeluWords(), NetworkWords()):
-        go.Figure(figure.to_dict())
-
-
 def test_words_on_the_figures_are_those_of_the_reader():
     chinese = [
         kind(**{f.name: f"字{f.default}" for f in fields(kind)})
@@ -97,6 +87,7 @@ def test_words_on_the_figures_are_those_of_the_reader():
     ]
     said = []
     for figure in all_figures(*chinese):
+        go.Figure(figure.to_dict())
         figure.layout.template = None
         said.append(figure.to_json().encode().decode("unicode_escape"))
     joined = "\n".join(said)
@@ -109,10 +100,6 @@ def test_words_on_the_figures_are_those_of_the_reader():
                 assert f'"{place}":"{word[1:]}' not in joined
 
 
-def test_places_name_every_function_once():
-    assert sorted(PLACES) == sorted(ACTIVATIONS)
-
-
 @pytest.mark.parametrize("others", [[], ["sigmoid", "swish"], list(PLACES)])
 def test_a_function_keeps_its_colour_whichever_others_are_drawn(others):
     names = list(dict.fromkeys([*others, "gelu"]))
@@ -122,41 +109,25 @@ def test_a_function_keeps_its_colour_whichever_others_are_drawn(others):
     place = PLACES.index("gelu")
     assert figure.data[place].name == "f-gelu"
     assert figure.data[place + NUM_COLORS].name == "slope of f-gelu"
+    # Those of one colour differ in their dashes.
+    assert sorted(PLACES) == sorted(ACTIVATIONS)
+    looks = {((i % NUM_COLORS) % 6, figure.data[i].line.dash) for i in drawn}
+    assert len(looks) == len(drawn)
 
 
-def test_functions_of_one_colour_differ_in_their_dashes():
-    figure = curves_figure(X, [curve(name) for name in PLACES], 0.5)
-    traces = [trace for trace in figure.data if trace.name]
-    places = [list(figure.data).index(trace) for trace in traces]
-    looks = {
-        ((place % NUM_COLORS) % 6, trace.line.dash)
-        for place, trace in zip(places, traces, strict=True)
-    }
-    assert len(looks) == 2 * len(PLACES)
-
-
-def test_a_curve_has_its_values_and_a_mark_where_it_is_read_out():
-    figure = curves_figure(X, [curve("elu", 0.4)], 0.4)
+@pytest.mark.parametrize("at", [-2.0, 0.4, 2.0])
+def test_a_curve_has_its_values_and_a_mark_where_it_is_read_out(at):
+    figure = curves_figure(X, [curve("elu", at)], at)
     values, slopes = (trace for trace in figure.data if trace.name)
     for trace, function in ((values, activate), (slopes, differentiate)):
-        np.testing.assert_allclose(
-            trace.y, function("elu", trace.x.astype(np.float64)), atol=1e-6
-        )
+        assert (np.diff(trace.x) >= 0).all()
+        expected = function("elu", trace.x.astype(np.float64))
+        np.testing.assert_allclose(trace.y, expected, atol=1e-6)
         [marked] = np.flatnonzero(trace.marker.size)
-        assert trace.x[marked] == pytest.approx(0.4)
-    assert figure.layout.shapes[0].x0 == 0.4
-
-
-def test_slopes_can_be_left_out():
-    figure = curves_figure(X, [curve("elu")], 0.5, with_slopes=False)
-    assert [trace.name for trace in figure.data if trace.name] == ["f-elu"]
-
-
-@pytest.mark.parametrize("at", [-2.0, 0.1, 2.0])
-def test_a_mark_is_put_in_its_order(at):
-    line = marked_line(X, X**2, (at, at**2), "circle")
-    assert (np.diff(line["x"]) >= 0).all()
-    assert len(line["x"]) == len(line["y"]) == len(line["marker"]["size"]) == 8
+        assert trace.x[marked] == pytest.approx(at)
+    assert figure.layout.shapes[0].x0 == at
+    alone = curves_figure(X, [curve("elu")], 0.5, with_slopes=False)
+    assert [trace.name for trace in alone.data if trace.name] == ["f-elu"]
 
 
 def test_the_filled_area_ends_at_the_x_that_is_read_out():
@@ -176,36 +147,27 @@ def test_each_peak_is_marked_on_its_own_curve():
     assert [trace.name for trace in figure.data] == ["yours", "Taylor", "paper"]
     for trace, (x, y) in zip(figure.data, peaks.values(), strict=True):
         [marked] = np.flatnonzero(trace.marker.size)
-        assert (trace.x[marked], trace.y[marked]) == (
-            pytest.approx(x),
-            pytest.approx(y),
-        )
+        assert [trace.x[marked], trace.y[marked]] == pytest.approx([x, y])
 
 
-def test_tiny_gradients_reach_the_axis_and_zeros_do_not():
+def test_small_networks_are_drawn_as_they_are():
     path = gradient_through_layers("sigmoid", 50, 0.1)
     assert path.gradients[-1] < 1e-60
     gradients = {"sigmoid": path.gradients, "relu": np.array([1.0, 0, 0])}
     drawn = {t.name: t for t in gradients_figure(gradients, LABELS).data if t.name}
     np.testing.assert_array_equal(drawn["f-sigmoid"].y, path.gradients)
     np.testing.assert_array_equal(drawn["f-relu"].y, [1, np.nan, np.nan])
-
-
-def test_means_stand_in_the_order_they_are_given_in():
     signs = {name: output_signs(name) for name in ("relu", "tanh")}
     figure = means_figure(signs, LABELS)
     [trace] = figure.data
     assert list(trace.text) == ["0.40", "0.00"]
     assert list(figure.layout.yaxis.ticktext) == ["f-relu", "f-tanh"]
     assert list(trace.error_x.array) == [one.deviation for one in signs.values()]
-
-
-def test_a_path_begins_at_zero_and_one_unit_is_as_long_both_ways():
-    paths = {"relu": learn_two_weights("relu", num_steps=9)}
-    figure = path_figure(paths, LABELS)
+    learned = learn_two_weights("relu", num_steps=9)
+    figure = path_figure({"relu": learned}, LABELS)
     [path] = [trace for trace in figure.data if trace.name]
     np.testing.assert_allclose(
-        np.stack([path.x, path.y], 1), paths["relu"].weights, atol=1e-6
+        np.stack([path.x, path.y], 1), learned.weights, atol=1e-6
     )
     assert figure.layout.yaxis.scaleanchor == "x"
 
@@ -222,10 +184,8 @@ def test_a_dead_neuron_has_no_gradient_to_draw():
     # The lower curves have the colours of the upper ones.
     places = [list(figure.data).index(trace) for trace in drawn]
     assert [place % NUM_COLORS for place in places] == [0, 1, 0, 1]
-
-
-def test_a_network_with_no_gradient_at_all_is_drawn_too():
-    dead = train("relu", seed=214, num_steps=3)
+    # A network with no gradient at all is drawn too.
+    dead = trainings()["relu"]
     dead = replace(dead, gradients=np.zeros_like(dead.gradients))
     go.Figure(neuron_figure({"relu": dead}, LABELS, 0, 0).to_dict())
 
@@ -233,12 +193,9 @@ def test_a_network_with_no_gradient_at_all_is_drawn_too():
 def test_the_fit_is_that_of_the_step_and_its_axis_stays():
     runs = trainings()
     early, late = (fit_figure(runs, LABELS, step) for step in (0, 29))
-    np.testing.assert_allclose(
-        early.data[1].y, runs["relu"].outputs[0], rtol=1e-5, atol=1e-6
-    )
-    np.testing.assert_allclose(
-        late.data[2].y, runs["relu"].targets, rtol=1e-5, atol=1e-6
-    )
+    run = runs["relu"]
+    np.testing.assert_allclose(early.data[1].y, run.outputs[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(late.data[2].y, run.targets, rtol=1e-5, atol=1e-6)
     assert early.layout.yaxis.range == late.layout.yaxis.range
 
 

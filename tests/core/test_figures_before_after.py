@@ -1,7 +1,6 @@
 """Figures before and after training carry the numbers that they were given."""
 
 import numpy as np
-import pytest
 
 from bertviz_core.figures.before_after import (
     MAX_CLASSES,
@@ -35,6 +34,8 @@ def test_scores_without_intervals_or_a_level_have_neither():
     spec = as_sent(layer_scores_figure(SCORES, nothing, None, "R²"))
     assert not any(trace["error_y"]["visible"] for trace in spec["data"])
     assert "shapes" not in spec["layout"]
+    level = as_sent(layer_scores_figure(SCORES, nothing, 0.0, "x"))
+    assert level["layout"]["shapes"][0]["y1"] == 0
 
 
 def test_each_layer_has_its_bar_and_a_missing_one_no_number():
@@ -82,10 +83,3 @@ def test_numbers_are_shades_with_a_scale():
     trace = as_sent(number_points_figure(points, LIMITS, targets, "abcde"))["data"][0]
     np.testing.assert_allclose(numbers(trace["marker"]["color"]), targets)
     assert trace["hovertext"][3] == "d<br>1.5"
-
-
-@pytest.mark.parametrize("least", [0.0, 0.36])
-def test_a_level_of_zero_is_drawn_as_well(least):
-    nothing = np.full((*SCORES.shape, 2), np.nan)
-    spec = as_sent(layer_scores_figure(SCORES, nothing, least, "x"))
-    assert spec["layout"]["shapes"][0]["y1"] == least

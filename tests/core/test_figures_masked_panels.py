@@ -1,7 +1,5 @@
 """What the figures of the questions about masked words say, number by number."""
 
-import base64
-
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -17,6 +15,7 @@ from bertviz_core.figures.sentence_pairs import (
     two_sentences_figure,
 )
 from bertviz_core.figures.token_grid import COLUMNS, token_grid_figure
+from tests.core.sent_figures import numbers
 
 RNG = np.random.default_rng(11)
 
@@ -26,11 +25,10 @@ def checked(figure):
     return go.Figure(figure.to_dict())
 
 
-def numbers(values):
-    """Plotly writes arrays as base64 with a type."""
-    if isinstance(values, dict):
-        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
-    return np.array(values, float)
+def sentences(words, a, b, named=(), **rest):
+    return checked(
+        two_sentences_figure(words, a, b, named, title_a="A", title_b="B", **rest)
+    )
 
 
 def words_map(probs):
@@ -46,19 +44,13 @@ def test_a_map_of_words_writes_each_word_and_cuts_long_ones():
     assert "&lt;b&gt;" in trace.text[0][0]
     assert "conside…" in trace.text[0][1]
     assert "considerable" in trace.customdata[0][1]
-
-
-def test_a_map_that_does_not_fit_its_labels_is_refused():
     with pytest.raises(ValueError, match="2 x 3"):
         words_map(RNG.random((3, 2)))
 
 
 def test_rank_one_is_on_top():
-    figure = checked(
-        ranks_figure(
-            {"cat": np.array([700, 3, 1])}, ["in", "1", "2"], x_title="", y_title=""
-        )
-    )
+    ranks = {"cat": np.array([700, 3, 1])}
+    figure = checked(ranks_figure(ranks, ["in", "1", "2"], x_title="", y_title=""))
     low, high = figure.layout.yaxis.range
     assert low > np.log10(700) > 0 > high
     np.testing.assert_allclose(numbers(figure.data[0].y), [700, 3, 1])
@@ -86,10 +78,7 @@ def test_bars_have_no_signed_zero_and_nothing_where_nothing_is_known():
 
 def test_words_stand_at_their_two_probabilities():
     a, b = np.log([0.5, 0.2, 0.1]), np.log([0.4, 0.3, 0.05])
-    figure = checked(
-        two_sentences_figure(["x", "y", "z"], a, b, [1], title_a="A", title_b="B")
-    )
-    equal, points = figure.data
+    equal, points = sentences(["x", "y", "z"], a, b, [1]).data
     np.testing.assert_allclose(numbers(points.x), [0.5, 0.2, 0.1])
     np.testing.assert_allclose(numbers(points.y), [0.4, 0.3, 0.05])
     assert [bool(text) for text in points.text] == [False, True, False]
@@ -99,37 +88,26 @@ def test_words_stand_at_their_two_probabilities():
 def test_every_other_word_is_counted_in_a_square_behind_the_points():
     a, b = np.log([0.5, 0.2]), np.log([0.4, 0.3])
     rest = (RNG.uniform(-30, -9, 701), RNG.uniform(-25, -8, 701))
-    titles = {"title_a": "A", "title_b": "B", "rest": rest, "rest_name": "words"}
-    near = checked(two_sentences_figure(["x", "y"], a, b, [], **titles))
+    given = {"rest": rest, "rest_name": "words"}
+    near = sentences(["x", "y"], a, b, **given)
     assert near.layout.xaxis.range[0] > np.log10(0.05)
-    figure = checked(
-        two_sentences_figure(["x", "y"], a, b, [], **titles, shows_rest=True)
-    )
+    figure = sentences(["x", "y"], a, b, **given, shows_rest=True)
     squares = figure.data[0]
     counts = np.array(squares.customdata)
+    edges = (np.array(squares.y), np.array(squares.x))
+    expected = np.histogram2d(*np.exp(rest[::-1]), edges)[0]
+    np.testing.assert_array_equal(counts, expected)
     assert counts.sum() == 701
     row, column = np.argwhere(counts)[0]
-    inside = [
-        (edges[place] < np.exp(values)) & (np.exp(values) <= edges[place + 1])
-        for edges, place, values in (
-            (np.array(squares.x), column, rest[0]),
-            (np.array(squares.y), row, rest[1]),
-        )
-    ]
-    assert (inside[0] & inside[1]).sum() == counts[row, column]
     assert squares.z[row][column] == pytest.approx(np.log10(counts[row, column]))
-    empty = np.argwhere(counts == 0)[0]
-    assert squares.z[empty[0]][empty[1]] is None
-    least = min(np.exp(values.min()) for values in rest)
-    assert 10 ** figure.layout.xaxis.range[0] < least
+    row, column = np.argwhere(counts == 0)[0]
+    assert squares.z[row][column] is None
+    assert 10 ** figure.layout.xaxis.range[0] < np.exp(np.min(rest))
 
 
 def test_words_at_one_place_stand_on_different_sides_of_it():
     a = np.log(np.array([0.1, 0.1, 0.1, 0.1, 0.1, 1e-6]))
-    figure = checked(
-        two_sentences_figure(list("uvwxyz"), a, a, range(6), title_a="A", title_b="B")
-    )
-    points = figure.data[-1]
+    points = sentences(list("uvwxyz"), a, a, range(6)).data[-1]
     written = [i for i, text in enumerate(points.text) if text]
     assert written == [0, 1, 2, 3, 5]
     assert len({points.textposition[i] for i in range(4)}) == 4

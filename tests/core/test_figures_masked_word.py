@@ -23,14 +23,7 @@ ALL, ALL_AFTER = np.append(PROBS, 0.08), np.append(AFTER, 0.0)
 COUNTS = np.array([21, 9, 6, 0, 1, 0])
 
 CHINESE = FigureWords(
-    probability="概率",
-    logit="logit",
-    before="之前",
-    after="之后",
-    left_out="已去掉",
-    drawn="抽到",
-    expected="预期",
-    others="其他词",
+    "概率", "logit", "之前", "之后", "已去掉", "抽到", "预期", "其他词"
 )
 
 
@@ -47,71 +40,28 @@ def test_bars_carry_rank_probability_and_logit():
     figure = candidates_figure(TOKENS, PROBS, LOGITS)
     [bar] = figure.data
     np.testing.assert_array_equal(bar.x, PROBS)
+    assert list(bar.y) == [0, 1, 2, 3, 4]
+    assert bar.orientation == "h"
     assert list(bar.text) == ["40.0%", "25.0%", "15.0%", "10.0%", "2.00%"]
     assert [row[1] for row in bar.customdata] == [f"logit {x:.3f}" for x in LOGITS]
     ticks = [visible(tick) for tick in figure.layout.yaxis.ticktext]
     assert ticks == ["paris  1", "首都  2", "the  3", "the  4", "##ing  5"]
-
-
-@pytest.mark.parametrize(
-    "figure",
-    [
-        candidates_figure(TOKENS, PROBS, LOGITS),
-        both(),
-        both(counts=COUNTS),
-    ],
-)
-def test_plotly_knows_every_name_and_value(figure):
-    go.Figure(figure.to_dict())
-
-
-def test_equal_words_keep_their_own_rows():
-    bar = candidates_figure(TOKENS, PROBS, LOGITS).data[0]
-    assert list(bar.y) == [0, 1, 2, 3, 4]
-
-
-def test_rank_one_is_at_the_top():
-    bottom, top = candidates_figure(TOKENS, PROBS, LOGITS).layout.yaxis.range
+    many = candidates_figure(["w"] * 100, *[np.full(100, 0.01)] * 2).layout
+    assert many.height > 100 * 20 > figure.layout.height
+    bottom, top = figure.layout.yaxis.range
     assert top < 0 < len(TOKENS) - 1 < bottom
 
 
-def test_words_stand_upright():
-    figure = candidates_figure(TOKENS, PROBS, LOGITS)
-    assert figure.data[0].orientation == "h"
-    assert figure.layout.yaxis.tickangle in (None, 0)
-
-
-def test_a_hundred_rows_get_room_for_a_hundred_lines():
-    tokens = [f"w{rank}" for rank in range(100)]
-    values = np.linspace(0.02, 0.001, 100)
-    height = candidates_figure(tokens, values, values).layout.height
-    assert height > 100 * 20
-    assert candidates_figure(tokens[:7], values[:7], values[:7]).layout.height < height
-
-
-def test_before_and_after_share_one_axis():
+def test_before_and_after_share_one_axis_and_differ_without_colour():
     figure = both()
     before, after = figure.data
-    assert before.xaxis == after.xaxis
-    assert before.yaxis == after.yaxis
+    assert (before.xaxis, before.yaxis) == (after.xaxis, after.yaxis)
     assert figure.layout.xaxis.range[1] > 0.6
     np.testing.assert_allclose(before.x, ALL)
     np.testing.assert_allclose(after.x, ALL_AFTER)
     assert (np.array(before.y) < np.array(after.y)).all()
-
-
-def test_before_and_after_differ_without_colour():
-    before, after = both().data
     assert before.marker.pattern.shape != after.marker.pattern.shape
-    assert before.marker.color is None
-    assert after.marker.color is None
-    (alone,) = candidates_figure(TOKENS, PROBS, LOGITS).data
-    assert not alone.marker.pattern.shape
-
-
-def test_the_last_row_is_that_of_all_other_words():
-    assert both().layout.yaxis.ticktext[5] == "all other words"
-    assert len(candidates_figure(TOKENS, PROBS, LOGITS).layout.yaxis.ticktext) == 5
+    assert before.marker.color is after.marker.color is None
 
 
 def test_a_word_that_was_left_out_says_so_in_words_and_a_rare_one_does_not():
@@ -124,12 +74,11 @@ def test_a_word_that_was_left_out_says_so_in_words_and_a_rare_one_does_not():
     assert list(bar.text[3:]) == ["0%"] * 3
 
 
-@pytest.mark.parametrize("is_changed", [True, False])
-def test_draws_stand_against_their_binomial_range_below_the_bars(is_changed):
-    if is_changed:
-        figure, probs = both(counts=COUNTS), ALL_AFTER
-    else:
-        figure, probs = candidates_figure(TOKENS, ALL, LOGITS, counts=COUNTS), ALL
+@pytest.mark.parametrize(
+    ("probs", "more"), [(ALL_AFTER, {"after": ALL_AFTER}), (ALL, {})]
+)
+def test_draws_stand_against_their_binomial_range_below_the_bars(probs, more):
+    figure = candidates_figure(TOKENS, ALL, LOGITS, counts=COUNTS, **more)
     *bars, expected, drawn = figure.data
     np.testing.assert_allclose(drawn.x, COUNTS / 37)
     low, high = count_interval(probs, 37)
@@ -138,19 +87,16 @@ def test_draws_stand_against_their_binomial_range_below_the_bars(is_changed):
     np.testing.assert_array_equal(expected.y[::3], drawn.y)
     lowest = np.max([np.array(bar.y) + bar.width / 2 for bar in bars], axis=0)
     assert (np.array(drawn.y) > lowest).all()
-
-
-def test_every_mark_fits_on_the_axis():
-    for counts in ([1, 0, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0]):
-        figure = both(counts=np.array(counts))
-        *_, expected, drawn = figure.data
-        right = figure.layout.xaxis.range[1]
-        assert right > max(drawn.x)
-        assert right > np.nanmax(expected.x)
+    # Every mark fits on the axis.
+    certain = candidates_figure(TOKENS, ALL, LOGITS, counts=np.eye(6, dtype=int)[0])
+    for shown in (figure, certain):
+        *_, expected, drawn = shown.data
+        assert shown.layout.xaxis.range[1] > max(*drawn.x, np.nanmax(expected.x))
 
 
 def test_words_on_the_figures_are_those_of_the_reader():
     figure = both(CHINESE, counts=COUNTS)
+    go.Figure(figure.to_dict())
     figure.layout.template = None
     said = figure.to_json()
     for name, english in vars(FigureWords()).items():
@@ -170,11 +116,8 @@ def test_words_on_the_figures_are_those_of_the_reader():
     ],
 )
 def test_a_label_shows_the_token_and_never_runs_it(token, shown):
-    assert visible(label(token)) == shown
-
-
-def test_a_right_to_left_word_is_isolated_from_the_rank():
-    assert label("שלום") == "\u2068שלום\u2069"
+    """Isolated: a word from right to left does not turn the rank beside it."""
+    assert label(token) == f"\u2068{shown}\u2069"
 
 
 @pytest.mark.parametrize(
@@ -198,11 +141,7 @@ def test_a_probability_is_never_rounded_to_certainty(probability, said):
 
 @pytest.mark.parametrize(
     ("probs", "more"),
-    [
-        (PROBS[:4], {}),
-        (ALL, {"after": AFTER}),
-        (PROBS, {"counts": COUNTS}),
-    ],
+    [(PROBS[:4], {}), (ALL, {"after": AFTER}), (PROBS, {"counts": COUNTS})],
 )
 def test_rows_of_unequal_length_are_refused(probs, more):
     with pytest.raises(ValueError, match="one value for each of the 5"):

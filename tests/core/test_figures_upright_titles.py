@@ -29,9 +29,7 @@ def test_a_chinese_title_stands_above_its_axis_with_room_of_its_own():
     before, after = lines("向量的长度").layout, upright(lines("向量的长度")).layout
     assert not after.yaxis.title.text
     (note,) = after.annotations
-    assert note.text == "向量的长度"
-    assert not note.showarrow
-    assert (note.textangle or 0) == 0
+    assert (note.text, note.showarrow, note.textangle or 0) == ("向量的长度", False, 0)
     assert (note.xref, note.yref, note.yanchor) == ("paper", "paper", "bottom")
     assert (note.x, note.y) == (0, 1)
     room = after.height - before.height
@@ -73,12 +71,6 @@ def test_titles_of_two_scales_stand_on_their_sides_and_other_notes_stay():
 
 @pytest.mark.parametrize(("title", "side"), [("数值", "top"), ("value", "right")])
 def test_a_chinese_title_of_a_colour_bar_stands_on_top(title, side):
-    figure = strip_figure(
-        np.ones((2, 3)),
-        ["1", "2"],
-        title=title,
-        row_title="",
-        column_title="",
-        is_signed=True,
-    )
+    titles = {"title": title, "row_title": "", "column_title": ""}
+    figure = strip_figure(np.ones((2, 3)), ["1", "2"], is_signed=True, **titles)
     assert upright(figure).data[0].colorbar.title.side == side

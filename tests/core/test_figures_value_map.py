@@ -3,25 +3,18 @@
 import json
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.figures.value_map import value_map_figure
+from tests.core.sent_figures import as_sent
 
 ROWS, COLUMNS = ("one", "two", "<b>three</b>"), ("a", "b", "c", "d", "e%{x}")
 
 
-def drawn(values, is_signed=True):
-    figure = value_map_figure(
-        values,
-        ROWS,
-        COLUMNS,
-        title="change",
-        row_title="layer",
-        column_title="head",
-        is_signed=is_signed,
-    )
-    return json.loads(figure.to_json())
+def drawn(values, rows=ROWS, columns=COLUMNS, row_title="layer", **more):
+    titles = {"title": "change", "row_title": row_title, "column_title": "head"}
+    given = {"is_signed": False} | titles | more
+    return as_sent(value_map_figure(values, rows, columns, **given))
 
 
 @pytest.fixture
@@ -30,23 +23,20 @@ def values():
 
 
 def test_every_value_stands_in_its_row_and_column(values):
-    spec = drawn(values)
-    np.testing.assert_allclose(spec["data"][0]["z"], values)
+    values[1, 2] = np.nan
+    spec = drawn(values, is_signed=True)
+    trace, largest = spec["data"][0], np.nanmax(np.abs(values))
+    assert (trace["z"][1][2], trace["text"][1][2]) == (None, "")
+    np.testing.assert_allclose(np.array(trace["z"], float), values)
     assert spec["layout"]["yaxis"]["range"] == [2.5, -0.5]  # the first row on top
-
-
-def test_plotly_accepts_all_of_it(values):
-    go.Figure(drawn(values))
-
-
-def test_a_signed_scale_has_zero_in_the_middle(values):
-    trace = drawn(values)["data"][0]
-    assert trace["zmax"] == np.abs(values).max() == -trace["zmin"]
-
-
-def test_an_unsigned_scale_begins_at_zero(values):
-    trace = drawn(np.abs(values), is_signed=False)["data"][0]
-    assert (trace["zmin"], trace["zmax"]) == (0.0, np.abs(values).max())
+    assert trace["zmax"] == -trace["zmin"] == largest
+    unsigned = drawn(np.abs(values))["data"][0]
+    assert (unsigned["zmin"], unsigned["zmax"]) == (0.0, largest)
+    # Labels are shown letter for letter.
+    assert "&lt;b&gt;" in spec["layout"]["yaxis"]["ticktext"][2]
+    assert "%{x}" not in json.dumps(trace["customdata"])
+    with pytest.raises(ValueError, match="3 x 5"):
+        drawn(values[:, :4])
 
 
 def test_the_five_strongest_cells_say_their_number(values):
@@ -56,72 +46,27 @@ def test_the_five_strongest_cells_say_their_number(values):
     assert written.min() >= np.abs(values[texts == ""]).max()
 
 
-def paired(count):
+@pytest.mark.parametrize("count", [12, 13])
+def test_of_many_pairs_the_nearest_say_theirs_and_nothing_itself(count):
     vectors = np.random.default_rng(7).normal(size=(count, 4))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     cosines = vectors @ vectors.T
     names = [str(i) for i in range(count)]
-    figure = value_map_figure(
-        cosines,
-        names,
-        names,
-        title="cosine",
-        row_title="point",
-        column_title="point",
-        is_signed=False,
-        is_paired=True,
-    )
-    return cosines, np.array(json.loads(figure.to_json())["data"][0]["text"])
-
-
-def test_few_pairs_all_say_their_number():
-    cosines, texts = paired(12)
-    assert (texts != "").all()
-    assert texts[3, 5] == f"{cosines[3, 5]:.2g}"
-
-
-def test_of_many_pairs_the_nearest_say_theirs_and_nothing_itself():
-    cosines, texts = paired(13)
+    trace = drawn(cosines, names, names, is_paired=True)["data"][0]
+    texts = np.array(trace["text"])
     rows, columns = np.nonzero(texts != "")
+    if count == 12:  # few pairs all say their number
+        assert (texts != "").all()
+        assert texts[3, 5] == f"{cosines[3, 5]:.2g}"
+        return
     assert len(rows) == 5
     assert (rows < columns).all()
     others = np.sort(np.abs(cosines[np.triu_indices(13, 1)]))
     assert np.abs(cosines[rows, columns]).min() >= others[-5]
 
 
-def test_a_cell_without_a_value_stays_empty(values):
-    values[1, 2] = np.nan
-    trace = drawn(values)["data"][0]
-    assert trace["z"][1][2] is None
-    assert trace["text"][1][2] == ""
-
-
-def test_labels_are_shown_letter_for_letter(values):
-    spec = drawn(values)
-    assert "&lt;b&gt;" in spec["layout"]["yaxis"]["ticktext"][2]
-    assert "%{x}" not in json.dumps(spec["data"][0]["customdata"])
-
-
-def test_labels_that_do_not_fit_are_refused(values):
-    with pytest.raises(ValueError, match="3 x 5"):
-        drawn(values[:, :4])
-
-
-def one_row(names, row_title="layer", **rest):
-    return value_map_figure(
-        np.ones((1, len(names))),
-        ["one"],
-        names,
-        title="change",
-        row_title=row_title,
-        column_title="token",
-        is_signed=False,
-        **rest,
-    )
-
-
 def columns_of(names, **rest):
-    return json.loads(one_row(names, **rest).to_json())["layout"]
+    return drawn(np.ones((1, len(names))), ["one"], names, **rest)["layout"]
 
 
 def shown(text):
@@ -141,11 +86,13 @@ def test_chinese_stands_upright_also_where_labels_do_not_fit_side_by_side():
 
 @pytest.mark.parametrize(
     ("names", "angle"),
-    [(["word"] * 11, 0), (["word"] * 12, -90), (list("今天") * 30, 0)],
+    [(["word"] * 11, None), (["word"] * 12, -90), (list("今天") * 30, 0)],
 )
 def test_labels_lie_side_by_side_where_they_fit(names, angle):
     axis = columns_of(names)["xaxis"]
-    assert axis["tickangle"] == angle
+    assert axis.get("tickangle") == angle
+    # Plotly lays them side by side itself, unless the screen is a phone's.
+    assert ("autotickangles" in axis) == (angle is None)
     assert [shown(text) for text in axis["ticktext"]] == names
 
 
@@ -157,10 +104,7 @@ def test_beside_others_a_map_has_a_third_of_the_room_for_its_names():
     assert columns_of(["word"] * 4, top=1.0)["xaxis"]["tickangle"] == -90
 
 
-def test_the_scale_above_a_map_leaves_room_for_a_chinese_title_of_the_rows():
-    places = {
-        title: one_row(["a"], row_title=title, top=1.0).data[0].colorbar.y
-        for title in ("from", "从")
-    }
-    assert places["from"] == 1
-    assert places["从"] > 1
+@pytest.mark.parametrize(("title", "is_higher"), [("from", False), ("从", True)])
+def test_the_scale_above_a_map_leaves_room_for_a_chinese_title(title, is_higher):
+    spec = drawn(np.ones((1, 1)), ["one"], ["a"], row_title=title, top=1.0)
+    assert (spec["data"][0]["colorbar"]["y"] > 1) == is_higher

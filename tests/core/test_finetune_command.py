@@ -16,20 +16,20 @@ from bertviz_core.finetune.recipe_file import read_recipe
 
 pytestmark = pytest.mark.tensorflow
 
-OPTIONS = {
-    "text_column": "text",
-    "pair_column": None,
-    "label_column": "score",
-    "is_regression": None,
-    "encoding": None,
-    "separator": None,
-    "has_header": None,
-    "validation_encoding": None,
-    "validation_separator": None,
-    "validation_has_header": None,
-    "validation_rate": 0.25,
-    "split_seed": 1,
-}
+OPTIONS = dict.fromkeys(
+    ("pair_column", "is_regression", "encoding", "separator", "has_header",
+     "validation_encoding", "validation_separator", "validation_has_header")
+) | {"text_column": "text", "label_column": "score", "validation_rate": 0.25,
+     "split_seed": 1}  # fmt: skip
+
+
+@pytest.mark.parametrize("text_column", ["text", None])
+def test_a_named_label_with_decimals_is_a_number_unless_asked_for(scores, text_column):
+    rows = training_rows(scores, None, OPTIONS | {"text_column": text_column})
+    assert rows.data.is_regression
+    assert rows.data.origin.is_regression
+    rows = training_rows(scores, None, OPTIONS | {"is_regression": False})
+    assert rows.data.labels == ("0.4", "1.0", "1.6")
 
 
 def table_of(path, labels):
@@ -43,23 +43,11 @@ def scores(tmp_path):
     return table_of(tmp_path / "scores.csv", ["0.4", "1.0", "1.6"] * 8)
 
 
-@pytest.mark.parametrize("text_column", ["text", None])
-def test_a_named_label_with_decimals_is_a_number_to_predict(scores, text_column):
-    rows = training_rows(scores, None, OPTIONS | {"text_column": text_column})
-    assert rows.data.is_regression
-    assert rows.data.origin.is_regression
-
-
 def test_a_named_label_of_few_whole_numbers_is_a_class(tmp_path):
     table = table_of(tmp_path / "stars.csv", ["1", "2", "3"] * 8)
     assert training_rows(table, None, OPTIONS).data.labels == ("1", "2", "3")
     rows = training_rows(table, None, OPTIONS | {"is_regression": True})
     assert rows.data.is_regression
-
-
-def test_what_was_asked_for_counts_before_the_guess(scores):
-    rows = training_rows(scores, None, OPTIONS | {"is_regression": False})
-    assert rows.data.labels == ("0.4", "1.0", "1.6")
 
 
 @pytest.mark.parametrize(
@@ -80,11 +68,6 @@ def test_the_command_says_what_it_takes_numbers_for(tmp_path, labels, said):
     assert bool(re.search("The label is", told(None))) == bool(said)
     assert re.search(said or "^", told(None))
     assert "The label is" not in told(False)
-
-
-def test_a_negative_number_for_the_draw_is_refused(scores):
-    with pytest.raises(DatasetError, match="-1"):
-        training_rows(scores, None, OPTIONS | {"split_seed": -1})
 
 
 def test_the_layout_of_a_table_to_judge_by_is_chosen_and_kept(scores, tmp_path):
@@ -117,14 +100,15 @@ def test_a_recipe_that_does_not_say_how_the_other_table_lies_guesses_it():
     assert options["validation_has_header"] is None
 
 
-@pytest.mark.parametrize("option", ["--seed", "--split-seed"])
-def test_a_negative_seed_is_refused_by_name(scores, tmp_path, option):
-    done = CliRunner().invoke(
-        main, ["fine-tune", str(scores), option, "-1", "--out", str(tmp_path / "out")]
-    )
-    assert done.exit_code == 2
-    assert option in done.stderr
-    assert "Traceback" not in done.output
+def test_a_negative_seed_is_refused_by_name(scores, tmp_path):
+    with pytest.raises(DatasetError, match="-1"):
+        training_rows(scores, None, OPTIONS | {"split_seed": -1})
+    for option in ("--seed", "--split-seed"):
+        out = ["--out", str(tmp_path / "out")]
+        done = CliRunner().invoke(main, ["fine-tune", str(scores), option, "-1", *out])
+        assert done.exit_code == 2
+        assert option in done.stderr
+        assert "Traceback" not in done.output
 
 
 def packed(path):
@@ -148,11 +132,9 @@ def damaged(path):
     return path
 
 
-def test_a_recipe_is_read_from_a_zip_file(tmp_path):
-    assert read_recipe(packed(tmp_path / "model.zip")).settings.seed == 3
-
-
 @pytest.mark.parametrize("spoil", [encrypted, damaged])
-def test_a_zip_file_that_cannot_be_read_holds_no_recipe(tmp_path, spoil):
+def test_a_recipe_is_read_from_a_zip_file_that_can_be_read(tmp_path, spoil):
+    path = tmp_path / "model.zip"
+    assert read_recipe(packed(path)).settings.seed == 3
     with pytest.raises(TrainingError, match=r"no recipe in model\.zip"):
-        read_recipe(spoil(tmp_path / "model.zip"))
+        read_recipe(spoil(path))

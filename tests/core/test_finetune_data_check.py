@@ -28,31 +28,18 @@ from tests.core.finetune_samples import number_data, random_data
 ROWS = "".join(f"text number {i},{'abc'[i % 7 % 3]}\n" for i in range(42))
 
 
-def random_lengths():
+def test_counts_of_lengths_give_the_same_numbers_as_the_rows():
     tokens = np.random.default_rng(7).integers(3, 60, 211).astype("int32")
-    return Lengths(tokens, np.zeros_like(tokens), 2)
-
-
-@pytest.mark.parametrize("percent", [0, 1, 50, 90, 95, 99.5, 100])
-def test_counts_of_lengths_give_the_same_percentiles_as_the_rows(percent):
-    lengths = random_lengths()
+    lengths = Lengths(tokens, np.zeros_like(tokens), 2)
     counts = data_check.count_lengths(lengths)
-    assert counts.percentile(percent) == lengths.percentile(percent)
-
-
-@pytest.mark.parametrize("max_tokens", [1, 3, 17, 30, 59, 60, 512])
-def test_counts_of_lengths_give_the_same_shares_as_the_rows(max_tokens):
-    lengths = random_lengths()
-    counts = data_check.count_lengths(lengths)
-    assert counts.share_cut(max_tokens) == lengths.share_cut(max_tokens)
-    assert counts.share_tokens_cut(max_tokens) == pytest.approx(
-        lengths.share_tokens_cut(max_tokens)
-    )
-
-
-def test_one_length_has_one_percentile():
-    counts = LengthCounts(np.array([9]), np.array([4]))
-    assert [counts.percentile(p) for p in (0, 50, 100)] == [9, 9, 9]
+    for percent in (0, 1, 50, 90, 95, 99.5, 100):
+        assert counts.percentile(percent) == lengths.percentile(percent)
+    for most in (1, 3, 17, 30, 59, 60, 512):
+        assert counts.share_cut(most) == lengths.share_cut(most)
+        share = lengths.share_tokens_cut(most)
+        assert counts.share_tokens_cut(most) == pytest.approx(share)
+    one = LengthCounts(np.array([9]), np.array([4]))
+    assert [one.percentile(p) for p in (0, 50, 100)] == [9, 9, 9]
 
 
 def test_a_view_shows_the_first_rows_and_cuts_long_cells():
@@ -60,37 +47,27 @@ def test_a_view_shows_the_first_rows_and_cuts_long_cells():
     view = view_table(read_table(f"text,label\n{long},a\n{ROWS}".encode()))
     assert view.columns == ("text", "label")
     assert len(view.preview) == 10
-    assert view.preview[0] == (long[:PREVIEW_CHARS], "a")
-    assert view.preview[1] == ("text number 0", "a")
+    assert view.preview[:2] == ((long[:PREVIEW_CHARS], "a"), ("text number 0", "a"))
     assert view.preview_rows[:2] == (2, 3)
     assert view.num_rows == 43
     assert (view.guess.text, view.guess.label) == ("text", "label")
     assert len(view.guess.reasons) == 2
     assert view.guess_problem is None
+    bare = view_table(read_table(b"text\nall\nin\none\ncolumn\n"))
+    assert bare.guess is None
+    assert "one column" in str(bare.guess_problem)
+    assert bare.preview[0] == ("all",)
 
 
-def test_a_table_that_allows_no_guess_is_shown_with_the_reason():
-    view = view_table(read_table(b"text\nall\nin\none\ncolumn\n"))
-    assert view.guess is None
-    assert "one column" in str(view.guess_problem)
-    assert view.preview[0] == ("all",)
-
-
-def checked(data=ROWS):
-    dataset = make_dataset(
-        read_table(f"text,label\n{data}".encode()), ColumnChoice("text", "label")
-    )
+def checked():
+    dataset = read(ROWS)
     split = split_dataset(dataset, 0.25, seed=3)
     sizes = np.array([2 + len(text.split()) for text in dataset.texts], "int32")
     unknown = np.array([text.count("3") > 0 for text in dataset.texts], "int32")
-    lengths = Lengths(sizes, unknown, 2)
+    lengths, leaks = Lengths(sizes, unknown, 2), (check_leakage(dataset, split),)
+    data = split.training_data(dataset)
     return dataset, data_check.check_data(
-        dataset,
-        split.training_data(dataset),
-        lengths,
-        512,
-        split.notes,
-        (check_leakage(dataset, split),),
+        dataset, data, lengths, 512, split.notes, leaks
     )
 
 
@@ -110,9 +87,14 @@ def test_all_is_counted_on_both_sides_of_the_split():
     assert kinds == sorted(kinds, key=("warning", "notice", "good").index)
 
 
-def read(rows, names=None):
+def read(rows, names=None, **options):
     table = read_table(f"text,label\n{rows}".encode())
-    return make_dataset(table, ColumnChoice("text", "label"), names)
+    return make_dataset(table, ColumnChoice("text", "label", **options), names)
+
+
+def of_four(count):
+    """So many rows of four tokens."""
+    return Lengths(np.full(count, 4, "int32"), np.zeros(count, "int32"), 2)
 
 
 def test_a_table_to_judge_by_is_checked_with_the_rows_that_it_leaves():
@@ -154,31 +136,25 @@ def test_a_table_to_judge_by_is_checked_with_the_rows_that_it_leaves():
 
 def test_numbers_are_counted_in_ranges():
     rows = "".join(f"text {i},{i * 1.5}\n" for i in range(40))
-    table = read_table(f"text,price\n{rows}".encode())
-    dataset = make_dataset(table, ColumnChoice("text", "price", is_regression=True))
-    split = split_dataset(dataset, 0.25)
-    lengths = Lengths(np.full(40, 4, "int32"), np.zeros(40, "int32"), 2)
-    found = data_check.check_data(dataset, split.training_data(dataset), lengths, 512)
+    dataset = read(rows, is_regression=True)
+    data = split_dataset(dataset, 0.25).training_data(dataset)
+    found = data_check.check_data(dataset, data, of_four(40), 512)
     assert found.is_regression
-    assert found.label_names == ("price",)
+    assert found.label_names == ("label",)
     assert len(found.label_edges) == len(found.train_counts) + 1
     both = found.train_counts + found.validation_counts
     assert both.tolist() == [2] * 20
-    assert found.remedy == "none"
-    assert found.num_oversampled == found.num_train
+    assert (found.remedy, found.num_oversampled) == ("none", found.num_train)
 
 
 def test_ranges_hold_the_numbers_of_a_table_to_judge_by_where_they_are():
-    columns = ColumnChoice("text", "price", is_regression=True)
-
     def priced(prices, names=None):
         rows = "".join(f"costs {price},{price}\n" for price in prices)
-        return make_dataset(read_table(f"text,price\n{rows}".encode()), columns, names)
+        return read(rows, names, is_regression=True)
 
     dataset, judged = priced(range(10)), priced([-90, 5.5, 110], ())
     data, _, _ = join_files(dataset, judged)
-    lengths = Lengths(np.full(13, 4, "int32"), np.zeros(13, "int32"), 2)
-    found = data_check.check_data(dataset, data, lengths, 512, judged=judged)
+    found = data_check.check_data(dataset, data, of_four(13), 512, judged=judged)
     assert found.label_edges[[0, -1]].tolist() == [-90, 110]
     # The ten are within one range; of the three, each is in one of its own.
     assert found.train_counts.tolist() == [0] * 9 + [10] + [0] * 10
@@ -190,8 +166,7 @@ def test_the_largest_class_is_the_one_with_most_to_learn_from():
     dataset = read(rows + "once more,b\n")
     judged = read("".join(f"new {i},c\n" for i in range(9)), dataset.label_names)
     data, _, _ = join_files(dataset, judged)
-    lengths = Lengths(np.full(37, 4, "int32"), np.zeros(37, "int32"), 2)
-    found = data_check.check_data(dataset, data, lengths, 512, judged=judged)
+    found = data_check.check_data(dataset, data, of_four(37), 512, judged=judged)
     assert found.by_size.tolist() == [1, 2, 0]
     assert found.finding("balance").message[1]["largest"] == "b"
 
@@ -211,26 +186,21 @@ def test_rows_are_shown_with_their_numbers_and_class_names():
     assert labels == ["1234567", "0.1"]
 
 
-def test_rare_classes_are_repeated_as_often_as_the_largest():
+def test_rare_classes_are_repeated_as_often_as_the_largest(monkeypatch):
     data = random_data(num_train=23)
     keep = np.array([0, 1, 2, 3, 4, 6, 9, 12])  # classes 0, 1, 2, 0, 1, 0, 0, 0
     few = dataclasses.replace(data, train=data.train.select(keep))
-    more = remedies.oversampled(few, seed=5)
-    counts = np.bincount(more.train.targets)
-    assert counts.tolist() == [5, 5, 5]
+    more, again = (remedies.oversampled(few, seed=5) for _ in range(2))
+    assert np.bincount(more.train.targets).tolist() == [5, 5, 5]
     assert remedies.num_oversampled(np.bincount(few.train.targets)) == 15
     assert set(more.train.texts) == set(few.train.texts)
     assert more.validation is few.validation
-    again = remedies.oversampled(few, seed=5)
     assert again.train.texts == more.train.texts
-
-
-def test_numbers_are_not_repeated_and_too_many_rows_are_refused(monkeypatch):
     numbers = number_data()
     assert remedies.oversampled(numbers, 1) is numbers
     monkeypatch.setattr(remedies, "MAX_OVERSAMPLED", 23)
     with pytest.raises(TrainingError, match="24"):
-        remedies.oversampled(random_data(num_train=23), 1)
+        remedies.oversampled(data, 1)
 
 
 def test_weights_and_repeats_exclude_each_other():
@@ -254,33 +224,24 @@ def test_a_request_survives_the_way_through_a_file():
 
 def test_a_wide_table_is_read_as_far_as_its_cells_allow():
     rows = "".join(f"text {i},{i % 2},,,x\n" for i in range(60))
-    table = read_table(
-        f"text,label,a,b,c\n{rows}".encode(), limits=Limits(max_cells=210)
-    )
+    limits = Limits(max_cells=210)
+    table = read_table(f"text,label,a,b,c\n{rows}".encode(), limits=limits)
     assert table.num_rows == 42
     (cut,) = [details for text, details in table.notes if "limit" in details]
     assert (cut["limit"], cut["row"]) == (42, 43)
-    narrow = read_table(
-        b"text,label\n" + b"a,b\nc,d\n" * 60, limits=Limits(max_cells=210)
-    )
-    assert narrow.num_rows == 105
 
 
 def test_of_very_many_rows_some_are_measured_and_the_page_is_told():
     dataset, whole = checked()
     assert data_check.to_measure(dataset, most=42) is dataset
     part = data_check.to_measure(dataset, most=11)
-    assert len(part) == 11
     numbers = part.row_numbers.tolist()
-    assert numbers == sorted(set(numbers))
-    assert set(numbers) < set(dataset.row_numbers.tolist())
+    assert len(set(numbers)) == 11
+    assert numbers == sorted(numbers)
     by_row = dict(zip(dataset.row_numbers.tolist(), dataset.texts, strict=True))
     assert [by_row[row] for row in numbers] == list(part.texts)
-    split = split_dataset(dataset, 0.25)
-    lengths = Lengths(np.full(11, 5, "int32"), np.zeros(11, "int32"), 2)
-    found = data_check.check_data(
-        dataset, split.training_data(dataset), lengths, 512, measured=part
-    )
+    data = split_dataset(dataset, 0.25).training_data(dataset)
+    found = data_check.check_data(dataset, data, of_four(11), 512, measured=part)
     assert found.num_rows == whole.num_rows == 42
     assert found.lengths.num_rows.sum() == 11
     assert found.notes[-1][1] == {"count": 11, "total": 42}

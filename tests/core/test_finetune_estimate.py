@@ -8,7 +8,7 @@ import pytest
 
 from bertviz_core.finetune import baselines, estimate, inputs
 from bertviz_core.finetune.settings import FinetuneSettings
-from tests.core.finetune_samples import random_data, tiny_loaded, weights_of
+from tests.core.finetune_samples import random_data, shared_loaded, weights_of
 
 pytestmark = pytest.mark.tensorflow
 
@@ -20,17 +20,14 @@ TOP = dataclasses.replace(FULL, level="top", num_top_layers=1)
 
 @pytest.mark.parametrize("level", ["head", "top", "full"])
 def test_the_model_stays_as_it_is_and_the_steps_are_counted(level):
-    loaded = tiny_loaded(num_layers=3)
+    loaded = shared_loaded(2)
     before = weights_of(loaded.model)
-    settings = dataclasses.replace(FULL, level=level)
-    found = estimate.estimate_run(loaded, random_data(), settings)
+    found = estimated(dataclasses.replace(FULL, level=level), loaded=loaded)
     after = weights_of(loaded.model)
     assert all(np.array_equal(before[name], after[name]) for name in before)
     assert found.num_steps == 15
     assert found.seconds > 0
-    num_weights = sum(
-        weight.size for name, weight in before.items() if "mlm" not in name
-    )
+    num_weights = sum(w.size for name, w in before.items() if "mlm" not in name)
     assert found.memory_bytes > 4 * num_weights - 4 * (42 * 2 + 2)
 
 
@@ -51,22 +48,21 @@ def nothing_around(monkeypatch):
 def test_tokens_the_last_reading_and_the_simple_methods_are_counted_once(
     timed, monkeypatch
 ):
-    data, loaded = random_data(20, 10), tiny_loaded(num_layers=3)
-    epochs = estimate.estimate_run(loaded, data, FULL)
+    data, loaded = random_data(20, 10), shared_loaded(2)
+    epochs = estimated(FULL, data, loaded)
     assert epochs.seconds_once == 0.0
     monkeypatch.setattr(estimate, "seconds_of_counting", lambda _: 100.0)
-    counted = estimate.estimate_run(loaded, data, FULL)
+    counted = estimated(FULL, data, loaded)
     assert counted.seconds - epochs.seconds == pytest.approx(100.0)
     assert counted.seconds_once == 100.0
     # Four batches of five rows to learn from, two of them timed: half as many to
     # judge by are one more reading of as many places.
     monkeypatch.setattr(estimate, "_time_reading", taking(8.0))
-    read = estimate.estimate_run(loaded, data, FULL)
+    read = estimated(FULL, data, loaded)
     assert read.seconds_once - counted.seconds_once == pytest.approx(8.0, rel=0.3)
     ticks = iter([0.0, 3.0, 3.0, 8.0])  # tokens, then a copy of the model
     monkeypatch.setattr(estimate, "time", clock(lambda: next(ticks)))
-    cut = estimate.estimate_run(loaded, data, FULL)
-    more = cut.seconds_once - read.seconds_once
+    more = estimated(FULL, data, loaded).seconds_once - read.seconds_once
     assert more == pytest.approx(5.0 + 3.0 * (1 + 2 * 0.5))
 
 
@@ -77,14 +73,13 @@ def taking(seconds, first=0.0):
 
 @pytest.mark.parametrize("settings", [FULL, TOP], ids=["full", "top"])
 def test_compiling_is_counted_once_for_each_kind_of_pass(timed, monkeypatch, settings):
-    data, loaded = random_data(), tiny_loaded(num_layers=3)
-    before = estimate.estimate_run(loaded, data, settings)
+    before = estimated(settings)
     kinds = {"_time_steps": 1.0, "_time_passes": 1.0, "_time_reading": 0.0}
     if settings is TOP:
         kinds["_time_frozen"] = 8.0
     for first, (name, seconds) in zip((1, 10, 100, 1000), kinds.items(), strict=False):
         monkeypatch.setattr(estimate, name, taking(seconds, float(first)))
-    after = estimate.estimate_run(loaded, data, settings)
+    after = estimated(settings)
     expected = 1111.0 if settings is TOP else 111.0
     assert after.seconds - before.seconds == pytest.approx(expected)
     assert after.seconds_once - before.seconds_once == pytest.approx(expected)
@@ -101,30 +96,34 @@ def test_what_the_first_pass_takes_longer_is_for_compiling(monkeypatch):
 
 
 def test_counting_words_may_need_more_memory_than_the_training(timed, monkeypatch):
-    data, loaded = random_data(), tiny_loaded(num_layers=3)
-    less = estimate.estimate_run(loaded, data, FULL).memory_bytes
+    loaded = shared_loaded(2)
+    less = estimated(loaded=loaded).memory_bytes
     monkeypatch.setattr(estimate, "counting_bytes", lambda _: less)
-    more = estimate.estimate_run(loaded, data, FULL).memory_bytes
-    num_weights = sum(w.size for n, w in weights_of(loaded.model).items())
+    more = estimated(loaded=loaded).memory_bytes
+    num_weights = sum(w.size for w in weights_of(loaded.model).values())
     assert less < more <= less + 4 * (num_weights + 3 * 43)
 
 
+def activations_of(config, tokens):
+    """Bytes of a batch of five in two layers."""
+    share = 34 + 5 * config.num_attention_heads * tokens / config.hidden_size
+    return 2 * tokens * 5 * config.hidden_size * share * 2
+
+
 def test_memory_counts_all_copies_of_what_learns(timed):
-    data, loaded = random_data(), tiny_loaded(num_layers=3)
-    full = estimate.estimate_run(loaded, data, FULL).memory_bytes
+    data, loaded = random_data(), shared_loaded(2)
+    full = estimated(FULL, data, loaded).memory_bytes
     head = dataclasses.replace(FULL, level="head")
-    least = estimate.estimate_run(loaded, data, head).memory_bytes
+    least = estimated(head, data, loaded).memory_bytes
     config = loaded.model.config
     read = estimate._tokens(loaded.tokenizer, data, FULL)
     learner = estimate.Learner(loaded, data, FULL, read.words)
     tokens = estimate._sample(learner, read, data, FULL).largest[1]
-    share = 34 + 5 * config.num_attention_heads * tokens / config.hidden_size
-    activations = 2 * tokens * 5 * config.hidden_size * share * 3
     learned = weights_of(learner.bert).items()
     # All but the states of dropout; at level "head" the output layer alone learns.
     learning = sum(w.size for name, w in learned if "seed" not in name)
     output = config.hidden_size * 3 + 3
-    more = 4 * (2 + 2 + 1 + 3) * (learning - output) + activations
+    more = 4 * (2 + 2 + 1 + 3) * (learning - output) + activations_of(config, tokens)
     assert full - least == pytest.approx(more, rel=0.02)
 
 
@@ -141,9 +140,7 @@ def test_the_counting_of_words_is_timed_on_some_rows(monkeypatch):
 def test_time_grows_with_epochs_and_rows(monkeypatch, nothing_around):
     monkeypatch.setattr(estimate, "_time_steps", taking(4.0))
     monkeypatch.setattr(estimate, "_time_passes", taking(0.5))
-    short = estimate.estimate_run(tiny_loaded(num_layers=3), random_data(), FULL)
-    longer = dataclasses.replace(FULL, epochs=6)
-    twice = estimate.estimate_run(tiny_loaded(num_layers=3), random_data(), longer)
+    short, twice = estimated(), estimated(dataclasses.replace(FULL, epochs=6))
     assert twice.seconds == pytest.approx(2 * short.seconds)
     # 5 steps of 2 seconds each, and validation rows at a quarter of the price.
     assert 3 * 5 * 2.0 * 0.7 < short.seconds < 3 * 5 * 2.0 * 1.6
@@ -166,36 +163,30 @@ def timed(monkeypatch, nothing_around):
 
 
 def test_steps_of_upper_layers_are_timed_on_the_states_that_a_run_keeps(timed):
-    data, loaded = random_data(), tiny_loaded(num_layers=3)
-    kept = estimate.estimate_run(loaded, data, TOP)
-    size = loaded.model.config.hidden_size
+    kept = estimated(TOP)
+    size = shared_loaded().model.config.hidden_size
     assert [names["states"][2] for names in timed] == [size, size]
     assert all("input_ids" not in names for names in timed)
     assert kept.seconds_once > 8.0  # 23 + 13 rows at the price of ten
-    twice = dataclasses.replace(TOP, epochs=2 * TOP.epochs)
-    more = estimate.estimate_run(loaded, data, twice)
+    more = estimated(dataclasses.replace(TOP, epochs=2 * TOP.epochs))
     assert more.seconds_once == kept.seconds_once
     assert kept.seconds_of(more.num_steps) == pytest.approx(more.seconds)
 
 
 @pytest.mark.parametrize("why", ["one epoch", "too many", "nothing frozen"])
 def test_no_states_are_counted_where_a_run_keeps_none(timed, monkeypatch, why):
-    data, loaded = random_data(), tiny_loaded(num_layers=3)
-    kept = estimate.estimate_run(loaded, data, TOP)
+    data, loaded = random_data(), shared_loaded(2)
+    kept = estimated(TOP, data, loaded)
     tokens = [
         estimate.tokenize(loaded.tokenizer, part, TOP.max_tokens).lengths.sum()
         for part in (data.train, data.validation)
     ]
     size = loaded.model.config.hidden_size
-    settings = TOP
-    if why == "one epoch":
-        settings = dataclasses.replace(TOP, epochs=1)
-    elif why == "too many":
+    changes = {"one epoch": {"epochs": 1}, "nothing frozen": {"num_top_layers": 2}}
+    if why == "too many":
         monkeypatch.setattr(inputs, "MAX_KEPT_BYTES", 4 * size * sum(tokens) // 2)
-    else:
-        settings = dataclasses.replace(TOP, num_top_layers=3)
     timed.clear()
-    found = estimate.estimate_run(loaded, data, settings)
+    found = estimated(dataclasses.replace(TOP, **changes.get(why, {})), data, loaded)
     assert all("input_ids" in names for names in timed)
     assert found.seconds_once == 0.0
     if why != "nothing frozen":  # else more layers learn
@@ -206,25 +197,17 @@ def test_no_states_are_counted_where_a_run_keeps_none(timed, monkeypatch, why):
 
 def test_the_longest_row_of_all_decides_on_the_memory(timed, monkeypatch):
     monkeypatch.setattr(estimate, "_MOST_ROWS", 10)
-    loaded, short = tiny_loaded(num_layers=3), random_data(num_train=203)
+    loaded, short = shared_loaded(2), random_data(num_train=203)
     settings = dataclasses.replace(FULL, max_tokens=19)
     texts = list(short.train.texts)
     texts[101] = "the cat " * 12
     train = dataclasses.replace(short.train, texts=tuple(texts))
     long = dataclasses.replace(short, train=train)
-    config = loaded.model.config
-
-    def activations(tokens):
-        share = 34 + 5 * config.num_attention_heads * tokens / config.hidden_size
-        return 2 * tokens * 5 * config.hidden_size * share * 3
-
-    found = [
-        estimate.estimate_run(loaded, data, settings).memory_bytes
-        for data in (short, long)
-    ]
+    less, more = (estimated(settings, d, loaded).memory_bytes for d in (short, long))
     assert 101 not in estimate._spread(203)
-    expected = activations(19) - activations(8)
-    assert found[1] - found[0] == pytest.approx(expected, abs=1)
+    config = loaded.model.config
+    expected = activations_of(config, 19) - activations_of(config, 8)
+    assert more - less == pytest.approx(expected, abs=1)
 
 
 def test_rows_of_all_the_table_are_looked_at():
@@ -232,3 +215,8 @@ def test_rows_of_all_the_table_are_looked_at():
     chosen = estimate._spread(50_000)
     assert (len(chosen), chosen[0], chosen[-1]) == (1000, 0, 49_999)
     assert np.diff(chosen).max() <= 51
+
+
+def estimated(settings=FULL, data=None, loaded=None):
+    loaded, data = loaded or shared_loaded(2), data or random_data()
+    return estimate.estimate_run(loaded, data, settings)

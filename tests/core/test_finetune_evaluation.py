@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 import pytest
+from sklearn import metrics
+from sklearn.linear_model import LogisticRegression
 
 from bertviz_core.finetune import baselines
 from bertviz_core.finetune.baselines import count_words, simplest
@@ -34,54 +36,43 @@ def report():
     return evaluate_classes(LABELS, TARGETS, probabilities, np.arange(10, 17))
 
 
-def test_the_confusion_matrix_has_the_truth_in_its_rows():
-    expected = [[3, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
-    assert report().confusion.tolist() == expected
-
-
 def test_scores_by_hand():
     found = report()
+    # The truth in its rows.
+    expected = [[3, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
+    assert found.confusion.tolist() == expected
     assert found.accuracy == pytest.approx(5 / 7)
-    np.testing.assert_allclose(found.precision, [3 / 4, 1 / 2, 1, math.nan])
-    np.testing.assert_allclose(found.recall, [3 / 4, 1 / 2, 1, math.nan])
-    np.testing.assert_allclose(found.f1, [3 / 4, 1 / 2, 1, math.nan])
+    for scores in (found.precision, found.recall, found.f1):
+        np.testing.assert_allclose(scores, [3 / 4, 1 / 2, 1, math.nan])
     assert found.macro_f1 == pytest.approx((3 / 4 + 1 / 2 + 1) / 3)
-
-
-def test_a_class_that_is_never_predicted_has_no_precision_but_counts_as_zero():
-    # True 2 and 2, all called 0: F1 is 0 for both classes and the mean too.
+    # A class that is never predicted: 2 and 2, all called 0.
     assert macro_f1(np.array([2, 2]), np.array([0, 0]), 3) == 0.0
+    assert found.rows[found.cell(0, 0)].tolist() == [10, 11, 16]
+    assert found.rows[found.cell(1, 0)].tolist() == [14]
+    assert found.cell(2, 0).tolist() == []
+    # Wrong rows, the surest first.
+    assert found.confidently_wrong(9).tolist() == [4, 2]
+    assert found.confidently_wrong(1).tolist() == [4]
+    raw = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert raw["classes"][3]["precision"] is None
+    assert raw["classes"][0]["rows"] == 4
+    assert raw["confusion"][1] == [1, 1, 0, 0]
 
 
 def test_scores_are_those_of_scikit_learn():
-    from sklearn import metrics
-
     rng = np.random.default_rng(5)
     targets = rng.integers(0, 5, 83)
     probabilities = probabilities_of(rng.normal(size=(83, 5)))
     found = evaluate_classes(tuple("abcde"), targets, probabilities, np.arange(83))
     predicted = probabilities.argmax(axis=1)
-    precision, recall, f1, _ = metrics.precision_recall_fscore_support(
-        targets, predicted
-    )
-    np.testing.assert_allclose(found.precision, precision)
-    np.testing.assert_allclose(found.recall, recall)
-    np.testing.assert_allclose(found.f1, f1)
-    assert found.macro_f1 == pytest.approx(f1.mean())
+    theirs = metrics.precision_recall_fscore_support(targets, predicted)[:3]
+    for scores, expected in zip(
+        (found.precision, found.recall, found.f1), theirs, strict=True
+    ):
+        np.testing.assert_allclose(scores, expected)
+    assert found.macro_f1 == pytest.approx(theirs[2].mean())
     expected = metrics.confusion_matrix(targets, predicted)
     assert found.confusion.tolist() == expected.tolist()
-
-
-def test_a_cell_gives_its_rows():
-    found = report()
-    assert found.rows[found.cell(0, 0)].tolist() == [10, 11, 16]
-    assert found.rows[found.cell(1, 0)].tolist() == [14]
-    assert found.cell(2, 0).tolist() == []
-
-
-def test_wrong_rows_come_the_surest_first():
-    assert report().confidently_wrong(9).tolist() == [4, 2]
-    assert report().confidently_wrong(1).tolist() == [4]
 
 
 @pytest.mark.parametrize(
@@ -133,32 +124,24 @@ def test_numbers_by_hand():
 
 
 def test_always_saying_the_mean_explains_nothing():
-    targets = np.array([3.0, 5.0, 10.0])
+    targets, same = np.array([3.0, 5.0, 10.0]), np.full(4, 2.0)
     assert r_squared(targets, np.full(3, 6.0)) == 0.0
-    assert r_squared(targets, targets) == 1.0
-    assert r_squared(np.full(4, 2.0), np.full(4, 2.0)) == 1.0
-    assert r_squared(np.full(4, 2.0), np.full(4, 2.5)) == 0.0
+    assert r_squared(targets, targets) == r_squared(same, same) == 1.0
+    assert r_squared(same, np.full(4, 2.5)) == 0.0
 
 
-def test_metrics_are_plain_json():
-    raw = json.loads(json.dumps(report().to_dict(), allow_nan=False))
-    assert raw["classes"][3]["precision"] is None
-    assert raw["classes"][0]["rows"] == 4
-    assert raw["confusion"][1] == [1, 1, 0, 0]
-
-
-def test_the_majority_is_right_as_often_as_its_class_occurs():
+def test_the_majority_is_right_as_often_as_its_class_occurs_and_words_tell_all():
     data = random_data(23, 13)
     majority, tfidf = simplest(data), counted(data)
     assert (majority.name, tfidf.name) == ("majority", "tfidf")
     # 23 rows in turn: classes 0 and 1 have eight each, the first wins.
     assert set(majority.report.predicted) == {0}
     assert majority.report.accuracy == pytest.approx(5 / 13)
-
-
-def test_words_that_tell_the_class_are_enough_for_tfidf():
-    tfidf = counted(random_data(61, 29))
-    assert tfidf.report.accuracy == 1.0
+    assert counted(random_data(61, 29)).report.accuracy == 1.0
+    mean, tfidf = simplest(number_data(61, 29)), counted(number_data(61, 29))
+    assert mean.report.predicted[0] == pytest.approx(500 + 30 * 60 / 61)
+    assert mean.report.r2 < 0.01
+    assert tfidf.report.r2 > 0.8
 
 
 def test_chinese_is_cut_into_characters():
@@ -173,13 +156,6 @@ def test_chinese_is_cut_into_characters():
 
     tfidf = counted(TrainingData(part(17), part(7), ("好", "差")))
     assert tfidf.report.accuracy == 1.0
-
-
-def test_numbers_have_simple_methods_too():
-    mean, tfidf = simplest(number_data(61, 29)), counted(number_data(61, 29))
-    assert mean.report.predicted[0] == pytest.approx(500 + 30 * 60 / 61)
-    assert mean.report.r2 < 0.01
-    assert tfidf.report.r2 > 0.8
 
 
 def test_texts_without_a_word_leave_the_majority():
@@ -202,8 +178,6 @@ def test_words_are_counted_in_pieces_to_the_same_end(monkeypatch):
 
 
 def test_features_times_classes_have_a_bound(monkeypatch):
-    from sklearn.linear_model import LogisticRegression
-
     seen, fit = [], LogisticRegression.fit
 
     def spy(self, x, y):
@@ -221,42 +195,32 @@ def test_features_times_classes_have_a_bound(monkeypatch):
     assert baselines.counting_bytes(data) == 11 * 3 * 200 < whole
 
 
-def test_a_stop_is_heard_while_texts_are_read_and_between_the_steps():
-    data, asked = random_data(61, 29), []
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_a_stop_is_heard_while_texts_are_read_and_between_the_steps(count):
+    asked = []
 
-    def after(count):
-        asked.clear()
+    def should_stop():
+        asked.append(0)
+        return len(asked) > count
 
-        def should_stop():
-            asked.append(0)
-            return len(asked) > count
-
-        return should_stop
-
-    for count in (0, 1, 2):
-        assert count_words(data, should_stop=after(count)) == (None, "stopped")
-        assert len(asked) == count + 1
+    found = count_words(random_data(61, 29), should_stop=should_stop)
+    assert found == (None, "stopped")
+    assert len(asked) == count + 1
 
 
 @pytest.mark.parametrize(
     ("kind", "reason"), [(MemoryError, "memory"), (FloatingPointError, "failed")]
 )
-def test_counting_that_fails_is_left_out(monkeypatch, kind, reason):
-    from sklearn.linear_model import LogisticRegression
-
+def test_counting_that_fails_is_left_out_and_what_the_caller_raises_is_raised(
+    monkeypatch, kind, reason
+):
     def fail(*_):
         raise kind
 
+    with pytest.raises(kind):
+        count_words(random_data(), fail)
     monkeypatch.setattr(LogisticRegression, "fit", fail)
     assert count_words(random_data()) == (None, reason)
-
-
-def test_what_the_caller_raises_is_no_failure_of_the_method():
-    def cancel(_):
-        raise ValueError("Enough.")
-
-    with pytest.raises(ValueError, match="Enough"):
-        count_words(random_data(), cancel)
 
 
 def counted(data):

@@ -30,15 +30,13 @@ def sentences(history):
     return [in_english((text, details)) for _, text, details in history.log]
 
 
-def test_every_step_of_a_short_run_is_a_point():
+def test_a_sequence_of_steps_is_a_curve(monkeypatch):
     history = RunHistory()
     for number, loss in enumerate([3.0, 2.5, 1.25], 1):
         history.take(step(number, loss, rate=number / 8))
     assert history.curve() == [[1, 3.0, 0.125], [2, 2.5, 0.25], [3, 1.25, 0.375]]
     assert (history.phase, history.step, history.seconds_left) == ("train", 3, 9.0)
-
-
-def test_a_long_run_keeps_few_points_whose_losses_are_means(monkeypatch):
+    # A long one keeps few points, whose losses are means.
     monkeypatch.setattr(run_history, "MAX_POINTS", 8)
     history = RunHistory()
     losses = np.random.default_rng(3).random(45)
@@ -123,15 +121,11 @@ def test_an_epoch_that_comes_twice_is_one_epoch_and_the_best_is_found_again():
     history.take(epoch(2, 0.25, False, 20))
     assert [row[3] for row in history.epochs] == [0.5, 0.25]
     assert history.best_epoch == 1
-
-
-def test_of_equal_metrics_the_smaller_loss_is_the_best_as_in_training():
-    history = RunHistory(phase="train")
-    history.take(epoch(1, 0.5, True, 10, loss=0.9))
-    history.take(epoch(2, 0.5, True, 20, loss=0.8))
-    history.take(epoch(3, 0.5, False, 30, loss=0.8))
-    history.take(TrainingEvent("resumed", epoch=3, step=30, num_steps=40))
-    assert history.best_epoch == 2
+    # Of equal metrics, the smaller loss is the best, as in training.
+    history.take(epoch(3, 0.5, True, 30, loss=0.6))
+    history.take(epoch(4, 0.5, False, 40, loss=0.6))
+    history.take(TrainingEvent("resumed", epoch=4, step=40, num_steps=40))
+    assert history.best_epoch == 3
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from bertviz_core.finetune.level_estimates import (
 )
 from bertviz_core.finetune.run_estimate import RunEstimate
 from bertviz_core.finetune.settings import FinetuneSettings
-from tests.core.finetune_samples import random_data, tiny_loaded, weights_of
+from tests.core.finetune_samples import random_data, shared_loaded, weights_of
 
 pytestmark = pytest.mark.tensorflow
 
@@ -39,11 +39,14 @@ def asked(monkeypatch):
     return seconds, seen
 
 
+@pytest.fixture
+def tiny():
+    return shared_loaded(3)
+
+
 def estimated(**options):
     options = {"free_bytes": MANY_BYTES} | options
-    return estimate_levels(
-        tiny_loaded(num_layers=3), random_data(), SETTINGS, **options
-    )
+    return estimate_levels(shared_loaded(3), random_data(), SETTINGS, **options)
 
 
 def test_each_level_is_timed_and_only_the_named_one_with_the_settings_as_given(asked):
@@ -51,14 +54,8 @@ def test_each_level_is_timed_and_only_the_named_one_with_the_settings_as_given(a
     found = estimated()
     assert [settings.level for settings in seen] == ["head", "top", "full"]
     assert seen[1] == SETTINGS
-    config, num_rows = (
-        tiny_loaded(num_layers=3).model.config,
-        len(random_data().train.targets),
-    )
     for settings in (seen[0], seen[2]):
-        usual = FinetuneSettings.proposed(
-            config.hidden_size, num_rows, level=settings.level, batch_size=5
-        )
+        usual = FinetuneSettings.proposed(42, 23, level=settings.level, batch_size=5)
         assert settings.epochs == usual.epochs
         assert settings.learning_rate == usual.learning_rate
         assert settings.batch_size == 5
@@ -80,41 +77,37 @@ def test_the_most_that_is_done_in_time_is_recommended(asked, slow, expected):
     assert estimated().recommended == expected
 
 
-def test_a_level_that_does_not_fit_is_not_tried(asked):
+def test_a_level_that_does_not_fit_is_not_tried(asked, tiny):
     _, seen = asked
-    full = memory_before(tiny_loaded(num_layers=3), of_level(SETTINGS, "full", 8, 5))
-    top = memory_before(tiny_loaded(num_layers=3), SETTINGS)
+    full = memory_before(tiny, of_level(SETTINGS, "full", 8, 5))
+    top = memory_before(tiny, SETTINGS)
     free = level_estimates.MARGIN_BYTES + (full + top) // 2
     found = estimated(free_bytes=free)
     assert [settings.level for settings in seen] == ["head", "top"]
     last = found.level("full")
     assert (last.run, last.fits, last.memory_bytes) == (None, False, full)
-    assert found.recommended == "top"
-    assert found.free_bytes == free
+    assert (found.recommended, found.free_bytes) == ("top", free)
     nothing = estimated(free_bytes=0)
     assert nothing.recommended == "head"
     assert not any(level.fits for level in nothing.levels)
 
 
-def test_memory_by_arithmetic_counts_the_weights_that_learn_nine_times():
-    loaded = tiny_loaded(num_layers=3)
-    weights = weights_of(loaded.model)
+def test_memory_by_arithmetic_counts_the_weights_that_learn_nine_times(tiny):
+    weights = weights_of(tiny.model)
     total = sum(array.size for array in weights.values())
     block = next(name.split("/")[1] for name in weights if "query" in name)
     layer = sum(a.size for name, a in weights.items() if name.split("/")[1] == block)
-    tiny = dataclasses.replace(SETTINGS, batch_size=1, max_tokens=3)
-    found = {
-        level: memory_before(loaded, of_level(tiny, level, 8, 5))
+    smallest = dataclasses.replace(SETTINGS, batch_size=1, max_tokens=3)
+    head, top, full = (
+        memory_before(tiny, of_level(smallest, level, 8, 5))
         for level in ("head", "top", "full")
-    }
-    config = loaded.model.config
-    size = config.hidden_size
-    share = 34 + 5 * config.num_attention_heads * 3 / size
+    )
+    size = tiny.model.config.hidden_size
+    share = 34 + 5 * tiny.model.config.num_attention_heads * 3 / size
     passing = 2 * 3 * size * share  # activations of one layer
-    assert found["head"] == int(4 * total + passing)
-    assert found["top"] == int(4 * (total + 8 * 2 * layer) + 3 * passing)
-    layers = config.num_hidden_layers
-    assert found["full"] == int(4 * 9 * total + (layers + 1) * passing)
+    assert head == int(4 * total + passing)
+    assert top == int(4 * (total + 8 * 2 * layer) + 3 * passing)
+    assert full == int(4 * 9 * total + (3 + 1) * passing)
 
 
 def test_progress_names_the_levels_and_may_end_it(asked):
@@ -122,13 +115,10 @@ def test_progress_names_the_levels_and_may_end_it(asked):
     estimated(progress=lambda fraction, level: told.append((fraction, level)))
     assert told == [(0.0, "head"), (1 / 3, "top"), (2 / 3, "full")]
 
-    class Enough(BaseException):
-        pass
-
     def refuse(fraction, level):
-        raise Enough
+        raise KeyboardInterrupt
 
-    with pytest.raises(Enough):
+    with pytest.raises(KeyboardInterrupt):
         estimated(progress=refuse)
 
 

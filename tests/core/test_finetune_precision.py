@@ -14,7 +14,7 @@ from bertviz_core.finetune.run import finetune
 from bertviz_core.finetune.scores import probabilities_of
 from bertviz_core.finetune.settings import FinetuneSettings
 from bertviz_core.training import precision
-from tests.core.finetune_samples import number_data, random_data, tiny_loaded
+from tests.core.finetune_samples import number_data, random_data, shared_loaded
 
 pytestmark = pytest.mark.tensorflow
 
@@ -40,38 +40,26 @@ def answers_of(result):
     return np.stack(rows)
 
 
-@pytest.mark.parametrize("pairs", [False, True])
-def test_classes_are_judged_by_the_finished_model(pairs):
-    result = finetune(tiny_loaded(), random_data(pairs=pairs), SETTINGS)
-    assert result.precision == "bfloat16"
-    expected = probabilities_of(answers_of(result))
-    np.testing.assert_allclose(result.report.probabilities, expected, atol=1e-6)
-
-
-def test_numbers_are_judged_by_the_finished_model():
-    result = finetune(tiny_loaded(), number_data(), SETTINGS)
-    expected = answers_of(result)[:, 0]
-    np.testing.assert_allclose(result.report.predicted, expected, rtol=1e-6)
-
-
-def test_whole_precision_is_judged_alike():
-    settings = dataclasses.replace(SETTINGS, precision="float32")
-    result = finetune(tiny_loaded(), random_data(), settings)
-    expected = probabilities_of(answers_of(result))
-    np.testing.assert_allclose(result.report.probabilities, expected, atol=1e-5)
-
-
-def test_the_judgement_tells_how_far_it_is():
-    told = []
-    finetune(tiny_loaded(), random_data(), SETTINGS, told.append)
+@pytest.mark.parametrize("kind", ["classes", "pairs", "numbers", "float32"])
+def test_a_training_is_judged_by_the_finished_model(kind):
+    data = number_data() if kind == "numbers" else random_data(pairs=kind == "pairs")
+    asked = "float32" if kind == "float32" else "bfloat16"
+    told, settings = [], dataclasses.replace(SETTINGS, precision=asked)
+    result = finetune(shared_loaded(), data, settings, told.append)
+    assert result.precision == asked
+    answers, report = answers_of(result), result.report
+    if kind == "numbers":
+        np.testing.assert_allclose(report.predicted, answers[:, 0], rtol=1e-6)
+    else:
+        expected = probabilities_of(answers)
+        np.testing.assert_allclose(report.probabilities, expected, atol=1e-5)
     kinds = [event.kind for event in told]
     assert kinds.index("ended") < kinds.index("judge")
-    shares = [event.fraction for event in told if event.kind == "judge"]
+    judged = [event for event in told if event.kind == "judge"]
+    shares = [event.fraction for event in judged]
     assert shares == sorted(shares)
-    assert shares[-1] == 1
-    left = [event.seconds_left for event in told if event.kind == "judge"]
-    assert left[-1] == 0
-    assert all(seconds > 0 for seconds in left[1:-1])
+    assert (shares[-1], judged[-1].seconds_left) == (1, 0)
+    assert all(event.seconds_left > 0 for event in judged[1:-1])
 
 
 def stopped_in_the_reading(data, told, **options):
@@ -79,7 +67,8 @@ def stopped_in_the_reading(data, told, **options):
         return any(event.kind == "judge" for event in told)
 
     settings = dataclasses.replace(SETTINGS, level="head", learning_rate=0.5)
-    return finetune(tiny_loaded(), data, settings, told.append, is_reading, **options)
+    loaded = shared_loaded()
+    return finetune(loaded, data, settings, told.append, is_reading, **options)
 
 
 @pytest.mark.parametrize("data", [random_data(pairs=True), number_data()])
@@ -101,43 +90,35 @@ def test_who_stops_the_last_reading_gets_what_the_best_epoch_has_said(data):
     np.testing.assert_allclose(said, answers, rtol=0.05, atol=0.02)
     assert not np.allclose(said, answers, rtol=1e-6, atol=0)
     assert len(result.baselines) == 1
-
-
-def test_the_card_and_the_numbers_say_that_the_last_reading_was_stopped():
-    result = stopped_in_the_reading(random_data(), [])
     assert metrics(result)["read_again"] is recipe(result)["read_again"] is False
     for words in LANGUAGES:
-        card = model_card(result, words=words)
-        said = words.unread.format(epoch=result.best_epoch, precision="bfloat16")
-        assert said in card
+        note = words.unread.format(epoch=result.best_epoch, precision="bfloat16")
+        assert note in model_card(result, words=words)
         whole = dataclasses.replace(result, is_read_again=True)
-        assert said not in model_card(whole, words=words)
+        assert note not in model_card(whole, words=words)
 
 
 def test_who_has_stopped_the_training_gets_the_reading_all_the_same():
-    told = []
-    result = finetune(
-        tiny_loaded(), random_data(), SETTINGS, told.append, lambda: len(told) > 7
-    )
+    told, loaded = [], shared_loaded()
+    stop = lambda: len(told) > 7  # noqa: E731
+    result = finetune(loaded, random_data(), SETTINGS, told.append, stop)
     assert (result.ending, result.is_read_again) == ("asked", True)
 
 
 def test_answers_that_an_older_checkpoint_lacks_are_read_again(tmp_path, monkeypatch):
+    to_arrays = trainer.to_arrays
+
+    def without_outputs(points, best):
+        return to_arrays(points, dataclasses.replace(best, outputs=None))
+
     with monkeypatch.context() as patch:
-        patch.setattr(trainer, "to_arrays", without_outputs(trainer.to_arrays))
+        patch.setattr(trainer, "to_arrays", without_outputs)
         stopped_in_the_reading(random_data(), [], work_folder=tmp_path)
     told = []
     result = stopped_in_the_reading(random_data(), told, work_folder=tmp_path)
     assert [event.epoch for event in told if event.kind == "resumed"] == [2]
     assert result.is_read_again
     assert not any(event.kind == "unread" for event in told)
-
-
-def without_outputs(to_arrays):
-    def arrays(points, best):
-        return to_arrays(points, dataclasses.replace(best, outputs=None))
-
-    return arrays
 
 
 @pytest.mark.parametrize(
@@ -147,12 +128,18 @@ def without_outputs(to_arrays):
         ("flags\t\t: fpu avx512f avx512_bf16\n", "bfloat16"),
         ("flags\t\t: fpu avx512f\nbugs: amx_bf16\n", "float32"),
         ("", "float32"),
+        (FileNotFoundError, "float32"),  # a machine that tells nothing
     ],
 )
 def test_auto_follows_the_processor(monkeypatch, text, expected):
+    def read_text(*_, **__):
+        if text is FileNotFoundError:
+            raise text
+        return text
+
     monkeypatch.setattr(precision, "_has_accelerator", lambda: False)
     monkeypatch.setattr(precision, "_product_is_faster", lambda: True)
-    monkeypatch.setattr(precision.Path, "read_text", lambda *_, **__: text)
+    monkeypatch.setattr(precision.Path, "read_text", read_text)
     assert precision.chosen_precision("auto") == expected
     assert precision.chosen_precision("float32") == "float32"
 
@@ -187,15 +174,6 @@ def test_both_products_are_really_run():
     first, second = precision._timed([lambda: 1.0, lambda: time.sleep(0.02) or 1.0])
     assert 0 <= first < second
     assert second >= 0.02
-
-
-def test_a_machine_that_tells_nothing_computes_in_whole_precision(monkeypatch):
-    def refuse(*_, **__):
-        raise FileNotFoundError
-
-    monkeypatch.setattr(precision, "_has_accelerator", lambda: False)
-    monkeypatch.setattr(precision.Path, "read_text", refuse)
-    assert precision.chosen_precision("auto") == "float32"
 
 
 @pytest.mark.parametrize(

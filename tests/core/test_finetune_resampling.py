@@ -38,18 +38,13 @@ def test_the_interval_of_macro_f1_is_that_of_rows_drawn_one_by_one():
     assert found[0] < exact < found[1]
 
 
-def test_more_rows_make_the_interval_narrower():
-    widths = [
-        float(np.diff(macro_f1_interval(*rows(count, 4), NUM_CLASSES))[0])
-        for count in (50, 5000)
-    ]
-    assert widths[1] < widths[0] / 5
-
-
-def test_every_row_right_leaves_no_doubt_to_draw():
-    targets, _ = rows(50, 5)
-    found = macro_f1_interval(targets, targets, NUM_CLASSES)
-    assert found.tolist() == [1, 1]
+def test_every_row_right_or_the_same_said_twice_leaves_no_doubt():
+    targets, said = rows(60, 6)
+    assert macro_f1_interval(targets, targets, NUM_CLASSES).tolist() == [1, 1]
+    assert macro_f1_chance(targets, said, said, NUM_CLASSES) == 1
+    assert mean_difference_chance(targets, targets) == 1
+    first, second = (macro_f1_interval(targets, said, NUM_CLASSES) for _ in range(2))
+    assert first.tolist() == second.tolist()
 
 
 def test_the_interval_of_a_share_is_nearly_that_of_wilson():
@@ -73,12 +68,6 @@ def test_the_chance_is_that_of_all_ways_to_swap():
     assert chance == pytest.approx(np.mean(far), abs=0.03)
 
 
-def test_methods_that_say_the_same_differ_by_chance():
-    targets, said = rows(60, 6)
-    assert macro_f1_chance(targets, said, said, NUM_CLASSES) == 1
-    assert mean_difference_chance(targets, targets) == 1
-
-
 def test_a_large_difference_is_no_chance_in_either_direction():
     targets, said = rows(500, 7, share_right=0.9)
     always = np.zeros_like(targets)
@@ -96,8 +85,3 @@ def test_errors_that_are_smaller_row_by_row_are_no_chance():
     exact = np.mean(np.abs((ways * gaps).mean(axis=1)) >= gaps.mean() - 1e-12)
     found = mean_difference_chance(gaps, np.zeros(5))
     assert found == pytest.approx(exact, abs=0.03)
-
-
-def test_the_same_rows_give_the_same_numbers():
-    first, second = (macro_f1_interval(*rows(90, 2), NUM_CLASSES) for _ in range(2))
-    assert first.tolist() == second.tolist()

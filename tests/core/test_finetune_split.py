@@ -4,22 +4,10 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import DatasetError
-from bertviz_core.finetune.dataset import Dataset
 from bertviz_core.finetune.notes import in_english
 from bertviz_core.finetune.remedies import imbalance, oversample, propose_remedy
 from bertviz_core.finetune.split import join_files, split_dataset, text_keys
-
-
-def dataset_of(texts, labels, names=("a", "b", "c"), pairs=None):
-    kind = "int32" if names else "float32"
-    return Dataset(
-        texts=tuple(texts),
-        pairs=pairs,
-        labels=np.array(labels, kind),
-        label_names=names,
-        row_numbers=np.arange(len(labels)) + 2,
-        label_column="label",
-    )
+from tests.core.finetune_samples import dataset_of
 
 
 def random_dataset(num_rows=211, num_texts=97, seed=3):
@@ -28,11 +16,27 @@ def random_dataset(num_rows=211, num_texts=97, seed=3):
     return dataset_of(texts, rng.choice(3, num_rows, p=[0.7, 0.2, 0.1]))
 
 
-def test_every_row_is_on_exactly_one_side():
+def test_every_row_is_on_exactly_one_side_as_the_seed_decides():
     dataset = random_dataset()
-    split = split_dataset(dataset, seed=1)
+    split, again = (split_dataset(dataset, seed=1) for _ in range(2))
     both = np.sort(np.concatenate([split.train, split.validation]))
     assert both.tolist() == list(range(len(dataset)))
+    assert split.validation.tolist() == again.validation.tolist()
+    other = split_dataset(dataset, seed=5)
+    assert split.validation.tolist() != other.validation.tolist()
+    data = split.training_data(dataset)
+    assert data.labels == ("a", "b", "c")
+    assert data.train.rows.tolist() == dataset.row_numbers[split.train].tolist()
+    assert data.validation.texts == tuple(dataset.texts[i] for i in split.validation)
+
+
+def test_case_width_and_spacing_make_no_other_text_and_a_pair_does():
+    texts = ["Good  day", "good day ", "ＧＯＯＤ day", "bad day"]
+    keys = text_keys(dataset_of(texts, [0, 0, 1, 2]))
+    assert len(set(keys[:3])) == 1
+    assert keys[3] != keys[0]
+    keys = text_keys(dataset_of(["a"] * 3, [0, 1, 2], pairs=("x", "y", "x")))
+    assert keys[0] == keys[2] != keys[1]
 
 
 @pytest.mark.parametrize("seed", range(7))
@@ -53,14 +57,6 @@ def test_every_class_gives_its_share(rate):
     assert counts.tolist() == [round(rate * count) for count in (200, 60, 20)]
 
 
-def test_the_seed_decides():
-    dataset = random_dataset()
-    first, again = (split_dataset(dataset, seed=4) for _ in range(2))
-    other = split_dataset(dataset, seed=5)
-    assert first.validation.tolist() == again.validation.tolist()
-    assert first.validation.tolist() != other.validation.tolist()
-
-
 def test_a_small_class_is_on_both_sides_and_a_class_of_one_is_trained_on():
     labels = [0] * 20 + [1, 1] + [2]
     dataset = dataset_of([f"text {i}" for i in range(23)], labels)
@@ -79,59 +75,27 @@ def test_a_large_share_leaves_a_text_of_each_class_to_train_on():
     assert np.bincount(dataset.labels[split.train]).tolist() == [1, 1, 1]
 
 
-def test_case_width_and_spacing_make_no_other_text():
-    texts = ["Good  day", "good day ", "ＧＯＯＤ day", "bad day"]
-    keys = text_keys(dataset_of(texts, [0, 0, 1, 2]))
-    assert len(set(keys[:3])) == 1
-    assert keys[3] != keys[0]
-
-
-def test_a_pair_is_the_same_only_if_both_texts_are():
-    dataset = dataset_of(["a", "a", "a"], [0, 1, 2], pairs=("x", "y", "x"))
-    keys = text_keys(dataset)
-    assert keys[0] == keys[2] != keys[1]
-
-
 def test_numbers_are_split_over_their_whole_range():
     rng = np.random.default_rng(0)
-    values = rng.lognormal(size=300)
-    dataset = dataset_of([f"text {i}" for i in range(300)], values, names=())
-    split = split_dataset(dataset, 0.2, seed=0)
+    values, texts = rng.lognormal(size=300), [f"text {i}" for i in range(300)]
+    split = split_dataset(dataset_of(texts, values, names=()), 0.2, seed=0)
     edges = np.quantile(values, np.linspace(0, 1, 11)[1:-1])
     counts = np.bincount(np.searchsorted(edges, values[split.validation]))
     assert counts.tolist() == [6] * 10
-
-
-def test_numbers_that_are_nearly_all_the_same_can_be_split():
-    dataset = dataset_of([f"text {i}" for i in range(40)], [0.0] * 39 + [5.0], ())
-    split = split_dataset(dataset, 0.2)
+    # Nearly all the same.
+    split = split_dataset(dataset_of(texts[:40], [0.0] * 39 + [5.0], ()), 0.2)
     assert 6 <= len(split.validation) <= 10
 
 
-def test_one_text_everywhere_cannot_be_split():
-    with pytest.raises(DatasetError, match="same text"):
-        split_dataset(dataset_of(["one"] * 9, [0, 1, 2] * 3))
-
-
-def test_a_large_group_of_copies_does_not_swallow_a_class():
+def test_copies_do_not_swallow_a_class_and_one_text_everywhere_cannot_be_split():
     texts = ["copied"] * 30 + [f"text {i}" for i in range(10)]
     split = split_dataset(dataset_of(texts, [0] * 40), 0.2, seed=0)
     assert 1 <= len(split.validation) <= 9
-
-
-@pytest.mark.parametrize("rate", [0.0, 1.0, -0.1])
-def test_a_rate_without_two_sides_is_a_mistake_of_the_caller(rate):
-    with pytest.raises(ValueError, match="validation_rate"):
-        split_dataset(random_dataset(), rate)
-
-
-def test_training_data_has_the_rows_of_the_split():
-    dataset = random_dataset()
-    split = split_dataset(dataset, seed=1)
-    data = split.training_data(dataset)
-    assert data.labels == ("a", "b", "c")
-    assert data.train.rows.tolist() == dataset.row_numbers[split.train].tolist()
-    assert data.validation.texts == tuple(dataset.texts[i] for i in split.validation)
+    with pytest.raises(DatasetError, match="same text"):
+        split_dataset(dataset_of(["one"] * 9, [0, 1, 2] * 3))
+    for rate in (0.0, 1.0):
+        with pytest.raises(ValueError, match="validation_rate"):
+            split_dataset(random_dataset(), rate)
 
 
 def test_an_own_validation_file_takes_its_texts_out_of_training():

@@ -59,34 +59,24 @@ def cells(table):
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_separators_and_line_ends_make_no_difference(separator, end):
-    table = read_table(written(ROWS, separator=separator, end=end).encode())
-    assert cells(table) == ROWS
+    # Files of the old Mac have no line ends within quotes.
+    rows = [row for row in ROWS if end != "\r" or "\n" not in row[0]]
+    table = read_table(written(rows, separator=separator, end=end).encode())
+    assert cells(table) == rows
     assert table.columns == ("my text", "label")
     assert (table.separator, table.has_header) == (separator, True)
 
 
-def test_a_file_of_the_old_mac_is_read():
-    rows = [row for row in ROWS if "\n" not in row[0]]
-    assert cells(read_table(written(rows, end="\r").encode())) == rows
-
-
 @pytest.mark.parametrize(
     ("rows", "codec", "found"),
-    [
-        (ROWS, "utf-8", "utf-8"),
-        (CHINESE, "utf-8", "utf-8"),
-        (CHINESE, "utf-8-sig", "utf-8"),
-        (CHINESE, "gb18030", "gb18030"),
-        (CHINESE, "utf-16", "utf-16"),
-        (CHINESE, "utf-16-le", "utf-16-le"),
-        (CHINESE, "utf-16-be", "utf-16-be"),
-        (ROWS, "utf-16-le", "utf-16-le"),
-        (CHINESE, "utf-32", "utf-32"),
-        (FRENCH, "latin-1", "cp1252"),
-    ],
-)
+    [(ROWS, "utf-8", "utf-8"), (CHINESE, "utf-8-sig", "utf-8"),
+     (CHINESE, "gb18030", "gb18030"), (CHINESE, "utf-16", "utf-16"),
+     (CHINESE, "utf-16-le", "utf-16-le"), (CHINESE, "utf-16-be", "utf-16-be"),
+     (ROWS, "utf-16-le", "utf-16-le"), (CHINESE, "utf-32", "utf-32"),
+     (FRENCH, "latin-1", "cp1252")],
+)  # fmt: skip
 def test_every_encoding_is_found(rows, codec, found):
     table = read_table(written(rows).encode(codec))
     assert table.encoding == found
@@ -105,15 +95,14 @@ def test_lines_that_are_utf8_by_chance_do_not_make_a_mixture():
     assert cells(table) == rows
 
 
-def test_a_mixture_can_be_read_in_a_chosen_encoding():
-    data = with_endings(7, 13, "café", "latin-1")
-    table = read_table(data, encoding="latin-1")
-    assert table.cells[-1][0] == "text 19 café"
+def said(notes):
+    """In English, one after the other."""
+    return " ".join(map(in_english, notes))
 
 
 def test_a_guessed_encoding_says_so_and_can_be_changed():
     data = written(FRENCH).encode("latin-1")
-    assert any("is a guess" in in_english(each) for each in read_table(data).notes)
+    assert "is a guess" in said(read_table(data).notes)
     assert read_table(data, encoding="latin-1").encoding == "latin-1"
     wrong = read_table(written(CHINESE).encode("gb18030"), encoding="latin-1")
     assert cells(wrong) != CHINESE
@@ -129,25 +118,17 @@ def test_rows_out_of_shape_are_left_out_and_named():
     good = [f"text number {i},label" for i in range(20)]
     lines = ["text,label", *good[:3], "a,b,c", *good[3:9], "alone", *good[9:], "x,y,,"]
     table = read_table("\n".join(lines).encode())
-    assert table.num_skipped == 2
-    assert table.num_rows == 21
-    sentences = [in_english(each) for each in table.notes]
-    assert any("more cells" in each and " 5 " in each for each in sentences)
-    assert any("fewer cells" in each and " 12 " in each for each in sentences)
+    assert (table.num_skipped, table.num_rows) == (2, 21)
+    assert re.search(r"more cells[^.]* 5 ", said(table.notes))
+    assert re.search(r"fewer cells[^.]* 12 ", said(table.notes))
 
 
 @pytest.mark.parametrize(
     ("first", "has_header"),
-    [
-        ("text,label", True),
-        ("评论,标签", True),
-        ("大家说的话,好不好", True),
-        ("it rained all day and then it rained,bad", False),
-        ("17,a text", False),
-        ("fine,good", False),
-        ("what they said,verdict", True),
-    ],
-)
+    [("text,label", True), ("大家说的话,好不好", True), ("17,a text", False),
+     ("it rained all day and then it rained,bad", False), ("fine,good", False),
+     ("what they said,verdict", True)],
+)  # fmt: skip
 def test_a_header_is_told_from_data_by_a_reason(first, has_header):
     rest = [
         f"a rather long text about subject {i} and its end,{('bad', 'good')[i % 2]}"
@@ -197,40 +178,39 @@ def test_a_header_over_short_texts_is_told_by_the_classes_below(
     ("first", "second"), [("no", "yes"), ("No", "Yes"), ("question", "complaint")]
 )
 def test_a_label_that_is_also_a_name_of_columns_makes_no_header(first, second):
-    rows = [
-        (f"It broke at once, sadly {i}", (first, second)[i % 2 or i % 3 == 1])
-        for i in range(20)
-    ]
+    texts = [f"It broke at once, sadly {i}" for i in range(20)]
+    labels = [(first, second)[i % 2 or i % 3 == 1] for i in range(20)]
+    rows = list(zip(texts, labels, strict=True))
     table = read_table(written(rows, header=None).encode())
     assert (table.has_header, table.num_rows) == (False, 20)
     choice = guess_columns(table)
     assert (choice.text, choice.label) == ("#1", "#2")
     # The same words, once, are what they say.
-    named = [("question", "no"), *[(text, "ab"[i % 2]) for i, (text, _) in
-                                   enumerate(rows)]]  # fmt: skip
+    named = [("question", "no"), *zip(texts, "ab" * 10, strict=True)]
     assert read_table(written(named, header=None).encode()).has_header
 
 
-def test_the_header_of_a_second_file_below_leaves_the_first_a_header():
-    table = read_table(written([*ROWS, ("text", "label")], ("text", "label")).encode())
-    assert (table.has_header, table.num_rows) == (True, 6)
+def traced(read):
+    """The most bytes that Python held at once while this ran; what it returned."""
+    tracemalloc.start()
+    try:
+        return read(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
-def test_the_header_can_be_set_by_hand():
-    data = written(ROWS).encode()
-    table = read_table(data, has_header=False)
-    assert table.columns == ("#1", "#2")
-    assert cells(table)[0] == ("my text", "label")
+def test_very_many_rows_are_cut_with_a_note_in_bounded_memory():
+    data = b"text,label\n" + b"a short text,yes\nanother,no\n" * 150_000
+    limits = Limits(max_rows=5_000)
+    table, peak = traced(lambda: read_table(data, limits=limits))
+    assert table.num_rows == 5_000
+    assert any("limit of 5000" in in_english(each) for each in table.notes)
+    assert peak < len(data) * 2 + 20_000_000
 
 
-def test_names_are_made_whole_and_told_apart():
-    table = read_table(b",text,text, the  label \n0,a,b,c\n1,d,e,f\n")
-    assert table.columns == ("#1", "text", "text (2)", "the label")
-
-
-def test_what_excel_says_about_the_separator_is_no_row():
-    table = read_table(b"sep=;\ntext;label\na, b;c\nd;e\n")
-    assert (table.separator, table.num_rows) == (";", 2)
+def refused(data, words, **options):
+    with pytest.raises(DatasetError, match=words):
+        read_table(data, **options)
 
 
 def merged(table):
@@ -239,33 +219,45 @@ def merged(table):
     return [sentence for sentence in sentences if "read as one" in sentence]
 
 
+def test_the_header_can_be_set_by_hand_and_names_are_told_apart():
+    table = read_table(written(ROWS).encode(), has_header=False)
+    assert table.columns == ("#1", "#2")
+    assert cells(table)[0] == ("my text", "label")
+    # The header of a second file below leaves the first a header.
+    joined = written([*ROWS, ("text", "label")], ("text", "label"))
+    table = read_table(joined.encode())
+    assert (table.has_header, table.num_rows) == (True, 6)
+    table = read_table(b",text,text, the  label \n0,a,b,c\n1,d,e,f\n")
+    assert table.columns == ("#1", "text", "text (2)", "the label")
+    # What Excel says about the separator is no row.
+    table = read_table(b"sep=;\ntext;label\na, b;c\nd;e\n")
+    assert (table.separator, table.num_rows) == (";", 2)
+    assert np.array_equal(table.column("label"), ["c", "e"])
+    with pytest.raises(DatasetError, match="text, label"):
+        table.column("nonsense")
+    with pytest.raises(ValueError, match="read-only"):
+        table.cells[0, 0] = "x"
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize(
-    ("opening", "closing", "others"),
+    ("row", "opening", "closing"),
     [
-        ('"Great phone,{}', 'nice one",{}', "fine number {i},{}"),
-        ('{},"Great phone', '{},nice one"', "{},fine number {i}"),
-        ('{},"Great phone,x', '{},nice one",x', "{},fine number {i},x"),
+        ("fine number {i},{x}", '"Great phone,a', 'nice one",b'),
+        ("{x},fine number {i}", 'a,"Great phone', 'b,nice one"'),
+        ("{x},fine number {i},x", 'a,"Great phone,x', 'b,nice one",x'),
+        ("text number {i},{i}.5", '"Great phone,1.5', 'nice one",7.5'),
     ],
 )
-def test_rows_that_stray_quotation_marks_join_are_named(opening, closing, others, end):
-    lines = [others.format("ab"[i % 2], i=i) if "{}" in others else others
-             for i in range(20)]  # fmt: skip
-    lines[3], lines[7] = opening.format("a"), closing.format("b")
-    first = "text,label" if len(lines[0].split(",")) == 2 else "id,text,label"
+def test_rows_that_stray_quotation_marks_join_are_named(row, opening, closing, end):
+    lines = [row.format(i=i, x="ab"[i % 2]) for i in range(20)]
+    lines[3], lines[7] = opening, closing
+    first = ",".join("abc"[: row.count(",") + 1])
     table = read_table(end.join([first, *lines]).encode(), has_header=True)
     assert table.num_rows == 16
     (sentence,) = merged(table)
     assert " 5 (1 in all)" in sentence
     assert "over 5 lines" in sentence
-
-
-def test_joined_rows_with_numbers_of_their_own_are_named():
-    lines = [f"text number {i},{i}.5" for i in range(20)]
-    lines[3], lines[5] = '"Great phone,1.5', 'nice one",7.5'
-    table = read_table("\n".join(["text,score", *lines]).encode())
-    assert table.num_rows == 18
-    assert " 5 (1 in all)" in merged(table)[0]
 
 
 def test_a_line_break_within_quotes_that_was_meant_is_no_warning():
@@ -285,37 +277,12 @@ def test_a_tab_file_with_loose_quotes_is_read_without_quoting():
     assert any("row 2" in in_english(each) for each in table.notes)
 
 
-def test_formulas_and_html_stay_the_text_they_are():
-    rows = [("=cmd|'/c calc'!A1", "a"), ("<script>alert(1)</script>", "b"), ("+1", "a")]
-    assert cells(read_table(written(rows).encode())) == rows
-
-
-def test_arrays_of_a_table_cannot_be_changed():
-    table = read_table(written(ROWS).encode())
-    with pytest.raises(ValueError, match="read-only"):
-        table.cells[0, 0] = "x"
-
-
-def test_a_million_rows_are_cut_with_a_note_in_bounded_memory_and_time():
-    data = b"text,label\n" + b"a short text,yes\nanother,no\n" * 500_000
-    started = time.process_time()
-    tracemalloc.start()
-    table = read_table(data, limits=Limits(max_rows=20_000))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert table.num_rows == 20_000
-    assert any("limit of 20000" in in_english(each) for each in table.notes)
-    assert peak < len(data) * 2 + 60_000_000
-    assert time.process_time() - started < 30
-
-
 def test_a_table_at_the_limit_is_not_cut():
-    data = ("text,label\n" + "a,b\n" * 7).encode()
-    table = read_table(data, limits=Limits(max_rows=7))
+    limits = Limits(max_rows=7)
+    table = read_table(("text,label\n" + "a,b\n" * 7).encode(), limits=limits)
     assert table.num_rows == 7
-    assert not any("limit" in in_english(each) for each in table.notes)
-    no_header = ("17,b\n" * 8).encode()
-    assert read_table(no_header, limits=Limits(max_rows=7)).num_rows == 7
+    assert "limit" not in said(table.notes)
+    assert read_table(("17,b\n" * 8).encode(), limits=limits).num_rows == 7
 
 
 @pytest.mark.parametrize("options", [{"separator": "x"}, {"encoding": "morse"}])
@@ -362,33 +329,22 @@ NOISE = random.Random(0).randbytes(4_000)
 # (what it is, the bytes, words of the sentence)
 MALFORMED = [
     ("nothing", b"", "empty"),
-    ("spaces", b"   \n \n\t\n", "empty"),
     ("only a mark", b"\xef\xbb\xbf", "empty"),
-    ("only a mark of utf-16", b"\xff\xfe", "empty"),
-    ("only line ends", b"\r\n" * 50, "empty"),
     ("only NULs", b"\x00" * 100, "empty"),
     ("only separators", b",,,\n,,,\n", "Every row"),
-    ("only quoted nothing", b'"",""\n"",""\n', "Every row"),
     ("only a header", b"text,label\n", "no rows"),
-    ("a header and empty rows", b"text,label\n,\n,\n", "no rows"),
     ("a zip renamed", zipped(), "zip"),
     ("gzip", gzip.compress(b"text,label\na,b\n", mtime=0), "gzip"),
-    ("an old Excel file", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + NOISE, "xls"),
     ("a PDF", b"%PDF-1.7\n" + NOISE, "pdf"),
     ("a picture", b"\x89PNG\r\n\x1a\n" + NOISE, "png"),
-    ("a photo", b"\xff\xd8\xff\xe0" + NOISE, "jpeg"),
-    ("parquet", b"PAR1" + NOISE, "parquet"),
     ("a database", database(), "sqlite"),
     ("a program", b"\x7fELF" + NOISE, "elf"),
-    ("rich text", b"{\\rtf1\\ansi text}", "rtf"),
     ("a web page", b"<!DOCTYPE html>\n<html><body>a,b</body></html>", "html"),
-    ("xml", b'<?xml version="1.0"?><a/>', "xml"),
     ("json", json.dumps([{"text": "a", "label": "b"}]).encode(), "json"),
     ("json lines", b'{"text": "a", "label": 1}\n{"text": "b"}\n', "json"),
     ("noise", NOISE, "binary"),
     ("noise without NUL", NOISE.replace(b"\x00", b"\x01"), "binary"),
     ("NUL in a row", with_row("a\x00text,a"), "line 4"),
-    ("NUL at the end", labelled(*"abab") + b"\x00", "line 6"),
     ("control characters", b"text,label\n" + b"\x01\x02\x03\x04,a\n" * 9, "binary"),
     ("utf-8 and gb18030",
      labelled("好", "坏", "好") + "十分满意,好\n".encode("gb18030"), "lines 5"),
@@ -418,7 +374,6 @@ MALFORMED = [
      "\n".join(f"so, {'la, ' * i}end." for i in range(9)).encode(), "column"),
     ("a pipe between", b"text|label\n" + b"a|b\nc|d\n" * 5, "one column"),
     ("a million columns", b",".join([b"c"] * 1_000_000) + b"\n", "at least"),
-    ("600 columns", b",".join([b"c"] * 600) + b"\n", "600"),
     ("600 columns in a row", with_row("x," * 600), "601"),
     ("a line of 2 million", with_row("x" * 2_000_000 + ",a"), "line 4"),
     ("a first line of 2 million", b"x" * 2_000_000, "line 1"),
@@ -438,10 +393,8 @@ MALFORMED = [
     ("prices, some with a mark", labelled(*[f"{i}" for i in range(900, 911)], "1,500"),
      "“1,500” in rows 13, 1 rows"),
     ("millions", labelled(*[f"{i}.500.000" for i in range(1, 12)]), "“1.500.000”"),
-    ("three rows", labelled(*"aba"), "3"),
     ("no label at all",
      labelled("", "", "", "nan", "NaN", "N/A", "null"), "two columns"),
-    ("NaN everywhere", labelled(*["nan"] * 9, text="NaN"), "two columns"),
     ("no row whole", b"text,label\n" + b"a,\n,b\nc,\n,d\n" * 4, "both a text"),
     ("only numbers", b"1,2\n3,4\n5,6\n" * 5, "numbers"),
     ("no text anywhere", b"text,label\n" + b",a\n,b\n" * 6, "two columns"),
@@ -458,10 +411,6 @@ MALFORMED = [
 def read_dataset(data):
     table = read_table(data)
     return make_dataset(table, guess_columns(table))
-
-
-def test_there_are_enough_malformed_files():
-    assert len({data for _, data, _ in MALFORMED}) == len(MALFORMED) >= 60
 
 
 @pytest.mark.parametrize(
@@ -484,20 +433,14 @@ def test_a_line_of_200_megabytes_is_refused_without_being_read(tmp_path):
     path = tmp_path / "long.csv"
     with path.open("wb") as file:  # a sparse file: nothing is written
         file.truncate(200_000_000)
-    tracemalloc.start()
-    with pytest.raises(DatasetError, match=r"too large.*200000000 bytes"):
-        read_table(path)
-    assert tracemalloc.get_traced_memory()[1] < 1_000_000
-    tracemalloc.stop()
+    words = r"too large.*200000000 bytes"
+    assert traced(lambda: refused(path, words))[1] < 1_000_000
 
 
 def test_a_long_line_below_the_size_limit_is_not_read_to_its_end():
     data = b"text,label\n" + b"x" * 50_000_000
-    tracemalloc.start()
-    with pytest.raises(DatasetError, match="line 2"):
-        read_table(data, separator=",", encoding="utf-8")
-    assert tracemalloc.get_traced_memory()[1] < 120_000_000
-    tracemalloc.stop()
+    chosen = {"separator": ",", "encoding": "utf-8"}
+    assert traced(lambda: refused(data, "line 2", **chosen))[1] < 120_000_000
 
 
 @pytest.mark.parametrize(("line", "quote"), [("", ""), (",", ""), ("\t", '"')])
@@ -514,23 +457,14 @@ def test_empty_rows_without_end_are_not_read_to_their_end(line, quote):
     assert not [each for each in map(in_english, whole.warnings) if "empty" in each]
 
 
-def test_a_file_of_line_ends_takes_no_time():
-    data = b"text,label\na,b\n" + b"\n" * 30_000_000
-    started = time.process_time()
-    assert read_table(data).num_rows == 1
-    assert time.process_time() - started < 5
-
-
-@pytest.mark.parametrize("num_letters", [1_900_000, 25_000_000])
-@pytest.mark.parametrize("start", [b"text,label\n", b"text,label\r"])
-def test_a_long_line_in_an_unknown_encoding_is_not_looked_through(num_letters, start):
+@pytest.mark.parametrize(
+    ("start", "num_letters"),
+    [(b"text,label\n", 1_900_000), (b"text,label\r", 25_000_000)],
+)
+def test_a_long_line_in_an_unknown_encoding_is_not_looked_through(start, num_letters):
     data = start + "x\xe9".encode("latin-1") * num_letters
-    tracemalloc.start()
-    with pytest.raises(DatasetError, match="1000000 characters in line 2"):
-        read_table(data)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 25_000_000
+    words = "1000000 characters in line 2"
+    assert traced(lambda: refused(data, words))[1] < 25_000_000
 
 
 def test_a_file_of_the_old_mac_in_an_old_encoding_has_no_long_line():
@@ -541,52 +475,43 @@ def test_a_file_of_the_old_mac_in_an_old_encoding_has_no_long_line():
 
 
 def test_a_file_that_is_not_there_is_a_sentence(tmp_path):
-    with pytest.raises(DatasetError, match=r"absent\.csv cannot be read"):
-        read_table(tmp_path / "absent.csv")
+    refused(tmp_path / "absent.csv", r"absent\.csv cannot be read")
 
 
-def test_bytes_that_do_not_fit_a_chosen_encoding_are_named():
-    with pytest.raises(DatasetError, match=r"utf-8.*line 2"):
-        read_table("text,label\ntrès,b\n".encode("latin-1"), encoding="utf-8")
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
-def test_a_chosen_encoding_that_needs_a_mark_is_refused_without_one(encoding):
-    with pytest.raises(DatasetError, match=rf"{encoding}.*line 1"):
-        read_table(b"text,label\na,b\n" * 20, encoding=encoding)
+@pytest.mark.parametrize(
+    ("data", "encoding", "words"),
+    [
+        ("text,label\ntrès,b\n".encode("latin-1"), "utf-8", "utf-8.*line 2"),
+        # Both need a mark.
+        (b"text,label\na,b\n" * 20, "utf-16", "utf-16.*line 1"),
+        (b"text,label\na,b\n" * 20, "utf-32", "utf-32.*line 1"),
+        # Behind a letter that two pieces share.
+        (b"text,label\n" + b"x" * 999_987 + "好".encode() + b"\xff\nnext,a\n", "utf-8",
+         "in line 2 "),
+        (b"text,label\na,b\nc,d\na\x00text,a\n", "latin-1", "NUL.*line 4"),
+    ],
+    ids=["other", "utf-16", "utf-32", "between pieces", "NUL"],
+)  # fmt: skip
+def test_bytes_that_do_not_fit_a_chosen_encoding_are_named(data, encoding, words):
+    refused(data, words, encoding=encoding)
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "gb18030", "utf-16"])
 def test_a_broken_byte_deep_in_a_file_is_found_in_its_line(codec):
-    lines = ["文本,标签", *[f"第{i}条留言写得不长不短,好" for i in range(90_000)]]
+    lines = ["文本,标签", *[f"第{i}条留言写得不长不短,好" for i in range(50_000)]]
     data = "\n".join(lines).encode(codec)
-    assert read_table(data, encoding=codec).num_rows == 90_000
+    assert len(data) > 1_300_000
     bad = b"\xff" if codec != "utf-16" else b"\x00\xd8"
-    position = data.index("第80000条".encode(codec)[2 if codec == "utf-16" else 0 :])
-    with pytest.raises(DatasetError, match="in line 80002 "):
-        read_table(data[:position] + bad + data[position:], encoding=codec)
-
-
-def test_a_broken_byte_is_found_behind_a_letter_that_two_pieces_share():
-    start = b"text,label\n"
-    filled = start + b"x" * (1_000_000 - len(start) - 2)
-    data = filled + "好".encode() + b"\xff\nnext,a\n"
-    with pytest.raises(DatasetError, match="in line 2 "):
-        read_table(data, encoding="utf-8")
-
-
-def test_a_nul_is_refused_in_a_chosen_encoding_too():
-    with pytest.raises(DatasetError, match=r"NUL.*line 4"):
-        read_table(with_row("a\x00text,a"), encoding="latin-1")
+    position = data.index("第48000条".encode(codec)[2 if codec == "utf-16" else 0 :])
+    broken = data[:position] + bad + data[position:]
+    refused(broken, "in line 48002 ", encoding=codec)
 
 
 def test_one_emoji_does_not_multiply_the_memory():
     data = ("text,label\n" + "x" * 90 + ",a\n").encode()
-    data += (b"y" * 90 + b",b\n") * 300_000 + "🙂,a\n".encode()
-    tracemalloc.start()
-    read_table(data, limits=Limits(max_rows=100))
-    assert tracemalloc.get_traced_memory()[1] < 0.6 * len(data)
-    tracemalloc.stop()
+    data += (b"y" * 90 + b",b\n") * 100_000 + "🙂,a\n".encode()
+    limits = Limits(max_rows=100)
+    assert traced(lambda: read_table(data, limits=limits))[1] < 0.6 * len(data)
 
 
 @pytest.mark.parametrize("mark", ["\u2028", "\x85", "\x0b", "\x0c"])
@@ -604,18 +529,10 @@ def test_a_long_cell_in_quotes_is_called_long(size, words):
     if words is None:
         assert read_table(data).num_rows == 10
     else:
-        with pytest.raises(DatasetError, match=rf"at least {words} .* row 4"):
-            read_table(data)
+        refused(data, rf"at least {words} .* row 4")
 
 
-def test_a_column_that_is_not_there_is_named():
-    table = read_table(written(ROWS).encode())
-    assert np.array_equal(table.column("label"), [row[1] for row in ROWS])
-    with pytest.raises(DatasetError, match="my text, label"):
-        table.column("nonsense")
-
-
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_any_cells_come_back_as_they_were_written(seed):
     rng = random.Random(seed)
     letters = ["a", "b", ",", ";", "\t", '"', "\n", "\r\n", "好", " ", "é", "'"]
@@ -632,7 +549,7 @@ def test_any_cells_come_back_as_they_were_written(seed):
     assert table.row_numbers.tolist() == list(range(2, 19))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(24))
 def test_a_damaged_file_is_a_table_or_a_sentence_and_never_another_error(seed):
     rng = random.Random(seed)
     whole = written(CHINESE * 3 + ROWS * 3)

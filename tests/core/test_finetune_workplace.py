@@ -39,66 +39,54 @@ def test_a_kept_table_holds_the_bytes_that_came(as_file):
     assert workplace.table_path(table).read_bytes() == data
 
 
-def test_nobody_else_on_the_machine_can_read_it(cache):
-    workplace.keep_table(b"a,b")
-    folders = [path for path in cache.rglob("*") if path.is_dir()]
-    outer = cache / "fine-tuning"
-    assert len(folders) == 3
-    assert stat.S_IMODE(outer.stat().st_mode) == 0o700
+GONE = "no longer here"
 
 
-def test_two_visitors_with_the_same_file_have_two_tables():
+def test_two_visitors_with_the_same_file_have_two_private_tables(cache):
     first, second = workplace.keep_table(b"a,b"), workplace.keep_table(b"a,b")
     assert first != second
     workplace.forget_table(first)
     assert workplace.table_path(second).read_bytes() == b"a,b"
-    with pytest.raises(DatasetError, match="no longer here"):
+    with pytest.raises(DatasetError, match=GONE):
         workplace.table_path(first)
+    # Nobody else on the machine can read it.
+    assert stat.S_IMODE((cache / "fine-tuning").stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("data", [b"PK\x03\x04...", b"%PDF-1.7", b"<!doctype html>"])
-def test_a_file_of_another_kind_is_refused_and_leaves_nothing(cache, data):
-    with pytest.raises(DatasetError, match="not a table in text form"):
-        workplace.keep_table(io.BytesIO(data))
-    assert files_in(cache) == []
+class Broken(io.BytesIO):
+    def read(self, size=-1):
+        raise OSError(28, "No space left on device")
 
 
-def test_a_file_beyond_the_limit_is_refused_and_leaves_nothing(cache, monkeypatch):
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (io.BytesIO(b"PK\x03\x04..."), "not a table in text form"),
+        (io.BytesIO(b"<!doctype html>"), "not a table in text form"),
+        (io.BytesIO(b"x" * 100), "too large"),
+        (Broken(), "No space left"),
+    ],
+)
+def test_a_file_that_cannot_be_kept_is_refused_and_leaves_nothing(
+    cache, monkeypatch, file, words
+):
     monkeypatch.setattr(workplace, "DEFAULT_LIMITS", Limits(max_bytes=99))
     assert workplace.keep_table(b"x" * 99)
     before = files_in(cache)
-    with pytest.raises(DatasetError, match="too large"):
-        workplace.keep_table(io.BytesIO(b"x" * 100))
+    with pytest.raises(DatasetError, match=words):
+        workplace.keep_table(file)
     assert files_in(cache) == before
-
-
-def test_a_full_disk_is_told_and_leaves_nothing(cache):
-    class Broken(io.BytesIO):
-        def read(self, size=-1):
-            raise OSError(28, "No space left on device")
-
-    with pytest.raises(DatasetError, match="No space left"):
-        workplace.keep_table(Broken())
-    assert files_in(cache) == []
 
 
 @pytest.mark.parametrize(
     "table",
-    [
-        "",
-        "/etc/passwd",
-        "file:../../../etc/passwd",
-        "file:" + "0" * 32,
-        "file:" + "A" * 32,
-        "sample:../../README",
-        "sample:no_such",
-        "run:" + "0" * 32 + "/table",
-        "run:" + "0" * 32 + "/../table",
-        "file:" + "0" * 32 + "\n",
-    ],
-)
+    ["", "/etc/passwd", "file:../../../etc/passwd", "file:" + "0" * 32,
+     "file:" + "A" * 32, "sample:../../README", "sample:no_such",
+     "run:" + "0" * 32 + "/table", "run:" + "0" * 32 + "/../table",
+     "file:" + "0" * 32 + "\n"],
+)  # fmt: skip
 def test_only_our_own_handles_name_a_table(table):
-    with pytest.raises(DatasetError, match="no longer here"):
+    with pytest.raises(DatasetError, match=GONE):
         workplace.table_path(table)
     workplace.forget_table(table)
 
@@ -113,19 +101,11 @@ def test_only_our_own_ids_name_a_run(run_id):
     assert workplace.runs_folder().is_dir()
 
 
-@pytest.mark.parametrize("name", ["library_en", "reviews_zh"])
-def test_samples_are_never_removed(name):
-    path = workplace.table_path(f"sample:{name}")
-    workplace.forget_table(f"sample:{name}")
-    workplace.sweep(lambda _: False)
-    assert path.is_file()
-
-
 def test_the_sweep_takes_what_nobody_asked_for_and_no_run_that_is_in_use():
     old_table, new_table = workplace.keep_table(b"1"), workplace.keep_table(b"2")
     old_run, used_run, new_run = (workplace.new_run_folder() for _ in range(3))
-    grow_old(workplace.table_path(old_table).parent, 3700)
-    for folder in (old_run, used_run):
+    sample = workplace.table_path(SAMPLES["en"])
+    for folder in (workplace.table_path(old_table).parent, old_run, used_run):
         grow_old(folder, 3700)
     workplace.sweep(lambda folder: folder == used_run)
     assert not old_run.exists()
@@ -134,27 +114,31 @@ def test_the_sweep_takes_what_nobody_asked_for_and_no_run_that_is_in_use():
     assert workplace.table_path(new_table)
     with pytest.raises(DatasetError):
         workplace.table_path(old_table)
+    workplace.forget_table(SAMPLES["en"])
+    assert sample.is_file()
 
 
-def test_asking_renews_a_lease():
-    table = workplace.keep_table(b"1")
+def test_asking_renews_a_lease_which_can_be_set(monkeypatch):
+    table, run = workplace.keep_table(b"1"), workplace.new_run_folder()
     folder = workplace.table_path(table).parent
     grow_old(folder, 3700)
     assert workplace.is_abandoned(folder)
     workplace.table_path(table)
     assert not workplace.is_abandoned(folder)
-
-
-def test_the_lease_can_be_set(monkeypatch):
-    folder = workplace.new_run_folder()
-    grow_old(folder, 250)
-    assert not workplace.is_abandoned(folder)
+    grow_old(run, 250)
+    assert not workplace.is_abandoned(run)
     monkeypatch.setenv("BERTVIZ_LEASE_MINUTES", "4")
-    assert workplace.is_abandoned(folder)
-    assert workplace.is_abandoned(folder / "absent")
+    assert workplace.is_abandoned(run)
+    assert workplace.is_abandoned(run / "absent")
 
 
-def test_a_run_keeps_its_own_copy_of_a_table():
+@pytest.mark.parametrize("can_link", [True, False])
+def test_a_run_keeps_its_own_copy_of_a_table(monkeypatch, can_link):
+    def refuse(*_):
+        raise OSError
+
+    if not can_link:
+        monkeypatch.setattr(os, "link", refuse)
     table, run = workplace.keep_table(b"a,b"), workplace.new_run_folder()
     lent = workplace.lend_table(table, run, "validation")
     workplace.forget_table(table)
@@ -165,16 +149,6 @@ def test_a_run_keeps_its_own_copy_of_a_table():
         workplace.table_path(lent)
 
 
-def test_a_copy_is_made_where_files_cannot_be_linked(monkeypatch):
-    def refuse(*_):
-        raise OSError
-
-    monkeypatch.setattr(os, "link", refuse)
-    table, run = workplace.keep_table(b"a,b"), workplace.new_run_folder()
-    lent = workplace.lend_table(table, run, "table")
-    assert workplace.table_path(lent).read_bytes() == b"a,b"
-
-
 def test_a_run_without_a_model_opens_none():
     run = workplace.new_run_folder()
     with pytest.raises(TrainingError, match="no model yet"):
@@ -183,30 +157,22 @@ def test_a_run_without_a_model_opens_none():
     assert workplace.open_model_folder(f"run:{run.name}") == run / "model"
 
 
+@pytest.mark.parametrize("predicted", [0, 10])
 def test_beyond_a_limit_the_tables_go_that_were_not_used_for_the_longest_time(
-    monkeypatch,
+    monkeypatch, predicted
 ):
-    monkeypatch.setattr(workplace, "MAX_TABLES_BYTES", 25)
-    first, second = workplace.keep_table(b"x" * 10), workplace.keep_table(b"y" * 10)
-    grow_old(workplace.table_path(first).parent, 500)
-    grow_old(workplace.table_path(second).parent, 900)
-    third = workplace.keep_table(b"z" * 15)
-    assert workplace.table_path(first)
-    assert workplace.table_path(third)
-    with pytest.raises(DatasetError, match="no longer here"):
-        workplace.table_path(second)
-
-
-def test_what_models_said_of_a_table_counts_with_it(monkeypatch):
+    """What models said of a table counts with it."""
     monkeypatch.setattr(workplace, "MAX_TABLES_BYTES", 25)
     first, second = workplace.keep_table(b"x" * 10), workplace.keep_table(b"y" * 5)
-    grow_old(workplace.table_path(first).parent, 500)
-    grow_old(workplace.table_path(second).parent, 900)
-    (workplace.table_path(first).parent / "predicted-0a.csv").write_bytes(b"x" * 10)
-    grow_old(workplace.table_path(first).parent, 500)
-    workplace.keep_table(b"z" * 5)
+    folders = [workplace.table_path(table).parent for table in (first, second)]
+    if predicted:
+        (folders[0] / "predicted-0a.csv").write_bytes(b"x" * predicted)
+    for folder, seconds in zip(folders, (500, 900), strict=True):
+        grow_old(folder, seconds)
+    third = workplace.keep_table(b"z" * (15 - predicted))
     assert workplace.table_path(first)
-    with pytest.raises(DatasetError, match="no longer here"):
+    assert workplace.table_path(third)
+    with pytest.raises(DatasetError, match=GONE):
         workplace.table_path(second)
 
 

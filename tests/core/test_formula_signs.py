@@ -34,8 +34,8 @@ SIGN = re.compile(
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_sign_is_an_earlier_result_or_explained(any_norm_explorer, language):
-    texts = json.loads((LOCALES / language / "layers.json").read_text("utf-8"))
-    explained = texts["help_signs"] + texts["help_weights"]
+    texts = json.loads((LOCALES / language / "glossary.json").read_text("utf-8"))
+    explained = texts["signs_meaning"] + texts["weights_meaning"]
     trace = any_norm_explorer.trace("the [MASK] sat", "a mat")
     steps = {step.name: step for step in list_steps(any_norm_explorer, trace)}
     asked = set()

@@ -30,17 +30,6 @@ def rotation(size, seed):
     return np.linalg.qr(np.random.default_rng(seed).normal(size=(size, size)))[0]
 
 
-def test_the_axes_of_a_line_are_known():
-    points = np.array([[0.0, 0.0], [-3.0, -4.0], [3.0, 4.0], [6.0, 8.0]])
-    pca = geometry.fit_pca(points, 2)
-    np.testing.assert_allclose(pca.axes[0], [0.6, 0.8])
-    np.testing.assert_allclose(pca.mean, [1.5, 2.0])
-    np.testing.assert_allclose(pca.explained, [1, 0], atol=1e-15)
-    # -7.5, -2.5, 2.5, 7.5 from the middle: (2 * 56.25 + 2 * 6.25) / 4.
-    np.testing.assert_allclose(pca.variances, [31.25, 0], atol=1e-12)
-    np.testing.assert_allclose(pca.project(points)[:, 0], [-2.5, -7.5, 2.5, 7.5])
-
-
 @pytest.mark.parametrize("rows", [5, 7, 8, 5000])
 def test_both_ways_to_the_axes_find_the_widest(rows):
     points = cloud(rows)
@@ -51,56 +40,34 @@ def test_both_ways_to_the_axes_find_the_widest(rows):
     np.testing.assert_allclose(pca.explained, values[::-1][:4] / values.sum())
     for axis, expected in zip(pca.axes, vectors.T[::-1], strict=False):
         assert abs(axis @ expected) == pytest.approx(1, abs=1e-9)
+        # The order of the points does not flip the picture.
         assert axis[np.argmax(abs(axis))] > 0
     by_hand = (wide - wide.mean(axis=0)) @ pca.axes.T
     np.testing.assert_allclose(pca.project(points), by_hand, atol=1e-9)
 
 
-def test_the_order_of_the_points_does_not_flip_the_picture():
-    points = cloud(40)
-    pca = geometry.fit_pca(points, 3)
-    other = geometry.fit_pca(points[::-1], 3)
-    np.testing.assert_allclose(other.axes, pca.axes, atol=1e-9)
-    np.testing.assert_array_equal(geometry.fit_pca(points, 3).axes, pca.axes)
-
-
-def test_points_on_top_of_each_other_have_no_spread():
-    pca = geometry.fit_pca(np.ones((9, 3)), 2)
-    assert pca.explained.tolist() == [0, 0]
-
-
-@pytest.mark.parametrize("num_axes", [0, 8])
-def test_axes_that_cannot_be_are_refused(num_axes):
-    with pytest.raises(ValueError, match="num_axes"):
-        geometry.fit_pca(cloud(), num_axes)
-
-
-def test_a_table_without_points_is_refused():
+def test_what_has_no_axes_or_no_spread():
+    for num_axes in (0, 8):
+        with pytest.raises(ValueError, match="num_axes"):
+            geometry.fit_pca(cloud(), num_axes)
     with pytest.raises(ValueError, match="points"):
         geometry.fit_pca(np.zeros((0, 3)), 1)
+    assert geometry.fit_pca(np.ones((9, 3)), 2).explained.tolist() == [0, 0]
+    with pytest.raises(ValueError, match="reference"):
+        geometry.procrustes(cloud(5), cloud(6))
+    assert np.isnan(geometry.procrustes(cloud(5), np.ones((5, 7))).residual)
 
 
 def test_cosines_equal_a_loop():
     points, others = cloud(6), cloud(4, seed=9)
     points[2] = 0
-    expected = [
-        [0 if not x.any() else cosine(x, y) for y in others.astype("f8")]
-        for x in points
-    ]
-    np.testing.assert_allclose(
-        geometry.cosine_matrix(points, others), expected, atol=1e-12
-    )
+    found = geometry.cosine_matrix(points, others)
+    for i, j in np.ndindex(6, 4):
+        expected = 0 if i == 2 else cosine(points[i], others[j])
+        assert found[i, j] == pytest.approx(expected, abs=1e-12)
     own = geometry.cosine_matrix(points)
-    assert own[2, 2] == 0
-    assert own[3, 3] == pytest.approx(1)
+    assert (own[2, 2], own[3, 3]) == (0, pytest.approx(1))
     assert abs(own).max() <= 1
-
-
-def test_norms_of_many_rows_equal_numpys():
-    points = cloud(9000, 3)
-    np.testing.assert_allclose(
-        geometry.row_norms(points), np.linalg.norm(points.astype("f8"), axis=1)
-    )
 
 
 def test_rows_apart_are_compared_by_their_distance():
@@ -123,35 +90,23 @@ def test_an_axis_runs_from_the_first_to_the_second():
         geometry.project_on_axis(points, points[0], points[0])
 
 
-def test_a_turned_mirrored_and_moved_cloud_is_put_back():
-    reference = cloud(11, 3).astype("f8")
-    turn = rotation(3, 2) @ np.diag([1, 1, -1])
-    aligned = geometry.procrustes((reference - 4) @ turn, reference)
-    np.testing.assert_allclose(aligned.points, reference, atol=1e-9)
-    np.testing.assert_allclose(aligned.rotation, turn.T, atol=1e-9)
-    assert aligned.residual == pytest.approx(0, abs=1e-12)
-
-
 def test_no_other_rotation_brings_two_clouds_closer():
     points, reference = cloud(12, 3).astype("f8"), cloud(12, 3, seed=8).astype("f8")
     aligned = geometry.procrustes(points, reference)
     centred = points - points.mean(axis=0)
     wanted = reference - reference.mean(axis=0)
-    assert aligned.residual == pytest.approx(
-        ((aligned.points - reference) ** 2).sum() / (wanted**2).sum()
-    )
+    squares = (wanted**2).sum()
+    expected = ((aligned.points - reference) ** 2).sum() / squares
+    assert aligned.residual == pytest.approx(expected)
     for seed in range(50):
         other = ((centred @ rotation(3, seed) - wanted) ** 2).sum()
-        assert other / (wanted**2).sum() >= aligned.residual
-    np.testing.assert_allclose(
-        aligned.rotation @ aligned.rotation.T, np.eye(3), atol=1e-12
-    )
-
-
-def test_aligning_needs_the_same_points():
-    with pytest.raises(ValueError, match="reference"):
-        geometry.procrustes(cloud(5), cloud(6))
-    assert np.isnan(geometry.procrustes(cloud(5), np.ones((5, 7))).residual)
+        assert other / squares >= aligned.residual
+    # Turned, mirrored and moved, it is put back.
+    turn = rotation(3, 2) @ np.diag([1, 1, -1])
+    aligned = geometry.procrustes((reference - 4) @ turn, reference)
+    np.testing.assert_allclose(aligned.points, reference, atol=1e-9)
+    np.testing.assert_allclose(aligned.rotation, turn.T, atol=1e-9)
+    assert aligned.residual == pytest.approx(0, abs=1e-12)
 
 
 def test_the_mean_cosine_is_that_of_every_pair():
@@ -163,9 +118,7 @@ def test_the_mean_cosine_is_that_of_every_pair():
     assert cosine_contributions(points)[3] == pytest.approx(np.mean(third))
     with pytest.raises(ValueError, match="M > 1"):
         mean_cosine(points[:1])
-
-
-def test_many_rows_are_summed_in_blocks():
+    # Many rows are summed in blocks.
     points = cloud(9001, 3)
     directions = points / np.linalg.norm(points.astype("f8"), axis=1)[:, None]
     cosines = (directions.sum(axis=0) ** 2).sum() - 9001
@@ -185,29 +138,24 @@ def test_random_pairs_are_pairs_and_the_seed_decides():
 
 
 def test_dimensions_that_stand_out_are_named_and_taken_away():
-    rng = np.random.default_rng(6)
-    points = rng.normal(size=(50, 31))
+    points = np.random.default_rng(6).normal(size=(50, 31))
     points[:, 17] += 9
     points[:, 5] -= 6
     found = outlier_dimensions(points, 2.0)
     assert found.dimensions.tolist() == [17, 5]
     averages = points.mean(axis=0)
-    assert found.scores[5] == pytest.approx(
-        (averages[5] - averages.mean()) / averages.std()
-    )
+    score = (averages[5] - averages.mean()) / averages.std()
+    assert found.scores[5] == pytest.approx(score)
     kept = np.delete(points, [5, 17], axis=1)
     assert found.mean_cosine_without == pytest.approx(mean_cosine(kept))
     assert found.mean_cosine == pytest.approx(mean_cosine(points))
-    assert found.mean_cosine > 0.7 > 0.1 > found.mean_cosine_without
     assert found.mean_norm_without == pytest.approx(np.linalg.norm(kept, axis=1).mean())
-    assert found.mean_norm > found.mean_norm_without
+    norms = np.linalg.norm(points, axis=1)
+    assert found.mean_norm == pytest.approx(norms.mean())
     np.testing.assert_array_equal(without_dimensions(points, [17, 5]), kept)
-
-
-def test_a_cloud_without_outliers_loses_nothing():
-    found = outlier_dimensions(np.random.default_rng(6).normal(size=(50, 31)), 6.0)
-    assert not len(found.dimensions)
-    assert found.mean_cosine_without == pytest.approx(found.mean_cosine)
+    none = outlier_dimensions(kept, 6.0)
+    assert not len(none.dimensions)
+    assert none.mean_cosine_without == pytest.approx(none.mean_cosine)
     with pytest.raises(ValueError, match="num_deviations"):
         outlier_dimensions(np.ones((4, 3)), 0)
 
@@ -234,54 +182,42 @@ def test_turned_layers_lie_still_after_procrustes():
     states = layers()
     maps = layer_maps(states, 3, "procrustes")
     first = geometry.fit_pca(states[0], 3)
-    np.testing.assert_allclose(maps.coordinates[0], first.project(states[0]), atol=1e-9)
-    for layer in (1, 2):
-        np.testing.assert_allclose(
-            maps.coordinates[layer], maps.coordinates[0], atol=1e-9
-        )
+    for coordinates in maps.coordinates:
+        np.testing.assert_allclose(coordinates, first.project(states[0]), atol=1e-9)
     np.testing.assert_allclose(maps.explained, first.explained.sum())
     np.testing.assert_allclose(maps.residuals, 0, atol=1e-12)
 
 
-def test_a_layer_that_gives_one_vector_to_all_is_a_point():
+@pytest.mark.parametrize("alignment", ["shared", "procrustes"])
+def test_a_layer_that_gives_one_vector_to_all_is_a_point(alignment):
     states = layers()
     states[0] = 2.0
-    for alignment in ("shared", "procrustes"):
-        maps = layer_maps(states, 2, alignment)
-        assert not maps.coordinates[0].any()
-        assert maps.explained[0] == 0
-        assert np.isfinite(maps.coordinates).all()
-
-
-def test_maps_that_cannot_be_drawn_are_refused():
+    maps = layer_maps(states, 2, alignment)
+    assert not maps.coordinates[0].any()
+    assert maps.explained[0] == 0
+    assert np.isfinite(maps.coordinates).all()
     with pytest.raises(ValueError, match="alignment"):
-        layer_maps(layers(), 2, "guess")
+        layer_maps(states, 2, "guess")
     with pytest.raises(ValueError, match="states"):
-        layer_maps(layers()[0], 2)
+        layer_maps(states[0], 2, alignment)
 
 
 def separation_by_hand(points, groups):
     """One vector at a time, centres computed anew without it."""
-    units = [x / np.linalg.norm(x) for x in points.astype("f8")]
-    right = []
+    units = points / np.linalg.norm(points, axis=1, keepdims=True)
+    names, right = np.array(groups), []
     for i, group in enumerate(groups):
-        if groups.count(group) == 1:
-            continue
-        cosines = {
-            name: cosine(
-                units[i],
-                np.mean(
-                    [u for j, u in enumerate(units) if groups[j] == name and j != i],
-                    axis=0,
-                ),
-            )
-            for name in set(groups)
-        }
-        right.append(max(cosines, key=cosines.get) == group)
+        if groups.count(group) > 1:
+            rest = np.arange(len(groups)) != i
+            cosines = {
+                name: cosine(units[i], units[rest & (names == name)].mean(axis=0))
+                for name in set(groups)
+            }
+            right.append(max(cosines, key=cosines.get) == group)
     return np.mean(right), len(right)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_separation_equals_a_loop(seed):
     groups = list("abcabbcad")  # "d" is alone
     points = np.random.default_rng(seed).normal(size=(9, 4))
@@ -290,35 +226,29 @@ def test_separation_equals_a_loop(seed):
     score, scored = separation_by_hand(points, groups)
     assert (found.score, found.num_scored) == (pytest.approx(score), scored)
     assert found.largest_share == pytest.approx(3 / 8)
-    pairs = [(i, j) for i in range(9) for j in range(i)]
-    within = [cosine(points[i], points[j]) for i, j in pairs if groups[i] == groups[j]]
-    between = [cosine(points[i], points[j]) for i, j in pairs if groups[i] != groups[j]]
-    assert found.within_cosine == pytest.approx(np.mean(within))
-    assert found.between_cosine == pytest.approx(np.mean(between))
+    cosines = {True: [], False: []}
+    for i in range(9):
+        for j in range(i):
+            cosines[groups[i] == groups[j]].append(cosine(points[i], points[j]))
+    assert found.within_cosine == pytest.approx(np.mean(cosines[True]))
+    assert found.between_cosine == pytest.approx(np.mean(cosines[False]))
 
 
 def test_vectors_without_a_group_are_no_group():
     groups = list("abcabbca")
     points = np.random.default_rng(2).normal(size=(8, 4))
-    points += np.array([[ord(g) - 98, 0.5, 0, 0] for g in groups])
     strays = np.random.default_rng(3).normal(size=(4, 4))
     found = group_separation(np.concatenate([strays, points]), [""] * 4 + groups)
     assert found == group_separation(points, groups)
     assert found.num_scored == 8
     # One named group beside unnamed vectors is one group.
     one = group_separation(points, ["a", "", "a", "", "", "a", "", ""])
-    assert (one.score, one.between_cosine) == (None, None)
+    assert (one.score, one.between_cosine, one.num_scored) == (None, None, 0)
     assert one.within_cosine is not None
     none = group_separation(points, [""] * 8)
     assert none == Separation(None, 0, None, None, None)
-
-
-def test_what_cannot_be_separated_has_no_score():
-    points = cloud(4)
-    one = group_separation(points, ["a"] * 4)
-    assert (one.score, one.between_cosine, one.num_scored) == (None, None, 0)
-    alone = group_separation(points, list("abcd"))
+    alone = group_separation(points, list("abcdefgh"))
     assert (alone.score, alone.within_cosine) == (None, None)
-    assert group_separation(points, list("abca")).score is None
+    assert group_separation(points[:4], list("abca")).score is None
     with pytest.raises(ValueError, match="groups"):
         group_separation(points, ["a"])

@@ -1,27 +1,21 @@
 """Joint filling equals filling by hand, and pairs equal brute force."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.experiments.joint_filling import MODES, best_pairs, fill_masks
 from tests.core.brute_force import ALLOWED, OracleWords, written
-from tests.core.random_models import VOCABULARY, explorer_of, random_model
+from tests.core.cause_models import explorer_named
+from tests.core.random_models import VOCABULARY
 
 THREE = "the [MASK] sat [MASK] a [MASK] ."
 TWO = "[MASK] cat [MASK] on ."
 
 
 @pytest.fixture(scope="module")
-def explorer(any_norm_explorer):
-    return any_norm_explorer
-
-
-@pytest.fixture(scope="module")
-def words(any_norm_model):
-    return OracleWords(any_norm_model)
+def words(post_norm_model):
+    return OracleWords(post_norm_model)
 
 
 def best_allowed(log_probs):
@@ -53,27 +47,12 @@ def fill_by_hand(words, tokenized, mode):
 def test_each_mode_equals_filling_by_hand(explorer, words, mode):
     filling = fill_masks(explorer, THREE, mode)
     expected, ids = fill_by_hand(words, filling.tokenized, mode)
-    assert [(s.position, s.token_id) for s in filling.steps] == [
-        (position, index) for position, index, _ in expected
-    ]
-    np.testing.assert_allclose(
-        np.exp([step.log_prob for step in filling.steps]),
-        np.exp([log_prob for *_, log_prob in expected]),
-        rtol=0,
-        atol=1e-6,
-    )
+    for step, (position, index, log_prob) in zip(filling.steps, expected, strict=True):
+        assert (step.position, step.token_id) == (position, index)
+        assert np.exp(step.log_prob) == pytest.approx(np.exp(log_prob), abs=1e-6)
     np.testing.assert_array_equal(filling.steps[-1].input_ids, ids)
     assert filling.log_prob == pytest.approx(sum(e[2] for e in expected), abs=1e-4)
     assert filling.tokens == tuple(VOCABULARY[ids[p]] for p in filling.positions)
-
-
-def test_the_modes_differ_in_order_and_number_of_passes(explorer):
-    orders = {
-        mode: [s.mask_index for s in fill_masks(explorer, THREE, mode).steps]
-        for mode in MODES
-    }
-    assert orders["independent"] == orders["left_to_right"] == [0, 1, 2]
-    assert sorted(orders["most_confident_first"]) == [0, 1, 2]
 
 
 def test_a_step_knows_the_confidence_of_open_masks_only(explorer):
@@ -95,65 +74,49 @@ def test_a_step_keeps_as_many_candidates_as_asked_and_no_special_token(explorer)
 
 def brute_pairs(words, tokenized, first, second):
     """log p(a) + log p(b | a) of all pairs, by one pass for each a."""
-    types = tokenized.token_type_ids
-    alone = words.log_probs(tokenized.input_ids, types, first)
-    return {
-        (a, b): alone[a] + given[b]
-        for a in ALLOWED
-        for given in [
-            words.log_probs(
-                written(tokenized.input_ids, **{f"p{first}": a}), types, second
-            )
-        ]
-        for b in ALLOWED
-    }
-
-
-def test_the_pairs_of_two_masks_equal_brute_force(explorer, words):
-    found = best_pairs(explorer, TWO, top_k=6, num_pairs=5)
-    p, q = (int(position) for position in found.positions)
-    forward = brute_pairs(words, found.tokenized, p, q)
-    backward = {
-        (a, b): value
-        for (b, a), value in brute_pairs(words, found.tokenized, q, p).items()
-    }
-    for values, log_probs in (
-        (forward, found.log_prob_forward),
-        (backward, found.log_prob_backward),
-    ):
-        expected = [values[a, b] for a, b in found.ids.tolist()]
-        np.testing.assert_allclose(
-            np.exp(log_probs), np.exp(expected), rtol=0, atol=1e-6
-        )
-    mean = found.log_prob_forward + found.log_prob_backward
-    assert (np.diff(mean) <= 0).all()
-    assert [tuple(VOCABULARY[i] for i in pair) for pair in found.ids] == list(
-        found.tokens
-    )
+    ids, types = tokenized.input_ids, tokenized.token_type_ids
+    alone = words.log_probs(ids, types, first)
+    pairs = {}
+    for a in ALLOWED:
+        given = words.log_probs(written(ids, **{f"p{first}": a}), types, second)
+        pairs |= {(a, b): alone[a] + given[b] for b in ALLOWED}
+    return pairs
 
 
 @pytest.mark.parametrize(
-    ("top_k", "num_pairs"), [(2, 3), (6, 5), (6, 99), (len(ALLOWED), 7)]
+    ("top_k", "num_pairs"), [(2, 3), (6, 99), (len(ALLOWED), 7), (len(ALLOWED), 9999)]
 )
-def test_no_pair_above_the_bound_is_missing(explorer, words, top_k, num_pairs):
+def test_pairs_equal_brute_force_and_none_above_the_bound_is_missing(
+    explorer, words, top_k, num_pairs
+):
     found = best_pairs(explorer, TWO, top_k=top_k, num_pairs=num_pairs)
+    shown = list(map(tuple, found.ids.tolist()))
+    tokens = tuple(tuple(VOCABULARY[i] for i in pair) for pair in shown)
+    assert tuple(map(tuple, found.tokens)) == tokens
+    text = found.tokenized
     p, q = (int(position) for position in found.positions)
-    shown = set(map(tuple, found.ids.tolist()))
-    forward = brute_pairs(words, found.tokenized, p, q)
-    backward = {
-        (a, b): value
-        for (b, a), value in brute_pairs(words, found.tokenized, q, p).items()
-    }
-    for values, bound in (
-        (forward, found.bound_forward),
-        (backward, found.bound_backward),
+    first, second = (
+        words.log_probs(text.input_ids, text.token_type_ids, place) for place in (p, q)
+    )
+    expected = [first[a] + second[b] for a, b in shown]
+    np.testing.assert_allclose(found.log_prob_independent, expected, atol=1e-5)
+    mean = found.log_prob_forward + found.log_prob_backward
+    assert (np.diff(mean) <= 0).all()
+    forward = brute_pairs(words, text, p, q)
+    turned = brute_pairs(words, text, q, p)
+    backward = {(a, b): value for (b, a), value in turned.items()}
+    for values, log_probs, bound in (
+        (forward, found.log_prob_forward, found.bound_forward),
+        (backward, found.log_prob_backward, found.bound_backward),
     ):
-        best_missing = max(v for pair, v in values.items() if pair not in shown)
-        assert best_missing <= bound + 1e-5
-        best = sorted(values, key=values.__getitem__, reverse=True)[:num_pairs]
+        expected = np.exp([values[pair] for pair in shown])
+        np.testing.assert_allclose(np.exp(log_probs), expected, rtol=0, atol=1e-6)
+        missing = [v for pair, v in values.items() if pair not in shown]
+        assert max(missing, default=-np.inf) <= bound + 1e-5
         if top_k == len(ALLOWED):
-            assert set(best) <= shown
-            assert bound == pytest.approx(best_missing, abs=1e-5)
+            best = sorted(values, key=values.__getitem__, reverse=True)[:num_pairs]
+            assert set(best) <= set(shown)
+            assert bound == pytest.approx(max(missing, default=-np.inf), abs=1e-5)
 
 
 def test_pairs_of_a_sure_mask_and_one_that_may_be_anything_have_a_bound(
@@ -178,16 +141,6 @@ def test_pairs_of_a_sure_mask_and_one_that_may_be_anything_have_a_bound(
     assert np.exp(found.bound_backward) == pytest.approx(1 / num_words)
 
 
-def test_independent_pairs_multiply_the_two_predictions(explorer, words):
-    found = best_pairs(explorer, TWO, top_k=3, num_pairs=4)
-    text = found.tokenized
-    alone = [
-        words.log_probs(text.input_ids, text.token_type_ids, p) for p in found.positions
-    ]
-    expected = [alone[0][a] + alone[1][b] for a, b in found.ids]
-    np.testing.assert_allclose(found.log_prob_independent, expected, atol=1e-5)
-
-
 def test_the_words_of_a_mask_run_in_one_batch(explorer, monkeypatch):
     shapes, forward = [], explorer.forward
 
@@ -201,28 +154,6 @@ def test_the_words_of_a_mask_run_in_one_batch(explorer, monkeypatch):
     assert shapes[:3] == [(1, tokens), (6, tokens), (6, tokens)]
 
 
-def test_pairs_want_two_masks(explorer):
-    with pytest.raises(TextError, match="3 in the text"):
-        best_pairs(explorer, THREE)
-
-
-@pytest.mark.parametrize("run", [lambda e, t: fill_masks(e, t, MODES[0]), best_pairs])
-def test_a_text_without_masks_is_refused(explorer, run):
-    with pytest.raises(TextError, match="no \\[MASK\\]"):
-        run(explorer, "the cat")
-
-
-def test_a_model_without_the_head_is_refused():
-    explorer = explorer_of(random_model(heads=("pooler",))[0])
-    with pytest.raises(CheckpointError, match="MLM"):
-        fill_masks(explorer, THREE, "independent")
-
-
-def test_an_unknown_mode_is_a_mistake_of_the_caller(explorer):
-    with pytest.raises(ValueError, match="sideways"):
-        fill_masks(explorer, THREE, "sideways")
-
-
 @pytest.mark.parametrize(
     "run",
     [
@@ -230,16 +161,27 @@ def test_an_unknown_mode_is_a_mistake_of_the_caller(explorer):
         lambda e, p: best_pairs(e, TWO, progress=p),
     ],
 )
-def test_progress_ends_at_one_and_may_cancel(explorer, run):
+def test_progress_ends_at_one(explorer, run):
     seen = []
     run(explorer, lambda fraction, _: seen.append(fraction))
     assert seen[-1] == 1
 
-    def cancel(*_):
-        raise InterruptedError
 
-    with pytest.raises(InterruptedError):
-        run(explorer, cancel)
+@pytest.mark.parametrize(
+    ("text", "run", "error", "said"),
+    [
+        (THREE, best_pairs, TextError, "3 in the text"),
+        ("the cat", best_pairs, TextError, "no \\[MASK\\]"),
+        ("the cat", lambda e, t: fill_masks(e, t, MODES[0]), TextError, "no \\[MASK"),
+        (THREE, lambda e, t: fill_masks(e, t, "sideways"), ValueError, "sideways"),
+    ],
+)
+def test_what_cannot_be_filled_is_refused(explorer, text, run, error, said):
+    with pytest.raises(error, match=said):
+        run(explorer, text)
+    if error is TextError:
+        with pytest.raises(CheckpointError, match="MLM"):
+            run(explorer_named("headless"), THREE)
 
 
 def test_a_pair_of_texts_is_read_as_one(explorer):
@@ -247,13 +189,3 @@ def test_a_pair_of_texts_is_read_as_one(explorer):
     paired = fill_masks(explorer, "the [MASK]", "independent", pair="cat [MASK] .")
     assert [len(f.steps) for f in (alone, paired)] == [1, 2]
     assert paired.tokenized.token_type_ids[paired.positions].tolist() == [0, 1]
-
-
-def test_products_over_every_pair_sum_to_the_share_of_words(explorer, words):
-    found = best_pairs(explorer, TWO, top_k=len(ALLOWED), num_pairs=len(ALLOWED) ** 2)
-    assert len(found.ids) == len(ALLOWED) ** 2
-    assert set(map(tuple, found.ids.tolist())) == set(
-        itertools.product(ALLOWED, ALLOWED)
-    )
-    assert 0 < np.exp(found.log_prob_forward).sum() < 1
-    assert found.bound_forward == found.bound_backward == -np.inf

@@ -16,26 +16,27 @@ from bertviz_core.analysis.labelled_lines import (
     without_pair,
 )
 
+LABELLED = {
+    "weather | It rained.": ("weather", "It rained."),
+    "weather\tIt rained.": ("weather", "It rained."),
+    "天气 | 下雨了。": ("天气", "下雨了。"),
+    "天气｜下雨了。": ("天气", "下雨了。"),
+    "  a  |  b  ": ("a", "b"),
+    "a |b": ("", "a |b"),
+    "a | b | c": ("a", "b | c"),
+    "no group": ("", "no group"),
+    "|x| is a length": ("", "|x| is a length"),
+    "x|y is in a word": ("", "x|y is in a word"),
+    "alone |": ("", "alone |"),
+    " | nothing before": ("", "| nothing before"),
+    "a || b": ("", "a || b"),
+    "天｜｜地": ("", "天｜｜地"),
+}
 
-@pytest.mark.parametrize(
-    ("line", "label", "sentence"),
-    [
-        ("weather | It rained.", "weather", "It rained."),
-        ("weather\tIt rained.", "weather", "It rained."),
-        ("天气 | 下雨了。", "天气", "下雨了。"),
-        ("天气｜下雨了。", "天气", "下雨了。"),
-        ("  a  |  b  ", "a", "b"),
-        ("a |b", "", "a |b"),
-        ("a | b | c", "a", "b | c"),
-        ("no group", "", "no group"),
-        ("|x| is a length", "", "|x| is a length"),
-        ("x|y is in a word", "", "x|y is in a word"),
-        ("alone |", "", "alone |"),
-        (" | nothing before", "", "| nothing before"),
-        ("w" * LONGEST_LABEL + "w | y", "", "w" * LONGEST_LABEL + "w | y"),
-    ],
-)
-def test_what_stands_before_the_stroke_is_the_group(line, label, sentence):
+
+@pytest.mark.parametrize("line", [*LABELLED, "w" * LONGEST_LABEL + "w | y"])
+def test_what_stands_before_the_stroke_is_the_group(line):
+    label, sentence = LABELLED.get(line, ("", line))
     found = read_lines(line)
     assert (found.labels, found.sentences) == ((label,), (sentence,))
     assert found.has_labels == bool(label)
@@ -45,9 +46,6 @@ def test_blank_lines_are_passed_over_and_order_is_kept():
     found = read_lines("\n b | one\r\n\n  \ntwo\n")
     assert found.sentences == ("one", "two")
     assert found.labels == ("b", "")
-
-
-def test_nothing_is_no_sentence():
     assert read_lines(" \n\t\n").sentences == ()
 
 
@@ -59,12 +57,11 @@ def test_bundled_sets_have_groups_of_several_sentences(name, language):
     assert len(counts) > 1
     assert min(counts.values()) > 2
     assert len(set(found.sentences)) == len(found.sentences)
-
-
-@pytest.mark.parametrize(("language", "word"), [("en", "bank"), ("zh", "苹果")])
-def test_every_sentence_of_the_senses_has_the_word(language, word):
-    found = read_lines(bundled_lines("senses", language))
-    assert all(word in sentence.lower() for sentence in found.sentences)
+    if name == "senses":
+        word = {"en": "bank", "zh": "苹果"}[language]
+        assert all(word in sentence.lower() for sentence in found.sentences)
+    with pytest.raises(ValueError, match="topics"):
+        bundled_lines("nothing", language)
 
 
 def test_lines_that_are_written_are_read_back():
@@ -80,7 +77,7 @@ def test_any_sentence_of_a_table_is_read_back_as_one_without_a_group_of_its_own(
     rng = np.random.default_rng(5)
     signs = ["a", "天", " ", " ", "|", "｜", " | ", " || ", "｜｜", "\t", "\u3000"]
     changed = 0
-    for _ in range(3000):
+    for _ in range(1000):
         sentence = "".join(rng.choice(signs, rng.integers(1, 9)))
         written = without_pair(sentence)
         found = read_lines(join_lines([written], [group]))
@@ -101,17 +98,9 @@ def test_any_sentence_of_a_table_is_read_back_as_one_without_a_group_of_its_own(
 def test_strokes_that_separate_nothing_stay_as_they_are(sentence):
     assert without_pair(sentence) == sentence
     assert join_lines([sentence], [""]) == sentence
-
-
-def test_a_pair_that_was_typed_stays_a_pair():
-    line = "weather | It rained. || We stayed in."
+    line = "weather | It rained. || We stayed in."  # a pair that was typed
     found = read_lines(line)
     assert join_lines(found.sentences, found.labels) == line
-
-
-def test_another_set_is_a_mistake():
-    with pytest.raises(ValueError, match="topics"):
-        bundled_lines("nothing", "en")
 
 
 MANY = LabelledLines(
@@ -160,7 +149,3 @@ def test_two_strokes_make_a_pair(sentence, pair):
     typed = read_lines(f"group | {sentence}")
     assert typed.labels == ("group",)
     assert split_pair(typed.sentences[0])[1] == pair[1]
-
-
-def test_a_pair_alone_has_no_group():
-    assert read_lines("a || b\n天｜｜地").labels == ("", "")

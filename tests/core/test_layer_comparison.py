@@ -20,7 +20,12 @@ def two():
 
 @pytest.fixture(scope="module")
 def found(two):
-    return compare_layers(*two, random_data(), "mean")
+    told = []
+    progress = lambda share, _: told.append(share)  # noqa: E731
+    found = compare_layers(*two, random_data(), "mean", progress=progress)
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(1)
+    return found
 
 
 @pytest.mark.parametrize("reading", ["cls", "mean"])
@@ -43,63 +48,54 @@ def test_each_layer_and_model_is_probed_on_the_validation_rows(two, found):
     assert found.rows.tolist() == list(range(13))
     for model, explorer in enumerate(two):
         known, asked = (
-            layer_states(explorer, token_rows(explorer, p.texts, None, 0), "mean")
-            for p in (data.train, data.validation)
+            states_of(explorer, "mean", part) for part in (data.train, data.validation)
         )
         for layer in range(4):
             named = probe_classes(known[layer], data.train.targets, asked[layer])
             assert found.scores[model, layer] == np.mean(named == truth)
             expected = group_separation(asked[layer], truth.astype(str)).score
             assert found.separations[model, layer] == expected
-
-
-def test_the_least_is_the_commonest_class_of_the_rows_learned_from(found):
+            # On the map no distance is longer than between the vectors.
+            shown, whole = found.coordinates[model, layer], asked[layer]
+            on_map = np.linalg.norm(np.diff(shown, axis=0), axis=1)
+            real = np.linalg.norm(np.diff(whole, axis=0), axis=1)
+            assert (on_map <= real + 1e-5).all()
     # 23 rows of three classes in turn: 8, 8 and 7; the first is the commonest.
     assert found.least == pytest.approx(5 / 13)
     assert found.num_fitted == 23
     assert found.labels == NAMES
-
-
-def test_intervals_hold_the_scores(found):
     low, high = found.score_intervals[..., 0], found.score_intervals[..., 1]
     assert (low < found.scores).all()
     assert (found.scores <= high + 1e-12).all()
     assert ((high - low) > 0.2).all()  # thirteen rows say little
 
 
-def test_both_models_lie_on_the_same_axes(two):
-    same = compare_layers(two[0], two[0], random_data(), "cls")
-    np.testing.assert_allclose(same.coordinates[0], same.coordinates[1])
-    np.testing.assert_allclose(same.scores[0], same.scores[1])
-    assert same.coordinates.shape == (2, 4, 13, 2)
+def test_both_models_lie_on_the_same_axes_and_the_first_token_begins_with_nothing(two):
+    found = compare_layers(two[0], two[0], random_data(), "cls")
+    np.testing.assert_allclose(found.coordinates[0], found.coordinates[1])
+    np.testing.assert_allclose(found.scores[0], found.scores[1])
+    assert found.coordinates.shape == (2, 4, 13, 2)
+    # Before the first layer it is the same everywhere.
+    assert np.isnan(found.separations[:, 0]).all()
+    assert not np.isnan(found.separations[:, 1:]).any()
+    np.testing.assert_allclose(found.scores[:, 0], 5 / 13)
 
 
-def test_distances_on_the_map_are_never_longer_than_between_the_vectors(two, found):
-    data = random_data()
-    rows = token_rows(two[1], data.validation.texts, None, 0)
-    states = layer_states(two[1], rows, "mean")
-    for layer in range(4):
-        shown, whole = found.coordinates[1, layer], states[layer]
-        for first in range(0, 12, 3):
-            on_map = np.linalg.norm(shown[first] - shown[first + 1])
-            real = np.linalg.norm(whole[first] - whole[first + 1])
-            assert on_map <= real + 1e-5
+def states_of(explorer, reading, part):
+    return layer_states(explorer, token_rows(explorer, part.texts, None, 0), reading)
 
 
 def test_numbers_are_probed_by_r2_and_have_no_separation(two):
-    found = compare_layers(*two, number_data(), "cls")
+    data = number_data()
+    found = compare_layers(*two, data, "cls")
     assert found.is_regression
     assert found.least == 0
     assert np.isnan(found.separations).all()
     assert np.isnan(found.score_intervals).all()
-    data = number_data()
     known, asked = (
-        layer_states(two[1], token_rows(two[1], p.texts, None, 0), "cls")
-        for p in (data.train, data.validation)
+        states_of(two[1], "cls", part)[2] for part in (data.train, data.validation)
     )
-    expected = probe_numbers(
-        known[2], data.train.targets, asked[2], data.validation.targets
-    )
+    expected = probe_numbers(known, data.train.targets, asked, data.validation.targets)
     assert found.scores[1, 2] == pytest.approx(expected)
 
 
@@ -139,25 +135,9 @@ def test_rounding_is_nothing_to_learn_from():
     assert not are_alike(vectors + targets[:, None])
 
 
-def test_the_first_token_tells_nothing_before_the_first_layer(two):
-    found = compare_layers(*two, random_data(), "cls")
-    assert np.isnan(found.separations[:, 0]).all()
-    assert not np.isnan(found.separations[:, 1:]).any()
-    commonest = np.bincount(random_data().train.targets).argmax()
-    share = np.mean(random_data().validation.targets == commonest)
-    np.testing.assert_allclose(found.scores[:, 0], share)
-
-
 def test_a_probe_that_saw_one_class_names_it():
     vectors = np.random.default_rng(1).normal(size=(4, 3))
     assert probe_classes(vectors[:2], np.array([2, 2]), vectors).tolist() == [2] * 4
-
-
-def test_progress_rises_to_one_over_both_models(two):
-    told = []
-    compare_layers(*two, random_data(), progress=lambda share, _: told.append(share))
-    assert told == sorted(told)
-    assert told[-1] == pytest.approx(1)
 
 
 def test_an_unknown_reading_is_a_mistake(two):

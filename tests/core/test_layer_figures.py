@@ -5,15 +5,9 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.analysis.layer_norm import layer_norm_steps
-from bertviz_core.experiments.step_table import layer_operations
 from bertviz_core.figures.effect_bars import effect_bars_figure
 from bertviz_core.figures.labels import label
-from bertviz_core.figures.layer_diagram import (
-    Box,
-    DiagramWords,
-    layer_boxes,
-    layer_diagram,
-)
+from bertviz_core.figures.layer_diagram import DiagramWords, layer_boxes, layer_diagram
 from bertviz_core.figures.layer_lines import lines_figure, norm_formulas
 from bertviz_core.figures.layer_strip import (
     color_limit,
@@ -32,51 +26,30 @@ def checked(figure):
     return figure
 
 
-@pytest.mark.parametrize("is_signed", [True, False])
-def test_a_strip_shows_every_number(is_signed):
+@pytest.mark.parametrize(
+    ("is_signed", "limit"), [(True, None), (False, None), (True, 2)]
+)
+def test_a_strip_shows_every_number(is_signed, limit):
     values = RNG.normal(size=(3, 7)) if is_signed else RNG.random((3, 7))
-    figure = strip_figure(values, ["a", "b", "c"], is_signed=is_signed, **WORDS)
-    trace = checked(figure).data[0]
+    given = {"is_signed": is_signed, "limit": limit, **WORDS}
+    trace = checked(strip_figure(values, ["Norm", "b", "Norm"], **given)).data[0]
     np.testing.assert_allclose(trace.z, values, rtol=1e-6)
     assert list(trace.x) == [1, 2, 3, 4, 5, 6, 7]
     assert trace.zmin == (-trace.zmax if is_signed else 0)
-
-
-def test_columns_have_their_names_under_the_pointer_too():
-    figure = strip_figure(
-        RNG.random((2, 3)), ["1", "2"], ["<b>", "on", "x"], is_signed=False, **WORDS
-    )
-    trace = checked(figure).data[0]
-    names = [label(name) for name in ("<b>", "on", "x")]
-    assert "<" not in names[0]
-    assert list(trace.customdata[1]) == names
-    assert list(figure.layout.xaxis.ticktext) == names
+    assert limit is None or trace.zmax == limit
+    # Rows of one name stay two rows.
+    assert trace.y[2] != trace.y[0] == trace.y[2].rstrip("\u2060")
 
 
 @pytest.mark.parametrize(("count", "every"), [(40, 1), (41, 2), (512, 13)])
 def test_many_columns_have_a_name_for_every_few_and_all_under_the_pointer(count, every):
-    names = [f"{index + 1} on" for index in range(count)]
+    names = [f"<b>{index + 1} on" for index in range(count)]
     figure = strip_figure(np.ones((1, count)), ["1"], names, is_signed=False, **WORDS)
-    shown = figure.layout.xaxis
-    assert list(shown.ticktext) == [label(name) for name in names[::every]]
-    assert list(shown.tickvals)[1] == 1 + every
-    assert len(checked(figure).data[0].customdata[0]) == count
-
-
-def test_rows_of_one_name_stay_two_rows():
-    figure = strip_figure(np.ones((2, 3)), ["Norm", "Norm"], is_signed=True, **WORDS)
-    first, second = figure.data[0].y
-    assert first != second
-    assert second.rstrip("\u2060") == first
-
-
-def test_labels_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="2 x 3"):
-        strip_figure(np.ones((2, 4)), ["a", "b"], ["x"] * 3, is_signed=True, **WORDS)
-    with pytest.raises(ValueError, match="entries"):
-        named_bars_figure(["a"], np.ones(2), title="")
-    with pytest.raises(ValueError, match="entries"):
-        named_bars_figure([], np.ones(0), title="")
+    labels = [label(name) for name in names]
+    assert "<" not in labels[0]
+    assert list(figure.layout.xaxis.ticktext) == labels[::every]
+    assert list(figure.layout.xaxis.tickvals)[1] == 1 + every
+    assert list(checked(figure).data[0].customdata[0]) == labels
 
 
 @pytest.mark.parametrize(
@@ -87,34 +60,21 @@ def test_a_long_vector_is_folded_and_nothing_is_lost(size, rows, last):
     folded, ends = fold(values)
     assert len(folded) == len(ends) == rows
     assert ends[-1] == last
-    flat = folded.ravel()
-    np.testing.assert_array_equal(flat[:size], values)
-    assert np.isnan(flat[size:]).all()
+    np.testing.assert_array_equal(folded.ravel()[:size], values)
+    assert np.isnan(folded.ravel()[size:]).all()
     starts = [first for first, _ in ends]
-    names = [f"{first}" for first in starts]
+    names = [str(first) for first in starts]
     figure = strip_figure(folded, names, is_signed=True, starts=starts, **WORDS)
-    where = checked(figure).data[0].customdata
-    assert where[-1][0] == last[0]
+    assert checked(figure).data[0].customdata[-1][0] == last[0]
 
 
 def test_colours_end_where_all_but_a_hundredth_of_the_numbers_lie():
-    values = np.concatenate([np.linspace(-1, 1, 500), [90.0, -80.0]])
-    limit = color_limit(values)
-    assert 0.9 < limit <= 1
-    assert np.mean(np.abs(values) <= limit) >= 0.99
-
-
-def test_among_few_numbers_each_counts_and_masked_scores_do_not():
+    limit = color_limit(np.concatenate([np.linspace(-1, 1, 500), [90.0, -80.0]]))
+    assert 0.98 < limit <= 1
+    # Among few numbers each counts, and masked scores do not.
     assert color_limit(np.array([0.5, -7.0])) == 7
     assert color_limit(np.array([0.5, -9999.0])) == 0.5
-    assert color_limit(np.array([-9999.0])) == 1
-    assert color_limit(np.zeros(4)) == 1
-
-
-def test_colours_can_end_where_the_caller_says():
-    values = RNG.normal(size=(2, 5))
-    figure = strip_figure(values, ["u", "g"], is_signed=True, limit=0.25, **WORDS)
-    assert (figure.data[0].zmin, figure.data[0].zmax) == (-0.25, 0.25)
+    assert color_limit(np.array([-9999.0])) == color_limit(np.zeros(4)) == 1
 
 
 def test_bars_carry_their_numbers_in_the_given_order():
@@ -148,45 +108,29 @@ def test_lines_differ_by_dash_and_symbol_and_not_by_colour_alone():
 @pytest.mark.parametrize(
     "lines", [{}, {"a": np.ones(3)}, dict.fromkeys("abcdef", np.ones(2))]
 )
-def test_lines_that_do_not_fit_are_refused(lines):
+def test_what_does_not_fit_is_refused(lines):
     with pytest.raises(ValueError, match="line"):
         lines_figure(lines, ["a", "b"], x_title="", y_title="")
+    with pytest.raises(ValueError, match="2 x 3"):
+        strip_figure(np.ones((2, 4)), ["a", "b"], ["x"] * 3, is_signed=True, **WORDS)
+    for names, values in ((["a"], np.ones(2)), ([], np.ones(0))):
+        with pytest.raises(ValueError, match="entries"):
+            named_bars_figure(names, values, title="")
 
 
-def test_a_drawing_holds_every_part_of_its_order():
-    assert [box.kind for box in layer_boxes(pre_norm=False)] == [
-        *("attention", "sum", "norm", "feed_forward", "sum", "norm"),
-    ]
-    assert [box.kind for box in layer_boxes(pre_norm=True)] == [
-        *("norm", "attention", "sum", "norm", "feed_forward", "sum"),
-    ]
-
-
-def test_norms_stand_on_the_stream_after_and_beside_it_before():
-    for pre_norm in (False, True):
-        boxes = layer_boxes(pre_norm)
-        norms = [box.is_on_stream for box in boxes if box.kind == "norm"]
-        assert norms == [not pre_norm] * 2
-        assert Box("sum", True) in boxes
-        assert Box("attention", False) in boxes
-
-
-@pytest.mark.parametrize("pre_norm", [False, True])
-def test_a_drawing_names_its_parts_from_top_to_bottom(pre_norm):
+@pytest.mark.parametrize(
+    ("pre_norm", "parts"), [(False, "A + N F + N"), (True, "N A + N F +")]
+)
+def test_a_drawing_names_its_parts_from_top_to_bottom(pre_norm, parts):
     words = DiagramWords("A", "F", "N", "in", "out")
     notes = checked(layer_diagram(pre_norm, words)).layout.annotations
     said = sorted((note for note in notes if note.text), key=lambda note: -note.y)
-    parts = {"attention": "A", "feed_forward": "F", "norm": "N", "sum": "+"}
-    expected = [parts[box.kind] for box in layer_boxes(pre_norm)]
-    assert [note.text for note in said] == ["in", *expected, "out"]
-    assert len(layer_operations(pre_norm)) > len(expected)
-
-
-def test_an_arrow_of_the_stream_leads_from_each_part_on_it_to_the_next():
-    notes = layer_diagram(pre_norm=True).layout.annotations
+    assert [note.text for note in said] == ["in", *parts.split(), "out"]
+    # An arrow of the stream leads from each part on it to the next.
     upright = [n for n in notes if n.showarrow and n.x == n.ax and n.x < 0.5]
-    num_sums = sum(box.kind == "sum" for box in layer_boxes(pre_norm=True))
-    assert len(upright) == num_sums + 1
+    on_stream = [box.kind for box in layer_boxes(pre_norm) if box.is_on_stream]
+    assert on_stream == ["sum", "sum"] if pre_norm else ["sum", "norm"] * 2
+    assert len(upright) == len(on_stream) + 1
 
 
 def test_the_formulas_hold_the_numbers_of_the_norm():

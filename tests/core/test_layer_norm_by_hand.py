@@ -5,11 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bertviz_core.analysis.layer_norm import (
-    change_vector,
-    layer_norm,
-    layer_norm_steps,
-)
+from bertviz_core.analysis.layer_norm import change_vector, layer_norm, layer_norm_steps
 from tests.core import oracle
 
 RNG = np.random.default_rng(3)
@@ -45,40 +41,15 @@ def test_a_changed_vector_has_the_mean_and_the_spread_that_were_asked_for():
     np.testing.assert_allclose(change_vector(VECTOR, 0, 1), VECTOR)
 
 
-@pytest.mark.parametrize(("shift", "scale"), [(40, 1), (0, 0.2), (-7, 12)])
-def test_neither_mean_nor_scale_come_through_where_epsilon_is_small(shift, scale):
-    before = layer_norm_steps(VECTOR, GAMMA, BETA, 1e-12)
-    after = layer_norm_steps(change_vector(VECTOR, shift, scale), GAMMA, BETA, 1e-12)
-    np.testing.assert_allclose(after.output, before.output, atol=1e-9)
-    assert after.deviation == pytest.approx(scale * before.deviation)
-
-
-def test_a_mirrored_vector_comes_out_mirrored_around_beta():
-    before = layer_norm_steps(VECTOR, GAMMA, BETA, 0.1)
-    after = layer_norm_steps(change_vector(VECTOR, 0, -1), GAMMA, BETA, 0.1)
-    np.testing.assert_allclose(after.output - BETA, BETA - before.output, atol=1e-12)
-
-
-def test_epsilon_damps_a_vector_of_small_spread():
-    large = layer_norm_steps(VECTOR, GAMMA, BETA, 1e-3)
-    small = layer_norm_steps(change_vector(VECTOR, 0, 1e-3), GAMMA, BETA, 1e-3)
-    assert np.abs(small.normed).max() < 0.1 * np.abs(large.normed).max()
-
-
 def test_equal_numbers_come_out_as_beta_and_need_an_epsilon():
     steps = layer_norm_steps(np.full(11, 4.0), GAMMA, BETA, 1e-6)
     np.testing.assert_array_equal(steps.output, BETA)
-    with pytest.raises(ValueError, match="epsilon"):
-        layer_norm_steps(np.full(11, 4.0), GAMMA, BETA, 0)
-    with pytest.raises(ValueError, match="epsilon"):
-        layer_norm_steps(VECTOR, GAMMA, BETA, -1e-3)
-
-
-def test_vectors_of_different_sizes_are_refused():
-    with pytest.raises(ValueError, match="one size"):
-        layer_norm_steps(VECTOR, GAMMA[:1], BETA, 1e-3)
-    with pytest.raises(ValueError, match="one size"):
-        layer_norm_steps(VECTOR[None], GAMMA[None], BETA[None], 1e-3)
+    for vector, epsilon in ((np.full(11, 4.0), 0), (VECTOR, -1e-3)):
+        with pytest.raises(ValueError, match="epsilon"):
+            layer_norm_steps(vector, GAMMA, BETA, epsilon)
+    for vector, gamma in ((VECTOR, GAMMA[:1]), (VECTOR[None], GAMMA[None])):
+        with pytest.raises(ValueError, match="one size"):
+            layer_norm_steps(vector, gamma, BETA, 1e-3)
 
 
 def test_what_was_given_stays_writable_and_the_result_does_not():

@@ -29,7 +29,7 @@ def test_huge_logits_do_not_overflow():
     )
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("count", [1, 3, 5, 8])
 def test_the_best_words_come_first_and_equals_by_id(count):
     orders = [[1, 3, 2, 0, 4], [0, 1, 2, 3, 4], [3, 1, 2, 4, 0]]
     assert top_words(ROWS, count).tolist() == [order[:count] for order in orders]

@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
-
-from bertviz_core.analysis.map_quality import map_quality
-
-pytest.importorskip("sklearn")
 from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
 from bertviz_core.analysis.geometry import fit_pca
+from bertviz_core.analysis.map_quality import map_quality
 from bertviz_core.experiments.maps import tsne_map
 
 
@@ -25,17 +22,27 @@ def drawn(points):
     return tsne_map(points, seed=7, perplexity=8, num_stages=3)
 
 
-def test_the_same_seed_draws_the_same_map(points, drawn):
+def test_the_same_seed_draws_the_same_map_and_another_another(points, drawn):
     again = tsne_map(points, seed=7, perplexity=8, num_stages=3)
     np.testing.assert_array_equal(again.positions, drawn.positions)
     assert (drawn.seed, drawn.num_steps, drawn.method) == (7, 900, "tsne")
-
-
-def test_another_seed_draws_another_map(points, drawn):
-    for seed in (0, 8):
-        other = tsne_map(points, seed=seed, perplexity=8, num_stages=3)
-        assert np.abs(other.positions - drawn.positions).max() > 0.1
-        assert other.quality.trustworthiness > 0.9
+    assert drawn.quality == map_quality(points, drawn.positions, 10)
+    assert drawn.quality.num_checked == 42
+    seen = []
+    first, other = (
+        tsne_map(points, seed, lambda done, _: seen.append(done), 8, num_stages=stages)
+        for seed, stages in ((7, 1), (8, 2))
+    )
+    assert seen == [1, 0.5, 1]
+    assert 0 < drawn.divergence < first.divergence
+    assert np.abs(other.positions - first.positions).max() > 0.1
+    assert other.quality.trustworthiness > 0.9
+    # A given start is moved by a seed too.
+    first, second = (
+        tsne_map(points, seed=seed, perplexity=8, num_stages=1, start=other.positions)
+        for seed in (0, 1)
+    )
+    assert np.abs(first.positions - second.positions).max() > 0.01
 
 
 def test_seed_0_begins_at_the_pca_map_itself(points):
@@ -53,15 +60,6 @@ def test_seed_0_begins_at_the_pca_map_itself(points):
     np.testing.assert_array_equal(drawn.positions, expected)
 
 
-def test_a_given_start_is_moved_by_a_seed_too(points):
-    start = tsne_map(points, perplexity=8, num_stages=1).positions
-    first, second = (
-        tsne_map(points, seed=seed, perplexity=8, num_stages=1, start=start)
-        for seed in (0, 1)
-    )
-    assert np.abs(first.positions - second.positions).max() > 0.01
-
-
 def test_groups_far_apart_stay_groups(drawn):
     groups = np.repeat([0, 1, 2], 14)
     squared = ((drawn.positions[:, None] - drawn.positions) ** 2).sum(axis=2)
@@ -69,39 +67,13 @@ def test_groups_far_apart_stay_groups(drawn):
     np.testing.assert_array_equal(groups[squared.argmin(axis=1)], groups)
 
 
-def test_the_quality_is_that_of_the_map(points, drawn):
-    assert drawn.quality == map_quality(points, drawn.positions, 10)
-    assert drawn.quality.num_checked == 42
-    assert drawn.quality.trustworthiness > 0.9
-
-
-def test_more_stages_lower_what_is_left(points, drawn):
-    first = tsne_map(points, seed=7, perplexity=8, num_stages=1)
-    assert 0 < drawn.divergence < first.divergence
-
-
 def test_a_small_cloud_takes_a_smaller_neighbourhood(points):
     drawn = tsne_map(points[:5], num_stages=1)
-    assert drawn.perplexity == pytest.approx(4 / 3)
+    assert drawn.neighbourhood == pytest.approx(4 / 3)
     assert drawn.quality.num_neighbours == 2
+    alike = tsne_map(np.ones((7, 4)), num_stages=1)
+    assert np.isfinite(alike.positions).all()
     with pytest.raises(ValueError, match="5 or more"):
         tsne_map(points[:4])
     with pytest.raises(ValueError, match="num_stages"):
         tsne_map(points, num_stages=0)
-
-
-def test_points_on_top_of_each_other_are_drawn():
-    drawn = tsne_map(np.ones((7, 4)), num_stages=1)
-    assert np.isfinite(drawn.positions).all()
-
-
-def test_progress_counts_stages_and_may_cancel(points):
-    seen = []
-    tsne_map(points, num_stages=2, progress=lambda done, _: seen.append(done))
-    assert seen == [0.5, 1.0]
-
-    def cancel(*_):
-        raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        tsne_map(points, progress=cancel)

@@ -80,27 +80,20 @@ def test_every_neuron_of_every_layer_is_estimated_as_small_steps_find(name):
     agree(found.estimated_deltas, -slopes[tuple(found.neurons.T)])
 
 
-def test_fewer_neurons_than_asked_for_are_all_of_them():
-    found = rank_neurons(explorer_named("post-norm"), "cat", Target("nsp", 0), 10**6)
-    assert len(found.neurons) == found.num_estimated
-    assert found.num_estimated == np.prod(shape_of("post-norm"))
-
-
-def test_it_says_how_far_it_is():
-    told = []
-    rank_neurons(
-        explorer_named("post-norm"),
-        TEXT,
-        WORD,
-        4,
-        progress=lambda share, what: told.append(share),
-    )
-    assert told == sorted(told)
-    assert told[0] == 0 < told[-1] < 1
-
-
 def test_an_absent_head_and_no_neurons_are_refused():
+    explorer, told = explorer_named("post-norm"), []
     with pytest.raises(CheckpointError, match="has no MLM head"):
         rank_neurons(explorer_named("headless"), TEXT, WORD)
     with pytest.raises(ValueError, match="num_neurons"):
-        rank_neurons(explorer_named("post-norm"), TEXT, WORD, 0)
+        rank_neurons(explorer, TEXT, WORD, 0)
+    # Fewer than asked for are all of them.
+    found = rank_neurons(
+        explorer,
+        "cat",
+        Target("nsp", 0),
+        10**6,
+        progress=lambda share, _: told.append(share),
+    )
+    assert len(found.neurons) == found.num_estimated == np.prod(shape_of("post-norm"))
+    assert told == sorted(told)
+    assert told[0] == 0 < told[-1] < 1

@@ -18,7 +18,7 @@ from bertviz_core.experiments.neurons import (
 from bertviz_core.experiments.switching import switch_off
 from bertviz_core.interventions import Interventions
 from tests.core import oracle
-from tests.core.cause_models import TARGETS, answer
+from tests.core.cause_models import TARGETS, answer, explorer_named
 from tests.core.random_models import (
     CONFIG,
     VOCABULARY,
@@ -26,63 +26,22 @@ from tests.core.random_models import (
     explorer_of,
     random_model,
 )
-from tests.core.step_reading import step_values
+from tests.core.traced_models import Traced
 
 TEXT = "The cats [MASK] on a mat"  # 9 tokens with those that are added
 LAYERS, NEURONS = CONFIG.num_hidden_layers, CONFIG.intermediate_size
 
 
-@dataclasses.dataclass(frozen=True)
-class Case:
-    config: object
-    weights: dict
-    explorer: object
-    trace: object
-
-    def neurons(self, layer):
-        """Inputs and activations [T, I], and the residual that they are added to."""
-        parts, config = self.weights["layers"][layer], self.config
-
-        def norm(name, x):
-            return oracle.layer_norm(x, *parts[name], config.layer_norm_eps)
-
-        x = self.trace.hidden_states[layer].astype("float64")
-        source = norm("attention_norm", x) if config.pre_norm else x
-        context, _, _ = oracle.attention(
-            parts, config.num_attention_heads, source, np.ones(len(x))
-        )
-        kept = x + oracle.dense(context, *parts["attention_output"])
-        if config.pre_norm:
-            enters = norm("output_norm", kept)
-        else:
-            enters = kept = norm("attention_norm", kept)
-        inputs = oracle.dense(enters, *parts["inner"])
-        return inputs, oracle.ACTIVATIONS[config.hidden_act](inputs), kept
-
-    def read(self, layer, token, without=None):
-        """Logits of a layer's output at a token, read as if it were the last."""
-        parts, config = self.weights["layers"][layer], self.config
-        _, activations, kept = self.neurons(layer)
-        activations = activations[token].copy()
-        if without is not None:
-            activations[without] = 0
-        x = (kept[token] + oracle.dense(activations, *parts["outer"]))[None]
-        norm = self.weights["final_norm"] if config.pre_norm else parts["output_norm"]
-        x = oracle.layer_norm(x, *norm, config.layer_norm_eps)
-        return oracle.mlm(self.weights, config, x[0])
-
-
 @pytest.fixture(scope="module")
-def case(any_norm_model):
-    model, weights = any_norm_model
-    explorer = explorer_of(model)
-    return Case(model.config, weights, explorer, explorer.trace(TEXT))
+def case(any_norm_model, any_norm_explorer):
+    (model, weights), explorer = any_norm_model, any_norm_explorer
+    return Traced(model.config, weights, explorer, explorer.trace(TEXT))
 
 
 @pytest.mark.parametrize("layer", range(LAYERS))
 def test_the_strongest_neurons_come_first(case, layer):
     token = 4
-    activations = case.neurons(layer)[1][token]
+    activations = case.steps(layer)["mlp.post"][token]
     found = strongest_neurons(case.explorer, case.trace, layer, token, 5)
     order = sorted(range(NEURONS), key=lambda neuron: -activations[neuron])[:5]
     assert found.neurons.tolist() == order
@@ -94,34 +53,22 @@ def test_the_strongest_neurons_come_first(case, layer):
 
 def test_by_contribution_a_negative_activation_can_lead(case):
     kernel = case.weights["layers"][1]["outer"][0]
-    activations = case.neurons(1)[1][2]
-    added = [np.linalg.norm(activations[i] * kernel[i]) for i in range(NEURONS)]
+    activations = case.steps(1)["mlp.post"][2]
+    added = np.linalg.norm(activations[:, None] * kernel, axis=1)
     found = strongest_neurons(
         case.explorer, case.trace, 1, 2, NEURONS + 4, order="contribution"
     )
     assert len(found.neurons) == NEURONS
     agree(found.contributions, sorted(added)[::-1], 2e-6)
     agree(found.activations, activations[found.neurons], 2e-6)
-    by_activation = strongest_neurons(case.explorer, case.trace, 1, 2, NEURONS)
-    assert by_activation.neurons.tolist() != found.neurons.tolist()
 
 
 def test_one_neuron_is_shown_at_all_tokens(case):
     found = neuron_activations(case.explorer, case.trace, 2, 11)
-    inputs, activations, _ = case.neurons(2)
-    agree(found.inputs, inputs[:, 11], 2e-6)
-    agree(found.activations, activations[:, 11], 2e-6)
+    noted = case.steps(2)
+    agree(found.inputs, noted["mlp.pre"][:, 11], 2e-6)
+    agree(found.activations, noted["mlp.post"][:, 11], 2e-6)
     assert found.tokens == case.trace.tokenized.tokens
-
-
-def test_the_contributions_of_all_neurons_and_the_bias_are_the_update(case):
-    kernel, bias = case.weights["layers"][0]["outer"]
-    every = [
-        neuron_activations(case.explorer, case.trace, 0, index).activations
-        for index in range(NEURONS)
-    ]
-    update = step_values(case.explorer, case.trace, "layer_0/feed_forward_output")
-    agree(np.stack(every, axis=1) @ kernel + bias, update, 2e-6)
 
 
 def test_words_by_weights_alone_are_products_with_the_embeddings(case):
@@ -144,7 +91,14 @@ def test_words_by_weights_alone_are_products_with_the_embeddings(case):
 def test_words_at_a_token_are_the_lens_with_less_the_lens_without(
     case, layer, neuron, token
 ):
-    changes = case.read(layer, token) - case.read(layer, token, neuron)
+    noted = case.steps(layer)
+    without = noted["mlp.post"].copy()
+    without[:, neuron] = 0
+    logits = [
+        oracle.mlm(case.weights, case.config, case.last_norm(steps["output"])[token])
+        for steps in (noted, case.steps(layer, {"mlp.post": without}))
+    ]
+    changes = logits[0] - logits[1]
     found = words_of_neuron_here(
         case.explorer, case.trace, layer, neuron, token, CONFIG.vocab_size
     )
@@ -153,21 +107,6 @@ def test_words_at_a_token_are_the_lens_with_less_the_lens_without(
     agree(found.promoted_changes, np.sort(changes)[::-1], 5e-6)
     agree(found.suppressed_changes, np.sort(changes), 5e-6)
     assert (found.reading, found.token) == ("head", token)
-
-
-def test_at_the_last_layer_the_change_is_that_of_the_model_itself(case):
-    last, neuron, token = LAYERS - 1, 8, 4
-    mask = np.ones((LAYERS, NEURONS), "float32")
-    mask[last, neuron] = 0
-    off = Interventions(neuron_mask=mask)
-    asked = {"mlm_positions": [token]}
-    own = case.explorer.trace(TEXT, **asked).mlm_logits[0]
-    changed = case.explorer.trace(TEXT, interventions=off, **asked).mlm_logits[0]
-    found = words_of_neuron_here(
-        case.explorer, case.trace, last, neuron, token, CONFIG.vocab_size
-    )
-    agree(found.promoted_changes, (own - changed)[found.promoted_ids], 5e-6)
-    assert np.abs(found.promoted_changes).max() > 1e-3
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.head)
@@ -185,39 +124,33 @@ def test_switching_off_gives_what_the_masked_network_gives(case, target):
 
 
 def test_factors_are_those_of_the_positive_activations_of_the_layers(case):
-    found = neuron_factors(case.explorer, case.trace, 3, seed=2, layers=(2, 0), top_k=4)
-    every = np.concatenate([case.neurons(2)[1], case.neurons(0)[1]], axis=1)
+    def factors(seed):
+        return neuron_factors(case.explorer, case.trace, 3, seed, (2, 0), top_k=4)
+
+    found = factors(2)
+    np.testing.assert_array_equal(found.weights, factors(2).weights)
+    assert (found.weights != factors(3).weights).any()
+    every = np.concatenate([case.steps(i)["mlp.post"] for i in (2, 0)], axis=1)
     positive = np.maximum(every, 0)
-    tokens = case.trace.tokenized.num_tokens
-    assert found.weights.shape == (3, tokens)
-    assert found.top_neurons.shape == (3, 4, 2)
+    assert found.weights.shape == (3, case.trace.tokenized.num_tokens)
     left_out = np.linalg.norm(np.minimum(every, 0)) / np.linalg.norm(every)
     assert found.negative_share == pytest.approx(left_out)
     values = np.linalg.svd(positive, compute_uv=False)
     least = np.sqrt(np.square(values[3:]).sum()) / np.linalg.norm(positive)
     assert least < found.error < 1
+    assert found.top_neurons.shape == (3, 4, 2)
     assert set(found.top_neurons[..., 0].ravel()) <= {0, 2}
-    assert found.top_neurons[..., 1].max() < NEURONS
 
 
 def test_with_one_factor_the_top_neurons_are_those_of_the_singular_vector(case):
     found = neuron_factors(case.explorer, case.trace, 1, seed=5, top_k=6)
-    every = np.concatenate([case.neurons(layer)[1] for layer in range(LAYERS)], axis=1)
+    every = np.concatenate([case.steps(i)["mlp.post"] for i in range(LAYERS)], axis=1)
     vector = np.abs(np.linalg.svd(np.maximum(every, 0))[2][0])
     top = np.argsort(-vector)[:6]
     pairs = [[index // NEURONS, index % NEURONS] for index in top]
     assert found.layers == (0, 1, 2)
     assert found.top_neurons[0].tolist() == pairs
     np.testing.assert_allclose(found.top_shares[0], vector[top], atol=1e-3)
-
-
-def test_a_seed_repeats_the_factors(case):
-    first, again = (
-        neuron_factors(case.explorer, case.trace, 2, seed=9) for _ in range(2)
-    )
-    np.testing.assert_array_equal(first.weights, again.weights)
-    other = neuron_factors(case.explorer, case.trace, 2, seed=10)
-    assert (other.weights != first.weights).any()
 
 
 def test_neurons_that_never_fire_leave_nothing_out():
@@ -230,7 +163,7 @@ def test_neurons_that_never_fire_leave_nothing_out():
 
 
 def test_a_model_without_the_head_reads_by_weights_alone():
-    explorer = explorer_of(random_model(heads=())[0])
+    explorer = explorer_named("headless")
     trace = explorer.trace(TEXT)
     assert len(words_of_neuron(explorer, 0, 0, top_k=3).promoted_ids) == 3
     with pytest.raises(CheckpointError, match="MLM"):

@@ -1,7 +1,5 @@
 """Next-sentence answers equal the oracle's, and the shuffled test its own count."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ from bertviz_core.experiments.next_sentence import (
     run_shuffled_test,
 )
 from tests.core import oracle
-from tests.core.random_models import explorer_of, random_model
+from tests.core.cause_models import explorer_named
 
 PAIRS = [
     ("the cat", "sat on a mat"),
@@ -24,14 +22,9 @@ PAIRS = [
 
 
 @pytest.fixture(scope="module")
-def explorer(any_norm_explorer):
-    return any_norm_explorer
-
-
-@pytest.fixture(scope="module")
-def is_next(any_norm_model, explorer):
+def is_next(post_norm_model, explorer):
     """P(is next) of one pair by the oracle."""
-    model, weights = any_norm_model
+    model, weights = post_norm_model
 
     def probability(first, second, cut=False):
         text = explorer.tokenize(first, second, cut)
@@ -45,26 +38,15 @@ def is_next(any_norm_model, explorer):
     return probability
 
 
-def test_a_pair_and_its_swap_equal_the_oracle(explorer, is_next):
+def test_a_pair_and_its_swap_equal_the_oracle_in_one_pass(explorer, is_next):
     for first, second in PAIRS:
+        before = explorer.num_forward_passes
         found = predict_next_sentence(explorer, first, second)
+        assert explorer.num_forward_passes == before + 1
         assert found.probability == pytest.approx(is_next(first, second), abs=1e-6)
-        assert found.probability_swapped == pytest.approx(
-            is_next(second, first), abs=1e-6
-        )
+        swapped = pytest.approx(is_next(second, first), abs=1e-6)
+        assert found.probability_swapped == swapped
         assert (found.tokenized.text, found.tokenized.pair) == (first, second)
-
-
-def test_a_pair_and_its_swap_take_one_pass(explorer, monkeypatch):
-    batches, forward = [], explorer.forward
-
-    def counting(inputs, outputs):
-        batches.append(len(inputs["input_ids"]))
-        return forward(inputs, outputs)
-
-    monkeypatch.setattr(explorer, "forward", counting)
-    predict_next_sentence(explorer, *PAIRS[0])
-    assert batches == [2]
 
 
 def test_the_shuffled_test_asks_about_true_and_shuffled_pairs(
@@ -72,9 +54,12 @@ def test_the_shuffled_test_asks_about_true_and_shuffled_pairs(
 ):
     # Small batches: pairs of several lengths, back in their order afterwards.
     monkeypatch.setattr(masked_rows, "TOKENS_A_PASS", 24)
-    found = run_shuffled_test(explorer, PAIRS, seed=3)
+    seen = []
+    found = run_shuffled_test(
+        explorer, PAIRS, seed=3, progress=lambda done, _: seen.append(done)
+    )
+    assert seen[-1] == 1
     assert sorted(found.partners) == list(range(5))
-    assert all(partner != index for index, partner in enumerate(found.partners))
     true = [is_next(*pair) for pair in PAIRS]
     shuffled = [
         is_next(PAIRS[i][0], PAIRS[p][1], True) for i, p in enumerate(found.partners)
@@ -109,26 +94,10 @@ def test_a_model_that_knows_all_neighbours_is_always_right(
     np.testing.assert_allclose(found.shuffled, 1 - sure if knows else sure)
 
 
-def test_right_answers_of_both_kinds_count(explorer):
-    found = run_shuffled_test(explorer, PAIRS[:4])
-    made_up = dataclasses.replace(
-        found,
-        probabilities=np.array([0.9, 0.5, 0.6, 0.1]),
-        shuffled=np.array([0.9, 0.5, 0.6, 0.1]),
-    )
-    assert (made_up.num_right, made_up.accuracy) == (4, 0.5)
-
-
-@pytest.mark.parametrize("size", [2, 3, 5])
-def test_no_second_text_stays_where_it_was(explorer, size):
-    for seed in range(4):
-        partners = run_shuffled_test(explorer, PAIRS[:size], seed).partners
-        assert sorted(partners) == list(range(size))
-        assert not (partners == np.arange(size)).any()
-
-
 CHAIN = ("the cat", "sat on a mat", "on a", "cat . !")
 OVERLAPPING = {
+    "two": PAIRS[:2],
+    "five": PAIRS,
     "two and one": [CHAIN[:2], CHAIN[1:3], ("e", "on")],
     "three in a row": [CHAIN[:2], CHAIN[1:3], CHAIN[2:]],
     "a text twice": [("e", "on"), ("e", "a mat ."), CHAIN[:2], CHAIN[1:3]],
@@ -138,29 +107,16 @@ OVERLAPPING = {
 
 @pytest.mark.parametrize("name", OVERLAPPING)
 def test_no_text_is_put_behind_itself_or_one_that_it_follows(explorer, name):
-    pairs = OVERLAPPING[name]
-    for seed in range(8):
+    pairs, shuffles = OVERLAPPING[name], set()
+    for seed in (0, 1, 2, 3, 2):
         partners = run_shuffled_test(explorer, pairs, seed).partners
+        shuffles.add(tuple(partners))
         assert sorted(partners) == list(range(len(pairs)))
         for (first, _), partner in zip(pairs, partners, strict=True):
             asked = (first, pairs[partner][1])
             assert asked[0] != asked[1]
             assert asked not in pairs
-
-
-@pytest.mark.parametrize("pairs", [[CHAIN[:2], CHAIN[1:3]], [("e", "on")] * 3])
-def test_pairs_that_have_no_such_shuffle_are_refused(explorer, pairs):
-    with pytest.raises(TextError, match="cannot be shuffled"):
-        run_shuffled_test(explorer, pairs)
-
-
-def test_the_seed_decides_the_shuffle(explorer):
-    shuffles = {
-        tuple(run_shuffled_test(explorer, PAIRS, seed).partners) for seed in range(6)
-    }
-    assert len(shuffles) > 1
-    again = run_shuffled_test(explorer, PAIRS, 2), run_shuffled_test(explorer, PAIRS, 2)
-    np.testing.assert_array_equal(again[0].partners, again[1].partners)
+    assert 1 < len(shuffles) < 5 or name != "five"
 
 
 def test_pairs_that_are_too_long_are_cut_and_counted(explorer):
@@ -172,32 +128,17 @@ def test_pairs_that_are_too_long_are_cut_and_counted(explorer):
     assert 0 < predict_next_sentence(explorer, *long, cut=True).probability < 1
 
 
-@pytest.mark.parametrize("pair", [("", "on"), ("on", "  ")])
-def test_an_empty_text_is_refused(explorer, pair):
-    with pytest.raises(TextError, match="one is empty"):
-        predict_next_sentence(explorer, *pair)
-
-
-def test_one_pair_cannot_be_shuffled(explorer):
+def test_what_cannot_be_asked_is_refused(explorer):
+    for pair in (("", "on"), ("on", "  ")):
+        with pytest.raises(TextError, match="one is empty"):
+            predict_next_sentence(explorer, *pair)
     with pytest.raises(TextError, match="at least two pairs"):
         run_shuffled_test(explorer, PAIRS[:1])
-
-
-def test_progress_ends_at_one_and_may_cancel(explorer):
-    seen = []
-    run_shuffled_test(explorer, PAIRS, progress=lambda done, _: seen.append(done))
-    assert seen[-1] == 1
-
-    def cancel(*_):
-        raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        run_shuffled_test(explorer, PAIRS, progress=cancel)
-
-
-def test_a_model_without_the_head_is_refused():
-    explorer = explorer_of(random_model(heads=("pooler", "mlm"))[0])
+    for pairs in ([CHAIN[:2], CHAIN[1:3]], [("e", "on")] * 3):
+        with pytest.raises(TextError, match="cannot be shuffled"):
+            run_shuffled_test(explorer, pairs)
+    headless = explorer_named("headless")
     with pytest.raises(CheckpointError, match="NSP"):
-        predict_next_sentence(explorer, "the", "cat")
+        predict_next_sentence(headless, "the", "cat")
     with pytest.raises(CheckpointError, match="NSP"):
-        run_shuffled_test(explorer, PAIRS)
+        run_shuffled_test(headless, PAIRS)

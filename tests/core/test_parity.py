@@ -54,34 +54,19 @@ def outcome(request):
     return (run_tiny if request.param in TINY else run_bundled)(request.param)
 
 
-def test_every_hidden_state_agrees(outcome):
+def test_every_output_agrees(outcome):
     output, expected, kept = outcome
-    by_token = [array["hidden_states"].swapaxes(1, 2) for array in (output, expected)]
-    agree(by_token[0][kept], by_token[1][kept])  # [tokens, L + 1, H]
 
+    def at_tokens(name, *axes):
+        return [array[name].transpose(axes)[kept] for array in (output, expected)]
 
-def test_every_attention_probability_agrees(outcome):
-    output, expected, kept = outcome
-    by_query = [
-        array["attention_probs"].transpose(0, 3, 1, 2, 4)
-        for array in (output, expected)
-    ]
-    agree(by_query[0][kept], by_query[1][kept])  # [tokens, L, N, K]
-
-
-def test_pooled_output_agrees(outcome):
-    agree(outcome[0]["pooled_output"], outcome[1]["pooled_output"])
-
-
-def test_masked_word_logits_agree_at_every_token(outcome):
-    output, expected, kept = outcome
-    logits = [array["mlm_logits"][kept] for array in (output, expected)]
+    agree(*at_tokens("hidden_states", 0, 2, 1, 3))  # [tokens, L + 1, H]
+    agree(*at_tokens("attention_probs", 0, 3, 1, 2, 4))  # [tokens, L, N, K]
+    agree(output["pooled_output"], expected["pooled_output"])
+    agree(output["nsp_logits"], expected["nsp_logits"])
+    logits = at_tokens("mlm_logits", 0, 1, 2)
     # Those of the bundled models reach 12, and a millionth of each is added.
     np.testing.assert_allclose(*logits, rtol=1e-6, atol=1e-5)
-
-
-def test_next_sentence_logits_agree(outcome):
-    agree(outcome[0]["nsp_logits"], outcome[1]["nsp_logits"])
 
 
 def test_the_tolerance_would_notice_the_other_gelu(tmp_path):

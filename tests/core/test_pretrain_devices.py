@@ -99,67 +99,46 @@ main(["pretrain", *sys.argv[1:]])
 """
 
 
-def settings_file(folder, asked):
-    path = folder / "settings.json"
-    path.write_text(json.dumps(asked.to_dict()))
-    return path
-
-
 def test_the_command_runs_and_goes_on_where_there_is_only_jax(tmp_path, monkeypatch):
-    text = samples.write_text(tmp_path / "text.txt")
-    words = tmp_path / "vocab.txt"
-    words.write_text("\n".join(samples.VOCABULARY))
-    corpus = {"vocabulary_file": str(words), "held_out_rate": 0.2}
     # As shipped: where JAX has no GPU, too, "auto" must find a precision.
-    asked = samples.settings(samples.ONE_LAYER, corpus=corpus, precision="auto")
+    text, asked = samples.text_and_settings(tmp_path, precision="auto")
 
-    def arguments(asked, name):
-        given = ["--config", settings_file(tmp_path, asked), "--corpus", text]
-        return [*given, "--out", tmp_path / name]
+    def trained(asked, name):
+        path = tmp_path / "settings.json"
+        path.write_text(json.dumps(asked.to_dict()))
+        given = ["--config", path, "--corpus", text, "--out", tmp_path / name]
+        return run_script("jax", WITHOUT_TENSORFLOW, *given).splitlines()
 
+    parts, whole = (tmp_path / name for name in ("parts", "whole"))
     monkeypatch.setenv("STOP_AT", "4")
-    stopped = run_script("jax", WITHOUT_TENSORFLOW, *arguments(asked, "parts"))
-    assert stopped.splitlines()[-1] == "Stopped after step 4 of 13; saved"
+    assert trained(asked, "parts")[-1] == "Stopped after step 4 of 13; saved"
     monkeypatch.delenv("STOP_AT")
-    finished = run_script("jax", WITHOUT_TENSORFLOW, *arguments(asked, "parts"))
-    assert finished.splitlines()[0] == "Going on after step 4"
-    assert finished.splitlines()[-1] == f"Finished: {tmp_path / 'parts' / 'model'}"
-    curve = (tmp_path / "parts" / "curve.csv").read_text().splitlines()
+    finished = trained(asked, "parts")
+    assert finished[0] == "Going on after step 4"
+    assert finished[-1] == f"Finished: {parts / 'model'}"
+    curve = (parts / "curve.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in curve[1:]] == ["4", "6", "8", "12", "13"]
     # What JAX has trained opens here.
-    config = open_model(str(tmp_path / "parts" / "model")).model.config
-    assert config == asked.model
-
-    settled = PretrainSettings.from_json_file(tmp_path / "parts" / "settings.json")
+    assert open_model(str(parts / "model")).model.config == asked.model
+    settled = PretrainSettings.from_json_file(parts / "settings.json")
     assert settled.precision in ("float32", "bfloat16")
-    run_script("jax", WITHOUT_TENSORFLOW, *arguments(settled, "whole"))
-    parts, whole = (
-        read_latest(tmp_path / name / "checkpoints") for name in ("parts", "whole")
-    )
-    assert parts.step == whole.step == 13
-    assert set(parts.state) == set(whole.state)
-    for name, values in whole.state.items():
-        np.testing.assert_allclose(parts.state[name], values, atol=1e-5, err_msg=name)
+    trained(settled, "whole")
+    assert read_latest(parts / "checkpoints").step == 13
+    samples.assert_same_states(parts, whole, atol=1e-5)
 
 
-def test_a_batch_that_cannot_be_shared_out_equally_is_refused():
+def test_a_batch_that_cannot_be_shared_out_equally_is_refused(monkeypatch):
     with pytest.raises(TrainingError, match=r"6 rows of 16 tokens, 4 devices"):
         _require_equal_parts(samples.settings(), 4)
     parts = samples.settings(optimizer={"accumulation": 2})
     with pytest.raises(TrainingError, match=r"2 devices, accumulation=2"):
         _require_equal_parts(parts, 2)
     _require_equal_parts(parts, 1)
-
-
-def test_gradients_are_not_accumulated_on_several_devices(monkeypatch):
-    parts = samples.settings(optimizer={"accumulation": 2})
+    # Nor are gradients accumulated on several.
     trainer._require_parts_in_turn(parts)
     monkeypatch.setattr(trainer, "num_replicas", lambda: 2)
     trainer._require_parts_in_turn(samples.settings())
     with pytest.raises(TrainingError, match=r"Received: accumulation=2"):
         trainer._require_parts_in_turn(parts)
-
-
-def test_more_devices_than_there_are_are_refused():
     with pytest.raises(TrainingError, match="Received: 77; the backend sees"):
         Trainer(samples.settings(), len(samples.VOCABULARY), num_devices=77)

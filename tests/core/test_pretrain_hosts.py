@@ -61,15 +61,8 @@ def train_on_two(folder, encoded, *options_of_each):
 
 
 def test_two_machines_stop_together_and_learn_what_one_learns(tmp_path):
-    text = samples.write_text(tmp_path / "text.txt")
-    words = tmp_path / "vocab.txt"
-    words.write_text("\n".join(samples.VOCABULARY))
-    settings = samples.settings(
-        samples.ONE_LAYER,
-        corpus={"vocabulary_file": str(words), "held_out_rate": 0.2},
-        phases=[{"max_tokens": 16, "num_tokens": 16 * 6 * 4, "batch_tokens": 16 * 6}],
-        report_steps=1,
-    )
+    phase = {"max_tokens": 16, "num_tokens": 16 * 6 * 4, "batch_tokens": 16 * 6}
+    text, settings = samples.text_and_settings(tmp_path, phases=[phase], report_steps=1)
     (tmp_path / "settings.json").write_text(json.dumps(settings.to_dict()))
     encoded = prepare_corpus([text], settings, tmp_path / "encoded", str)
     # The time is up on one of them only.

@@ -34,10 +34,7 @@ PHASES = [
 def first(tmp_path_factory):
     """The folder of a text, its settings, and a small model trained on it."""
     folder = tmp_path_factory.mktemp("first")
-    samples.write_text(folder / "text.txt")
-    (folder / "vocab.txt").write_text("\n".join(samples.VOCABULARY))
-    given = {"vocabulary_file": str(folder / "vocab.txt"), "held_out_rate": 0.2}
-    asked = samples.settings(samples.ONE_LAYER, corpus=given)
+    _, asked = samples.text_and_settings(folder)
     asked = dataclasses.replace(asked, phases=asked.phases[:1])
     model = run.pretrain(run.RunPlan(asked, [folder / "text.txt"], folder / "a"), str)
     return folder, asked, model
@@ -52,7 +49,7 @@ def continued(model, **changes):
 def state_before_the_first_step(asked, text, out):
     """What a run has drawn or taken over when it begins."""
     said = []
-    run.pretrain(run.RunPlan(asked, [text], out, stop_after_seconds=0), said.append)
+    trained(asked, text, out, said.append, stop_after_seconds=0)
     return read_latest(out / "checkpoints").state, said
 
 
@@ -77,76 +74,65 @@ def test_trained_positions_stay_where_a_phase_is_longer(first, tmp_path):
     folder, _, model = first
     still = dataclasses.replace(samples.settings().optimizer, learning_rate=1e-12)
     asked = continued(model, optimizer=still)
-    plan = run.RunPlan(asked, [folder / "text.txt"], tmp_path)
-    assert run.pretrain(plan, str) is not None
-    (name,) = (
-        n
-        for n in read_latest(tmp_path / "checkpoints").state
-        if "position" in n and n.startswith("weights/")
-    )
-    table = read_latest(tmp_path / "checkpoints").state[name]
+    assert trained(asked, folder / "text.txt", tmp_path) is not None
+    state = read_latest(tmp_path / "checkpoints").state
+    (name,) = (n for n in state if "position" in n and n.startswith("weights/"))
     before = as_numpy(open_model(str(model)).model.embeddings.position_embeddings)
-    np.testing.assert_allclose(table, before, atol=1e-6)
+    np.testing.assert_allclose(state[name], before, atol=1e-6)
 
 
-def stop_after_a_step(plan):
-    """Begins a run; what it says is gathered."""
-    said = []
-
-    def has_stepped():
-        return any(line.startswith("step 1/") for line in said)
-
-    assert run.pretrain(plan, said.append, has_stepped) is None
-    return said
-
-
-def test_a_stopped_run_goes_on_without_taking_the_weights_again(first, tmp_path):
-    folder, _, model = first
-    text = folder / "text.txt"
-    asked = continued(model)
-    whole = run.pretrain(run.RunPlan(asked, [text], tmp_path / "whole"), str)
-    plan = run.RunPlan(asked, [text], tmp_path / "parts")
-    said = stop_after_a_step(plan)
-    assert said[-1] == "Stopped after step 1 of 2; saved"
-    said.clear()
-    parts = run.pretrain(plan, said.append)
-    assert not any(line.startswith("Beginning with") for line in said)
-    assert whole is not None
-    assert parts is not None
-    states = [read_latest(m.parent / "checkpoints").state for m in (whole, parts)]
-    for name, values in states[0].items():
-        np.testing.assert_allclose(states[1][name], values, atol=1e-6, err_msg=name)
-
-
-@pytest.mark.parametrize("fate", ["gone", "moved"])
-@pytest.mark.parametrize("is_encoded", [False, True])
-def test_a_run_goes_on_without_the_model_that_it_began_with(
-    first, tmp_path, fate, is_encoded
+@pytest.mark.parametrize(
+    ("fate", "is_encoded"),
+    [("gone", False), ("moved", False), ("gone", True)],
+)
+def test_a_stopped_run_goes_on_without_the_model_that_it_began_with(
+    first, whole, tmp_path, fate, is_encoded
 ):
     folder, _, model = first
-    copy, moved = tmp_path / "model", tmp_path / "moved"
+    copy, moved, out = tmp_path / "model", tmp_path / "moved", tmp_path / "parts"
     shutil.copytree(model, copy)
     asked, text = continued(copy), folder / "text.txt"
     if is_encoded:
         words = open_model(str(copy)).tokenizer
         text = prepare_corpus([text], asked, tmp_path / "cache", str, words=words)
-    whole = run.pretrain(run.RunPlan(asked, [text], tmp_path / "whole"), str)
-    plan = run.RunPlan(asked, [text], tmp_path / "parts")
-    said = stop_after_a_step(plan)
-    before = (tmp_path / "parts" / "settings.json").read_text()
+    stop_after_a_step(asked, text, out)
+    before = (out / "settings.json").read_text()
     if fate == "moved":
         copy.rename(moved)
-        plan = dataclasses.replace(plan, settings=continued(moved))
+        asked = continued(moved)
     else:
         shutil.rmtree(copy)
-    parts = run.pretrain(plan, said.append)
+    said = []
+    trained(asked, text, out, said.append)
     assert "Going on after step 1" in said
-    states = [read_latest(m.parent / "checkpoints").state for m in (whole, parts)]
-    for name, values in states[0].items():
-        np.testing.assert_allclose(states[1][name], values, atol=1e-6, err_msg=name)
+    assert not any(line.startswith("Beginning with") for line in said)
+    samples.assert_same_states(whole, out)
     # As a run of before this was possible would find it.
-    assert (tmp_path / "parts" / "settings.json").read_text() == before
+    assert (out / "settings.json").read_text() == before
     assert json.loads(before)["initial_model"] == str(copy)
+
+
+def stop_after_a_step(asked, text, out):
+    """Begins a run; what it says is gathered."""
+    said = []
+    plan = run.RunPlan(asked, [text], out)
+    has_stepped = lambda: any(line.startswith("step 1/") for line in said)  # noqa: E731
+    assert run.pretrain(plan, said.append, has_stepped) is None
+    assert said[-1] == "Stopped after step 1 of 2; saved"
+    return said
+
+
+@pytest.fixture(scope="module")
+def whole(first, tmp_path_factory):
+    """The folder of a run that began with the model and that nobody stopped."""
+    folder, _, model = first
+    out = tmp_path_factory.mktemp("whole")
+    assert trained(continued(model), folder / "text.txt", out) is not None
+    return out
+
+
+def trained(asked, text, out, say=str, **options):
+    return run.pretrain(run.RunPlan(asked, [text], out, **options), say)
 
 
 def test_a_run_does_not_go_on_with_a_model_of_other_words_or_sizes(first, tmp_path):
@@ -157,27 +143,21 @@ def test_a_run_does_not_go_on_with_a_model_of_other_words_or_sizes(first, tmp_pa
     other = BertTokenizer(tuple(reversed(samples.VOCABULARY)))
     save_model(dataclasses.replace(loaded, tokenizer=other), tmp_path / "words")
     with pytest.raises(TrainingError, match="other text or other settings"):
-        run.pretrain(run.RunPlan(continued(tmp_path / "words"), [text], out), str)
+        trained(continued(tmp_path / "words"), text, out)
     sizes = dataclasses.replace(loaded.model.config, intermediate_size=24)
     bert = Bert(sizes, ("mlm",))
     save_model(dataclasses.replace(loaded, model=bert), tmp_path / "sizes")
     with pytest.raises(TrainingError, match="do not fit the model"):
-        run.pretrain(run.RunPlan(continued(tmp_path / "sizes"), [text], out), str)
+        trained(continued(tmp_path / "sizes"), text, out)
+    shutil.rmtree(out / "corpus")  # encoded anew, with the words of the model
+    assert trained(continued(model), text, out) is not None
 
 
-def test_a_run_whose_text_is_encoded_anew_needs_the_words_of_the_model(first, tmp_path):
-    folder, _, model = first
-    text, out = folder / "text.txt", tmp_path / "out"
-    state_before_the_first_step(continued(model), text, out)
-    shutil.rmtree(out / "corpus")
-    assert run.pretrain(run.RunPlan(continued(model), [text], out), str) is not None
-
-
-def test_the_command_opens_the_model_once_and_not_to_go_on(
+def test_the_command_opens_the_model_once_and_takes_its_sizes_and_case(
     first, tmp_path, monkeypatch
 ):
     folder, _, model = first
-    copy, opened = tmp_path / "model", []
+    copy, out, opened = tmp_path / "model", tmp_path / "b", []
     shutil.copytree(model, copy)
     known = initial._open
 
@@ -190,7 +170,7 @@ def test_the_command_opens_the_model_once_and_not_to_go_on(
     del asked["model"], asked["corpus"], asked["initial_model"]
     path = tmp_path / "settings.json"
     path.write_text(json.dumps(asked))
-    options = ["--corpus", str(folder / "text.txt"), "--out", str(tmp_path / "b")]
+    options = ["--corpus", str(folder / "text.txt"), "--out", str(out)]
     command = ["pretrain", "--config", str(path), "--from", str(copy), *options]
     stop = ["--stop-after-minutes", "0"]
     for number, more in enumerate((["--prepare-only"], stop), 1):
@@ -198,11 +178,28 @@ def test_the_command_opens_the_model_once_and_not_to_go_on(
         assert result.exit_code == 0, result.output
         assert opened == [str(copy)] * number
     shutil.rmtree(copy)
-    result = CliRunner().invoke(main, command)
+    result = CliRunner().invoke(main, command)  # goes on without it
     assert result.exit_code == 0, result.output
     assert "Going on after step 0" in result.output
     assert len(opened) == 2
-    assert (tmp_path / "b" / "model").is_dir()
+    made = open_model(str(out / "model"))
+    assert made.model.config == open_model(str(model)).model.config
+    assert made.tokenizer.vocabulary == samples.VOCABULARY
+    noted = json.loads((out / "settings.json").read_text())
+    assert noted["initial_model"] == str(copy)
+
+
+def test_other_sizes_case_or_words_than_the_models_are_refused(first):
+    _, own, model = first
+    asked = continued(model)
+    sizes = dataclasses.replace(asked.model, intermediate_size=24)
+    with pytest.raises(TrainingError, match=r"intermediate_size=24.*size=20"):
+        open_initial_model(dataclasses.replace(asked, model=sizes))
+    cased = dataclasses.replace(asked.corpus, lower_case=False)
+    with pytest.raises(TrainingError, match="lower_case=False"):
+        open_initial_model(dataclasses.replace(asked, corpus=cased))
+    with pytest.raises(TrainingError, match=r"vocab\.txt"):
+        dataclasses.replace(own, initial_model=str(model))
 
 
 def test_a_head_that_the_model_lacks_is_learned_anew(first, tmp_path):
@@ -228,43 +225,6 @@ def test_a_head_that_the_model_lacks_is_learned_anew(first, tmp_path):
     assert all(np.std(kernel) > 0 for kernel in kernels)
 
 
-def test_the_command_takes_sizes_and_case_from_the_model(first, tmp_path):
-    folder, _, model = first
-    asked = samples.settings(phases=PHASES).to_dict()
-    del asked["model"], asked["corpus"], asked["initial_model"]
-    path = tmp_path / "settings.json"
-    path.write_text(json.dumps(asked))
-    options = ["--corpus", str(folder / "text.txt"), "--out", str(tmp_path / "b")]
-    result = CliRunner().invoke(
-        main, ["pretrain", "--config", str(path), "--from", str(model), *options]
-    )
-    assert result.exit_code == 0, result.output
-    made = open_model(str(tmp_path / "b" / "model"))
-    assert made.model.config == open_model(str(model)).model.config
-    assert made.tokenizer.vocabulary == samples.VOCABULARY
-    noted = json.loads((tmp_path / "b" / "settings.json").read_text())
-    assert noted["initial_model"] == str(model)
-
-
-def test_other_sizes_or_case_than_the_models_are_refused(first):
-    _, _, model = first
-    asked = continued(model)
-    sizes = dataclasses.replace(asked.model, intermediate_size=24)
-    with pytest.raises(TrainingError) as caught:
-        open_initial_model(dataclasses.replace(asked, model=sizes))
-    assert "intermediate_size=24" in str(caught.value)
-    assert "intermediate_size=20" in str(caught.value)
-    cased = dataclasses.replace(asked.corpus, lower_case=False)
-    with pytest.raises(TrainingError, match="lower_case=False"):
-        open_initial_model(dataclasses.replace(asked, corpus=cased))
-
-
-def test_words_of_a_file_contradict_those_of_the_model(first):
-    _, asked, model = first
-    with pytest.raises(TrainingError, match=r"vocab\.txt"):
-        dataclasses.replace(asked, initial_model=str(model))
-
-
 def test_text_that_was_encoded_with_other_words_is_refused(first, tmp_path):
     folder, asked, model = first
     (tmp_path / "vocab.txt").write_text("\n".join(reversed(samples.VOCABULARY)))
@@ -273,25 +233,18 @@ def test_text_that_was_encoded_with_other_words_is_refused(first, tmp_path):
     words = dataclasses.replace(asked, corpus=other)
     encoded = prepare_corpus([folder / "text.txt"], words, tmp_path / "cache", str)
     again = dataclasses.replace(other, vocabulary_file=None)
-    plan = run.RunPlan(continued(model, corpus=again), [encoded], tmp_path / "b")
     with pytest.raises(TrainingError, match="other words than those of the model"):
-        run.pretrain(plan, str)
+        trained(continued(model, corpus=again), encoded, tmp_path / "b")
 
 
 def test_a_settings_file_may_name_the_model_itself(first, tmp_path):
-    _, _, model = first
+    model, path = str(first[2]), tmp_path / "settings.json"
     asked = samples.settings(phases=PHASES).to_dict()
     del asked["model"]
-    asked["initial_model"] = str(model)
-    path = tmp_path / "settings.json"
-    path.write_text(json.dumps(asked))
+    path.write_text(json.dumps(asked | {"initial_model": model}))
     settings, opened = settings_from_file(path, None, tmp_path / "b")
-    assert settings.model == opened.model.config == open_model(str(model)).model.config
-
-
-def test_settings_of_a_wrong_kind_are_a_sentence_beside_a_model_too(first, tmp_path):
-    path = tmp_path / "settings.json"
+    assert settings.model == opened.model.config == open_model(model).model.config
     for wrong in ({"corpus": ["text"]}, {"initial_model": 3}, {"phases": None}):
-        path.write_text(json.dumps({"initial_model": str(first[2])} | wrong))
+        path.write_text(json.dumps({"initial_model": model} | wrong))
         with pytest.raises(TrainingError):
             settings_from_file(path, None, tmp_path / "b")

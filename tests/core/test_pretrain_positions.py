@@ -57,32 +57,28 @@ def settings(**changes):
     return samples.settings(sizes, phases=phases, **changes)
 
 
-def positions_when_the_second_phase_begins(asked, first_step=0):
-    batches = samples.batches(asked)
+@pytest.mark.parametrize(
+    ("changes", "first_step", "is_continued"),
+    [
+        ({}, 0, True),
+        ({}, 1, False),  # goes on within the phase
+        ({"continue_positions": False}, 0, False),
+    ],
+)
+def test_a_longer_phase_begins_with_continued_positions(
+    monkeypatch, changes, first_step, is_continued
+):
+    asked = settings(**changes)
     trainer = Trainer(asked, len(samples.VOCABULARY))
-    trainer.run(batches, 0, 0, 2)
     table = trainer.bert.embeddings.position_embeddings
-    before, seen = as_numpy(table).copy(), []
-    begin = trainer.model.make_train_function
+    before = as_numpy(table).copy()
 
-    def look(**options):
-        seen.append(as_numpy(table).copy())
-        return begin(**options)
+    def begin(**_):  # what comes next takes time
+        raise InterruptedError
 
-    trainer.model.make_train_function = look
-    trainer.run(batches, 1, first_step, 1)
-    return before, seen[0]
-
-
-def test_a_longer_phase_begins_with_continued_positions():
-    before, after = positions_when_the_second_phase_begins(settings())
-    np.testing.assert_array_equal(after, continued_positions(before, 32))
-    assert not np.array_equal(after, before)
-
-
-def test_a_run_that_goes_on_within_a_phase_and_one_that_does_not_want_it_keep_them():
-    before, after = positions_when_the_second_phase_begins(settings(), first_step=1)
-    np.testing.assert_array_equal(after, before)
-    plain = settings(continue_positions=False)
-    before, after = positions_when_the_second_phase_begins(plain)
-    np.testing.assert_array_equal(after, before)
+    monkeypatch.setattr(trainer.model, "make_train_function", begin)
+    with pytest.raises(InterruptedError):
+        trainer.run(samples.batches(asked), 1, first_step, 1)
+    expected = continued_positions(before, 32) if is_continued else before
+    np.testing.assert_array_equal(as_numpy(table), expected)
+    assert np.array_equal(expected, before) is not is_continued

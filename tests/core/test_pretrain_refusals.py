@@ -19,24 +19,19 @@ pytestmark = pytest.mark.tensorflow
 @pytest.fixture
 def world(tmp_path):
     """A text, and settings of two phases that fit it."""
-    text = samples.write_text(tmp_path / "text.txt")
-    (tmp_path / "vocab.txt").write_text("\n".join(samples.VOCABULARY))
-    given = {"vocabulary_file": str(tmp_path / "vocab.txt"), "held_out_rate": 0.2}
-    return text, samples.settings(samples.ONE_LAYER, corpus=given)
+    return samples.text_and_settings(tmp_path)
 
 
-def weighed(asked, *by_phase):
-    """The same settings with weights of files for each phase."""
-    phases = zip(asked.phases, by_phase, strict=True)
-    return dataclasses.replace(
-        asked, phases=tuple(dataclasses.replace(p, weights=w) for p, w in phases)
-    )
+def weighed(asked, **weights):
+    """The same settings with weights of files for the second phase."""
+    second = dataclasses.replace(asked.phases[1], weights=weights)
+    return dataclasses.replace(asked, phases=(asked.phases[0], second))
 
 
 def test_a_refused_run_is_corrected_in_the_same_folder(world, tmp_path):
     text, asked = world
     folder = tmp_path / "run"
-    absent = weighed(asked, None, {"absent.txt": 2.0})
+    absent = weighed(asked, **{"absent.txt": 2.0})
     with pytest.raises(TrainingError, match=r"Received: absent\.txt"):
         run.pretrain(run.RunPlan(absent, [text], folder), str)
     many = run.RunPlan(asked, [text], folder, num_devices=77)
@@ -65,7 +60,7 @@ def test_settings_that_were_refused_settle_no_precision(tmp_path, monkeypatch):
 
 def test_a_later_phase_without_text_is_refused_before_the_first_step(world, tmp_path):
     text, asked = world
-    wrong = weighed(asked, None, {"text.txt": 0.0})
+    wrong = weighed(asked, **{"text.txt": 0.0})
     with pytest.raises(TrainingError, match="two tokens in phase 2"):
         run.pretrain(run.RunPlan(wrong, [text], tmp_path / "run"), str)
     assert read_latest(tmp_path / "run" / "checkpoints") is None

@@ -42,10 +42,7 @@ def world(tmp_path_factory):
     8 steps of 16 tokens, then 5 of 24; a checkpoint every 6, a report every 4.
     """
     folder = tmp_path_factory.mktemp("run")
-    samples.write_text(folder / "text.txt")
-    (folder / "vocab.txt").write_text("\n".join(samples.VOCABULARY))
-    given = {"vocabulary_file": str(folder / "vocab.txt"), "held_out_rate": 0.2}
-    asked = samples.settings(samples.ONE_LAYER, corpus=given)
+    _, asked = samples.text_and_settings(folder)
     said = []
     model = run.pretrain(plan(folder, asked, "whole"), said.append)
     return folder, asked, model, said
@@ -66,7 +63,7 @@ def test_a_run_tells_how_it_goes_and_leaves_a_curve(world):
     rows = rows_of(folder / "whole")
     assert [int(row["step"]) for row in rows] == [4, 6, 8, 12, 13]
     assert [int(row["max_tokens"]) for row in rows] == [16, 16, 16, 24, 24]
-    assert [int(row["tokens"]) for row in rows][-1] == asked.num_tokens
+    assert int(rows[-1]["tokens"]) == asked.num_tokens
     assert float(rows[-1]["held_out_loss"]) > 0
     assert all(row["held_out_loss"] == "" for row in rows[:-1])
     assert sum(line.startswith("step ") for line in said) == 5
@@ -76,6 +73,8 @@ def test_a_run_tells_how_it_goes_and_leaves_a_curve(world):
     picture = (folder / "whole" / "curve.svg").read_text()
     assert picture.count("<polyline") == 5
     assert "script" not in picture
+    kept = (folder / "whole" / "checkpoints").iterdir()
+    assert {path.name for path in kept} == {"step-000000012", "step-000000013"}
 
 
 def test_the_finished_model_opens_like_any_other_and_knows_its_words(world):
@@ -88,14 +87,6 @@ def test_the_finished_model_opens_like_any_other_and_knows_its_words(world):
     for variable in loaded.model.trainable_variables:
         trained = state[f"weights/{variable.path}"]
         np.testing.assert_allclose(as_numpy(variable), trained, atol=1e-3)
-
-
-def test_two_checkpoints_are_kept(world):
-    folder = world[0] / "whole" / "checkpoints"
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "step-000000012",
-        "step-000000013",
-    ]
 
 
 def test_a_run_stopped_by_a_signal_goes_on_to_the_same_weights(world):
@@ -113,17 +104,10 @@ def test_a_run_stopped_by_a_signal_goes_on_to_the_same_weights(world):
     assert stopped is None
     assert said[-1] == "Stopped after step 4 of 13; saved"
     assert read_latest(folder / "parts" / "checkpoints").step == 4
-
     said.clear()
     assert run.pretrain(plan(folder, asked, "parts"), said.append) is not None
     assert said[0] == "Going on after step 4"
-    whole, parts = (
-        read_latest(folder / name / "checkpoints") for name in ("whole", "parts")
-    )
-    assert whole.step == parts.step == 13
-    assert set(whole.state) == set(parts.state)
-    for name, values in whole.state.items():
-        np.testing.assert_allclose(parts.state[name], values, atol=1e-6, err_msg=name)
+    samples.assert_same_states(folder / "whole", folder / "parts")
     last = [rows_of(folder / name)[-1] for name in ("whole", "parts")]
     assert np.isclose(float(last[0]["mlm_loss"]), float(last[1]["mlm_loss"]), atol=1e-5)
 
@@ -131,16 +115,13 @@ def test_a_run_stopped_by_a_signal_goes_on_to_the_same_weights(world):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"precision": "bfloat16", "optimizer": {"name": "muon", "accumulation": 2}},
-        {
-            "layer_keep_rate": 0.5,
-            "remat": True,
-            "model": {"pre_norm": True, "sparse_window": 4, "sparse_global": 1},
-        },
-        {"dropout": 0.1},
+        {"precision": "bfloat16", "optimizer": {"name": "muon", "accumulation": 2},
+         "dropout": 0.1},
+        {"layer_keep_rate": 0.5, "remat": True,
+         "model": {"pre_norm": True, "sparse_window": 4, "sparse_global": 1}},
     ],
-    ids=["muon in bfloat16, in parts", "pre-norm, sparse, remat, drop", "dropout"],
-)
+    ids=["muon in bfloat16, in parts, dropout", "pre-norm, sparse, remat, drop"],
+)  # fmt: skip
 def test_every_kind_of_run_goes_on_to_the_same_weights(world, tmp_path, changes):
     folder, plain, _, _ = world
     raw = of_one_phase(plain).to_dict()
@@ -158,21 +139,30 @@ def test_every_kind_of_run_goes_on_to_the_same_weights(world, tmp_path, changes)
     stop_at = lambda: any(line.startswith("step 4/") for line in said)  # noqa: E731
     assert run.pretrain(parts, said.append, stop_at) is None
     assert run.pretrain(parts, str) is not None
-    whole_state, parts_state = (
-        read_latest(p.out / "checkpoints").state for p in (whole, parts)
-    )
-    assert set(whole_state) == set(parts_state)
-    for name, values in whole_state.items():
-        np.testing.assert_allclose(parts_state[name], values, atol=1e-5, err_msg=name)
-    model = open_model(str(parts.out / "model")).model
-    assert model.config == asked.model
+    samples.assert_same_states(whole.out, parts.out, atol=1e-5)
+    assert open_model(str(parts.out / "model")).model.config == asked.model
 
 
-def test_a_finished_run_has_nothing_to_do_but_to_save_its_model(world):
+def test_a_finished_run_only_saves_its_model_which_is_never_missing(world, monkeypatch):
     folder, asked, model, _ = world
-    said = []
+    remove, is_there, said = shutil.rmtree, [], []
+
+    def look(path, **options):
+        remove(path, **options)
+        is_there.append((model / "config.json").is_file())
+
+    monkeypatch.setattr(shutil, "rmtree", look)
     assert run.pretrain(plan(folder, asked, "whole"), said.append) == model
     assert said == ["Going on after step 13", f"Finished: {model}"]
+    assert is_there
+    assert all(is_there)
+
+
+def run_of_one_phase(world, out):
+    """With the words that are encoded already."""
+    folder, asked, _, _ = world
+    text, words = [folder / "text.txt"], folder / "whole" / "corpus"
+    return run.RunPlan(of_one_phase(asked), text, out, words)
 
 
 def test_a_finished_model_stays_until_the_next_one_is_whole(world, monkeypatch):
@@ -187,29 +177,6 @@ def test_a_finished_model_stays_until_the_next_one_is_whole(world, monkeypatch):
         run.pretrain(plan(folder, asked, "whole"), str)
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
     assert not [path for path in model.parent.iterdir() if "new" in path.name]
-
-
-def test_a_finished_model_is_never_missing_while_it_is_replaced(world, monkeypatch):
-    folder, asked, model, _ = world
-    remove, is_there = shutil.rmtree, []
-
-    def look(path, **options):
-        remove(path, **options)
-        is_there.append((model / "config.json").is_file())
-
-    monkeypatch.setattr(shutil, "rmtree", look)
-    assert run.pretrain(plan(folder, asked, "whole"), str) == model
-    assert is_there
-    assert all(is_there)
-
-
-def test_a_run_out_of_time_saves_and_stops_after_its_step(world):
-    folder, asked, _, _ = world
-    said = []
-    short = plan(folder, asked, "short", stop_after_seconds=0.0)
-    assert run.pretrain(short, said.append) is None
-    assert said[-1] == "Stopped after step 0 of 13; saved"
-    assert read_latest(folder / "short" / "checkpoints").step == 0
 
 
 def test_a_loss_that_is_no_number_stops_and_the_last_good_state_stays(world):
@@ -228,8 +195,7 @@ def test_a_loss_that_is_no_number_stops_and_the_last_good_state_stays(world):
 
 def test_a_weight_that_is_no_number_is_never_saved(world, tmp_path, monkeypatch):
     """The loss of a step is known before the step moves the weights."""
-    folder, asked, _, _ = world
-    state = run.Trainer.state
+    state, save, saved = run.Trainer.state, run.save_checkpoint, []
 
     def broken(trainer):
         values = state(trainer)
@@ -237,37 +203,31 @@ def test_a_weight_that_is_no_number_is_never_saved(world, tmp_path, monkeypatch)
             values = values | {"weights/broken": np.array([1.0, np.nan])}
         return values
 
-    saved = []
-    save = run.save_checkpoint
     monkeypatch.setattr(run.Trainer, "state", broken)
     monkeypatch.setattr(
         run, "save_checkpoint", lambda *a: (saved.append(a[0].step), save(*a))
     )
-    broken_run = run.RunPlan(
-        of_one_phase(asked),
-        [folder / "text.txt"],
-        tmp_path,
-        folder / "whole" / "corpus",
-    )
     with pytest.raises(TrainingError, match="checkpoint of step 6 is good"):
-        run.pretrain(broken_run, str)
+        run.pretrain(run_of_one_phase(world, tmp_path), str)
     assert saved == [0, 6]
     assert read_latest(tmp_path / "checkpoints").step == 6
 
 
 def test_text_that_cannot_be_measured_ends_no_run(world, tmp_path, monkeypatch):
-    folder, asked, _, _ = world
-
     def refuse(_):
         raise TrainingError("There is no word to hide.")
 
     monkeypatch.setattr(run.HeldOut, "scores", refuse)
     said = []
-    text, corpus = [folder / "text.txt"], folder / "whole" / "corpus"
-    there = run.RunPlan(of_one_phase(asked), text, tmp_path, corpus)
-    assert run.pretrain(there, said.append) is not None
+    assert run.pretrain(run_of_one_phase(world, tmp_path), said.append) is not None
     assert said[-2] == "held out: There is no word to hide."
     assert rows_of(tmp_path)[-1]["held_out_loss"] == ""
+
+
+def pretrain(folder, name, *options):
+    (folder / "settings.json").write_text(json.dumps(options[0].to_dict()))
+    given = ["--config", f"{folder}/settings.json", "--out", f"{folder}/{name}"]
+    return CliRunner().invoke(main, ["pretrain", *given, *map(str, options[1:])])
 
 
 def test_the_precision_is_settled_when_a_run_begins(world, tmp_path, monkeypatch):
@@ -327,14 +287,6 @@ def test_text_without_two_tokens_in_a_row_is_refused(world, tmp_path):
         run.pretrain(plan(tmp_path, asked, "run"), str)
 
 
-def test_a_text_that_weighs_nothing_is_refused(world):
-    folder, asked, _, _ = world
-    corpus = dataclasses.replace(asked.corpus, weights={"text.txt": 0.0})
-    nothing = dataclasses.replace(asked, corpus=corpus)
-    with pytest.raises(TrainingError, match="no sequence of two tokens"):
-        run.pretrain(plan(folder, nothing, "weightless"), str)
-
-
 def test_a_folder_that_cannot_be_written_is_refused(world):
     folder, asked, _, _ = world
     (folder / "file").write_text("")
@@ -344,55 +296,27 @@ def test_a_folder_that_cannot_be_written_is_refused(world):
 
 def test_the_command_ends_in_one_sentence_for_bad_input(world):
     folder, asked, _, _ = world
-    (folder / "settings.json").write_text(json.dumps(asked.to_dict()))
     (folder / "empty.txt").write_text("\n\n")
-    command = [
-        "pretrain",
-        "--config",
-        f"{folder}/settings.json",
-        "--out",
-        f"{folder}/no",
-    ]
     for name, part in (
         ("empty.txt", "no text in the corpus"),
         ("absent.txt", "absent.txt cannot be read"),
     ):
-        result = CliRunner().invoke(main, [*command, "--corpus", f"{folder}/{name}"])
+        result = pretrain(folder, "no", asked, "--corpus", folder / name)
         assert result.exit_code == 2
         assert part in result.stderr
         assert "Traceback" not in result.stderr
 
 
-def test_the_command_can_stop_after_encoding(world):
+def test_the_command_can_stop_after_encoding_and_takes_several_files(world):
     folder, asked, _, _ = world
-    (folder / "settings.json").write_text(json.dumps(asked.to_dict()))
-    result = CliRunner().invoke(
-        main,
-        [
-            *("pretrain", "--config", f"{folder}/settings.json", "--prepare-only"),
-            *("--out", f"{folder}/new", "--cache", f"{folder}/whole/corpus"),
-            *("--corpus", f"{folder}/text.txt"),
-        ],
-    )
-    assert Path(result.stdout.strip()).parent == folder / "whole" / "corpus"
-    assert result.exit_code == 0
-    assert not (folder / "new").exists()
-
-
-def test_the_command_takes_several_text_files_after_one_option(world):
-    folder, asked, _, _ = world
-    (folder / "settings.json").write_text(json.dumps(asked.to_dict()))
     files = [folder / "text.txt", samples.write_text(folder / "second.txt", seed=2)]
-    result = CliRunner().invoke(
-        main,
-        [
-            *("pretrain", "--config", f"{folder}/settings.json", "--prepare-only"),
-            *("--out", f"{folder}/two", "--corpus", *map(str, files)),
-        ],
-    )
-    assert result.exit_code == 0
+    options = ("--prepare-only", "--cache", folder / "both", "--corpus", *files)
+    result = pretrain(folder, "new", asked, *options)
+    assert result.exit_code == 0, result.output
     encoded = Path(result.stdout.splitlines()[-1])
+    assert encoded.parent == folder / "both"
     assert open_corpus(encoded).file_names == ("text.txt", "second.txt")
+    assert not (folder / "new").exists()
 
 
 def checkpoint(step):
@@ -469,9 +393,7 @@ def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(world, tmp_path)
         "The checkpoint step-000000013 is damaged; taking the one before",
         "Going on after step 12",
     ]
-    states = [read_latest(f / "checkpoints").state for f in (folder / "whole", out)]
-    for name, values in states[0].items():
-        np.testing.assert_allclose(states[1][name], values, atol=1e-6, err_msg=name)
+    samples.assert_same_states(folder / "whole", out)
 
 
 def point(step, **more):
@@ -485,20 +407,14 @@ def point(step, **more):
 def test_a_curve_is_read_back_up_to_the_step_of_the_checkpoint(tmp_path):
     points = [point(4), point(8, held_out_loss=1.5, held_out_top1=0.1), point(12)]
     write_curve(points, tmp_path)
-    assert read_curve(tmp_path / "curve.csv", 12) == points
-    assert read_curve(tmp_path / "curve.csv", 9) == points[:2]
-    assert read_curve(tmp_path / "absent.csv", 9) == []
-
-
-@pytest.mark.parametrize("spoilt", ["x", ""])
-def test_a_spoilt_row_of_the_curve_is_left_out(tmp_path, spoilt):
-    write_curve([point(4), point(8), point(12)], tmp_path)
     path = tmp_path / "curve.csv"
-    path.write_text(path.read_text().replace("\n8,", f"\n{spoilt},"))
-    assert read_curve(path, 12) == [point(4), point(12)]
-
-
-def test_a_curve_without_points_can_be_drawn():
+    assert read_curve(path, 12) == points
+    assert read_curve(path, 9) == points[:2]
+    assert read_curve(tmp_path / "absent.csv", 9) == []
+    whole = path.read_text()
+    for spoilt in ("x", ""):  # that row is left out
+        path.write_text(whole.replace("\n8,", f"\n{spoilt},"))
+        assert read_curve(path, 12) == [point(4), point(12)]
     assert draw_curve([]).startswith("<svg")
 
 
@@ -517,23 +433,21 @@ def test_a_corpus_encoded_with_other_settings_is_refused(world, tmp_path):
     folder, asked, _, _ = world
     name = corpus_key([folder / "text.txt"], asked.corpus, asked.model.vocab_size)
     encoded = folder / "whole" / "corpus" / name
-    other = dataclasses.replace(
-        asked, corpus=dataclasses.replace(asked.corpus, held_out_rate=0.3)
-    )
-    with pytest.raises(
-        TrainingError,
-        match=r"Received: held_out_rate=0\.3; encoded with: held_out_rate=0\.2",
-    ):
-        run.pretrain(run.RunPlan(other, [encoded], tmp_path / "new"), str)
+
+    def begun(out, **changes):
+        corpus = dataclasses.replace(asked.corpus, **changes)
+        other = dataclasses.replace(asked, corpus=corpus)
+        there = run.RunPlan(other, [encoded], tmp_path / out, stop_after_seconds=0)
+        return run.pretrain(there, str)
+
+    said = r"Received: held_out_rate=0\.3; encoded with: held_out_rate=0\.2"
+    with pytest.raises(TrainingError, match=said):
+        begun("new", held_out_rate=0.3)
     words = tmp_path / "vocab.txt"
     words.write_text("\n".join([*samples.VOCABULARY[:-2], ".", "red"]))
-    other = dataclasses.replace(
-        asked, corpus=dataclasses.replace(asked.corpus, vocabulary_file=str(words))
-    )
     with pytest.raises(TrainingError, match=r"Received: vocab\.txt"):
-        run.pretrain(run.RunPlan(other, [encoded], tmp_path / "words"), str)
-    same = run.RunPlan(asked, [encoded], tmp_path / "same", stop_after_seconds=0)
-    assert run.pretrain(same, str) is None
+        begun("words", vocabulary_file=str(words))
+    assert begun("same") is None
 
 
 def test_the_report_says_how_long_the_trainer_waited_for_text():
@@ -550,11 +464,9 @@ def test_the_report_says_how_long_the_trainer_waited_for_text():
     batches.seconds = 0.0
     trainer.run(batches, 0, 0, 1)  # compiles
     batches.seconds = 0.4
-    report = trainer.run(batches, 0, 1, 5)
     # Two threads: of five batches come the first pair, two pairs, and the last one.
-    assert 1.2 <= report.waiting_seconds <= report.seconds
-    assert report.waiting_seconds > 0.5 * report.seconds
     # A report every step: each one waited for its batch, which was the first.
-    report = trainer.run(batches, 0, 6, 1)
-    assert 0.4 <= report.waiting_seconds <= report.seconds
-    assert report.waiting_seconds > 0.5 * report.seconds
+    for num_steps, least in ((5, 1.2), (1, 0.4)):
+        report = trainer.run(batches, 0, 1, num_steps)
+        assert least <= report.waiting_seconds <= report.seconds
+        assert report.waiting_seconds > 0.5 * report.seconds

@@ -3,6 +3,7 @@
 import json
 import lzma
 import os
+import shutil
 import signal
 
 import click
@@ -31,16 +32,25 @@ TEXT = "\ufeffOne line.\n  Another line.  \n\n \nSecond document.\n"
 
 
 def test_blank_lines_part_documents_and_lines_are_paragraphs(tmp_path):
-    path = tmp_path / "text.txt"
+    path, packed = tmp_path / "text.txt", tmp_path / "text.txt.xz"
     path.write_text(TEXT, encoding="utf-8")
+    packed.write_bytes(lzma.compress(TEXT.encode()))
     expected = [(0, "One line."), (0, "Another line."), (1, "Second document.")]
-    assert list(read_paragraphs(path)) == expected
+    assert list(read_paragraphs(path)) == list(read_paragraphs(packed)) == expected
 
 
-def test_a_compressed_file_reads_like_a_plain_one(tmp_path):
-    path = tmp_path / "text.txt.xz"
-    path.write_bytes(lzma.compress(TEXT.encode()))
-    assert list(read_paragraphs(path))[-1] == (1, "Second document.")
+def encode(documents, folder, names=("a",), rate=0.1):
+    words = samples.tokenizer()
+    return write_corpus(iter(documents), list(names), words, samples.kept(rate), folder)
+
+
+def prepare_in(folder, paths, asked=None, say=str, **options):
+    return prepare_corpus(paths, asked or samples.settings(), folder, say, **options)
+
+
+def with_words(count, **changes):
+    """Settings for a vocabulary of its own."""
+    return samples.settings({"vocab_size": count}, **changes)
 
 
 @pytest.mark.parametrize(
@@ -50,19 +60,16 @@ def test_a_compressed_file_reads_like_a_plain_one(tmp_path):
         ("zeros.txt", b"words\0words", "not plain text"),
         ("half.xz", lzma.compress(b"words " * 999)[:-20], "not a whole .xz"),
         ("plain.xz", b"words", "not a whole .xz"),
+        ("absent.txt", None, "cannot be read"),
     ],
 )
 def test_what_is_no_text_is_refused_by_name(tmp_path, name, content, message):
     path = tmp_path / name
-    path.write_bytes(content)
+    if content is not None:
+        path.write_bytes(content)
     with pytest.raises(TrainingError, match=message) as caught:
         list(read_paragraphs(path))
     assert name in str(caught.value)
-
-
-def test_an_absent_file_is_refused_by_name(tmp_path):
-    with pytest.raises(TrainingError, match=r"absent\.txt"):
-        list(read_paragraphs(tmp_path / "absent.txt"))
 
 
 def test_a_learned_vocabulary_is_lower_case_complete_and_no_larger_than_asked():
@@ -72,6 +79,8 @@ def test_a_learned_vocabulary_is_lower_case_complete_and_no_larger_than_asked():
     assert len(set(pieces)) == len(pieces) <= 70
     assert {"cat", "sat", "我", "茶", "。"} <= set(pieces)
     assert not {"The", "Cats", "喝茶"} & set(pieces)
+    with pytest.raises(TrainingError, match="vocab_size=20"):
+        train_vocabulary(["words"], 20, True)
 
 
 def test_a_learned_vocabulary_leaves_rare_characters_out_when_told():
@@ -80,46 +89,36 @@ def test_a_learned_vocabulary_leaves_rare_characters_out_when_told():
     assert "q" not in train_vocabulary(texts, 64, True, max_characters=2)
 
 
-def test_a_vocabulary_without_room_for_letters_is_refused():
-    with pytest.raises(TrainingError, match="vocab_size=20"):
-        train_vocabulary(["words"], 20, True)
-
-
-@pytest.fixture
-def encoded(tmp_path):
-    documents = samples.documents(40)
+@pytest.fixture(scope="module")
+def encoded(tmp_path_factory):
+    documents, folder = samples.documents(40), tmp_path_factory.mktemp("text") / "c"
     numbered = ((index % 2, sentences) for index, sentences in enumerate(documents))
-    names = ["even.txt", "odd.txt"]
-    made = write_corpus(
-        numbered, names, samples.tokenizer(), samples.kept(0.1), tmp_path / "c"
-    )
-    return documents, made, tmp_path / "c"
+    return documents, encode(numbered, folder, ["even.txt", "odd.txt"]), folder
 
 
-def test_an_encoded_corpus_holds_every_sentence_in_its_place(encoded):
-    documents, corpus, folder = encoded
-    tokenizer = samples.tokenizer()
-    for made in (corpus, open_corpus(folder)):
-        assert made.tokens.dtype == np.uint16
-        assert made.file_names == ("even.txt", "odd.txt")
-        assert made.document_files.tolist() == [0, 1] * 20
-        sentences = [s for document in documents for s in document]
-        assert len(made.sentence_starts) == len(sentences) + 1
-        for index, text in enumerate(sentences):
-            part = made.tokens[
-                made.sentence_starts[index] : made.sentence_starts[index + 1]
-            ]
-            assert part.tolist() == tokenizer.encode(text).input_ids[1:-1].tolist()
-        assert np.diff(made.document_starts).tolist() == [len(d) for d in documents]
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ([], "no text"),
+        ([(0, ["\x01"])], "no text"),
+        ([(0, ["the cat."])], "single document"),
+        ([(0, ["the cat."])] * 3, "No space left"),
+    ],
+)
+def test_too_little_text_or_room_is_told_and_leaves_nothing(
+    tmp_path, monkeypatch, documents, message
+):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    if len(documents) == 3:
+        monkeypatch.setattr(corpora.np, "save", full)
+    with pytest.raises(TrainingError, match=message):
+        encode(documents, tmp_path / "c")
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_share_of_the_documents_is_kept_for_evaluation(encoded):
-    _, corpus, folder = encoded
-    assert corpus.is_held_out.sum() == 4
-    assert (open_corpus(folder).is_held_out == corpus.is_held_out).all()
-
-
-def test_documents_encoded_in_parts_are_those_encoded_at_once(encoded):
+def test_parts_and_long_documents_are_encoded_as_they_are_asked_for(encoded):
     documents, whole, _ = encoded
     numbered = [(i % 2, sentences) for i, sentences in enumerate(documents)]
     parts = list(encoded_parts(numbered, samples.tokenizer(), 7))
@@ -128,9 +127,6 @@ def test_documents_encoded_in_parts_are_those_encoded_at_once(encoded):
     assert (tokens == whole.tokens).all()
     for name, values in joined(parts).items():
         assert (values == getattr(whole, name)).all(), name
-
-
-def test_of_a_long_document_a_part_is_in_memory():
     asked = []
 
     def sentences():
@@ -143,6 +139,23 @@ def test_of_a_long_document_a_part_is_in_memory():
     assert len(asked) == 7
     assert len(list(parts)) == 7
     assert len(asked) == 50
+
+
+def test_an_encoded_corpus_holds_every_sentence_in_its_place(encoded):
+    documents, corpus, folder = encoded
+    encode_words = samples.tokenizer().encode
+    sentences = [s for document in documents for s in document]
+    for made in (corpus, open_corpus(folder)):
+        assert made.tokens.dtype == np.uint16
+        assert made.file_names == ("even.txt", "odd.txt")
+        assert made.document_files.tolist() == [0, 1] * 20
+        parts = np.split(made.tokens, made.sentence_starts[1:-1])
+        for part, text in zip(parts, sentences, strict=True):
+            assert part.tolist() == encode_words(text).input_ids[1:-1].tolist()
+        assert np.diff(made.document_starts).tolist() == [len(d) for d in documents]
+        # A share is kept for evaluation.
+        assert made.is_held_out.sum() == 4
+        assert (made.is_held_out == corpus.is_held_out).all()
 
 
 def test_sentences_are_read_as_they_are_asked_for():
@@ -160,49 +173,11 @@ def test_sentences_are_read_as_they_are_asked_for():
     assert found == [["One.", "Two.", "Three."], ["Four."]]
 
 
-@pytest.mark.parametrize(
-    ("documents", "message"),
-    [
-        ([], "no text"),
-        ([(0, ["\x01"])], "no text"),
-        ([(0, ["the cat."])], "single document"),
-    ],
-)
-def test_too_little_text_is_refused_and_leaves_nothing(tmp_path, documents, message):
-    with pytest.raises(TrainingError, match=message):
-        write_corpus(
-            iter(documents),
-            ["a"],
-            samples.tokenizer(),
-            samples.kept(0.1),
-            tmp_path / "c",
-        )
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(corpora.np, "save", full)
-    with pytest.raises(TrainingError, match="No space left"):
-        write_corpus(
-            iter([(0, ["the cat."])] * 3),
-            ["a"],
-            samples.tokenizer(),
-            samples.kept(0.1),
-            tmp_path / "c",
-        )
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("harm", ["cut", "gone", "layout"])
-def test_a_damaged_corpus_is_refused(encoded, harm):
-    _, _, folder = encoded
+def test_a_damaged_corpus_is_refused(encoded, tmp_path, harm):
+    folder = shutil.copytree(encoded[2], tmp_path / "c")
     if harm == "cut":
-        content = (folder / "tokens.bin").read_bytes()
-        (folder / "tokens.bin").unlink()  # it is mapped: a new file, not the same
-        (folder / "tokens.bin").write_bytes(content[:-6])
+        (folder / "tokens.bin").write_bytes((folder / "tokens.bin").read_bytes()[:-6])
     elif harm == "gone":
         (folder / "is_held_out.npy").unlink()
     else:
@@ -213,20 +188,18 @@ def test_a_damaged_corpus_is_refused(encoded, harm):
 
 
 def test_text_is_encoded_once_and_anew_when_it_or_a_setting_changes(tmp_path):
-    path, said = samples.write_text(tmp_path / "a.txt"), []
-    asked = samples.settings(
-        model=samples.settings().model.to_dict() | {"vocab_size": 99}
-    )
-    first = prepare_corpus([path], asked, tmp_path / "cache", said.append)
+    path, said, cache = samples.write_text(tmp_path / "a.txt"), [], tmp_path / "cache"
+    asked = with_words(99)
+    first = prepare_in(cache, [path], asked, said.append)
     assert said[0] == "Learning word pieces"
     count = len(said)
-    assert prepare_corpus([path], asked, tmp_path / "cache", said.append) == first
-    assert prepare_corpus([first], asked, tmp_path / "cache", said.append) == first
+    assert prepare_in(cache, [path], asked, said.append) == first
+    assert prepare_in(cache, [first], asked, said.append) == first
     assert len(said) == count
-    cased = samples.settings(model=asked.model.to_dict(), corpus={"lower_case": False})
-    assert prepare_corpus([path], cased, tmp_path / "cache", said.append) != first
+    cased = with_words(99, corpus={"lower_case": False})
+    assert prepare_in(cache, [path], cased) != first
     samples.write_text(path, seed=2)
-    assert prepare_corpus([path], asked, tmp_path / "cache", said.append) != first
+    assert prepare_in(cache, [path], asked) != first
 
 
 def test_a_vocabulary_file_must_have_as_many_words_as_the_model(tmp_path):
@@ -234,29 +207,21 @@ def test_a_vocabulary_file_must_have_as_many_words_as_the_model(tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join(samples.VOCABULARY))
     given = {"vocabulary_file": str(tmp_path / "vocab.txt")}
     asked = samples.settings(corpus=given)
-    folder = prepare_corpus([path], asked, tmp_path / "cache", str)
+    folder = prepare_in(tmp_path / "cache", [path], asked)
     assert open_prepared(folder, asked)[1].vocabulary == samples.VOCABULARY
-    model = asked.model.to_dict() | {"vocab_size": 50}
-    wrong = samples.settings(corpus=given, model=model)
     with pytest.raises(TrainingError, match=r"21 word pieces; vocab_size=50"):
-        prepare_corpus([path], wrong, tmp_path / "cache", str)
-    model = asked.model.to_dict() | {"vocab_size": 11}
+        prepare_in(tmp_path / "cache", [path], with_words(50, corpus=given))
     with pytest.raises(TrainingError, match=r"21 word pieces; vocab_size=11"):
-        open_prepared(folder, samples.settings(model=model))
+        open_prepared(folder, with_words(11))
 
 
 def test_a_weight_of_a_file_that_is_not_there_is_refused(tmp_path):
-    path = samples.write_text(tmp_path / "a.txt")
-    asked = samples.settings(
-        corpus={"weights": {"b.txt": 2}},
-        model=samples.settings().model.to_dict() | {"vocab_size": 99},
-    )
-    said = []
+    path, said = samples.write_text(tmp_path / "a.txt"), []
+    asked = with_words(99, corpus={"weights": {"b.txt": 2}})
     with pytest.raises(TrainingError, match=r"b\.txt\. In the corpus: a\.txt"):
-        prepare_corpus([path], asked, tmp_path / "cache", said.append)
+        prepare_in(tmp_path / "cache", [path], asked, said.append)
     assert said == []  # before the minutes that encoding takes
-    even = samples.settings(model=asked.model.to_dict())
-    folder = prepare_corpus([path], even, tmp_path / "cache", str)
+    folder = prepare_in(tmp_path / "cache", [path], with_words(99))
     with pytest.raises(TrainingError, match=r"b\.txt\. In the corpus: a\.txt"):
         open_prepared(folder, asked)
 
@@ -264,33 +229,21 @@ def test_a_weight_of_a_file_that_is_not_there_is_refused(tmp_path):
 @pytest.mark.parametrize("num_asked", [1, 50, 250])
 def test_a_stop_while_text_is_encoded_leaves_nothing(tmp_path, num_asked):
     """Before, in the first reading, which learns the pieces, and in the second."""
-    path = samples.write_text(tmp_path / "a.txt")
-    model = samples.settings().model.to_dict() | {"vocab_size": 99}
-    asked = []
+    path, cache, asked = samples.write_text(tmp_path / "a.txt"), tmp_path / "cache", []
 
     def should_stop():
         asked.append(True)
         return len(asked) == num_asked
 
     with pytest.raises(Stopped):
-        prepare_corpus(
-            [path],
-            samples.settings(model=model),
-            tmp_path / "cache",
-            str,
-            should_stop,
-        )
+        prepare_in(cache, [path], with_words(99), should_stop=should_stop)
     assert len(asked) == num_asked
-    assert [*tmp_path.rglob("*")] in ([path], [tmp_path / "cache", path])
+    assert [*tmp_path.rglob("*")] in ([path], [cache, path])
 
 
 def test_more_than_256_text_files_stay_apart(tmp_path):
     documents = [(i, ["the cat purrs."]) for i in range(300)]
-    names = [f"{i}.txt" for i in range(300)]
-    folder = tmp_path / "corpus"
-    corpus = write_corpus(
-        iter(documents), names, samples.tokenizer(), samples.kept(0.1), folder
-    )
+    corpus = encode(documents, tmp_path / "c", [f"{i}.txt" for i in range(300)])
     assert corpus.document_files.tolist() == list(range(300))
 
 
@@ -308,26 +261,30 @@ def test_a_single_document_is_refused_before_words_are_learnt_or_encoded(
     monkeypatch.setattr(prepare, "write_corpus", None)
     words, said = samples.tokenizer() if is_given else None, []
     with pytest.raises(TrainingError, match=message):
-        prepare_corpus([path], samples.settings(), tmp_path, said.append, words=words)
+        prepare_in(tmp_path, [path], say=said.append, words=words)
     assert said == []
 
 
 def test_two_files_of_a_document_each_are_two_documents(tmp_path):
-    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    paths, said = [tmp_path / "a.txt", tmp_path / "b.txt"], []
     for path, noun in zip(paths, ("cat", "dog"), strict=True):
         path.write_text(f"The {noun} purrs.")
-    said = []
-    folder = prepare_corpus(
-        paths,
-        samples.settings(),
-        tmp_path / "c",
-        said.append,
-        words=samples.tokenizer(),
-    )
+    words = samples.tokenizer()
+    folder = prepare_in(tmp_path / "c", paths, say=said.append, words=words)
     assert open_corpus(folder).num_documents == 2
-    assert (
-        said[-1] == "To train on: 5 tokens (documents: 1); kept apart: 5 (documents: 1)"
-    )
+    assert "5 tokens (documents: 1); kept apart: 5 (documents: 1)" in said[-1]
+
+
+def test_the_same_text_twice_and_two_files_of_one_name_are_refused(tmp_path):
+    first = samples.write_text(tmp_path / "a.txt")
+    second = samples.write_text(tmp_path / "b.txt")
+    for paths in ([first, second], [first, first]):
+        with pytest.raises(TrainingError, match=rf"twice.*a\.txt and {paths[1].name}"):
+            prepare_in(tmp_path / "c", paths)
+    (tmp_path / "more").mkdir()
+    other = samples.write_text(tmp_path / "more" / "a.txt", seed=2)
+    with pytest.raises(TrainingError, match=r"same name. Received: a\.txt"):
+        prepare_in(tmp_path / "c", [first, other])
 
 
 # What the models that ship were never trained on hangs on this rule.
@@ -354,38 +311,14 @@ def test_most_of_the_text_is_never_kept_apart(lengths, rate):
     assert lengths[~held_out].sum() >= lengths.sum() * (1 - rate) / 2
 
 
-def test_the_same_text_twice_is_refused_by_name(tmp_path):
-    first = samples.write_text(tmp_path / "a.txt")
-    second = samples.write_text(tmp_path / "b.txt")
-    for paths in ([first, second], [first, first]):
-        with pytest.raises(TrainingError, match=rf"twice.*a\.txt and {paths[1].name}"):
-            prepare_corpus(paths, samples.settings(), tmp_path / "c", str)
-
-
-def test_two_files_of_one_name_are_refused(tmp_path):
-    (tmp_path / "more").mkdir()
-    paths = [tmp_path / "a.txt", tmp_path / "more" / "a.txt"]
-    for seed, path in enumerate(paths):
-        samples.write_text(path, seed=seed)
-    with pytest.raises(TrainingError, match=r"same name. Received: a\.txt"):
-        prepare_corpus(paths, samples.settings(), tmp_path / "c", str)
-
-
 def test_what_a_killed_process_left_is_cleared_away_and_no_other(tmp_path):
     """One that still writes holds the lock beside its folder."""
     for name in (".corpus-dead", ".corpus-living"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "tokens.bin").write_bytes(b"12")
     (tmp_path / ".corpus-ended.lock").write_text("")
-    living = filelock.FileLock(tmp_path / ".corpus-living.lock")
-    with living:
-        write_corpus(
-            [(0, ["the cat."])] * 3,
-            ["a"],
-            samples.tokenizer(),
-            samples.kept(0.1),
-            tmp_path / "c",
-        )
+    with filelock.FileLock(tmp_path / ".corpus-living.lock"):
+        encode([(0, ["the cat."])] * 3, tmp_path / "c")
         left = {path.name for path in tmp_path.iterdir()}
     assert left == {".corpus-living", ".corpus-living.lock", "c"}
 

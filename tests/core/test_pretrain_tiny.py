@@ -18,10 +18,26 @@ pytestmark = pytest.mark.tensorflow
 SENTENCE = "The cat drinks [MASK]."
 
 
+ASKED = ("On on off. On.", "on zebra [MASK].", 2)  # with a word that the page lacks
+
+
 @pytest.fixture(scope="module")
 def short_run():
-    """Two steps, with a word that the page lacks."""
-    return pretrain_tiny("One dog. Two dogs.", "One zebra [MASK].", 2)
+    return pretrain_tiny(*ASKED)
+
+
+def test_before_the_first_step_nothing_is_known_but_frequencies(short_run):
+    first = short_run.looks[0]
+    assert (first.loss, first.accuracy) == (None, None)
+    assert sum(share for _, share in first.guesses) < 1
+    assert short_run.tokens == ("[CLS]", "on", "[UNK]", "[MASK]", ".", "[SEP]")
+    shares = [3 / 6, 1 / 6, 2 / 6]  # on, off, full stop
+    expected = -sum(share * math.log(share) for share in shares)
+    assert short_run.frequency_loss == pytest.approx(expected, abs=1e-12)
+    assert (short_run.num_tokens, short_run.vocab_size) == (6, 5 + 3)
+    assert short_run.chance_loss == pytest.approx(math.log(8))
+    there_and_back = json.loads(json.dumps(short_run.to_dict()))
+    assert TinyRun.from_dict(there_and_back) == short_run
 
 
 def test_a_page_is_learnt_beyond_the_frequencies_of_its_words():
@@ -34,44 +50,20 @@ def test_a_page_is_learnt_beyond_the_frequencies_of_its_words():
     assert told[2].fraction == pytest.approx(40 / 120)
 
 
-def test_before_the_first_step_nothing_is_known(short_run):
-    first = short_run.looks[0]
-    assert first.loss is None
-    assert first.accuracy is None
-    assert sum(share for _, share in first.guesses) < 1
-
-
-def test_the_guess_of_frequencies_is_the_entropy_of_the_page():
-    run = pretrain_tiny("On on off. On.", "on [MASK].", 1)
-    shares = [3 / 6, 1 / 6, 2 / 6]  # on, off, full stop
-    expected = -sum(share * math.log(share) for share in shares)
-    assert run.frequency_loss == pytest.approx(expected, abs=1e-12)
-    assert run.num_tokens == 6
-    assert run.vocab_size == 5 + 3
-    assert run.chance_loss == pytest.approx(math.log(8))
-
-
-def test_a_seed_gives_the_same_run_and_another_seed_another():
-    page = "红花很红。绿草很绿。白雪很白。"
-    runs = [pretrain_tiny(page, "白[MASK]很白。", 3, seed) for seed in (7, 7, 8)]
-    assert runs[0] == runs[1]
-    assert runs[0].looks[-1].guesses != runs[2].looks[-1].guesses
-
-
-def test_a_word_that_the_page_lacks_is_unknown_to_the_network(short_run):
-    assert short_run.tokens == ("[CLS]", "one", "[UNK]", "[MASK]", ".", "[SEP]")
+def test_a_seed_gives_the_same_run_and_another_seed_another(short_run):
+    assert pretrain_tiny(*ASKED) == short_run
+    other = pretrain_tiny(*ASKED, seed=8)
+    assert other.looks[-1].guesses != short_run.looks[-1].guesses
 
 
 def test_whoever_watches_can_stop_it():
-    class Stopped(Exception):
-        pass
-
     def stop(run):
         if run.looks[-1].num_steps:
-            raise Stopped
+            raise KeyboardInterrupt
 
-    with pytest.raises(Stopped):
-        pretrain_tiny("One dog. Two dogs.", "One [MASK].", 1000, tell=stop)
+    page = "红花很红。绿草很绿。白雪很白。"
+    with pytest.raises(KeyboardInterrupt):
+        pretrain_tiny(page, "白[MASK]很白。", 1000, tell=stop)
 
 
 @pytest.mark.parametrize(
@@ -91,28 +83,19 @@ def test_what_cannot_be_learnt_is_said(page, sentence, num_steps, error, said):
         pretrain_tiny(page, sentence, num_steps)
 
 
-def test_a_run_survives_the_way_through_plain_values(short_run):
-    there_and_back = json.loads(json.dumps(short_run.to_dict()))
-    assert TinyRun.from_dict(there_and_back) == short_run
+def run_of(*losses):
+    """Looks at the steps 0, 20, 40 and so on."""
+    looks = tuple(TinyLook(20 * i, loss, None, ()) for i, loss in enumerate(losses))
+    return TinyRun((), 100, 9, 50, 80, 3.0, looks)
 
 
 def test_the_step_that_beats_frequencies_is_the_first_look_below_them():
-    def run(*losses):
-        looks = tuple(TinyLook(20 * i, loss, None, ()) for i, loss in enumerate(losses))
-        return TinyRun((), 100, 9, 50, 80, 3.0, looks)
-
-    assert run(None, 3.5, 3.0, 2.9, 3.1).below_frequency == 60
-    assert run(None, 3.5).below_frequency is None
+    assert run_of(None, 3.5, 3.0, 2.9, 3.1).below_frequency == 60
+    assert run_of(None, 3.5).below_frequency is None
 
 
 def test_the_figure_shows_the_loss_so_far_on_the_axis_of_the_whole_run():
-    looks = (
-        TinyLook(0, None, None, ()),
-        TinyLook(20, 3.5, 0.1, (("the", 0.4),)),
-        TinyLook(40, 2.5, 0.3, (("milk", 0.6),)),
-    )
-    run = TinyRun(("[CLS]", "[MASK]", "[SEP]"), 100, 9, 50, 80, 3.0, looks)
-    figure = tiny_loss_figure(run)
+    figure = tiny_loss_figure(run_of(None, 3.5, 2.5))
     network, chance, frequency = figure.data
     assert list(network.x) == [20, 40]
     assert list(network.y) == [3.5, 2.5]

@@ -53,17 +53,18 @@ def spare(monkeypatch, capsys):
     sys.modules.pop(SPARE, None)
 
 
-def test_keras_comes_on_openvino_without_what_nobody_asks_it_for():
-    assert keras_imported() == ["openvino", "openvino"]
-
-
-def test_who_trains_gets_tensorflow_without_pandas_and_scikit_learn():
-    assert keras_imported("'tensorflow'") == ["tensorflow", "tensorflow"]
-
-
-def test_the_environment_decides_about_the_backend():
-    asked = keras_imported("'openvino'", KERAS_BACKEND="tensorflow")
-    assert asked == ["tensorflow", "tensorflow"]
+@pytest.mark.parametrize(
+    ("asked", "environment", "expected"),
+    [
+        ("", {}, "openvino"),
+        ("'tensorflow'", {}, "tensorflow"),
+        ("'tensorflow'", {"KERAS_BACKEND": "openvino"}, "openvino"),
+    ],
+)
+def test_keras_comes_on_a_backend_without_what_nobody_asks_it_for(
+    asked, environment, expected
+):
+    assert keras_imported(asked, **environment) == [expected, expected]
 
 
 def test_a_package_is_not_found_until_the_end_and_then_again(spare):

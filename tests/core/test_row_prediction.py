@@ -50,11 +50,16 @@ def number_explorer():
 
 @pytest.mark.parametrize("pairs", [None, PAIRS])
 def test_rows_in_batches_are_predicted_as_each_one_alone(explorer, pairs):
-    found = predict_rows(explorer, TEXTS, pairs)
+    told = []
+    found = predict_rows(
+        explorer, TEXTS, pairs, progress=lambda share, _: told.append(share)
+    )
     agree(found.outputs, probabilities_of(one_by_one(explorer, TEXTS, pairs)))
     np.testing.assert_allclose(found.outputs.sum(axis=1), 1, rtol=1e-6)
     assert not found.is_regression
     assert found.labels == explorer.loaded.labels
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(1)
 
 
 def test_a_single_output_is_a_number_and_no_probability(number_explorer):
@@ -67,12 +72,15 @@ def test_a_single_output_is_a_number_and_no_probability(number_explorer):
 
 
 def test_rows_that_are_cut_are_counted_and_read_to_the_limit(explorer):
-    limit = 5
-    found = predict_rows(explorer, TEXTS, None, limit)
+    found = predict_rows(explorer, TEXTS, None, 5)
     sizes = [explorer.tokenizer.encode(text).num_tokens for text in TEXTS]
-    assert found.num_cut == sum(size > limit for size in sizes)
+    assert found.num_cut == sum(size > 5 for size in sizes)
     short = predict_rows(explorer, ["the cat sat"])
     agree(found.outputs[0], short.outputs[0])
+    rows = predict_rows(explorer, TEXTS, PAIRS, 9)
+    read = read_text(explorer, TEXTS[1], PAIRS[1], 9)
+    agree(read.outputs, rows.outputs[1])
+    assert read.best == rows.outputs[1].argmax()
 
 
 def test_a_cut_text_has_the_tokens_that_the_tokenizer_keeps(explorer):
@@ -104,18 +112,9 @@ def test_a_model_is_read_at_the_length_that_it_learned_with(explorer, pair):
     assert rows.num_cut == 1
 
 
-def test_one_text_is_read_like_a_row(explorer):
-    rows = predict_rows(explorer, TEXTS, PAIRS, 9)
-    read = read_text(explorer, TEXTS[1], PAIRS[1], 9)
-    agree(read.outputs, rows.outputs[1])
-    assert read.best == rows.outputs[1].argmax()
-
-
-def test_progress_rises_to_one(explorer):
-    told = []
-    predict_rows(explorer, TEXTS, progress=lambda share, _: told.append(share))
-    assert told == sorted(told)
-    assert told[-1] == pytest.approx(1)
+@pytest.fixture(scope="module")
+def known(explorer):
+    return row_vectors(explorer, TEXTS)
 
 
 def test_batches_hold_every_row_once_and_no_more_tokens_than_asked():
@@ -135,31 +134,17 @@ def test_no_classifier_and_no_rows_are_sentences(explorer):
         predict_rows(explorer, [])
 
 
-def test_the_nearest_rows_are_those_of_the_largest_cosine(explorer):
-    known = row_vectors(explorer, TEXTS)
+def test_the_nearest_rows_are_those_of_the_largest_cosine(explorer, known):
     read = read_text(explorer, "the mat sat on a cat")
     found = nearest_rows(explorer, read, known, 4)
-    trace = explorer.trace("the mat sat on a cat")
-    lengths = np.linalg.norm(known.vectors, axis=1)
-    cosines = known.vectors @ trace.pooled_output
-    cosines = cosines / lengths / np.linalg.norm(trace.pooled_output)
+    pooled = explorer.trace("the mat sat on a cat").pooled_output
+    lengths = np.linalg.norm(known.vectors, axis=1) * np.linalg.norm(pooled)
+    cosines = known.vectors @ pooled / lengths
     assert found.indices.tolist() == np.argsort(-cosines)[:4].tolist()
     agree(found.cosines, np.sort(cosines)[::-1][:4])
     assert found.num_searched == len(TEXTS)
-
-
-def test_the_vector_of_a_row_is_the_pooled_output_of_its_text(explorer):
-    known = row_vectors(explorer, TEXTS, PAIRS)
     trace = explorer.trace(TEXTS[3], PAIRS[3])
-    agree(known.vectors[3], trace.pooled_output)
-
-
-def test_a_text_is_nearest_to_itself(explorer):
-    known = row_vectors(explorer, TEXTS)
-    for index in (0, 2, 5):
-        found = nearest_rows(explorer, read_text(explorer, TEXTS[index]), known, 1)
-        assert found.indices.tolist() == [index]
-        assert found.cosines[0] == pytest.approx(1, abs=1e-6)
+    agree(row_vectors(explorer, TEXTS, PAIRS).vectors[3], trace.pooled_output)
 
 
 @pytest.mark.tensorflow

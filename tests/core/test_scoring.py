@@ -12,20 +12,16 @@ from bertviz_core.experiments.scoring import (
     score_words,
 )
 from tests.core.brute_force import OracleWords, written
-from tests.core.random_models import VOCABULARY, explorer_of, random_model
+from tests.core.cause_models import explorer_named
+from tests.core.random_models import VOCABULARY
 
 HIDDEN = VOCABULARY.index("[MASK]")
 SENTENCE = "the cats sat e红 ."  # cat ##s; e 红
 
 
 @pytest.fixture(scope="module")
-def explorer(any_norm_explorer):
-    return any_norm_explorer
-
-
-@pytest.fixture(scope="module")
-def words(any_norm_model):
-    return OracleWords(any_norm_model)
+def words(post_norm_model):
+    return OracleWords(post_norm_model)
 
 
 def rank(log_probs, index):
@@ -33,47 +29,25 @@ def rank(log_probs, index):
     return len(better) + 1
 
 
-def test_a_word_of_one_piece_gets_its_entry_of_the_softmax(explorer):
-    text = "the [MASK] sat on a mat"
-    predictions = explorer.predict_masks(text)
-    logits = predictions.logits[0].astype("float64")
-    expected = logits - np.log(np.exp(logits).sum())
-    names = ["cat", "红", "!", "e", "##s"]
-    for score in score_words(explorer, text, names):
-        index = VOCABULARY.index(score.word)
-        assert score.tokens == (score.word,)
-        assert score.log_probs == pytest.approx([expected[index]], abs=1e-5)
-        assert np.exp(score.log_prob) == pytest.approx(
-            np.exp(expected[index]), abs=1e-6
-        )
-        assert score.ranks.tolist() == [rank(expected, index)]
-
-
 def test_a_word_of_several_pieces_is_read_from_left_to_right(explorer, words):
-    (score,) = score_words(explorer, "the [MASK] sat [MASK]", ["eees"], mask_index=0)
+    text = "the [MASK] sat [MASK]"
+    score, one = score_words(explorer, text, ["eees", "红"], mask_index=0)
     assert score.tokens == ("e", "##e", "##e", "##s")
-    e, more, s = (VOCABULARY.index(piece) for piece in ("e", "##e", "##s"))
+    e, more, s, red = (VOCABULARY.index(piece) for piece in ("e", "##e", "##s", "红"))
     base = explorer.tokenize("the [MASK] [MASK] [MASK] [MASK] sat [MASK]")
-    texts = [
-        (base.input_ids, 2, e),
-        (written(base.input_ids, p2=e), 3, more),
-        (written(base.input_ids, p2=e, p3=more), 4, more),
-        (written(base.input_ids, p2=e, p3=more, p4=more), 5, s),
+    steps = [
+        (score, 0, base.input_ids, e),
+        (score, 1, written(base.input_ids, p2=e), more),
+        (score, 2, written(base.input_ids, p2=e, p3=more), more),
+        (score, 3, written(base.input_ids, p2=e, p3=more, p4=more), s),
+        (one, 0, explorer.tokenize(text).input_ids, red),
     ]
-    for piece, (ids, position, index) in enumerate(texts):
-        log_probs = words.log_probs(ids, base.token_type_ids, position)
-        assert score.log_probs[piece] == pytest.approx(log_probs[index], abs=1e-5)
-        assert score.ranks[piece] == rank(log_probs, index)
+    for found, piece, ids, index in steps:
+        log_probs = words.log_probs(ids, 0 * ids, 2 + piece)
+        assert found.log_probs[piece] == pytest.approx(log_probs[index], abs=1e-5)
+        assert found.ranks[piece] == rank(log_probs, index)
     assert score.log_prob == pytest.approx(score.log_probs.sum())
-
-
-def test_words_of_several_lengths_do_not_disturb_each_other(explorer):
-    names = ["eees", "cat", "mats", "红"]
-    together = score_words(explorer, "[MASK] sat", names)
-    assert [score.word for score in together] == names
-    for score in together:
-        (alone,) = score_words(explorer, "[MASK] sat", [score.word])
-        np.testing.assert_allclose(score.log_probs, alone.log_probs, atol=1e-5)
+    assert score_words(explorer, text, [], mask_index=0) == ()
 
 
 def test_words_that_begin_alike_are_read_once(explorer, monkeypatch):
@@ -105,21 +79,6 @@ def test_the_named_mask_of_the_named_text_is_scored(explorer, words):
     )
     with pytest.raises(ValueError, match="mask_index=2"):
         score_words(explorer, "the [MASK]", ["mats"], 2, pair="[MASK] sat")
-
-
-@pytest.mark.parametrize("word", ["dog", " ", "", "[MASK]", "cat dog", "[UNK]"])
-def test_a_word_that_the_vocabulary_cannot_write_is_refused(explorer, word):
-    with pytest.raises(TextError, match="no pieces"):
-        score_words(explorer, "the [MASK]", ["cat", word])
-
-
-def test_no_words_have_no_scores(explorer):
-    assert score_words(explorer, "the [MASK]", []) == ()
-
-
-def test_a_word_that_makes_the_text_too_long_is_refused(explorer):
-    with pytest.raises(TextError, match="12 tokens"):
-        score_words(explorer, "the [MASK] sat on a mat", ["eeees"])
 
 
 def hidden_by_hand(tokenized, position, variant):
@@ -155,12 +114,6 @@ def test_a_sentence_score_equals_hiding_token_by_token(explorer, words, variant,
     assert score.perplexity == pytest.approx(np.exp(-total / len(places)), rel=1e-4)
 
 
-def test_the_variants_differ_only_where_a_later_piece_gives_a_word_away(explorer):
-    naive, within = (score_sentence(explorer, SENTENCE, variant=v) for v in VARIANTS)
-    different = np.flatnonzero(np.abs(naive.log_probs - within.log_probs) > 1e-5)
-    assert [naive.tokenized.tokens[naive.positions[i]] for i in different] == ["cat"]
-
-
 def test_a_long_sentence_runs_in_chunks_with_the_same_result(explorer, monkeypatch):
     whole, seen = score_sentence(explorer, SENTENCE), []
     monkeypatch.setattr(masked_rows, "TOKENS_A_PASS", 20)
@@ -170,11 +123,20 @@ def test_a_long_sentence_runs_in_chunks_with_the_same_result(explorer, monkeypat
     np.testing.assert_allclose(chunked.log_probs, whole.log_probs, atol=1e-5)
     assert seen == pytest.approx([2 / 7, 4 / 7, 6 / 7, 1])
 
-    def cancel(*_):
-        raise InterruptedError
 
-    with pytest.raises(InterruptedError):
-        score_sentence(explorer, SENTENCE, progress=cancel)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        *((["cat", word], "no pieces") for word in ("dog", " ", "", "[MASK]", "[UNK]")),
+        (["cat dog"], "no pieces"),
+        (["eeeeeeeees"], "13 tokens"),
+    ],
+)
+def test_a_word_that_cannot_be_read_is_refused(explorer, words, said):
+    with pytest.raises(TextError, match=said):
+        score_words(explorer, "the [MASK]", words)
+    with pytest.raises(CheckpointError, match="MLM"):
+        score_words(explorer_named("headless"), "the [MASK]", ["cat"])
 
 
 def test_a_mask_stays_and_is_not_scored(explorer):
@@ -182,6 +144,8 @@ def test_a_mask_stays_and_is_not_scored(explorer):
     assert [score.tokenized.tokens[p] for p in score.positions] == ["the", "sat"]
     with pytest.raises(TextError, match="nothing but masks"):
         score_sentence(explorer, "[MASK] [MASK]")
+    with pytest.raises(ValueError, match="sideways"):
+        score_sentence(explorer, "the cat", variant="sideways")
 
 
 def test_a_minimal_pair_stands_side_by_side(explorer):
@@ -192,37 +156,10 @@ def test_a_minimal_pair_stands_side_by_side(explorer):
         "the cat on a red mat",
         progress=lambda fraction, _: seen.append(fraction),
     )
-    one, other = (
-        [score.tokenized.tokens[p] for p in score.positions]
-        for score in (found.first, found.second)
-    )
-    rows = [
-        (one[a] if a >= 0 else "", other[b] if b >= 0 else "")
-        for a, b in found.aligned.tolist()
-    ]
-    assert rows == [
-        ("the", "the"),
-        ("cat", "cat"),
-        ("##s", ""),
-        ("sat", ""),
-        ("on", "on"),
-        ("a", "a"),
-        ("", "[UNK]"),
-        ("mat", "mat"),
-    ]
+    # The pieces "the cat ##s sat on a mat" beside "the cat on a [UNK] mat".
+    pairs = [[0, 0], [1, 1], [2, -1], [3, -1], [4, 2], [5, 3], [-1, 4], [6, 5]]
+    assert found.aligned.tolist() == pairs
     alone = score_sentence(explorer, "the cat on a red mat", variant="within_word")
     assert found.second.log_prob == pytest.approx(alone.log_prob)
     assert found.difference == pytest.approx(found.first.log_prob - alone.log_prob)
     assert seen == [0.5, 1.0]
-
-
-def test_an_unknown_variant_is_a_mistake_of_the_caller(explorer):
-    with pytest.raises(ValueError, match="sideways"):
-        score_sentence(explorer, "the cat", variant="sideways")
-
-
-def test_a_model_without_the_head_is_refused():
-    explorer = explorer_of(random_model(heads=("pooler",))[0])
-    for run in (score_sentence, lambda e, t: score_words(e, t, ["cat"])):
-        with pytest.raises(CheckpointError, match="MLM"):
-            run(explorer, "the [MASK]")

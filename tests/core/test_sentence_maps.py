@@ -13,8 +13,8 @@ from bertviz_core.experiments.maps import tsne_map
 from bertviz_core.experiments.sentence_maps import (
     checked_rows,
     layer_facts,
+    map_by_neighbours,
     map_by_pca,
-    map_by_tsne,
 )
 from bertviz_core.experiments.sentence_states import sentence_states
 
@@ -27,8 +27,9 @@ def states(explorer):
     return sentence_states(explorer, SENTENCES, "token")
 
 
-@pytest.mark.parametrize("alignment", ["shared", "procrustes"])
-@pytest.mark.parametrize("num_axes", [2, 3])
+@pytest.mark.parametrize(
+    ("alignment", "num_axes"), [("shared", 3), ("procrustes", 2), ("shared", 2)]
+)
 def test_pca_maps_are_the_layer_maps_of_the_states(states, alignment, num_axes):
     found = map_by_pca(states, num_axes, alignment, SEED)
     maps = layer_maps(states.states, num_axes, alignment)
@@ -38,34 +39,23 @@ def test_pca_maps_are_the_layer_maps_of_the_states(states, alignment, num_axes):
     assert np.isnan(found.residuals).all() == (alignment == "shared")
     lengths = np.sqrt((states.states[2].astype("f8") ** 2).sum(axis=1))
     np.testing.assert_allclose(found.norms[2], lengths, rtol=1e-6)
-
-
-def test_maps_and_facts_count_the_sentences_that_were_cut(explorer):
-    long = sentence_states(explorer, ("the cat " * 9, *SENTENCES), "token", cut=True)
-    assert map_by_pca(long).num_cut == 1
-    assert layer_facts(long).num_cut == 1
-
-
-def test_every_layer_has_the_quality_of_its_own_map(states):
-    found = map_by_pca(states)
     neighbours = min(10, (states.states.shape[1] - 1) // 2)
     for layer, quality in enumerate(found.qualities):
-        maps = layer_maps(states.states, 2)
-        expected = map_quality(
-            states.states[layer], maps.coordinates[layer], neighbours
-        )
-        assert quality == expected
+        placed = maps.coordinates[layer]
+        assert quality == map_quality(states.states[layer], placed, neighbours)
 
 
 def test_two_points_of_one_sentence_are_too_few(explorer):
     few = sentence_states(explorer, ("the cat",), "token")
-    with pytest.raises(TextError, match="too few points") as raised:
-        map_by_pca(few)
-    assert raised.value.details == {"count": 2, "least": 3}
-    with pytest.raises(TextError, match="too few points"):
-        map_by_tsne(few)
-    with pytest.raises(TextError, match="too few points"):
-        layer_facts(few)
+    for ask in (map_by_pca, map_by_neighbours, layer_facts):
+        with pytest.raises(TextError, match="too few points") as raised:
+            ask(few)
+        assert raised.value.details["count"] == 2
+    with pytest.raises(ValueError, match="token"):
+        layer_facts(sentence_states(explorer, SENTENCES, "mean"))
+    # Sentences that were cut are counted.
+    long = sentence_states(explorer, ("the cat " * 9, *SENTENCES), "token", cut=True)
+    assert map_by_pca(long).num_cut == layer_facts(long).num_cut == 1
 
 
 def test_a_large_cloud_has_some_points_checked_and_says_so(states, monkeypatch):
@@ -87,14 +77,13 @@ def test_a_large_cloud_has_some_points_checked_and_says_so(states, monkeypatch):
 
 
 def test_tsne_draws_every_layer_again_alike_and_turned_onto_the_one_before(states):
-    pytest.importorskip("sklearn")
     told = []
-    found = map_by_tsne(
-        states, 2, SEED, 4.0, 1, lambda share, message: told.append(share)
+    found = map_by_neighbours(
+        states, "tsne", 2, SEED, 4.0, 1, lambda share, message: told.append(share)
     )
-    again = map_by_tsne(states, 2, SEED, 4.0, 1)
+    again = map_by_neighbours(states, "tsne", 2, SEED, 4.0, 1)
     np.testing.assert_array_equal(found.coordinates, again.coordinates)
-    assert (found.perplexity, found.num_steps, found.seed) == (4.0, 300, SEED)
+    assert (found.neighbourhood, found.num_steps, found.seed) == (4.0, 300, SEED)
     assert np.isnan(found.explained).all()
     assert told == pytest.approx([0.25, 0.5, 0.75, 1])
     for layer in range(1, 4):
@@ -110,21 +99,14 @@ def test_a_map_of_one_point_is_not_measured(explorer):
     cls = sentence_states(explorer, SENTENCES * 2, "cls")
     found = map_by_pca(cls, alignment="procrustes")
     assert found.are_one == (True, False, False, False)
-    assert found.qualities[0] is None
     assert np.isnan(found.explained).tolist() == [True, False, False, False]
-    assert all(quality is not None for quality in found.qualities[1:])
-
-
-def test_tsne_spreads_no_cloud_where_all_points_are_one(explorer):
-    pytest.importorskip("sklearn")
-    cls = sentence_states(explorer, SENTENCES * 2, "cls")
-    found = map_by_tsne(cls, perplexity=2.0, num_stages=1)
-    assert not found.coordinates[0].any()
-    assert found.qualities[0] is None
-    assert np.ptp(found.coordinates[1:], axis=1).min() > 0
+    assert [quality is None for quality in found.qualities] == [True, *[False] * 3]
+    spread = map_by_neighbours(cls, neighbourhood=2.0, num_stages=1)
+    assert not spread.coordinates[0].any()
+    assert spread.qualities[0] is None
     # The first that is a map begins anew, at its own PCA map.
     alone = tsne_map(cls.states[1], perplexity=2.0, num_stages=1)
-    np.testing.assert_allclose(found.coordinates[1], alone.positions, rtol=1e-6)
+    np.testing.assert_allclose(spread.coordinates[1], alone.positions, rtol=1e-6)
 
 
 def test_facts_are_those_of_each_layer_alone(states):
@@ -166,15 +148,8 @@ def test_neighbours_that_stay_are_counted_by_cosine(states):
         rest = np.delete(vectors, found.outliers[layer], axis=1)
         by_hand = kept_by_loop(vectors, rest, k)
         assert found.neighbours_kept[layer] == pytest.approx(by_hand, abs=0.02)
-
-
-def test_a_rule_that_names_nothing_changes_nothing(states):
+    # A rule that names nothing changes nothing.
     found = layer_facts(states, 40.0, SEED)
     assert found.outliers == ((),) * 4
     np.testing.assert_allclose(found.mean_cosines, found.mean_cosines_without)
     assert (found.neighbours_kept == 1).all()
-
-
-def test_facts_need_tokens(explorer):
-    with pytest.raises(ValueError, match="token"):
-        layer_facts(sentence_states(explorer, SENTENCES, "mean"))

@@ -2,10 +2,7 @@
 
 import pytest
 
-from bertviz_core.sentence_splitting import (
-    neighbouring_sentences,
-    split_sentences,
-)
+from bertviz_core.sentence_splitting import neighbouring_sentences, split_sentences
 from bertviz_core.sentences import LANGUAGES, bundled_passages
 
 
@@ -43,11 +40,8 @@ def test_sentences_of_two_paragraphs_are_no_neighbours():
         ("Two.", "Three."),
         ("Four.", "Five."),
     )
-
-
-@pytest.mark.parametrize("text", ["", "  \n \n", "Only one sentence"])
-def test_a_text_without_neighbours_has_none(text):
-    assert neighbouring_sentences(text) == ()
+    for text in ("", "  \n \n", "Only one sentence"):
+        assert neighbouring_sentences(text) == ()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

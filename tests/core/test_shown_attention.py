@@ -46,14 +46,8 @@ def test_without_options_everything_is_shown_as_it_is(matrix, tokenized):
     np.testing.assert_array_equal(shown.values, matrix)
     assert shown.places.labels == TOKENS
     assert shown.left_out == pytest.approx(0)
-
-
-def test_places_say_what_they_are(matrix, tokenized):
-    places = show_attention(matrix, tokenized, AttentionOptions()).places
-    assert places.kinds == (
-        *(SPECIAL, WORD, WORD, MASK, SPECIAL),
-        *(UNKNOWN, WORD, SPECIAL),
-    )
+    kinds = (SPECIAL, WORD, WORD, MASK, SPECIAL, UNKNOWN, WORD, SPECIAL)
+    assert shown.places.kinds == kinds
 
 
 def test_merged_words_keep_rows_that_sum_to_one(matrix, tokenized):
@@ -62,15 +56,12 @@ def test_merged_words_keep_rows_that_sum_to_one(matrix, tokenized):
     np.testing.assert_allclose(shown.values.sum(axis=1), 1)
     assert shown.values[0, 1] == pytest.approx(matrix[0, 1] + matrix[0, 2])
     assert shown.values[1, 0] == pytest.approx((matrix[1, 0] + matrix[2, 0]) / 2)
-
-
-def test_words_that_were_put_together_before_stay_as_they_are(matrix, tokenized):
+    # Words that were put together before stay as they are.
     options = AttentionOptions(merge_words=True, hide_special=True)
-    merged = show_attention(matrix, tokenized, AttentionOptions(merge_words=True))
-    shown = show_attention(merged.values, tokenized, options)
+    again = show_attention(shown.values, tokenized, options)
     expected = show_attention(matrix, tokenized, options)
-    np.testing.assert_array_equal(shown.values, expected.values)
-    assert shown.places.labels == expected.places.labels
+    np.testing.assert_array_equal(again.values, expected.values)
+    assert again.places.labels == expected.places.labels
 
 
 def test_hidden_signs_take_their_weight_with_them(matrix, tokenized):
@@ -79,13 +70,11 @@ def test_hidden_signs_take_their_weight_with_them(matrix, tokenized):
     np.testing.assert_array_equal(shown.values, matrix[np.ix_(kept, kept)])
     of_signs = matrix[kept][:, [0, 4, 7]].sum() / 5
     assert shown.left_out == pytest.approx(of_signs)
-
-
-def test_renormalised_rows_sum_to_one_again(matrix, tokenized):
     options = AttentionOptions(hide_special=True, renormalise=True)
-    shown = show_attention(matrix, tokenized, options)
-    np.testing.assert_allclose(shown.values.sum(axis=1), 1)
-    assert shown.left_out == 0
+    shared = show_attention(matrix, tokenized, options)
+    sums = shown.values.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shared.values, shown.values / sums)
+    assert shared.left_out == 0
 
 
 def test_a_segment_filter_shows_one_text_looking_at_the_other(matrix, tokenized):
@@ -103,13 +92,10 @@ def test_thresholds_leave_the_large_weights(matrix, tokenized):
     half = show_attention(matrix, tokenized, AttentionOptions(mass=0.5))
     assert (half.values.sum(axis=1) >= 0.5).all()
     assert ((half.values > 0).sum(axis=1) < 8).all()
-
-
-def test_a_share_of_the_largest_is_the_least_whatever_the_unit(matrix, tokenized):
-    lengths = 20 * matrix
-    shown = show_attention(lengths, tokenized, AttentionOptions(least_share=0.5))
-    expected = np.where(lengths >= lengths.max() / 2, lengths, 0)
-    np.testing.assert_array_equal(shown.values, expected)
+    # A share is of the largest, whatever the unit.
+    share = show_attention(20 * matrix, tokenized, AttentionOptions(least_share=0.5))
+    expected = np.where(matrix >= matrix.max() / 2, 20 * matrix, 0)
+    np.testing.assert_allclose(share.values, expected)
 
 
 @pytest.mark.parametrize(

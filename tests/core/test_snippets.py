@@ -52,10 +52,8 @@ def test_any_text_stays_inside_its_string(text):
     assert strings_of(program) == [text]
     assert ast.dump(ast.parse(program)).count("Call(") == 1
     assert program.count("\n") == 1
-
-
-def test_marks_that_turn_the_reading_direction_are_escaped():
-    assert "\u202e" not in literal("a\u202eb")
+    # A mark that turns the reading direction is escaped.
+    assert "\u202e" not in program
 
 
 @pytest.mark.parametrize(
@@ -64,21 +62,22 @@ def test_marks_that_turn_the_reading_direction_are_escaped():
 )
 def test_plain_values_are_what_python_reads_back(value):
     assert ast.literal_eval(literal(value)) == value
-
-
-def test_a_number_of_numpy_is_written_without_its_type():
     assert literal(np.int64(5)) == "5"
     assert literal(np.float32(0.5)) == "0.5"
 
 
+class Marked(str):
+    __slots__ = ()
+
+    def __repr__(self):
+        return "__import__('os')"
+
+
 def test_text_that_is_marked_is_written_as_text():
-    class Marked(str):
-        __slots__ = ()
-
-        def __repr__(self):
-            return "__import__('os')"
-
     assert literal(Marked("a")) == "'a'"
+    for values in ({}, {"a": 1}, {"a": 1, "b": 2, "c": 3}):
+        with pytest.raises(ValueError, match="places"):
+            write_snippet("print({a}, {b})", **values)
 
 
 @pytest.mark.parametrize(
@@ -87,12 +86,6 @@ def test_text_that_is_marked_is_written_as_text():
 def test_what_has_no_literal_is_refused(value):
     with pytest.raises(ValueError, match="literal"):
         literal(value)
-
-
-@pytest.mark.parametrize("values", [{}, {"a": 1}, {"a": 1, "b": 2, "c": 3}])
-def test_places_and_values_must_be_the_same(values):
-    with pytest.raises(ValueError, match="places"):
-        write_snippet("print({a}, {b})", **values)
 
 
 def test_every_program_stands_on_a_page():

@@ -55,36 +55,6 @@ def test_any_combination_is_what_its_masks_give(name, target):
     assert abs(found.delta_logit) > 1e-3
 
 
-@NORMS
-def test_a_cut_edge_carries_nothing_and_its_row_still_sums_to_one(name):
-    explorer = explorer_named(name)
-    tokenized = explorer.tokenize(TEXT)
-    switches = Switches(edges=(Edge(4, 2, layer=1, head=3),))
-    off = interventions_of(switches, CONFIG, tokenized)
-    probs = explorer.trace(TEXT, interventions=off).attention_probs
-    assert probs[1, 3, 4, 2] == 0
-    agree(probs.sum(-1), 1)
-    others = np.ones(probs.shape, bool)
-    others[1, 3, 4, 2] = False
-    assert probs[others].min() > 0
-
-
-@pytest.mark.parametrize("layers", [(0, 1, 2), ()])
-def test_nothing_but_biases_is_left_of_what_is_off(layers):
-    """With every layer off, no other token can reach the asked one."""
-    explorer = explorer_named("post-norm")
-    switches = Switches(attention=layers, feed_forward=layers)
-    texts = ("The cats [MASK] on a mat", "a mats [MASK] . e !")
-    found = [switch_off(explorer, text, WORD, switches).after for text in texts]
-    assert (abs(found[0].logit - found[1].logit) < 1e-5) == bool(layers)
-
-
-def test_no_switch_changes_nothing():
-    found = switch_off(explorer_named("pre-norm"), TEXT, WORD, Switches())
-    assert found.delta_logit == 0
-    assert found.delta_probability == 0
-
-
 def test_masks_are_no_larger_than_needed():
     tokenized = explorer_named("post-norm").tokenize(TEXT)
 
@@ -110,41 +80,32 @@ def test_a_token_must_keep_something_to_look_at(name, seen):
     assert switch_off(explorer, TEXT, WORD, Switches(edges=edges[1:])).delta_logit
 
 
-@pytest.mark.parametrize("edge", [Edge(9, 0), Edge(0, 9), Edge(-1, 0)])
-def test_an_edge_of_another_text_is_refused(edge):
-    with pytest.raises(TextError, match=r"no token number .* to cut an edge at"):
-        switch_off(explorer_named("post-norm"), TEXT, WORD, Switches(edges=(edge,)))
-
-
 @pytest.mark.parametrize(
-    "switches",
+    ("switches", "said"),
     [
-        Switches(heads=((3, 0),)),
-        Switches(heads=((0, 7),)),
-        Switches(attention=(-1,)),
-        Switches(feed_forward=(3,)),
-        Switches(neurons=((0, 13),)),
-        Switches(edges=(Edge(0, 1, layer=3),)),
-        Switches(edges=(Edge(0, 1, head=7),)),
+        *(({"edges": (edge,)}, "no token number .* to cut an edge at")
+          for edge in (Edge(9, 0), Edge(0, 9), Edge(-1, 0))),
+        ({"heads": ((3, 0),)}, "must be below"),
+        ({"heads": ((0, 7),)}, "must be below"),
+        ({"attention": (-1,)}, "must be below"),
+        ({"feed_forward": (3,)}, "must be below"),
+        ({"neurons": ((0, 13),)}, "must be below"),
+        ({"edges": (Edge(0, 1, layer=3),)}, "must be below"),
+        ({"edges": (Edge(0, 1, head=7),)}, "must be below"),
     ],
-)
-def test_a_part_that_the_model_lacks_is_a_mistake_of_the_caller(switches):
-    with pytest.raises(ValueError, match="must be below"):
-        switch_off(explorer_named("post-norm"), TEXT, WORD, switches)
+)  # fmt: skip
+def test_a_part_that_there_is_not_is_refused(switches, said):
+    with pytest.raises((TextError, ValueError), match=said):
+        switch_off(explorer_named("post-norm"), TEXT, WORD, Switches(**switches))
 
 
-def test_an_absent_head_is_refused():
+def test_a_target_that_cannot_be_is_refused():
+    for arguments in (("x", 0), ("mlm", -1), ("mlm", 1, -1), ("nsp", 1, 2)):
+        with pytest.raises(ValueError, match=r"Received|negative"):
+            Target(*arguments)
     for target in TARGETS:
         with pytest.raises(CheckpointError, match=f"no {target.head.upper()} head"):
             switch_off(explorer_named("headless"), TEXT, target, Switches())
-
-
-@pytest.mark.parametrize(
-    "arguments", [("x", 0), ("mlm", -1), ("mlm", 1, -1), ("nsp", 1, 2)]
-)
-def test_a_target_that_cannot_be_is_refused(arguments):
-    with pytest.raises(ValueError, match=r"Received|negative"):
-        Target(*arguments)
 
 
 @pytest.mark.parametrize("text", ["[MASK]", "cat"])
@@ -181,29 +142,8 @@ def test_a_prediction_says_what_the_logits_say():
     assert found.rank == 3
     assert not found.is_number
     assert read_prediction(logits[:1], Target("classifier", 0)).is_number
-
-
-def test_the_rank_of_a_word_is_its_place_in_the_order():
+    # The rank of a word is its place in the order, of equals as well.
     logits = np.array([0.5, 2.0, 0.5, -1.0, 2.0, 0.5], "float32")
     order = rank_order(logits).tolist()
     assert order == [1, 4, 0, 2, 5, 3]
     assert [rank_of(logits, index) for index in order] == [1, 2, 3, 4, 5, 6]
-
-
-def test_two_passes_are_sorted_once_each(monkeypatch):
-    sorted_, argsort = [], np.argsort
-
-    def noted(values, *rest, **options):
-        sorted_.append(len(values))
-        return argsort(values, *rest, **options)
-
-    monkeypatch.setattr(np, "argsort", noted)
-    logits = np.random.default_rng(1).normal(size=(2, 50)).astype("float32")
-    target = Target("mlm", 7, 3)
-    sides = [{"mlm_logits": row} for row in logits]
-    for row in logits:
-        read_prediction(row, target)
-    found = compare_answers(*sides, target)
-    assert sorted_ == [50, 50]
-    expected = [[1 + (row > row[i]).sum() for i in found.ids] for row in logits]
-    assert found.ranks.tolist() == expected

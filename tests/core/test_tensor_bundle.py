@@ -4,18 +4,15 @@ Each of the crafted files below marked `aborts` ends a process that opens it wit
 TensorFlow 2.21 by a failed CHECK.
 """
 
-import contextlib
-import subprocess
 import sys
-import zipfile
 
 import numpy as np
 import pytest
 
-from bertviz_core.checkpoints import library
 from bertviz_core.checkpoints.folder import open_folder
+from bertviz_core.checkpoints.sorted_table import TableError
 from bertviz_core.checkpoints.tensor_bundle import MAX_INDEX_BYTES, TensorBundle
-from bertviz_core.errors import BertVizError, CheckpointError
+from bertviz_core.errors import CheckpointError
 from tests.core.bundle_files import (
     MINUS_ONE,
     block,
@@ -35,18 +32,10 @@ PREFIX = "bert_model.ckpt"
 NAME = "bert/pooler/dense/bias"
 
 
-def crafted(folder, index):
-    """A copy of `google_tiny` with another index."""
-    target = google_copy(folder)
-    (target / f"{PREFIX}.index").write_bytes(index)
-    return target
-
-
 def read_all(folder):
     checkpoint = open_folder(folder)
     for name in checkpoint.shapes:
         checkpoint.read(name)
-    return checkpoint.shapes
 
 
 def refusal(folder):
@@ -56,6 +45,12 @@ def refusal(folder):
     assert "\n" not in sentence
     assert len(sentence) < 900
     return sentence
+
+
+@pytest.fixture
+def index(tmp_path):
+    """The index of a copy of `google_tiny`, to be written anew."""
+    return google_copy(tmp_path) / f"{PREFIX}.index"
 
 
 def assert_same_as_tensorflow(prefix):
@@ -122,20 +117,9 @@ def test_an_index_of_many_blocks_and_data_in_several_files(tmp_path):
     assert len(assert_same_as_tensorflow(tmp_path / "m")) == 6000
 
 
-def test_no_tensorflow_is_needed_or_touched():
-    script = f"""
-import sys
-sys.modules["tensorflow"] = None
-from pathlib import Path
-from bertviz_core.checkpoints.folder import open_folder
-checkpoint = open_folder(Path({str(GOOGLE)!r}))
-print(sum(checkpoint.read(name).size for name in checkpoint.shapes))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    sizes = [np.prod(shape) for shape in open_folder(GOOGLE).shapes.values()]
-    assert int(done.stdout) == sum(sizes)
+def test_no_tensorflow_is_needed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    read_all(GOOGLE)
 
 
 CRAFTED = {
@@ -185,20 +169,34 @@ CRAFTED = {
 }
 
 
-@pytest.mark.parametrize("index", CRAFTED.values(), ids=CRAFTED)
-def test_a_crafted_index_is_refused_as_damaged(tmp_path, index):
-    assert "damaged or cut short" in refusal(crafted(tmp_path, index))
+# Those that would be refused later, too, but for another reason.
+REASONS = {
+    "an axis below zero (aborts)": "a number that cannot be",
+    "a size below zero": "a number that cannot be",
+    "names out of order": "keys out of order",
+    "a block named a thousand times": "keys out of order",
+    "300 axes (aborts)": "more than 8 axes",
+}
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_a_crafted_index_is_refused_as_damaged(index, name):
+    index.write_bytes(CRAFTED[name])
+    sentence = refusal(index.parent)
+    assert "damaged or cut short" in sentence
+    assert REASONS.get(name, "") in sentence
 
 
 @pytest.mark.parametrize(
-    "index",
+    "data",
     [
         index_of(w=entry(more=field(7, b""))),
         table([(b"", header()), (b"\0\1w\0\1", entry()), (b"w", entry())]),
     ],
 )
-def test_a_weight_in_pieces_is_refused_as_such(tmp_path, index):
-    assert "cut into pieces" in refusal(crafted(tmp_path, index))
+def test_a_weight_in_pieces_is_refused_as_such(index, data):
+    index.write_bytes(data)
+    assert "cut into pieces" in refusal(index.parent)
 
 
 @pytest.mark.tensorflow
@@ -215,63 +213,38 @@ def test_weights_in_pieces_as_tensorflow_writes_them(tmp_path):
     assert "cut into pieces" in refusal(folder)
 
 
-def test_an_index_cut_anywhere_is_refused(tmp_path):
-    folder = google_copy(tmp_path)
-    path = folder / f"{PREFIX}.index"
-    whole = path.read_bytes()
-    for kept in range(len(whole)):
-        path.write_bytes(whole[:kept])
-        assert "damaged or cut short" in refusal(folder)
-
-
-def test_a_flipped_bit_anywhere_is_refused_or_without_meaning(tmp_path):
+def test_an_index_that_is_cut_or_has_a_flipped_bit_anywhere_is_refused(index):
     """Blocks have checksums, and the padding of the footer means nothing."""
-    folder = google_copy(tmp_path)
-    path = folder / f"{PREFIX}.index"
-    whole = path.read_bytes()
-    expected = open_folder(folder).shapes
-    for place in range(len(whole)):
+    prefix, whole = index.with_suffix(""), index.read_bytes()
+    expected = TensorBundle(prefix).shapes
+    footer = len(whole) - 60
+    for place in (*range(0, footer, 5), *range(footer, len(whole))):
+        index.write_bytes(whole[:place])
+        with pytest.raises(TableError):
+            TensorBundle(prefix)
         changed = bytearray(whole)
         changed[place] ^= 1 << place % 8
-        path.write_bytes(changed)
-        if len(whole) - 48 <= place < len(whole) - 8:
-            with contextlib.suppress(CheckpointError):
-                assert open_folder(folder).shapes == expected
-        else:
-            assert "damaged or cut short" in refusal(folder)
+        index.write_bytes(changed)
+        try:
+            assert TensorBundle(prefix).shapes == expected
+        except TableError:
+            continue
+        assert len(whole) - 48 <= place < len(whole) - 8
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_changed_entry_with_a_right_checksum_never_does_worse_than_an_error(
-    tmp_path, seed
-):
+def test_a_changed_entry_with_a_right_checksum_never_does_worse_than_an_error(index):
     """As one would write who wants the process to die."""
-    folder = google_copy(tmp_path)
-    path = folder / f"{PREFIX}.index"
-    whole = path.read_bytes()
+    whole = index.read_bytes()
     end = first_block_end(whole)
     assert resealed(whole) == whole
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     num_refused = 0
-    for place in range(end):
+    for place in range(0, end, 2):
         changed = bytearray(whole)
         changed[place] = rng.choice([0, 0x7F, 0x80, 0xFF, rng.integers(256)])
-        path.write_bytes(resealed(bytes(changed)))
+        index.write_bytes(resealed(bytes(changed)))
         try:
-            read_all(folder)
-        except BertVizError:
+            read_all(index.parent)
+        except CheckpointError:
             num_refused += 1
-    assert num_refused > end / 3
-
-
-def test_an_upload_that_would_abort_tensorflow_is_refused_and_leaves_nothing(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setenv("BERTVIZ_CACHE", str(tmp_path / "cache"))
-    folder = crafted(tmp_path, CRAFTED["an axis below zero (aborts)"])
-    with zipfile.ZipFile(tmp_path / "m.zip", "w") as packed:
-        for path in folder.iterdir():
-            packed.write(path, f"uncased/{path.name}")
-    with pytest.raises(CheckpointError, match="damaged or cut short"):
-        library.add_upload(tmp_path / "m.zip")
-    assert library.list_uploads() == ()
+    assert num_refused > end / 6

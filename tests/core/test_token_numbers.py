@@ -15,7 +15,8 @@ from bertviz_core.experiments.token_numbers import (
     steps_for_one_token,
 )
 from bertviz_core.weights import as_numpy
-from tests.core.random_models import CONFIG, explorer_of, random_model
+from tests.core.cause_models import explorer_named
+from tests.core.random_models import CONFIG
 from tests.core.step_reading import step_values
 
 TEXT = "the [MASK] sat on [MASK]"
@@ -23,8 +24,8 @@ TOKEN = 4
 
 
 @pytest.fixture(scope="module")
-def asked(any_norm_model):
-    explorer = explorer_of(any_norm_model[0])
+def asked(any_norm_explorer):
+    explorer = any_norm_explorer
     trace = explorer.trace(TEXT)
     return explorer, trace, steps_for_one_token(explorer, trace)
 
@@ -89,34 +90,8 @@ def test_the_pooler_reads_the_first_token_whichever_is_followed(asked):
         )
 
 
-def test_the_word_head_reads_the_token_that_is_followed(asked):
-    explorer, trace, steps = asked
-    (transform,) = [step for step in steps if step.operation == "mlm_transform"]
-    heads = part_numbers(explorer, trace, "heads", TOKEN)
-    read = heads.read_by(transform, *transform.inputs)
-    dense = explorer.loaded.model.mlm.transform
-    made = read @ as_numpy(dense.kernel) + as_numpy(dense.bias)
-    np.testing.assert_allclose(made, heads.of("mlm_transform"), atol=2e-6)
-
-
-def test_a_part_without_a_pooler_says_nothing_of_the_first_token(asked):
-    explorer, trace, _ = asked
-    assert part_numbers(explorer, trace, "layer_1", TOKEN).pooler_reads == ()
-    explorer = explorer_of(random_model(heads=("mlm",))[0])
-    trace = explorer.trace(TEXT)
-    assert part_numbers(explorer, trace, "heads", TOKEN).pooler_reads == ()
-
-
-def test_the_word_head_is_asked_once_at_any_token(asked):
-    explorer, trace, steps = asked
-    shapes = {step.operation: step.shape for step in steps}
-    assert shapes["mlm_transform"] == (1, CONFIG.hidden_size)
-    own = part_numbers(explorer, trace, "heads", 2).of("mlm_logits")
-    np.testing.assert_allclose(own, trace.mlm_logits[0], rtol=0, atol=2e-6)
-
-
 def test_a_model_without_heads_has_no_part_after_its_layers():
-    explorer = explorer_of(random_model(heads=())[0])
+    explorer = explorer_named("headless")
     trace = explorer.trace(TEXT)
     parts = {step.part for step in steps_for_one_token(explorer, trace)}
     assert "heads" not in parts
@@ -132,49 +107,30 @@ def test_the_norm_of_the_word_head_is_that_of_the_token(asked):
     assert found.token == TOKEN
 
 
-@pytest.mark.parametrize("token", [-1, 7])
-def test_a_token_outside_the_text_is_refused(asked, token):
+def test_what_there_is_not_is_refused(asked):
     explorer, trace, _ = asked
-    assert trace.tokenized.num_tokens == 7
-    with pytest.raises(ValueError, match="token"):
-        part_numbers(explorer, trace, "layer_0", token)
-    with pytest.raises(ValueError, match="token"):
-        norm_input_at(explorer, trace, "embedding_norm", token)
+    for token in (-1, 7):
+        with pytest.raises(ValueError, match="token"):
+            part_numbers(explorer, trace, "layer_0", token)
+        with pytest.raises(ValueError, match="token"):
+            norm_input_at(explorer, trace, "embedding_norm", token)
+        with pytest.raises(ValueError, match="token"):
+            step_table(explorer, trace, "layer_0/query", token)
+    for name in ("pooled_output", "mlm_logits"):
+        with pytest.raises(ValueError, match="tokens"):
+            step_table(explorer, trace, name, TOKEN)
+    with pytest.raises(ValueError, match="head"):
+        step_table(explorer, trace, "layer_0/query", TOKEN, head=7)
 
 
-def test_numbers_cannot_be_changed_by_who_shows_them(asked):
-    explorer, trace, _ = asked
-    numbers = part_numbers(explorer, trace, "layer_1", TOKEN)
-    with pytest.raises(ValueError, match="read-only"):
-        numbers.steps[1].values[...] = 0
-
-
-def test_measuring_all_layers_can_be_stopped_between_two(asked):
-    explorer, trace, _ = asked
+@pytest.mark.parametrize(
+    "measure", [residual_stream, lambda e, t, p: neuron_factors(e, t, 2, 0, progress=p)]
+)
+def test_measuring_all_layers_says_how_far_it_is(asked, measure):
     told = []
-
-    def stop(fraction, what):
-        told.append(fraction)
-        if len(told) == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        residual_stream(explorer, trace, stop)
-    assert told == [0, pytest.approx(1 / CONFIG.num_hidden_layers)]
-    told.clear()
-    with pytest.raises(KeyboardInterrupt):
-        neuron_factors(explorer, trace, 2, 0, progress=stop)
-    assert told == [0, pytest.approx(1 / CONFIG.num_hidden_layers / 2)]
-
-
-def test_groups_say_how_far_they_are_and_never_go_back(asked):
-    explorer, trace, _ = asked
-    told = []
-    neuron_factors(
-        explorer, trace, 2, 0, progress=lambda fraction, what: told.append(fraction)
-    )
+    measure(*asked[:2], lambda fraction, _: told.append(fraction))
     assert told == sorted(told)
-    assert 0.5 in told
+    assert len(told) > CONFIG.num_hidden_layers - 1
     assert told[-1] < 1
 
 
@@ -201,14 +157,3 @@ def test_a_table_of_a_long_text_holds_the_tokens_around_one(asked, token, first)
     np.testing.assert_allclose(found.values, probs[rows, rows], rtol=1e-6)
     found = step_table(explorer, trace, "embedding_sum", token, 2, 3)
     assert found.values.shape == (3, CONFIG.hidden_size)
-
-
-def test_a_table_needs_tokens_and_a_head_that_there_is(asked):
-    explorer, trace, _ = asked
-    for name in ("pooled_output", "mlm_logits"):
-        with pytest.raises(ValueError, match="tokens"):
-            step_table(explorer, trace, name, TOKEN)
-    with pytest.raises(ValueError, match="head"):
-        step_table(explorer, trace, "layer_0/query", TOKEN, head=7)
-    with pytest.raises(ValueError, match="token"):
-        step_table(explorer, trace, "layer_0/query", 7)

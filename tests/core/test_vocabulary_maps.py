@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import shutil
 
 import numpy as np
 import pytest
@@ -18,8 +19,8 @@ from bertviz_core.experiments import vocabulary_maps
 from bertviz_core.experiments.stored_maps import digest_of, find_map, store_map
 from bertviz_core.experiments.vocabulary_maps import (
     exported_vectors,
+    map_by_neighbours,
     map_by_pca,
-    map_by_tsne,
 )
 from bertviz_core.experiments.word_vectors import WordVectors
 from bertviz_core.explorer import Explorer
@@ -40,37 +41,34 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
+@pytest.fixture
+def folder(tmp_path, cache):
+    """A model that is a folder."""
+    shutil.copytree(HF, tmp_path / "model")
+    return tmp_path / "model"
+
+
 @pytest.mark.parametrize("num_axes", [2, 3])
-def test_pca_places_every_entry_on_the_widest_axes(vectors, num_axes):
-    found = map_by_pca(vectors, num_axes)
+def test_pca_places_every_entry_on_the_widest_axes(vectors, num_axes, monkeypatch):
     pca = fit_pca(vectors, num_axes)
-    np.testing.assert_allclose(found.coordinates, pca.project(vectors), atol=1e-6)
-    assert found.explained == pytest.approx(pca.explained.sum())
-    assert found.quality == map_quality(vectors, pca.project(vectors), 10)
-    assert not found.is_stored
-
-
-def test_axes_that_are_known_already_give_the_same_map(vectors):
-    known = map_by_pca(vectors, 2, pca=fit_pca(vectors, 3))
-    found = map_by_pca(vectors, 2)
-    np.testing.assert_allclose(known.coordinates, found.coordinates, atol=1e-6)
-    assert known.explained == pytest.approx(found.explained)
-    assert known.quality == found.quality
-
-
-def test_a_large_vocabulary_has_some_entries_checked(vectors, monkeypatch):
+    # Axes that are known already give the same map.
+    for known in (None, fit_pca(vectors, 3)):
+        found = map_by_pca(vectors, num_axes, pca=known)
+        np.testing.assert_allclose(found.coordinates, pca.project(vectors), atol=1e-6)
+        assert found.explained == pytest.approx(pca.explained.sum())
+        assert found.quality == map_quality(vectors, pca.project(vectors), 10)
+        assert not found.is_stored
     monkeypatch.setattr(vocabulary_maps, "CHECKED_AT_ONCE", 17)
     quality = map_by_pca(vectors, seed=3).quality
     assert (quality.num_checked, quality.num_points) == (17, NUM_ENTRIES)
 
 
 def test_tsne_tells_its_settings_and_repeats_itself(vectors):
-    pytest.importorskip("sklearn")
-    found = map_by_tsne(vectors, 3, 5, None, 7.0, 1)
-    again = map_by_tsne(vectors, 3, 5, None, 7.0, 1)
+    found = map_by_neighbours(vectors, "tsne", 3, 5, None, 7.0, 1)
+    again = map_by_neighbours(vectors, "tsne", 3, 5, None, 7.0, 1)
     np.testing.assert_array_equal(found.coordinates, again.coordinates)
     assert found.coordinates.shape == (NUM_ENTRIES, 3)
-    assert (found.seed, found.perplexity, found.num_steps) == (5, 7.0, 300)
+    assert (found.seed, found.neighbourhood, found.num_steps) == (5, 7.0, 300)
     assert found.explained is None
     assert found.quality.num_checked == NUM_ENTRIES
 
@@ -98,7 +96,7 @@ def test_the_digest_is_of_numbers_and_shape(vectors):
 
 
 def test_a_map_comes_back_from_the_cache_as_it_was(vectors, cache):
-    made = dataclasses.replace(map_by_pca(vectors), perplexity=30.0, divergence=0.5)
+    made = dataclasses.replace(map_by_pca(vectors), neighbourhood=30.0, divergence=0.5)
     digest = digest_of(vectors)
     assert find_map("some-hub/name", digest, 2, NUM_ENTRIES) is None
     path = store_map(made, "some-hub/name", digest)
@@ -110,29 +108,19 @@ def test_a_map_comes_back_from_the_cache_as_it_was(vectors, cache):
         found.coordinates, made.coordinates, atol=step * 0.51 + 1e-6
     )
     assert found.quality == made.quality
-    assert (found.perplexity, found.divergence) == (30.0, 0.5)
+    assert (found.neighbourhood, found.divergence) == (30.0, 0.5)
 
 
-def test_a_map_lies_beside_a_model_that_is_a_folder(vectors, cache, tmp_path):
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "config.json").write_text("{}")
-    digest = digest_of(vectors)
-    path = store_map(map_by_pca(vectors, 3), str(folder), digest)
+def test_a_map_lies_beside_a_model_that_is_a_folder(vectors, cache, folder):
+    digest, model_id = digest_of(vectors), str(folder)
+    path = store_map(map_by_pca(vectors, 3), model_id, digest)
     assert path == folder / "vocabulary_map_3d.npz"
-    assert find_map(str(folder), digest, 3, NUM_ENTRIES) is not None
-    assert find_map(str(folder), digest, 2, NUM_ENTRIES) is None
     assert not (cache / "vocabulary_maps").exists()
-
-
-def test_a_map_of_other_weights_is_not_shown(vectors, cache, tmp_path):
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "config.json").write_text("{}")
-    store_map(map_by_pca(vectors), str(folder), digest_of(vectors))
-    other = digest_of(vectors + 1)
-    assert find_map(str(folder), other, 2, NUM_ENTRIES) is None
-    assert find_map(str(folder), digest_of(vectors), 2, NUM_ENTRIES + 1) is None
+    assert find_map(model_id, digest, 3, NUM_ENTRIES) is not None
+    assert find_map(model_id, digest, 2, NUM_ENTRIES) is None
+    # One of other weights is not shown.
+    assert find_map(model_id, digest_of(vectors + 1), 3, NUM_ENTRIES) is None
+    assert find_map(model_id, digest, 3, NUM_ENTRIES + 1) is None
 
 
 def pickled():
@@ -144,23 +132,12 @@ def pickled():
 @pytest.mark.parametrize(
     "content", [b"", b"PK\x03\x04 no zip", b"\x93NUMPY nothing", pickled()]
 )
-def test_a_broken_file_is_as_none(vectors, cache, tmp_path, content):
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "config.json").write_text("{}")
+def test_a_broken_file_is_as_none(vectors, folder, content):
     (folder / "vocabulary_map_2d.npz").write_bytes(content)
     assert find_map(str(folder), digest_of(vectors), 2, NUM_ENTRIES) is None
 
 
-def test_the_command_draws_both_maps_and_writes_the_tables(
-    cache, tmp_path, monkeypatch
-):
-    pytest.importorskip("sklearn")
-    folder = tmp_path / "tiny"
-    folder.mkdir()
-    for path in HF.iterdir():
-        if path.is_file():
-            (folder / path.name).write_bytes(path.read_bytes())
+def test_the_command_draws_both_maps_and_writes_the_tables(folder, tmp_path):
     arguments = ["--model", str(folder), "--perplexity", "3", "--seed", "4"]
     result = CliRunner().invoke(
         main, ["map-vocabulary", *arguments, "--tsv", str(tmp_path / "tables")]
@@ -171,7 +148,7 @@ def test_the_command_draws_both_maps_and_writes_the_tables(
     table = as_numpy(explorer.loaded.model.embeddings.word_embeddings)
     for num_axes in (2, 3):
         found = find_map(str(folder), digest_of(table), num_axes, len(table))
-        assert (found.method, found.seed, found.perplexity) == ("tsne", 4, 3.0)
+        assert (found.method, found.seed, found.neighbourhood) == ("tsne", 4, 3.0)
     written = (tmp_path / "tables" / "vectors.tsv").read_text("utf-8").splitlines()
     rows = [[float(number) for number in line.split("\t")] for line in written]
     np.testing.assert_array_equal(np.array(rows, "f4"), table)
@@ -187,13 +164,13 @@ def test_the_first_kind_that_fits_is_the_main_one():
     assert set(MAIN_KINDS[:-1]) == set(KINDS)
 
 
-@pytest.mark.parametrize("num_axes", [2, 3])
 @pytest.mark.parametrize("model_id", [entry.model_id for entry in bundled_models()])
-def test_the_bundled_maps_are_of_the_bundled_weights(model_id, num_axes):
+def test_the_bundled_maps_are_of_the_bundled_weights(model_id):
     explorer = Explorer.open(model_id)
     table = as_numpy(explorer.loaded.model.embeddings.word_embeddings)
-    found = find_map(model_id, digest_of(table), num_axes, len(table))
-    assert found.method == "tsne"
-    assert found.coordinates.shape == (len(table), num_axes)
-    assert found.quality.num_points == len(table)
-    assert find_map(model_id, "0", num_axes, len(table)) is None
+    for num_axes in (2, 3):
+        found = find_map(model_id, digest_of(table), num_axes, len(table))
+        assert found.method == "tsne"
+        assert found.coordinates.shape == (len(table), num_axes)
+        assert found.quality.num_points == len(table)
+        assert find_map(model_id, "0", num_axes, len(table)) is None

@@ -38,8 +38,7 @@ function buildParts(data) {
     parts.saveNote,
     parts.filters,
     parts.status,
-    element('div', { className: 'pair' }, [gridPart, parts.heatPart]),
-    parts.linesPart,
+    element('div', { className: 'views' }, [gridPart, parts.heatPart, parts.linesPart]),
   ])
   return parts
 }

@@ -14,9 +14,11 @@ function heatGeometry(app) {
   return { cell, size, width: HEAT.left + size + 2, height: HEAT.top + size + 2 }
 }
 
-/** Sizes what scrolls, and draws the part in sight. */
+/** Sizes what scrolls, and draws the part in sight. A long text takes more of the row. */
 function layOutHeatmap(app) {
-  const { heatBox, heatSpace } = app.parts
+  const { heatBox, heatPart, heatSpace } = app.parts
+  const needed = HEAT.left + app.data.numTokens * HEAT.smallest + 2
+  heatPart.style.flexBasis = `${Math.max(340, Math.min(needed, 640))}px`
   const { width, height } = heatGeometry(app)
   heatSpace.style.width = `${width}px`
   heatSpace.style.height = `${height}px`

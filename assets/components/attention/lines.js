@@ -21,7 +21,8 @@ function linesGeometry(app) {
 }
 
 function layOutLines(app) {
-  const { linesBox, linesSpace } = app.parts
+  const { linesBox, linesPart, linesSpace } = app.parts
+  linesPart.style.flexBasis = app.state.layout === 'standing' ? '' : '100%'
   const { width, height } = linesGeometry(app)
   linesSpace.style.width = `${width}px`
   linesSpace.style.height = `${height}px`

@@ -11,13 +11,16 @@ from bertviz_core.figures.attention_view import (
     Measure,
     token_kinds,
 )
-from pages.attention.canvas import attention_canvas, canvas_words, head_map
-from pages.attention.selection import (
+from pages.attention.canvas import (
+    Head,
     Look,
-    Selection,
+    attention_canvas,
+    canvas_words,
     current_look,
-    current_selection,
-    select,
+    head_map,
+    locked_tokens,
+    overrule,
+    take_click,
 )
 from pages.shared.language import choose_language
 
@@ -67,20 +70,35 @@ def shown_probs(text, size, is_difference):
     return probs - probs[::-1, ::-1] if is_difference else probs
 
 
+def shown_head(key: str, size: tuple[int, int], first: Head = (0, 0)) -> Head:
+    """The head that the page shows: the one that was clicked last."""
+    clicked = take_click(key, *size)
+    if clicked is not None or f"{key}_shown" not in st.session_state:
+        st.session_state[f"{key}_shown"] = clicked or first
+    return st.session_state[f"{key}_shown"]
+
+
+def choose() -> None:
+    st.session_state["canvas_shown"] = (6, 4)
+    overrule("canvas")
+
+
 choose_language()
 text = st.query_params.get("text", "pair")
 size = st.query_params.get("size", "heads")
 tokens = tuple(TEXTS[text])
 is_difference = "difference" in st.query_params
 probs = shown_probs(text, size, is_difference)
+first = (0, 0)
 if "forged" in st.query_params and "canvas" not in st.session_state:
     # As if the browser had held this text, and lost it.
-    key = example_held(text, size).key
+    first, key = (2, 1), example_held(text, size).key
     forged = {"layer": 2, "head": 1, "turn": 3, "scale": "row", "holds": key}
     st.session_state["canvas"] = {"selection": forged}
-chosen = current_selection("canvas", *SIZES[size], len(tokens))
+layer, head = shown_head("canvas", SIZES[size], first)
+locked = locked_tokens("canvas", len(tokens), text)
 lying = Look(is_lying=text in ("chinese", "words"))
-look = current_look("canvas", chosen.layer, SIZES[size][1], lying)
+look = current_look("canvas", (layer, head), SIZES[size][1], lying)
 lengths = Measure("lengths of layer {layer}", "length", ("a filter",), 8.0, True, False)
 is_length = "lengths" in st.query_params
 after_first_sep = np.arange(len(tokens)) > (
@@ -91,13 +109,12 @@ view = AttentionView(
     token_kinds(tokens),
     after_first_sep.astype(int),
     example_thumbnails(text, size, is_difference),
-    probs[chosen.layer, chosen.head] * (8 if is_length else 1),
+    probs[layer, head] * (8 if is_length else 1),
     canvas_words(),
-    chosen.layer,
-    chosen.head,
-    None if is_length else strongest_links(probs[chosen.layer]),
-    chosen.from_token,
-    chosen.to_token,
+    layer,
+    head,
+    None if is_length else strongest_links(probs[layer]),
+    *locked,
     is_difference=is_difference,
     scale=look.scale,
     threshold=look.threshold,
@@ -106,14 +123,17 @@ view = AttentionView(
     measure=lengths if is_length else None,
     held=None if is_difference else example_held(text, size),
     groups=np.cumsum([not token.startswith("##") for token in tokens]),
+    text_key=text,
 )
 st.title(tokens[0])
-st.button("Choose", on_click=select, args=("canvas", Selection(6, 4, 1, None)))
-selection = attention_canvas(view, "canvas")
+st.button("Choose", on_click=choose)
+attention_canvas(view, "canvas")
 st.session_state.runs = st.session_state.get("runs", 0) + 1
-st.text(f"{selection} run {st.session_state.runs}")
+ends = "from_token={}, to_token={}".format(*locked_tokens("canvas", len(tokens), text))
+st.text(f"Selection(layer={layer}, head={head}, {ends}) run {st.session_state.runs}")
 st.text(str(look))
 if "map" in st.query_params:
     values = np.random.default_rng(3).normal(0, 0.1, SIZES[size])
-    place = current_selection("map", *SIZES[size])
-    st.text(head_map(HeadMap(values, canvas_words(), place.layer, place.head), "map"))
+    place = shown_head("map", SIZES[size])
+    head_map(HeadMap(values, canvas_words(), *place), "map")
+    st.text("Selection(layer={}, head={})".format(*place))

@@ -1,0 +1,143 @@
+"""Where else the model sees a token as it does here, in the bundled sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from bertviz_core.analysis.labelled_lines import split_pair
+from bertviz_core.experiments.embedding_results import Context, SimilarContexts
+from bertviz_core.experiments.similar_contexts import (
+    searched_sentences,
+    similar_contexts,
+)
+from bertviz_core.explorer import Explorer
+from bertviz_core.snippets import embeddings as programs
+from pages.embeddings.points import layer_name
+from pages.embeddings.widgets import type_word
+from pages.shared.answers import answer, ask
+from pages.shared.choices import choose_linked
+from pages.shared.code import offer_code, program
+from pages.shared.export import download_csv
+from pages.shared.jobs import ask_job, forget_job, is_short
+from pages.shared.language import plain, t
+from pages.shared.markdown import Markdown, escape
+from pages.shared.models import language_of, say_if_unread
+from pages.shared.own_text import watch_boxes
+from pages.shared.panel import panel
+
+KEY = "embeddings_contexts"
+_EXAMPLES = {
+    "en": "She turned off the light and went to bed.",
+    "zh": "锅里的水开了。",
+}
+_TOKENS = {"en": "light", "zh": "开"}  # chosen at first
+watch_boxes((f"{KEY}_text",), [(example,) for example in _EXAMPLES.values()])
+_MOST_CHARACTERS = 400
+_LENGTH = 20  # tokens of a bundled sentence, about
+
+
+@panel
+def explore_contexts(model: str) -> None:
+    """Draws the sentence, the choice of its token and of a layer, and what is alike."""
+    st.markdown(t("embeddings.contexts_intro"))
+    language = language_of(model)
+    text = type_word("contexts_text", language, _EXAMPLES, _MOST_CHARACTERS)
+    if not text:
+        st.info(t("embeddings.empty"), icon=":material/edit:")
+        return
+    read = ask(Explorer.tokenize)(model, *split_pair(text), cut=True)
+    say_if_unread(model, read)
+    names = [read.tokens[i] for i in (~read.is_added).nonzero()[0]]
+    tokens = [f"{number} · {name}" for number, name in enumerate(names, start=1)]
+    usual = _TOKENS[language]
+    first = tokens[names.index(usual) if usual in names else 0]
+    num_layers = ask(Explorer.info)(model).config.num_hidden_layers
+    layers = {str(layer): layer_name(layer) for layer in range(num_layers + 1)}
+    left, right = st.columns(2)
+    point = tokens.index(
+        choose_linked(
+            left.selectbox, t("embeddings.token"), tokens, first, key=f"{KEY}_token"
+        )
+    )
+    layer = choose_linked(
+        right.selectbox,
+        t("embeddings.layer_axis"),
+        list(layers),
+        str(num_layers),
+        key=f"{KEY}_layer",
+        format_func=layers.__getitem__,
+    )
+    found = _ask(model, language, text, int(layer), point)
+    if found is None:
+        return
+    _show(found, names[point])
+    code = program(
+        programs.CONTEXTS,
+        model=model,
+        text=text,
+        language=language,
+        layer=int(layer),
+        point=point,
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        download_csv(_columns(found), KEY)
+        offer_code(KEY, code)
+
+
+def _ask(
+    model: str, language: str, text: str, layer: int, point: int
+) -> SimilarContexts | None:
+    searched = searched_sentences(language)
+    own = ((text,), "token")
+    question = ask(similar_contexts).about(
+        model, *own, model, searched, "token", layer, point
+    )
+    if is_short(model, len(searched), _LENGTH):
+        forget_job(KEY)
+        return answer(question)
+    return ask_job(KEY, t("embeddings.search_contexts"), question, at_once=True)
+
+
+def _show(found: SimilarContexts, token: str) -> None:
+    layer = layer_name(found.layer)
+    title = t("embeddings.contexts_title", token=token, layer=layer)
+    st.subheader(title, anchor=False)
+    st.markdown(
+        "\n".join(
+            f"{rank}. {one.cosine:.3f} · {_marked(one)}"
+            for rank, one in enumerate(found.contexts, start=1)
+        )
+    )
+    st.caption(
+        t(
+            "embeddings.contexts_searched",
+            tokens=found.num_tokens,
+            sentences=found.num_sentences,
+            layer=layer,
+            mean=found.mean_cosine,
+        )
+    )
+
+
+def _columns(found: SimilarContexts) -> dict[str, Sequence[object]]:
+    return {
+        plain("embeddings.rank_column"): list(range(1, len(found.contexts) + 1)),
+        plain("embeddings.layer_axis"): [layer_name(found.layer)] * len(found.contexts),
+        plain("embeddings.token"): [one.token for one in found.contexts],
+        plain("embeddings.text"): [
+            one.before + one.token + one.after for one in found.contexts
+        ],
+        plain("embeddings.token_start"): [len(one.before) for one in found.contexts],
+        plain("embeddings.cosine"): [one.cosine for one in found.contexts],
+    }
+
+
+def _marked(one: Context) -> Markdown:
+    """A sentence, its token with a ground of its own."""
+    # `escape` takes away the spaces beside the token.
+    left = " " * one.before.endswith(" ")
+    right = " " * one.after.startswith(" ")
+    token = f":primary-background[**{escape(one.token)}**]"
+    return Markdown(f"{escape(one.before)}{left}{token}{right}{escape(one.after)}")

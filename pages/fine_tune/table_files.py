@@ -1,0 +1,160 @@
+"""A visitor's table: the box for its file, how it was read, and its first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from bertviz_core.errors import BertVizError
+from bertviz_core.finetune.request import TableSource
+from bertviz_core.finetune.table_encoding import ENCODINGS
+from bertviz_core.finetune.table_layout import SEPARATORS
+from bertviz_core.finetune.table_limits import DEFAULT_LIMITS
+from bertviz_core.finetune.table_view import TableView
+from pages.fine_tune.leases import OWN, REFUSED, is_own_refused
+from pages.fine_tune.state import HEADERS, layout_of, source_of
+from pages.fine_tune.widgets import draw_field
+from pages.fine_tune.wording import show_notes, show_warnings
+from pages.shared.engine import client
+from pages.shared.errors import shown_to_user
+from pages.shared.language import plain, t
+from pages.shared.upload_box import let_go, upload_box
+
+MAX_MEGABYTES = DEFAULT_LIMITS.max_bytes // 1_000_000
+# What the box lets through, so that the refusal is ours. It holds a file in memory.
+BOX_MEGABYTES = 300
+_SEPARATOR_NAMES = dict(zip(SEPARATORS, ("comma", "semicolon", "tab"), strict=True))
+
+
+def upload_table(place: str, label: str) -> tuple[str, str] | None:
+    """Draws a box for a file; an accepted one is stored, and the box is empty again.
+
+    The box takes files of any kind, and more of them than we do: our refusals know
+    more than its own. Only what is beyond that it refuses itself, before it is sent.
+
+    Returns:
+        Handle and name of the file that came in this run; `None` without one.
+    """
+    # A new key empties the box.
+    uploads, problem = f"ft_{place}_uploads", f"ft_{place}_refused"
+    count = st.session_state.get(uploads, 0)
+    limits = {"box": BOX_MEGABYTES, "limit": MAX_MEGABYTES}
+    file = upload_box(
+        label,
+        key=f"ft_{place}_{count}",
+        limit=plain("fine_tune.upload_limit", limit=MAX_MEGABYTES),
+        refusal=plain("fine_tune.upload_refused", **limits),
+        megabytes=BOX_MEGABYTES,
+    )
+    with shown_to_user(stop=False):
+        if file is None:
+            refused = st.session_state.pop(problem, None)
+            if refused is not None:
+                raise refused
+            return None
+        with st.spinner(t("fine_tune.storing")):
+            st.session_state[uploads] = count + 1
+            try:
+                table = client().keep_table(file)
+            except BertVizError as error:
+                st.session_state[problem] = error
+                st.rerun()
+            finally:
+                let_go(file)
+        st.session_state[OWN] = (*st.session_state.get(OWN, ()), table)
+        return table, file.name
+    return None
+
+
+def forget_own(table: str) -> None:
+    """Removes a table to which nobody will come back before its lease ends.
+
+    Not one that came by a link: it is somebody else's as well.
+    """
+    if table in st.session_state.get(OWN, ()):
+        client().forget_table(table)
+
+
+def note_refused(table: str, is_refused: bool) -> None:
+    """Remembers whether a table could be read; one that could not is kept briefly.
+
+    Its file is still needed to read it in another encoding or with another separator.
+    """
+    before = frozenset(st.session_state.get(REFUSED, ()))
+    st.session_state[REFUSED] = before | {table} if is_refused else before - {table}
+    if is_own_refused(table):
+        client().keep_table_briefly(table)
+    elif not is_refused and table in before:
+        # What this page remembers of it asks no engine.
+        client().renew_table(table)
+
+
+def show_preview(view: TableView) -> None:
+    """Draws the first rows, with the numbers that a spreadsheet program gives them."""
+    counts = {"shown": len(view.preview), "count": view.num_rows}
+    columns = len(view.columns)
+    st.caption(t("fine_tune.preview_explained", **counts, columns=columns))
+    show_warnings(view.warnings)
+    numbers = plain("fine_tune.row_number")
+    while numbers in view.columns:
+        numbers += " "
+    cells: dict[str, list[int] | list[str]] = {numbers: list(view.preview_rows)}
+    for index, name in enumerate(view.columns):
+        cells[name] = [row[index] for row in view.preview]
+    st.dataframe(cells, hide_index=True, alt=plain("fine_tune.preview_alt"))
+
+
+def show_layout(
+    source: TableSource,
+    view: TableView | None,
+    place: str,
+    take: Callable[[TableSource], object],
+    headers: Sequence[str] = tuple(HEADERS),
+) -> None:
+    """Draws what was detected, and the means to correct it.
+
+    `view` is `None` where nothing could be read; `take` gets the corrected source.
+    """
+    label = t("fine_tune.layout_title")
+    if view is not None:
+        has_header = "yes" if view.has_header else "no"
+        label = t(
+            "fine_tune.layout_found",
+            encoding=view.encoding,
+            separator=_separator_name(view.separator),
+            header=plain(f"fine_tune.header_found_{has_header}"),
+        )
+    choices: dict[str, tuple[Sequence[str], Callable[[str], str]]] = {
+        "encoding": (("", *ENCODINGS), lambda e: e or plain("fine_tune.detect")),
+        "separator": (("", *SEPARATORS), _separator_name),
+        "header": (headers, lambda word: plain(f"fine_tune.header_{word or 'auto'}")),
+    }
+    keys = {name: f"ft_{place}_{name}" for name in choices}
+    now = layout_of(source)
+
+    def corrected() -> None:
+        chosen = {name: st.session_state[key] for name, key in keys.items()}
+        take(source_of(source.table, **chosen))
+
+    with st.expander(label, expanded=view is None, icon=":material/tune:"):
+        st.markdown(t("fine_tune.layout_explained"))
+        for box, (name, (options, say)) in zip(
+            st.columns(len(choices)), choices.items(), strict=True
+        ):
+            draw_field(
+                box.selectbox,
+                f"fine_tune.{name}",
+                now[name],
+                options,
+                key=keys[name],
+                take=corrected,
+                say=say,
+            )
+        if view is not None:
+            show_notes([note for note in view.notes if note not in view.warnings])
+
+
+def _separator_name(separator: str) -> str:
+    name = _SEPARATOR_NAMES.get(separator)
+    return plain(f"fine_tune.separator_{name}") if name else plain("fine_tune.detect")

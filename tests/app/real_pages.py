@@ -1,0 +1,114 @@
+"""Pages of AppTest with the real engine: opened, waited for, and read."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.engine.questions import Question
+from pages.shared.engine import client
+from tests.app.waiting import let_jobs_end
+
+ROOT = Path(__file__).parents[2]
+LANGUAGES = {"en": "English", "zh": "中文"}
+DEADLINE_SECONDS = 120.0
+
+
+def open_page(
+    page: str,
+    language: str = "en",
+    *,
+    state: dict[str, Any] | None = None,
+    may_fail: bool = False,
+    **params: str | list[str],
+) -> AppTest:
+    """Opens a page from a link; requires it to be well unless it `may_fail`."""
+    app = AppTest.from_file(ROOT / "app.py", default_timeout=120)
+    for name, value in ({"lang": LANGUAGES[language]} | params).items():
+        app.query_params[name] = value
+    for name, value in (state or {}).items():
+        app.session_state[name] = value
+    app.switch_page(f"pages/{page}/{page}.py").run()
+    assert not app.exception
+    return app if may_fail else checked(app)
+
+
+def checked(app: AppTest) -> AppTest:
+    assert not app.exception
+    assert [error.value for error in app.error] == []
+    return app
+
+
+def finished(app: AppTest, *, may_fail: bool = False) -> AppTest:
+    """Runs a page until no job is under way."""
+    end = time.monotonic() + DEADLINE_SECONDS
+    while app.get("progress"):
+        assert time.monotonic() < end
+        let_jobs_end(app, end)
+        app.run()
+        assert not app.exception
+    return app if may_fail else checked(app)
+
+
+def answer(question: Question) -> Any:
+    """What the engine says to a job."""
+    engine = client()
+    job = engine.start(question)
+    end = time.monotonic() + DEADLINE_SECONDS
+    while not (status := engine.job(job)).is_finished:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return status.result
+
+
+def said(app: AppTest, *, escaped: bool = False) -> str:
+    """What a page says; without the signs before those of Markdown."""
+    kinds = (app.markdown, app.caption, app.info, app.warning, app.success, app.error)
+    text = "\n".join(one.value for kind in (*kinds, app.subheader) for one in kind)
+    return text if escaped else text.replace("\\", "")
+
+
+def specs(app: AppTest) -> list[dict]:
+    """The figures of a page."""
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def numbers(values: list | dict) -> np.ndarray:
+    """What a figure draws; plotly packs arrays."""
+    if not isinstance(values, dict):
+        return np.array(values, float)
+    raw = np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
+    shape = values.get("shape")
+    return raw.reshape([int(n) for n in shape.split(",")]) if shape else raw
+
+
+def table(app: AppTest, below: str = "") -> Any:
+    """The last table of a page, or the one below a figure, opened first."""
+    if below:
+        app.session_state[f"{below}_table"] = True
+        app.run()
+    return app.dataframe[-1].value
+
+
+def link_of(app: AppTest, name: str) -> str:
+    """What the address says of a choice; "" where it is left out."""
+    value = app.query_params.get(name, "")
+    return value if isinstance(value, str) else value[0]
+
+
+def run_program(app: AppTest) -> tuple[dict, str]:
+    """Runs the only program on a page: its names, and what it printed."""
+    (program,) = [one.value for one in app.code if "import" in one.value]
+    names: dict = {"__name__": "__main__"}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(program, "program", "exec"), names)
+    return names, printed.getvalue()

@@ -1,0 +1,49 @@
+"""Whatever takes long stops where the one who is told how far it is says so."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.analysis.nmf import factorise
+from bertviz_core.experiments.ablation import ablate_heads
+from bertviz_core.experiments.attention_parts import value_zeroing
+from bertviz_core.experiments.cause_results import Target
+from bertviz_core.experiments.chain_results import GibbsSettings
+from bertviz_core.experiments.every_position import predict_every_position
+from bertviz_core.experiments.gibbs import run_chain, start_chain
+from bertviz_core.experiments.joint_filling import MODES, best_pairs, fill_masks
+from bertviz_core.experiments.lens import read_layers
+from bertviz_core.experiments.maps import tsne_map
+from bertviz_core.experiments.neuron_factors import neuron_factors
+from bertviz_core.experiments.next_sentence import run_shuffled_test
+from bertviz_core.experiments.residual_stream import residual_stream
+from bertviz_core.experiments.scoring import score_sentence
+from bertviz_core.experiments.sentence_states import sentence_states
+from bertviz_core.experiments.whole_word import find_whole_words
+
+TEXT, PAIRS = "the [MASK] sat [MASK]", [("a", "e"), ("on", ".")]
+LONG = {
+    "ablation": lambda e, p: ablate_heads(e, TEXT, Target("mlm", 1, 2), progress=p),
+    "chain": lambda e, p: run_chain(e, start_chain(e, TEXT, GibbsSettings()), 25, p),
+    "every position": lambda e, p: predict_every_position(e, TEXT, progress=p),
+    "factors": lambda e, p: neuron_factors(e, e.trace(TEXT), 2, 0, progress=p),
+    "filling": lambda e, p: fill_masks(e, TEXT, MODES[0], progress=p),
+    "lens": lambda e, p: read_layers(e, TEXT, progress=p),
+    "matrix": lambda _, p: factorise(np.eye(5), 2, 0, progress=p),
+    "pairs": lambda e, p: best_pairs(e, TEXT, progress=p),
+    "residual": lambda e, p: residual_stream(e, e.trace(TEXT), p),
+    "score": lambda e, p: score_sentence(e, "the cat", progress=p),
+    "sentences": lambda e, p: sentence_states(e, ["a", "mat on"], progress=p),
+    "shuffled": lambda e, p: run_shuffled_test(e, PAIRS, progress=p),
+    "t-SNE": lambda _, p: tsne_map(np.eye(7), progress=p),
+    "value zeroing": lambda e, p: value_zeroing(e, e.trace(TEXT), 0, p),
+    "whole words": lambda e, p: find_whole_words(e, TEXT, 2, "pieces", progress=p),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_who_is_told_may_cancel(explorer, name):
+    def cancel(*_):
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        LONG[name](explorer, cancel)

@@ -1,0 +1,76 @@
+"""One text in one model, and what the oracle computes on the way through it."""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from tests.core import oracle
+from tests.core.random_models import CONFIG, PRE_NORM, explorer_of, random_model
+
+# Only with a pattern is anything masked: a text alone has no padding.
+NEAR = {"sparse_window": 1, "sparse_global": 1}
+CASES = {
+    "post-norm, swish": dataclasses.replace(CONFIG, hidden_act="swish"),
+    "pre-norm, tanh": dataclasses.replace(PRE_NORM, hidden_act="gelu_new"),
+    "post-norm, sparse": dataclasses.replace(CONFIG, **NEAR),
+    "pre-norm, relu, sparse": dataclasses.replace(PRE_NORM, **NEAR, hidden_act="relu"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Traced:
+    config: object
+    weights: dict
+    explorer: object
+    trace: object
+
+    @property
+    def edges(self):
+        """What a row may look at; `sparse_window` and `sparse_global` are 1 or 0."""
+        places = np.arange(self.trace.tokenized.num_tokens)
+        near = np.abs(np.subtract.outer(places, places)) <= 1
+        sees_all = not self.config.is_sparse
+        return near | (np.minimum.outer(places, places) == 0) | sees_all
+
+    def steps(self, layer, changed=()):
+        """Each activation of a block by its name, from what entered it in the trace.
+
+        Args:
+            layer: counts from 0.
+            changed: activations by name, to go on with in the place of its own.
+        """
+        x = self.trace.hidden_states[layer].astype("float64")
+        noted, changed = {"input": x}, dict(changed)
+
+        def tap(name, value):
+            return noted.setdefault(name, changed.get(name, value))
+
+        edges = np.stack([self.edges] * self.config.num_attention_heads)
+        weights, keep = self.weights["layers"][layer], np.ones(len(x))
+        result = oracle.block(weights, self.config, x, keep, edge_mask=edges, tap=tap)
+        # What the feed-forward update is added to.
+        noted["kept"] = noted["mlp.residual"] - noted["mlp.output"]
+        return noted | {"output": result[0]}
+
+    def last_norm(self, states):
+        """What the heads read of hidden states."""
+        if not self.config.pre_norm:
+            return states
+        return self.norm("final_norm", states)
+
+    def norm(self, name, states, layer=None):
+        weights = self.weights if layer is None else self.weights["layers"][layer]
+        return oracle.layer_norm(states, *weights[name], self.config.layer_norm_eps)
+
+
+@functools.cache
+def _made(name):
+    model, weights = random_model(CASES[name])
+    return explorer_of(model), weights
+
+
+def traced(name, text, pair=None):
+    """A text in one of `CASES`."""
+    explorer, weights = _made(name)
+    return Traced(CASES[name], weights, explorer, explorer.trace(text, pair))
