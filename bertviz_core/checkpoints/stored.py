@@ -25,6 +25,7 @@ VOCABULARY_FILES = (
 # Bytes of a config, vocabulary or index. The longest vocabulary in use (500,000
 # pieces in a tokenizer.json) is 17 MB.
 MAX_TEXT_FILE_BYTES = 64_000_000
+MAX_CONFIG_BYTES = 1_000_000
 # Names in a checkpoint. BERT-large with the optimiser state of Google's has 1,200.
 MAX_NAMES = 20_000
 MAX_NAME_CHARACTERS = 500
@@ -74,7 +75,9 @@ def require_text_file(path: Path) -> Path:
     Raises:
         ConfigError: more bytes than any real one has.
     """
-    if path.is_file() and path.stat().st_size > MAX_TEXT_FILE_BYTES:
+    is_config = path.name in ("config.json", "bert_config.json")
+    most = MAX_CONFIG_BYTES if is_config else MAX_TEXT_FILE_BYTES
+    if path.is_file() and path.stat().st_size > most:
         raise ConfigError(
             "The file {name} is far too large for what it should be. Received: "
             "{size} bytes. Take a fresh copy of it from where the model came from.",

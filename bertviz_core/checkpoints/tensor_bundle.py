@@ -118,8 +118,7 @@ class TensorBundle:
         dtype = _FLOATS.get(entry.dtype)
         if dtype is None:
             raise BundleError(f"{name}: no floats, but type {entry.dtype}")
-        if entry.size != math.prod(entry.shape) * dtype.itemsize:
-            raise BundleError(f"{name}: {entry.size} bytes for shape {entry.shape}")
+        _require_shape(entry, name)
         path = self._shard(entry.shard)
         with path.open("rb") as file:
             _require_inside(entry, name, path.stat().st_size)
@@ -132,8 +131,10 @@ class TensorBundle:
     def require_data(self) -> None:
         """Holds the index against the sizes of the data files; reads none.
 
+        So that nothing is built for weights that a small file only claims to have.
+
         Raises:
-            BundleError: one is absent or too short.
+            BundleError: a file is absent or too short, or two weights share bytes.
         """
         sizes: dict[int, int] = {}
         for name, entry in self._entries.items():
@@ -143,6 +144,10 @@ class TensorBundle:
                 path = self._shard(entry.shard)
                 sizes[entry.shard] = path.stat().st_size if path.is_file() else 0
             _require_inside(entry, name, sizes[entry.shard])
+            _require_shape(entry, name)
+        claimed = sum(entry.size for entry in self._entries.values())
+        if claimed > sum(sizes.values()):
+            raise BundleError(f"{claimed} bytes of weights in {sum(sizes.values())}")
 
     def _shard(self, index: int) -> Path:
         number = f"{index:05d}-of-{self._num_shards:05d}"
@@ -152,6 +157,12 @@ class TensorBundle:
 def _require_inside(entry: _Entry, name: str, num_bytes: int) -> None:
     if entry.offset + entry.size > num_bytes:
         raise BundleError(f"{name}: beyond the end of file {entry.shard}")
+
+
+def _require_shape(entry: _Entry, name: str) -> None:
+    dtype = _FLOATS.get(entry.dtype)
+    if dtype and entry.size != math.prod(entry.shape) * dtype.itemsize:
+        raise BundleError(f"{name}: {entry.size} bytes for shape {entry.shape}")
 
 
 def _num_shards(header: bytes) -> int:

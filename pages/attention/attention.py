@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from bertviz_core.explorer import Explorer
 from pages.attention.arithmetic import explore_arithmetic
 from pages.attention.combined import explore_combinations
 from pages.attention.difference import explore_differences
@@ -12,11 +11,11 @@ from pages.attention.profile import explore_profile
 from pages.attention.switch_off import explore_patterns, explore_switches
 from pages.attention.target import choose_target
 from pages.attention.texts import BOXES, own_words
-from pages.shared.answers import ask
 from pages.shared.choices import choose_named
 from pages.shared.errors import shown_to_user
 from pages.shared.language import t
-from pages.shared.models import language_of, model_picker, say_if_unread
+from pages.shared.models import language_of, model_picker
+from pages.shared.text_pair import read_by
 
 QUESTIONS = (
     *("profile", "combine", "arithmetic"),
@@ -26,20 +25,7 @@ QUESTIONS = (
 model = model_picker()
 
 texts = BOXES.draw(language_of(model))
-if not texts.text.strip():
-    st.info(t("attention.empty"), icon=":material/edit:")
-    st.stop()
-
-with shown_to_user():
-    tokenized = ask(Explorer.tokenize)(model, texts.text, texts.pair, cut=True)
-tokenized = own_words(tokenized)
-limit = ask(Explorer.info)(model).config.max_position_embeddings
-if tokenized.was_cut:
-    st.warning(
-        t("attention.too_long", count=tokenized.num_tokens_uncut, limit=limit),
-        icon=":material/content_cut:",
-    )
-say_if_unread(model, tokenized)
+tokenized = own_words(read_by(model, texts))
 
 st.header(t("attention.pictures_title"), anchor=False)
 view = choose_and_show(model, texts, tokenized)

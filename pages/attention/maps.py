@@ -38,7 +38,6 @@ from pages.shared.watched_answer import Watched
 
 _SHARES = ("mass", "differs")  # kinds of maps without negative numbers
 _CHOSEN = "attention_chosen_in_map"
-_BUTTONS = 32  # pixels of plotly's buttons above a figure
 _SMALLEST_SHARE = 0.5  # of what a state brings back; below it none is pointed out
 
 
@@ -110,11 +109,6 @@ def show_map(
         column_title=column_title,
         **{"is_signed": False, **drawn},
     )
-    if figure.layout.title.text:  # below plotly's buttons, which a phone has it meet
-        above = {"yref": "container", "y": 1, "yanchor": "top", "pad": {"t": _BUTTONS}}
-        figure.layout.title.update(above)
-        figure.layout.margin.t += _BUTTONS
-        figure.layout.height += _BUTTONS
     table = CellColumns(values, rows, columns, titles)
     show_figure(
         figure,

@@ -245,6 +245,10 @@ def _leave_room_above(figure: go.Figure) -> None:
     """So that no button of plotly lies on what a figure shows."""
     made = figure.layout
     room = max(0, _TOOLBAR - (made.margin.t or 0))
+    if made.title.text:  # which on a phone is as wide as the figure
+        room = _TOOLBAR
+        below = {"yref": "container", "y": 1, "yanchor": "top", "pad": {"t": _TOOLBAR}}
+        made.title.update(below)
     made.height = (made.height or 450) + room  # 450 is plotly's own
     made.margin.t = (made.margin.t or 0) + room
 

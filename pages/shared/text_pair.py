@@ -7,16 +7,37 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from bertviz_core.explorer import Explorer
 from bertviz_core.mask_text import normalise_masks
-from bertviz_core.trace import Texts
+from bertviz_core.trace import Texts, TokenizedText
+from pages.shared.answers import ask
 from pages.shared.choices import fits_address
+from pages.shared.errors import shown_to_user
 from pages.shared.language import t
 from pages.shared.markdown import Markdown
+from pages.shared.models import say_if_unread
 from pages.shared.own_text import watch_boxes
 
 MOST_CHARACTERS = 4000
 _HAS_ROOM = "_has_room"
 Example = tuple[str, str]
+
+
+def read_by(model: str, texts: Texts) -> TokenizedText:
+    """Texts as a model reads them; says what it leaves out or can hardly read.
+
+    The page ends in a sentence where there is no text, or none that can be read.
+    """
+    if not texts.text.strip():
+        st.info(t("app.no_text"), icon=":material/edit:")
+        st.stop()
+    with shown_to_user():
+        read = ask(Explorer.tokenize)(model, texts.text, texts.pair, cut=True)
+    if read.was_cut:
+        said = t("app.was_cut", count=read.num_tokens_uncut, limit=read.num_tokens)
+        st.warning(said, icon=":material/content_cut:")
+    say_if_unread(model, read)
+    return read
 
 
 @dataclass(frozen=True)

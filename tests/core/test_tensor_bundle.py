@@ -188,6 +188,24 @@ def test_a_crafted_index_is_refused_as_damaged(index, name):
 
 
 @pytest.mark.parametrize(
+    "name", ["a shape too large for its bytes", "another size than the shape's"]
+)
+def test_what_a_small_file_only_claims_is_refused_before_it_is_read(index, name):
+    index.write_bytes(CRAFTED[name])
+    with pytest.raises(CheckpointError, match="for shape"):
+        open_folder(index.parent)
+
+
+def test_weights_do_not_share_their_bytes(index):
+    data = index.with_name(f"{PREFIX}.data-00000-of-00001")
+    data.write_bytes(bytes(400))
+    one = entry(sizes=(100,), size=400)
+    index.write_bytes(index_of(v=one, w=one))
+    with pytest.raises(CheckpointError, match="800 bytes of weights in 400"):
+        open_folder(index.parent)
+
+
+@pytest.mark.parametrize(
     "data",
     [
         index_of(w=entry(more=field(7, b""))),
