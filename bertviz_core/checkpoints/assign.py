@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bertviz_core.checkpoints.limits import require_few_classes, require_usual_sizes
+from bertviz_core.checkpoints.limits import (
+    max_megabytes,
+    require_few_classes,
+    require_usual_sizes,
+)
 from bertviz_core.checkpoints.names import (
     TABLE,
     Weight,
@@ -23,6 +27,7 @@ from bertviz_core.checkpoints.names import (
 )
 from bertviz_core.checkpoints.stored import Checkpoint, Note, damaged, note
 from bertviz_core.errors import CheckpointError
+from bertviz_core.free_memory import free_memory
 from bertviz_core.trace import LoadReport
 
 if TYPE_CHECKING:
@@ -31,7 +36,8 @@ if TYPE_CHECKING:
 Progress = Callable[[float, str], None]
 
 # Numbers in one model, 4 bytes each in memory. BERT-large has 0.34e9.
-MAX_NUM_WEIGHTS = 1_000_000_000
+# The weights as they are read, and as they are packed for the processor.
+_COPIES = 2
 
 # In this order in messages and in the model.
 _HEADS = ("pooler", "mlm", "nsp", "classifier")
@@ -268,14 +274,25 @@ def _require_fit(checkpoint: Checkpoint, weights: Sequence[Weight]) -> None:
 
 
 def _require_size(checkpoint: Checkpoint, weights: Sequence[Weight]) -> None:
-    num_weights = sum(math.prod(weight.shape) for weight in weights)
-    if num_weights > MAX_NUM_WEIGHTS:
+    megabytes = 4 * sum(math.prod(weight.shape) for weight in weights) // 1_000_000
+    limit = max_megabytes()
+    if megabytes > limit:
         raise CheckpointError(
-            "The model {name} is too large. Received: {num_weights} numbers, of "
-            "which BERT Explorer takes at most {limit}. Choose a smaller model.",
+            "The model {name} is too large. Received: {megabytes} MB of weights, of "
+            "which {limit} MB are allowed here. Choose a smaller model.",
             name=checkpoint.name,
-            num_weights=num_weights,
-            limit=MAX_NUM_WEIGHTS,
+            megabytes=megabytes,
+            limit=limit,
+        )
+    free = free_memory() // 1_000_000
+    if _COPIES * megabytes > free:
+        raise CheckpointError(
+            "There is too little memory for the model {name}. Received: {free} MB "
+            "free, of which it takes {needed} MB. Choose a smaller model, or try again "
+            "when fewer people use the app.",
+            name=checkpoint.name,
+            free=free,
+            needed=_COPIES * megabytes,
         )
 
 

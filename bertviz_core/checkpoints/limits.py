@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bertviz_core.environment import whole_number
 from bertviz_core.errors import CheckpointError
 
 # Word pieces. LaBSE, which has the most, has 501,153; BERT in 104 languages 119,547.
@@ -10,6 +11,17 @@ MAX_VOCABULARY = 750_000
 MAX_LAYERS = 128
 # A class is a name and a bar on a page. Codes of diseases or goods come in thousands.
 MAX_CLASSES = 50_000
+# Of weights in 32-bit floats: BERT-large has 1340, a vocabulary of half a million more.
+MAX_MEGABYTES, DEFAULT_MAX_MEGABYTES = "BERTVIZ_MAX_MODEL_MB", 4000
+
+
+def max_megabytes() -> int:
+    """The largest model that is opened, in megabytes of 32-bit floats.
+
+    Raises:
+        EngineError: `BERTVIZ_MAX_MODEL_MB` is no whole number.
+    """
+    return whole_number(MAX_MEGABYTES, DEFAULT_MAX_MEGABYTES)
 
 
 def require_usual_sizes(name: str, num_layers: int, vocab_size: int) -> None:

@@ -53,10 +53,11 @@ def connect() -> Engine:
 
 def _require_limits() -> None:
     """Says that one cannot be on the first page, before processes stumble over it."""
+    from bertviz_core.checkpoints.limits import max_megabytes
     from bertviz_core.engine.memory_limits import max_answer_bytes, max_models
     from bertviz_core.engine.worker_specs import reading_backend, training_slots
     from bertviz_core.finetune.table_limits import lease_seconds
 
-    limits = (max_models, max_answer_bytes, training_slots, lease_seconds)
-    for limit in (*limits, reading_backend, precision, models_policy):
+    numbers = (max_megabytes, max_models, max_answer_bytes, training_slots)
+    for limit in (*numbers, lease_seconds, reading_backend, precision, models_policy):
         limit()

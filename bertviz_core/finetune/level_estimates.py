@@ -10,13 +10,13 @@ import numpy as np
 
 from bertviz_core.finetune.estimate import COPIES_OF_LEARNING, estimate_run
 from bertviz_core.finetune.examples import TrainingData
-from bertviz_core.finetune.free_memory import free_memory
 from bertviz_core.finetune.run_estimate import (
     LevelEstimate,
     RunEstimate,
     TrainingEstimate,
 )
 from bertviz_core.finetune.settings import LEVELS, FinetuneSettings
+from bertviz_core.free_memory import free_memory
 
 if TYPE_CHECKING:
     from bertviz_core.checkpoints.library import LoadedModel

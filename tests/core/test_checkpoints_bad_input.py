@@ -9,6 +9,7 @@ import pytest
 
 from bertviz_core.checkpoints import limits
 from bertviz_core.checkpoints.assign import plan
+from bertviz_core.checkpoints.catalogue import BUNDLED_FOLDER
 from bertviz_core.checkpoints.folder import open_folder
 from bertviz_core.checkpoints.library import open_model
 from bertviz_core.errors import (
@@ -265,10 +266,16 @@ def test_a_vocabulary_too_long_is_refused_before_a_tokenizer_is_built(
     assert "1000 word pieces for 61 word embeddings" in refusal(folder)
 
 
-def test_a_model_beyond_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr("bertviz_core.checkpoints.assign.MAX_NUM_WEIGHTS", 20_000)
-    with pytest.raises(CheckpointError, match="too large"):
-        plan(open_folder(hf_copy(tmp_path)))
+def test_a_model_beyond_the_limit_or_the_memory_is_not_built(monkeypatch):
+    checkpoint = open_folder(BUNDLED_FOLDER / "bert-mini-en")
+    plan(checkpoint)
+    monkeypatch.setenv("BERTVIZ_MAX_MODEL_MB", "10")
+    with pytest.raises(CheckpointError, match="MB of weights, of which 10 MB"):
+        plan(checkpoint)
+    monkeypatch.delenv("BERTVIZ_MAX_MODEL_MB")
+    monkeypatch.setattr("bertviz_core.checkpoints.assign.free_memory", lambda: 10**7)
+    with pytest.raises(CheckpointError, match="too little memory"):
+        plan(checkpoint)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import psutil
 import pytest
 
 from bertviz_core.finetune import level_estimates
-from bertviz_core.finetune.free_memory import free_memory
 from bertviz_core.finetune.level_estimates import (
     PATIENCE_SECONDS,
     estimate_levels,
@@ -16,6 +15,7 @@ from bertviz_core.finetune.level_estimates import (
 )
 from bertviz_core.finetune.run_estimate import RunEstimate
 from bertviz_core.finetune.settings import FinetuneSettings
+from bertviz_core.free_memory import free_memory
 from tests.core.finetune_samples import random_data, shared_loaded, weights_of
 
 pytestmark = pytest.mark.tensorflow
