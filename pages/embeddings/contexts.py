@@ -63,7 +63,7 @@ def explore_contexts(model: str) -> None:
     )
     layer = choose_linked(
         right.selectbox,
-        t("embeddings.layer_axis"),
+        t("glossary.layer"),
         list(layers),
         str(num_layers),
         key=f"{KEY}_layer",
