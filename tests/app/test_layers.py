@@ -87,7 +87,7 @@ def test_every_panel_opens_from_a_link_and_reads_texts_of_all_lengths(
     assert "402" in said(checked(app))
     assert app.selectbox(key="layers_token").value == "2"
     app.text_area(key="layers_text").set_value("  ").run()
-    assert "no sentence yet" in said(checked(app))
+    assert "no text yet" in said(checked(app))
 
     model = hf_without("cls.predictions")
     app = open_page(model=model, layers_text="ab cab ba", layers_panel=panel)
