@@ -149,7 +149,7 @@ def test_two_sentences_are_compared_and_a_word_is_searched(visit, tmp_path):
 def test_the_lens_follows_a_word_and_reasons_are_looked_at(visit):
     page = visit(address(masked_panel="lens"))
     box = page.locator(".st-key-masked_lens_word input")
-    # What moves the page would close the list again: a figure that comes, and scrolling.
+    # What moves the page closes the list: a figure that comes, and scrolling.
     expect(page.get_by_text(re.compile("Rank of “"))).to_be_visible()
     settle(page)
     box.scroll_into_view_if_needed()
