@@ -80,10 +80,8 @@ def nearest_training_rows(
     """Finds the training rows that look most alike to the classifier."""
     from bertviz_core.finetune import nearest_rows, row_prediction
 
-    data, max_tokens = (
-        run_store.run_data(run),
-        run_store.run_request(run).settings.max_tokens,
-    )
+    data = run_store.run_data(run)
+    max_tokens = run_store.run_request(run).settings.max_tokens
     part, opened = data.train, memory.explorer(_model(run))
     known = memory.ANSWERS.get(
         ("row_vectors", _model(run)),

@@ -15,7 +15,7 @@ from bertviz_core.experiments.similar_contexts import (
 from bertviz_core.explorer import Explorer
 from bertviz_core.snippets import embeddings as programs
 from pages.embeddings.points import layer_name
-from pages.embeddings.widgets import type_word
+from pages.embeddings.widgets import choose_token, type_word
 from pages.shared.answers import answer, ask
 from pages.shared.choices import choose_linked
 from pages.shared.code import offer_code, program
@@ -50,17 +50,12 @@ def explore_contexts(model: str) -> None:
     read = ask(Explorer.tokenize)(model, *split_pair(text), cut=True)
     say_if_unread(model, read)
     names = [read.tokens[i] for i in (~read.is_added).nonzero()[0]]
-    tokens = [f"{number} · {name}" for number, name in enumerate(names, start=1)]
     usual = _TOKENS[language]
-    first = tokens[names.index(usual) if usual in names else 0]
+    first = names.index(usual) if usual in names else 0
     num_layers = ask(Explorer.info)(model).config.num_hidden_layers
     layers = {str(layer): layer_name(layer) for layer in range(num_layers + 1)}
     left, right = st.columns(2)
-    point = tokens.index(
-        choose_linked(
-            left.selectbox, t("embeddings.token"), tokens, first, key=f"{KEY}_token"
-        )
-    )
+    point = choose_token(names, f"{KEY}_token", first, left.selectbox)
     layer = choose_linked(
         right.selectbox,
         t("glossary.layer"),

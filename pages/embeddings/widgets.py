@@ -57,12 +57,17 @@ def choose(
     )
 
 
-def choose_token(tokens: Sequence[str], key: str) -> int:
-    """Draws the choice of one token of a text, the first word at first."""
+def choose_token(
+    tokens: Sequence[str],
+    key: str,
+    first: int = 1,
+    widget: Callable[..., object] = st.selectbox,
+) -> int:
+    """Draws the choice of one token of a text, number `first` at first, from 0."""
     labels = [f"{number} · {token}" for number, token in enumerate(tokens, start=1)]
-    first = labels[min(1, len(labels) - 1)]
+    default = labels[min(first, len(labels) - 1)]
     label = t("embeddings.token")
-    return labels.index(choose_linked(st.selectbox, label, labels, first, key=key))
+    return labels.index(choose_linked(widget, label, labels, default, key=key))
 
 
 def choose_place(name: str, most: int, default: int = 1) -> int:
